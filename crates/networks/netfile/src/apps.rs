@@ -7,7 +7,7 @@ use parades_config::units::{parse_duration, parse_size};
 use parades_config::{ConfigError, quoted};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
-use parades_packet::description::{App, AppKind, Ends, check_kind};
+use parades_packet::description::{App, AppKind, Ends, Marking, check_kind};
 use parades_packet::flow::Limit;
 use parades_packet::packet::PAYLOAD_MAX;
 use parades_packet::protocols::{Control, Datagrams, Requests, Transfer};
@@ -55,7 +55,7 @@ pub(crate) fn read(
         let kind = kind(fields, packet.as_ref())?;
         check_kind(&kind)
             .map_err(|what| fields.wrong("kind", format!("the app {} {what}", quoted(&name)), "change that"))?;
-        apps.push(App { name, kind, flows });
+        apps.push(App { name, kind, marking: Marking::default(), flows });
     }
     Ok(apps)
 }

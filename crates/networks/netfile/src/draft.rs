@@ -63,7 +63,8 @@ impl Quality {
         let rate_bps = self.rate_bps.ok_or_else(|| missing("rate", "10Mbps"))?;
         let delay = self.delay.ok_or_else(|| missing("delay", "5ms"))?;
         let queue = self.queue.unwrap_or(QueueLimit::Packets(QUEUE_DEFAULT));
-        Ok(Link { from, to, is_duplex: true, rate_bps, delay, loss: self.loss.unwrap_or(0.0), queue, name })
+        let loss = self.loss.unwrap_or(0.0);
+        Ok(Link { from, to, rate_bps, delay, loss, queue: queue.into(), name, ..Link::default() })
     }
 }
 

@@ -6,7 +6,7 @@ use parades_core::time::Time;
 use parades_packet::description::{App, AppKind, Change, Description, Event, Link, Measure, StaticRoute, Via};
 use parades_packet::flow::Limit;
 use parades_packet::protocols::{Control, Datagrams};
-use parades_packet::queue::QueueLimit;
+use parades_packet::queue::{Discipline, QueueLimit};
 use parades_packet::traffic::{Pattern, Period, Sizes};
 use parades_topology::routing::{Metric, Paths};
 use std::fmt::Write;
@@ -75,8 +75,9 @@ fn link(text: &mut String, link: &Link, names: &impl Fn(u32) -> String) {
     key(text, "rate", &toml_string(&format_rate(link.rate_bps)));
     key(text, "delay", &toml_string(&format_duration(link.delay)));
     match link.queue {
-        QueueLimit::Packets(packets) => key(text, "queue", &packets.to_string()),
-        QueueLimit::Bytes(bytes) => key(text, "queue", &toml_string(&format_size(bytes))),
+        Discipline::DropTail(QueueLimit::Packets(packets)) => key(text, "queue", &packets.to_string()),
+        Discipline::DropTail(QueueLimit::Bytes(bytes)) => key(text, "queue", &toml_string(&format_size(bytes))),
+        other => unreachable!("no network file gives a link the queue {other:?}"),
     }
     if link.loss > 0.0 {
         key(text, "loss", &float(link.loss));

@@ -296,7 +296,10 @@ fn the_errors_of_files_that_are_referred_to_name_those() {
     let links = of("# two links\na b 1Mbps 5ms 0.25\n\n  b c 2Mbps # the delay is the part's\n").expect("all is right");
     let [first, second] = &links[..] else { panic!("{links:?}") };
     assert_eq!((first.name.as_str(), first.rate_bps, first.loss), ("p.a-p.b", 1_000_000, 0.25));
-    assert_eq!((second.delay.as_ps(), second.queue), (1_000_000_000, parades_packet::queue::QueueLimit::Packets(100)));
+    assert_eq!(
+        (second.delay.as_ps(), second.queue),
+        (1_000_000_000, parades_packet::queue::QueueLimit::Packets(100).into())
+    );
     // A byte order mark is no part of the first name.
     let links = of("\u{feff}a b 1Mbps\nc a 1Mbps\n").expect("all is right");
     let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();

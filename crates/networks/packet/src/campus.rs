@@ -138,7 +138,7 @@ impl Parameters {
 
     fn settings(&self) -> Settings {
         let Parameters { headers, queue, sample, paths, .. } = *self;
-        Settings { headers, queue, sample, paths, ..Settings::default() }
+        Settings { headers, queue: queue.into(), sample, paths, ..Settings::default() }
     }
 
     fn topology(&self) -> Result<Topology, NetworkError> {

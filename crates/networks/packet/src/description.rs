@@ -4,7 +4,7 @@
 //!
 //! ```
 //! use parades_core::prelude::*;
-//! use parades_packet::description::{App, AppKind, Description, Ends, Link};
+//! use parades_packet::description::{App, AppKind, Description, Ends, Link, Marking};
 //! use parades_packet::protocols::Datagrams;
 //! use parades_packet::flow::Limit;
 //! use parades_packet::network::Network;
@@ -13,16 +13,16 @@
 //! use parades_topology::NodeId;
 //!
 //! let rate_bps = 8_000_000; // A packet of 1000 bytes with its headers takes 1 ms.
-//! let queue = QueueLimit::Packets(10);
+//! let queue = QueueLimit::Packets(10).into();
 //! let delay = Delay::from_ms(10);
-//! let link = Link { name: "a-b".into(), from: 0, to: 1, is_duplex: true, rate_bps, delay, loss: 0.0, queue };
+//! let link = Link { name: "a-b".into(), from: 0, to: 1, is_duplex: true, rate_bps, delay, queue, ..Link::default() };
 //! let pattern = Pattern::Constant { rate_bps: 970_000 };
 //! let kind = AppKind::Datagrams(Datagrams { sizes: Sizes::Constant(970), pattern, limit: Limit::Bytes(97_000) });
 //! let ends = Ends { source: NodeId(0), destination: NodeId(1), start: Time::ZERO };
 //! let description = Description {
 //!     nodes: vec!["a".into(), "b".into()],
 //!     links: vec![link],
-//!     apps: vec![App { name: "stream".into(), kind, flows: vec![ends] }],
+//!     apps: vec![App { name: "stream".into(), kind, marking: Marking::default(), flows: vec![ends] }],
 //!     ..Description::default()
 //! };
 //! let network = Network::described(description)?;
@@ -37,9 +37,14 @@ mod check;
 pub use check::{WINDOW_MAX, check_kind};
 pub(crate) use check::{check, check_group};
 
+use crate::impairment::Impairments;
+use crate::line::PortRules;
+use crate::packet::Packet;
 use crate::protocols::{Datagrams, Requests, Transfer};
-use crate::queue::QueueLimit;
+use crate::queue::Discipline;
+use crate::record::Record;
 use parades_core::time::{Delay, Time};
+use parades_tcp::environment::Ecn;
 use parades_topology::NodeId;
 use parades_topology::routing::{Metric, Paths};
 
@@ -105,8 +110,52 @@ pub struct Link {
     pub delay: Delay,
     /// The probability that a packet does not arrive after it is transmitted.
     pub loss: f64,
-    /// The limit of the queue at each end.
-    pub queue: QueueLimit,
+    /// The queue at each end.
+    pub queue: Discipline,
+    /// The packets that wait in the device at each end, below the queue's discipline, which does not see them.
+    pub device: u32,
+    /// Jitter, reordering, duplication, and losses in bursts.
+    pub impairments: Impairments,
+}
+
+impl Default for Link {
+    /// Duplex, from node 0 to node 1, 1 Gbit/s, no delay, no losses, drop-tail queues of 100 packets.
+    fn default() -> Link {
+        Link {
+            name: String::new(),
+            from: 0,
+            to: 1,
+            is_duplex: true,
+            rate_bps: 1_000_000_000,
+            delay: Delay::ZERO,
+            loss: 0.0,
+            queue: Discipline::default(),
+            device: 0,
+            impairments: Impairments::default(),
+        }
+    }
+}
+
+impl Link {
+    pub(crate) fn rules(&self) -> PortRules {
+        PortRules { discipline: self.queue, device: self.device, impairments: self.impairments }
+    }
+}
+
+/// The marks of the packets of an app, in both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marking {
+    /// The class, below [`crate::packet::CLASSES`]. Queues with priorities serve the highest class first.
+    pub class: u8,
+    /// True if queues may mark the packets as ones that met congestion, instead of dropping them.
+    pub is_ecn_capable: bool,
+}
+
+impl Marking {
+    pub(crate) fn mark<D: Record>(self, packet: Packet<D>) -> Packet<D> {
+        let ecn = if self.is_ecn_capable { Ecn::Capable0 } else { Ecn::NotCapable };
+        packet.with_class(self.class).with_ecn(ecn)
+    }
 }
 
 /// Next hops that are given. At their nodes, they replace the shortest paths to the destinations. If all of
@@ -137,6 +186,8 @@ pub struct App {
     pub name: String,
     /// The protocol of its flows, and the protocol's parameters.
     pub kind: AppKind,
+    /// The marks of its packets.
+    pub marking: Marking,
     /// Its flows.
     pub flows: Vec<Ends>,
 }

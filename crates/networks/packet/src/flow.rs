@@ -1,6 +1,6 @@
 //! Traffic that sends and does not listen: UDP flows, and groups of receivers.
 
-use crate::description::{App, AppKind, Ends};
+use crate::description::{App, AppKind, Ends, Marking};
 use crate::protocols::Datagrams;
 use crate::traffic::{Pattern, Sizes};
 use parades_core::time::Time;
@@ -64,7 +64,12 @@ impl Group {
     pub(crate) fn into_app(self) -> App {
         let Group { source, receivers, start, limit, sizes, pattern } = self;
         let flows = receivers.into_iter().map(|destination| Ends { source, destination, start }).collect();
-        App { name: String::new(), kind: AppKind::Multicast(Datagrams { sizes, pattern, limit }), flows }
+        App {
+            name: String::new(),
+            kind: AppKind::Multicast(Datagrams { sizes, pattern, limit }),
+            marking: Marking::default(),
+            flows,
+        }
     }
 
     /// Returns the group of a multicast app with these flows.

@@ -46,7 +46,7 @@
 //!     sizes: Sizes::Constant(970),
 //!     pattern: Pattern::Constant { rate_bps: 970_000 },
 //! };
-//! let settings = Settings { queue: QueueLimit::Packets(2), ..Settings::default() };
+//! let settings = Settings { queue: QueueLimit::Packets(2).into(), ..Settings::default() };
 //! let network = Network::new(topology, vec![flow(0, 2, 0), flow(1, 3, 2)], settings)?;
 //! let outcome = parades_engine::sequential::run(&network, RunOptions::until(Time::try_from_secs_f64(2.0).unwrap()))?;
 //!
@@ -70,16 +70,19 @@ pub mod description;
 pub mod flow;
 mod forwarding;
 pub mod histogram;
+pub mod impairment;
 mod line;
 pub mod network;
 pub mod node;
 pub mod packet;
 mod port;
+pub mod probability;
 pub mod protocols;
 pub mod queue;
 pub mod record;
 mod report;
 pub mod sampling;
 pub mod sink;
+mod store;
 pub mod traffic;
 pub mod wan;

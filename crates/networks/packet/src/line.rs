@@ -2,7 +2,8 @@
 //! state of a link from the time. No message is needed, and a change costs nothing when it happens.
 
 use crate::description::{Change, Event};
-use crate::queue::Discipline;
+use crate::impairment::Impairments;
+use crate::queue::{Discipline, QueueLimit};
 use parades_core::time::{Delay, Time};
 use parades_topology::Topology;
 
@@ -15,15 +16,44 @@ pub(crate) struct Quality {
     pub(crate) is_up: bool,
 }
 
+/// The rules by which the ports of a link treat packets.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Policy {
+    /// A drop-tail queue, and nothing else: the usual case, which is short.
+    Plain(QueueLimit),
+    /// Everything else.
+    Managed(Box<PortRules>),
+}
+
+/// The rules of a port that is more than a drop-tail queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PortRules {
+    pub(crate) discipline: Discipline,
+    /// The number of packets that wait in the device, where the discipline does not see them.
+    pub(crate) device: u32,
+    pub(crate) impairments: Impairments,
+}
+
+impl From<PortRules> for Policy {
+    fn from(rules: PortRules) -> Policy {
+        match rules.discipline {
+            Discipline::DropTail(limit) if rules.device == 0 && rules.impairments.is_none() => Policy::Plain(limit),
+            _ => Policy::Managed(Box::new(rules)),
+        }
+    }
+}
+
 /// The constants of a link, which are the same in both directions.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Line {
     /// The quality at the start.
     pub(crate) first: Quality,
-    pub(crate) queue: Discipline,
+    pub(crate) policy: Policy,
     /// The changes of quality with their times, ascending.
     pub(crate) changes: Box<[(Time, Quality)]>,
 }
+
+const _: () = assert!(size_of::<Line>() == 64);
 
 impl Line {
     /// Returns true if the quality never changes.
@@ -97,7 +127,7 @@ impl Lines {
         let kind_of_link = lines.map(|line| {
             let next = u32::try_from(kinds.len()).expect("a topology has fewer than 2^31 links");
             let Quality { rate_bps, delay, loss, .. } = line.first;
-            let key = (rate_bps, delay, loss.to_bits(), line.queue);
+            let key = (rate_bps, delay, loss.to_bits(), line.policy.clone());
             // A line that changes has a kind of its own.
             let kind = if line.changes.is_empty() { *known.entry(key).or_insert(next) } else { next };
             if kind == next {

@@ -2,14 +2,15 @@
 //!
 //! *Idea.* A packet arrives at a node. The module `forwarding` selects the port by which it leaves. That port
 //! knows at once when the packet will be at the far end, or that it will be lost (`port.rs`). So the node
-//! sends the packet to the neighbour at once. At its destination, an endpoint reacts to it
+//! sends the packet to the neighbour at once. Only disciplines that decide on departure hold packets
+//! ([`crate::queue`]). At its destination, an endpoint reacts to it
 //! ([`crate::protocols`]).
 //!
 //! *Changes.* Links that fail, change or come back, and nodes that go away, are constants of the model, which
 //! handlers read from the clock. The tables of routes after each change are constants too. No engine stops
 //! for a change.
 //!
-//! *Losses.* A packet is lost in four cases. The queue refuses it. It is lost by chance, once it is
+//! *Losses.* A packet is lost in four cases. The queue drops it. It is lost by chance, once it is
 //! transmitted. The link is down, or goes down while the packet waits, is transmitted or is on its way. Or no
 //! path leads on from the node. A link that comes up again is empty.
 //!
@@ -21,8 +22,9 @@
 //! A source has a timer for each of its flows, so an event costs the same however many flows a node sends.
 //! The constants of links are kept once for each kind of link, and equal routes once.
 //!
-//! *Conservation.* For each flow and direction, packets sent = arrived + lost + in flight. For a group,
-//! packets sent + copies made = arrived + lost + in flight. Otherwise the run fails.
+//! *Conservation.* For each flow and direction, packets sent + duplicated by links = arrived + lost + in
+//! flight. Packets that ports hold are in flight. For a group, the copies made are added to the packets sent.
+//! Otherwise the run fails.
 
 pub(crate) mod assemble;
 mod captures;
@@ -38,7 +40,7 @@ use crate::node::{Node, NodeMut, NodeParts, NodeUndo};
 use crate::packet::Packet;
 use crate::port::Loss;
 use crate::protocols::Endpoint;
-use crate::queue::QueueLimit;
+use crate::queue::Discipline;
 use crate::record::{NoRecord, Record};
 use crate::report;
 use crate::sampling::Sample;
@@ -61,11 +63,11 @@ pub struct Settings {
     pub metric: Metric,
     /// The paths that flows may take. Groups have one path to each receiver.
     pub paths: Paths,
-    /// The limit of every queue.
-    pub queue: QueueLimit,
-    /// The limits of both directions of some links, where they differ from `queue`. The last limit of a link
-    /// counts.
-    pub queues: Vec<(LinkId, QueueLimit)>,
+    /// The discipline of every queue.
+    pub queue: Discipline,
+    /// The disciplines of both directions of some links, where they differ from `queue`. The last discipline
+    /// of a link counts.
+    pub queues: Vec<(LinkId, Discipline)>,
     /// The probability that a packet does not arrive after it is transmitted, for each link. Links beyond the
     /// end of the list lose none.
     pub losses: Vec<f64>,
@@ -76,12 +78,11 @@ pub struct Settings {
 impl Default for Settings {
     /// 30 bytes of headers, fewest hops, all shortest paths, 100 packets, no losses, no samples.
     fn default() -> Settings {
-        let queue = QueueLimit::Packets(100);
         Settings {
             headers: 30,
             metric: Metric::Hops,
             paths: Paths::All,
-            queue,
+            queue: Discipline::default(),
             queues: Vec::new(),
             losses: Vec::new(),
             sample: Delay::ZERO,
@@ -192,6 +193,8 @@ pub(crate) struct Layout {
     pub(crate) apps: Vec<App>,
     pub(crate) flows: Vec<Ends>,
     pub(crate) app_of_flow: Box<[u32]>,
+    /// True if an app marks its packets: with a class, or as packets that routers may mark.
+    has_marks: bool,
     pub(crate) slots: Slots,
     pub(crate) forwarding: Forwarding,
     headers: u32,
@@ -350,7 +353,7 @@ impl Layout {
 }
 
 impl<D: Record> Model for Network<D> {
-    type State = Node;
+    type State = Node<Packet<D>>;
     type Message = Packet<D>;
     type Global = Sample;
 
@@ -380,7 +383,7 @@ impl<D: Record> Model for Network<D> {
         Sample::first(self.layout.measure.every).into_iter().collect()
     }
 
-    fn start(&self, ctx: &mut Context<'_, Self>) -> Node {
+    fn start(&self, ctx: &mut Context<'_, Self>) -> Node<Packet<D>> {
         let node = NodeId(ctx.id().0);
         let addresses = self.layout.slots.of(node);
         let start = |(slot, &address): (u32, &u32)| {
@@ -394,16 +397,17 @@ impl<D: Record> Model for Network<D> {
     }
 
     #[inline]
-    fn handle(&self, node: &mut Node, event: Body<&Packet<D>>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, node: &mut Node<Packet<D>>, event: Body<&Packet<D>>, ctx: &mut Context<'_, Self>) {
         self.execute(node.unrecorded(), event, ctx);
     }
 
-    fn fold(&self, node: &Node, digest: &mut Digest) {
+    fn fold(&self, node: &Node<Packet<D>>, digest: &mut Digest) {
         node.fold(digest);
     }
 
-    fn finish(&self, id: LpId, node: &Node, end: &End, metrics: &mut Metrics) {
+    fn finish(&self, id: LpId, node: &Node<Packet<D>>, end: &End, metrics: &mut Metrics) {
         report::finish(&self.layout, (NodeId(id.0), node), end, metrics);
+        node.egress.held().for_each(|packet| report::in_flight(&self.layout, packet, metrics));
     }
 
     fn unfinished(&self, messages: Unfinished<Packet<D>>, metrics: &mut Metrics) {
@@ -436,9 +440,9 @@ impl<D: Record> Model for Network<D> {
 
 impl<D: Record> ByRecord for Network<D> {
     #[inline(always)]
-    fn execute<R: Recorder<NodeUndo>>(
+    fn execute<R: Recorder<NodeUndo<Packet<D>>>>(
         &self,
-        mut node: NodeMut<'_, R>,
+        mut node: NodeMut<'_, Packet<D>, R>,
         event: Body<&Packet<D>>,
         ctx: &mut Context<'_, Self>,
     ) {

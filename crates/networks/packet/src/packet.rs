@@ -2,6 +2,7 @@
 
 use crate::record::{NoRecord, Record};
 use parades_core::digest::{Digest, Payload};
+use parades_core::restore::Undoable;
 use parades_core::time::Time;
 use parades_tcp::environment::Ecn;
 use serde::de::{Deserialize, Deserializer, Error};
@@ -19,7 +20,8 @@ use std::num::NonZeroU32;
 /// from a pool, and the sender writes it once. `number` is then the word that the receiver needs before it
 /// reads the record. So TCP's sequence numbers, acknowledgements, options and timestamps make no event
 /// larger.
-#[derive(Clone)]
+#[derive(Clone, Undoable)]
+#[undoable(whole)]
 pub struct Packet<D = NoRecord>(Form<D>);
 
 #[derive(Clone)]
@@ -51,6 +53,8 @@ const _: () = {
 
 /// The bit of a packet's marks that makes it a message to an application ([`Packet::served`]).
 const SERVED: u8 = 1;
+/// The bit that makes such a message an event of a port, which has room again ([`Packet::wake`]).
+const WAKE: u8 = 1 << 6;
 /// The place and the mask of the ECN codepoint in a packet's marks.
 const ECN_SHIFT: u32 = 1;
 const ECN_MASK: u8 = 0b11 << ECN_SHIFT;
@@ -98,12 +102,25 @@ impl<D: Record> Packet<D> {
         Packet(Form::Plain { sent_ps: 0, direction, number, step, payload: 0, marks: SERVED })
     }
 
+    /// Returns the message by which a port of a node awakes: its device takes the next packet. It crosses no
+    /// link.
+    pub(crate) fn wake(port: u32) -> Packet<D> {
+        let (direction, step) = (0, NonZeroU32::MIN);
+        Packet(Form::Plain { sent_ps: 0, direction, number: port, step, payload: 0, marks: SERVED | WAKE })
+    }
+
+    /// Returns the port of a message made by [`Packet::wake`].
+    #[inline]
+    pub(crate) fn waking_port(&self) -> Option<u32> {
+        (self.marks() & WAKE != 0).then(|| self.number())
+    }
+
     /// Returns the slot of the endpoint in a message made by [`Packet::served`].
     pub(crate) fn served_slot(&self) -> u32 {
         self.step().get() - 1
     }
 
-    /// Returns true for a message made by [`Packet::served`].
+    /// Returns true for a message of a node to itself: made by [`Packet::served`] or [`Packet::wake`].
     #[inline]
     pub(crate) fn is_served(&self) -> bool {
         self.marks() & SERVED != 0
@@ -237,6 +254,18 @@ impl<D: Record> Payload for Packet<D> {
         digest.word(u64::from(others) << 49 | u64::from(self.payload()) << 33 | u64::from(served) << 32);
     }
 }
+
+/// Packets are equal if a receiver could not tell them apart.
+impl<D: Record> PartialEq for Packet<D> {
+    fn eq(&self, other: &Packet<D>) -> bool {
+        let [mut one, mut another] = [Digest::default(), Digest::default()];
+        self.fold(&mut one);
+        other.fold(&mut another);
+        self.step() == other.step() && one == another
+    }
+}
+
+impl<D: Record> Eq for Packet<D> {}
 
 /// Shows the packet without its record, which would fill a trace. The digest covers the record.
 impl<D: Record> fmt::Debug for Packet<D> {

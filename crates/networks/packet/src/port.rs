@@ -1,13 +1,20 @@
 //! A port: the sending half of an interface. It has a transmitter, and a queue before it.
 //!
-//! Nothing happens at a port but arrivals of packets. When a packet arrives, its future at the port is known.
-//! Packets leave in order, so the start of its transmission is known, with the link's rate then and the
+//! Nothing happens at most ports but arrivals of packets. When a packet arrives, its future at the port is
+//! known. Packets leave in order, so the start of its transmission is known, with the link's rate then and the
 //! departure of its last bit. The times of failures are constants, so it is known whether the link goes down
 //! before the packet is at the far end. So there is one event a hop, the arrival at the neighbour. A packet
 //! that a later failure destroys is lost at once.
+//!
+//! Ports with other disciplines than drop-tail, and ports of impaired links, are in [`managed`].
+
+mod managed;
+
+pub(crate) use managed::Passage;
 
 use crate::line::{Line, Quality};
-use crate::queue::{Backlog, Discipline, Waiting};
+use crate::queue::{Backlog, QueueLimit, Waiting};
+use managed::Managed;
 use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use parades_core::restore::{Recorder, Undoable};
@@ -16,16 +23,24 @@ use parades_core::time::{Delay, Time};
 /// The reason why a packet is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
-    /// The queue refuses it.
+    /// The queue is full.
     Queue,
     /// By chance, at the link's rate of loss.
     Chance,
     /// The link is down or goes down, or no path leads to the destination.
     Down,
+    /// The discipline drops it early, before the queue is full.
+    Early,
 }
 
 /// The number of reasons.
-pub(crate) const LOSSES: usize = 3;
+pub(crate) const LOSSES: usize = 4;
+
+/// Folds the packets lost for each reason. Early drops are folded only if there are any.
+pub(crate) fn fold_lost(lost: &[u64; LOSSES], digest: &mut Digest) {
+    let [others @ .., early] = lost;
+    others.iter().chain(Some(early).filter(|early| **early > 0)).for_each(|&packets| digest.word(packets));
+}
 
 /// The part of a port's state that changes with every packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
@@ -47,6 +62,8 @@ pub(crate) struct Queue {
     /// Lost packets, by reason.
     lost: [u64; LOSSES],
     backlog: Backlog,
+    /// The state of a port that is more than a drop-tail queue.
+    managed: Option<Box<Managed>>,
 }
 
 /// The state of a port. The queue is boxed, since most ports never have one. So a port takes 40 bytes.
@@ -58,50 +75,90 @@ pub(crate) struct Port {
 
 const _: () = assert!(size_of::<Port>() == 40);
 
+/// The totals of a port's queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    /// Lost packets, by reason.
+    pub(crate) lost: [u64; LOSSES],
+    /// Packets that were marked.
+    pub(crate) marked: u64,
+    /// Copies that the link made.
+    pub(crate) duplicated: u64,
+    /// The largest number of packets that ever waited.
+    pub(crate) waiting_max: u32,
+    /// The sum of the times that packets have waited.
+    pub(crate) waited: Delay,
+}
+
 impl Port {
-    /// Returns the number of lost packets, by reason.
-    pub(crate) fn lost(&self) -> [u64; LOSSES] {
-        self.queue.as_ref().map_or([0; LOSSES], |queue| queue.lost)
+    fn managed(&self) -> Option<&Managed> {
+        self.queue.as_ref()?.managed.as_deref()
     }
 
-    /// Returns the largest number of packets that ever waited.
-    pub(crate) fn waiting_max(&self) -> u32 {
-        self.queue.as_ref().map_or(0, |queue| queue.backlog.most())
+    /// Returns the totals of the queue until `now`.
+    pub(crate) fn totals(&self, now: Time) -> Totals {
+        let Some(queue) = &self.queue else { return Totals::default() };
+        let (lost, waiting_max) = (queue.lost, queue.backlog.most());
+        let waited = queue.backlog.waited_at(now);
+        match self.managed() {
+            None => Totals { lost, waiting_max, waited, ..Totals::default() },
+            Some(managed) => {
+                let waited = waited.saturating_add(managed.waited_at(now));
+                let Managed { marked, duplicated, .. } = *managed;
+                Totals { lost, marked, duplicated, waiting_max, waited }
+            }
+        }
     }
 
     /// Returns the number of packets that wait at `now`.
     pub(crate) fn waiting_at(&self, now: Time) -> u64 {
-        self.queue.as_ref().map_or(0, |queue| queue.backlog.waiting_at(now)) as u64
+        let planned = self.queue.as_ref().map_or(0, |queue| queue.backlog.waiting_at(now)) as u64;
+        planned + u64::from(self.managed().map_or(0, Managed::held))
     }
 
     /// Returns the time that the transmitter was busy until `now`.
-    pub(crate) fn busy_at(&self, now: Time) -> Delay {
-        self.busy_before(now, self.sent.busy)
+    pub(crate) fn busy_at(&self, now: Time, line: &Line) -> Delay {
+        self.busy_before(now, self.sent.busy, line)
     }
 
     /// Returns the part before `now` of `busy`, the transmission time of all accepted packets.
-    pub(crate) fn busy_before(&self, now: Time, busy: Delay) -> Delay {
-        // From `now` on, the transmitter is busy without a pause until it has transmitted all accepted
-        // packets.
-        Delay::from_ps(busy.as_ps().saturating_sub(self.sent.busy_until.since(now).as_ps()))
+    pub(crate) fn busy_before(&self, now: Time, busy: Delay, line: &Line) -> Delay {
+        let future = match self.managed().and_then(Managed::last_started) {
+            Some(started) => self.planned(now, started, line),
+            // From `now` on, the transmitter is busy without a pause until it has transmitted all accepted
+            // packets.
+            None => self.sent.busy_until.since(now),
+        };
+        Delay::from_ps(busy.as_ps().saturating_sub(future.as_ps()))
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {
         let Sent { busy_until, busy, packets, bytes } = self.sent;
-        let words = [busy_until.as_ps(), busy.as_ps(), packets, bytes, u64::from(self.waiting_max())];
-        words.into_iter().chain(self.lost()).for_each(|word| digest.word(word));
+        let (lost, most) = self.queue.as_ref().map_or(([0; LOSSES], 0), |queue| (queue.lost, queue.backlog.most()));
+        let words = [busy_until.as_ps(), busy.as_ps(), packets, bytes, u64::from(most)];
+        words.into_iter().for_each(|word| digest.word(word));
+        fold_lost(&lost, digest);
+        if let Some(managed) = self.managed() {
+            managed.fold(digest);
+        }
     }
 }
 
 impl<R: Recorder<PortUndo>> PortMut<'_, R> {
-    /// Accepts a packet of `bytes` bytes. Returns the delay until it is at the far end, or the reason why it
-    /// is lost.
+    /// Accepts a packet of `bytes` bytes at a port with a drop-tail queue and nothing else. Returns the delay
+    /// until the packet is at the far end, or the reason why it is lost.
     #[inline(always)]
-    pub(crate) fn accept(&mut self, now: Time, bytes: u32, line: &Line, rng: &Rng) -> Result<Delay, Loss> {
+    pub(crate) fn accept(
+        &mut self,
+        now: Time,
+        bytes: u32,
+        (line, limit): (&Line, QueueLimit),
+        rng: &Rng,
+    ) -> Result<Delay, Loss> {
         if let Some(mut queue) = self.queue().as_mut() {
             queue.backlog().drain(now);
         }
-        let verdict = self.transmit(now, bytes, line, rng);
+        let verdict = self.transmit(now, bytes, (line, limit), rng);
         if let Err(loss) = verdict {
             *self.queue().get_or_insert_with(Default::default).lost().at(loss as usize) += 1;
         }
@@ -109,11 +166,17 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     }
 
     #[inline(always)]
-    fn transmit(&mut self, now: Time, bytes: u32, line: &Line, rng: &Rng) -> Result<Delay, Loss> {
+    fn transmit(
+        &mut self,
+        now: Time,
+        bytes: u32,
+        (line, limit): (&Line, QueueLimit),
+        rng: &Rng,
+    ) -> Result<Delay, Loss> {
         if line.is_constant() {
-            return self.transmit_over(now, bytes, (line.queue, Time::MAX, |_| &line.first), rng);
+            return self.transmit_over(now, (bytes, limit), (Time::MAX, |_| &line.first), rng);
         }
-        self.transmit_over(now, bytes, (line.queue, line.next_down(now), |time| line.at(time)), rng)
+        self.transmit_over(now, (bytes, limit), (line.next_down(now), |time| line.at(time)), rng)
     }
 
     /// Transmits over a link that goes down next at `down`, and whose quality at a time is `at`.
@@ -121,8 +184,8 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     fn transmit_over<'l>(
         &mut self,
         now: Time,
-        bytes: u32,
-        (queue, down, at): (Discipline, Time, impl Fn(Time) -> &'l Quality),
+        (bytes, limit): (u32, QueueLimit),
+        (down, at): (Time, impl Fn(Time) -> &'l Quality),
         rng: &Rng,
     ) -> Result<Delay, Loss> {
         if !at(now).is_up {
@@ -132,10 +195,29 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         if start > now {
             let mut state = self.queue();
             let mut state = state.get_or_insert_with(Default::default);
-            if !state.backlog().offer(Waiting { start, bytes }, queue) {
+            if !state.backlog().offer(Waiting { start, bytes }, now, limit) {
                 return Err(Loss::Queue);
             }
         }
+        let (delay, quality) = self.depart(now, (start, bytes), (down, at))?;
+        if down < Time::MAX && delay > down.since(now) {
+            return Err(Loss::Down);
+        }
+        if quality.loss > 0.0 && rng.chance(quality.loss) {
+            return Err(Loss::Chance);
+        }
+        Ok(delay)
+    }
+
+    /// Occupies the transmitter with a packet from `start` on. Returns the delay from `now` to the arrival at
+    /// the far end, and the quality of the link at the departure.
+    #[inline(always)]
+    fn depart<'l>(
+        &mut self,
+        now: Time,
+        (start, bytes): (Time, u32),
+        (down, at): (Time, impl Fn(Time) -> &'l Quality),
+    ) -> Result<(Delay, &'l Quality), Loss> {
         let serialisation = Delay::serialisation(u64::from(bytes), at(start).rate_bps);
         let departure = start.checked_add(serialisation).unwrap_or(Time::MAX);
         let sent = self.sent().into_mut();
@@ -149,27 +231,25 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         let quality = at(departure);
         // The delay is not computed from the departure, which never lies past the end of virtual time. So a
         // packet that departs after that end overflows where it is sent, with its true delay.
-        let delay = start.since(now).saturating_add(serialisation).saturating_add(quality.delay);
-        if down < Time::MAX && delay > down.since(now) {
-            return Err(Loss::Down);
-        }
-        if quality.loss > 0.0 && rng.chance(quality.loss) {
-            return Err(Loss::Chance);
-        }
-        Ok(delay)
+        Ok((start.since(now).saturating_add(serialisation).saturating_add(quality.delay), quality))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::QueueLimit;
+    use crate::line::Policy;
     use parades_core::restore::UndoLog;
 
     /// A line on which 1000 bytes take 1 µs.
     fn line(queue: QueueLimit) -> Line {
         let first = Quality { rate_bps: 8_000_000_000, delay: Delay::ZERO, loss: 0.0, is_up: true };
-        Line { first, queue: queue.into(), changes: Box::default() }
+        Line { first, policy: Policy::Plain(queue), changes: Box::default() }
+    }
+
+    fn limit(line: &Line) -> QueueLimit {
+        let Policy::Plain(limit) = line.policy else { panic!("the line has rules") };
+        limit
     }
 
     fn at(us: u64) -> Time {
@@ -178,7 +258,7 @@ mod tests {
 
     /// Returns the time of departure in microseconds.
     fn arrive(port: &mut Port, us: u64, bytes: u32, line: &Line) -> Option<u64> {
-        let delay = port.unrecorded().accept(at(us), bytes, line, &Rng::stream(1, 1)).ok()?;
+        let delay = port.unrecorded().accept(at(us), bytes, (line, limit(line)), &Rng::stream(1, 1)).ok()?;
         Some(us + delay.as_ps() / 1_000_000)
     }
 
@@ -189,17 +269,18 @@ mod tests {
         // At time 1 the second packet starts, which makes room in the queue.
         assert_eq!(departures, [Some(1), Some(2), Some(3), None, Some(4)]);
         assert_eq!(arrive(&mut port, 10, 1000, &line), Some(11));
-        assert_eq!((port.sent.packets, port.lost(), port.waiting_max()), (5, [1, 0, 0], 2));
+        let Totals { lost, waiting_max, .. } = port.totals(at(10));
+        assert_eq!((port.sent.packets, lost, waiting_max), (5, [1, 0, 0, 0], 2));
         assert_eq!(port.waiting_at(at(10)), 0);
     }
 
     #[test]
     fn a_departure_after_the_end_of_virtual_time_is_longer_than_any_delay() {
         let first = Quality { rate_bps: 1, delay: Delay::from_secs(5), loss: 0.0, is_up: true };
-        let line = Line { first, queue: QueueLimit::Packets(9).into(), changes: Box::default() };
+        let line = Line { first, policy: Policy::Plain(QueueLimit::Packets(9)), changes: Box::default() };
         let mut port = Port::default();
         // Each packet takes ten million seconds, and virtual time ends after 18 million.
-        let mut accept = || port.unrecorded().accept(at(0), 1_250_000, &line, &Rng::stream(1, 1)).ok();
+        let mut accept = || port.unrecorded().accept(at(0), 1_250_000, (&line, limit(&line)), &Rng::stream(1, 1)).ok();
         assert_eq!([accept(), accept()], [Some(Delay::from_secs(10_000_005)), Some(Delay::MAX)]);
     }
 
@@ -224,7 +305,7 @@ mod tests {
             .map(|(us, bytes)| arrive(&mut port, us, bytes, &line))
             .into();
         assert_eq!(arrivals, [Some(5), None, None, None, Some(13)]);
-        assert_eq!((port.sent.packets, port.lost()), (3, [0, 0, 3]));
+        assert_eq!((port.sent.packets, port.totals(at(9)).lost), (3, [0, 0, 3, 0]));
     }
 
     #[test]
@@ -233,7 +314,7 @@ mod tests {
         for (us, bytes) in [(0, 1000), (0, 1000), (0, 1000), (0, 700), (1, 700), (5, 700), (5, 1)] {
             let (before, mut log) = (port.clone(), UndoLog::default());
             let rng = Rng::stream(1, 1);
-            log.recording(|recorder| _ = port.view(recorder).accept(at(us), bytes, &line, &rng));
+            log.recording(|recorder| _ = port.view(recorder).accept(at(us), bytes, (&line, limit(&line)), &rng));
             assert_ne!(port, before);
             port.undo_all(&mut log);
             assert_eq!(port, before);

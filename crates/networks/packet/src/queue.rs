@@ -1,27 +1,42 @@
 //! Queue disciplines: the packets that may wait while a port transmits, and the order in which they leave.
 //!
-//! A [`Discipline`] is the constant part, chosen for each link. A [`Backlog`] is the state: the packets that
-//! wait.
+//! A [`Discipline`] is the constant part, chosen for each link. The state is in each port.
 //!
-//! *One event a hop*: in a first-in-first-out queue, the departure of a packet is known when it arrives. So
-//! the backlog lists the start times of transmissions, and a packet leaves it without an event. A discipline
-//! that decides on arrival by the length of the queue is a variant of [`Discipline`] and a case of
-//! [`BacklogMut::offer`]. A discipline with a memory of its own (RED, a policer) also needs the clock, the
-//! random stream, and the packets that find the port free.
+//! # Disciplines that decide on arrival
 //!
-//! A discipline that decides on departure (fair queues, priorities) must hold packets until the port is free:
+//! Drop-tail, [`Red`], [`Threshold`] and [`TokenBucket`] accept, mark or drop a packet when it arrives, and
+//! transmit in the order of arrival. So the departure of a packet is known when it arrives. There is one
+//! event for each packet and hop. The [`Backlog`] lists the start times of transmissions, and a packet leaves
+//! it without an event.
 //!
-//! - The port needs a timer, due when the next transmission *starts*. A send at its end would come too late
-//!   for the lookahead of the link.
-//! - Packets that are held are not pending events. A report that counts packets in flight must count them
-//!   too.
+//! # Disciplines that decide on departure
 //!
-//! *Waiting packets*: the packet in transmission does not wait, as in ns-3's drop-tail queue. A packet whose
-//! transmission starts at the very time of an arrival does not wait either.
+//! [`Codel`], [`FairCodel`] and [`Priority`] hold packets until the transmitter is free. An event of the port
+//! is due when the next transmission *starts*. A send at the end of the transmission would come too late for
+//! the lookahead of the link. So a packet that waits needs two events, and one that does not wait needs one.
+//! Packets that are held are not pending events. The report counts them as packets in flight.
+//!
+//! # Waiting packets
+//!
+//! The packet in transmission does not wait, as in ns-3's drop-tail queue. A packet whose transmission starts
+//! at the very time of an arrival does not wait either. The device below a discipline may hold some packets
+//! too (`Link::device`), which the discipline does not see: they count as waiting, but no limit, length or
+//! sojourn time of the discipline includes them.
 
-use parades_core::restore::{Recorder, Undoable};
-use parades_core::time::Time;
-use std::collections::VecDeque;
+mod backlog;
+pub(crate) mod bucket;
+pub(crate) mod codel;
+pub(crate) mod fair;
+pub(crate) mod holding;
+pub(crate) mod priority;
+pub(crate) mod red;
+
+pub use backlog::{Backlog, BacklogMut, BacklogUndo, Waiting, WaitingTotals};
+pub use bucket::TokenBucket;
+pub use codel::Codel;
+pub use fair::FairCodel;
+pub use priority::Priority;
+pub use red::Red;
 
 /// The limit of a drop-tail queue. A limit of zero lets no packet wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,11 +47,61 @@ pub enum QueueLimit {
     Bytes(u64),
 }
 
+impl QueueLimit {
+    /// Returns true if a queue that would hold `packets` and `bytes` is within the limit.
+    #[inline]
+    pub(crate) fn allows(self, packets: usize, bytes: u64) -> bool {
+        match self {
+            QueueLimit::Packets(most) => packets <= most as usize,
+            QueueLimit::Bytes(most) => bytes <= most,
+        }
+    }
+
+    /// Checks the limit of a queue that would be of no use without room for a packet.
+    pub(crate) fn check_positive(self) -> Result<(), String> {
+        match self {
+            QueueLimit::Packets(0) => Err("has a limit of zero packets; give it at least 1".into()),
+            QueueLimit::Bytes(0) => Err("has a limit of zero bytes; give it room for at least one packet".into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A queue that marks by its length, as DCTCP needs it (RFC 8257, section 3.1): a packet that finds
+/// `mark_at` packets or more waiting is marked, if its sender understands marks. The length is that at the
+/// moment, not an average.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Threshold {
+    /// The number of waiting packets from which on packets are marked. At least 1.
+    pub mark_at: u32,
+    /// The limit of the queue.
+    pub limit: QueueLimit,
+}
+
 /// A queue discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Discipline {
     /// First in, first out. A packet that exceeds the limit is dropped.
     DropTail(QueueLimit),
+    /// Random early detection.
+    Red(Red),
+    /// Marks by the length of the queue.
+    Threshold(Threshold),
+    /// Shapes the traffic to a rate.
+    TokenBucket(TokenBucket),
+    /// Drops by the time that packets have waited.
+    Codel(Codel),
+    /// A queue for each flow, with CoDel in each.
+    FairCodel(FairCodel),
+    /// A queue for each class of packets. The highest class goes first.
+    Priority(Priority),
+}
+
+impl Default for Discipline {
+    /// Drop-tail with 100 packets.
+    fn default() -> Discipline {
+        QueueLimit::Packets(100).into()
+    }
 }
 
 impl From<QueueLimit> for Discipline {
@@ -45,87 +110,70 @@ impl From<QueueLimit> for Discipline {
     }
 }
 
-/// A packet that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
-#[undoable(whole)]
-pub struct Waiting {
-    /// The start of its transmission.
-    pub start: Time,
-    /// Its size in bytes, headers included.
-    pub bytes: u32,
-}
+impl Discipline {
+    /// Returns true if packets are held until the discipline selects one of them.
+    #[inline]
+    pub(crate) fn decides_on_departure(&self) -> bool {
+        matches!(self, Discipline::Codel(_) | Discipline::FairCodel(_) | Discipline::Priority(_))
+    }
 
-/// The largest capacity that an empty backlog keeps, in packets.
-const KEPT_CAPACITY: usize = 16;
-
-/// The packets that wait, in the order in which they will be transmitted.
-///
-/// ```
-/// use parades_core::restore::Undoable;
-/// use parades_core::time::{Delay, Time};
-/// use parades_packet::queue::{Backlog, QueueLimit, Waiting};
-/// let at = |us| Time::ZERO.checked_add(Delay::from_us(us)).unwrap();
-/// let packet = |us| Waiting { start: at(us), bytes: 1000 };
-/// let mut backlog = Backlog::default();
-/// let limit = QueueLimit::Packets(2).into();
-/// assert_eq!([1, 2, 3].map(|us| backlog.unrecorded().offer(packet(us), limit)), [true, true, false]);
-/// backlog.unrecorded().drain(at(1));
-/// assert_eq!((backlog.waiting_at(at(1)), backlog.most()), (1, 2));
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Undoable)]
-pub struct Backlog {
-    waiting: VecDeque<Waiting>,
-    bytes: u64,
-    most: u32,
-}
-
-impl<R: Recorder<BacklogUndo>> BacklogMut<'_, R> {
-    /// Offers a packet, after [`BacklogMut::drain`]. Returns true if the packet may wait.
-    pub fn offer(&mut self, packet: Waiting, discipline: Discipline) -> bool {
-        let bytes = self.bytes.saturating_add(u64::from(packet.bytes));
-        let is_accepted = match discipline {
-            Discipline::DropTail(QueueLimit::Packets(most)) => self.waiting.len() < most as usize,
-            Discipline::DropTail(QueueLimit::Bytes(most)) => bytes <= most,
-        };
-        if is_accepted {
-            self.waiting().push_back(packet);
-            *self.bytes() = bytes;
-            let packets = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
-            if packets > self.most {
-                *self.most() = packets;
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    ///
+    /// The end of a sentence that begins with the queue's name.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Discipline::DropTail(_) => Ok(()),
+            Discipline::Red(red) => red.check(),
+            Discipline::Threshold(Threshold { mark_at: 0, .. }) => {
+                Err("marks packets from 0 waiting on, which is every packet; give it at least 1".into())
             }
-        }
-        is_accepted
-    }
-
-    /// Removes the packets whose transmissions have started by `now`.
-    #[inline(always)]
-    pub fn drain(&mut self, now: Time) {
-        if !self.waiting.is_empty() {
-            self.drain_some(now);
-        }
-    }
-
-    fn drain_some(&mut self, now: Time) {
-        while self.waiting.front().is_some_and(|first| first.start <= now)
-            && let Some(first) = self.waiting().pop_front()
-        {
-            *self.bytes() -= u64::from(first.bytes);
-        }
-        if self.waiting.is_empty() && self.waiting.capacity() > KEPT_CAPACITY {
-            self.waiting().free_if_empty();
+            Discipline::Threshold(threshold) => threshold.limit.check_positive(),
+            Discipline::TokenBucket(bucket) => bucket.check(),
+            Discipline::Codel(codel) => codel.check(),
+            Discipline::FairCodel(fair) => fair.check(),
+            Discipline::Priority(priority) => priority.limit.check_positive(),
         }
     }
 }
 
-impl Backlog {
-    /// Returns the number of packets that wait at `now`.
-    pub fn waiting_at(&self, now: Time) -> usize {
-        self.waiting.len() - self.waiting.partition_point(|packet| packet.start <= now)
-    }
+/// Returns a hash of the flow and direction of a packet (the finaliser of MurmurHash3).
+pub(crate) fn flow_hash(direction: u32) -> u32 {
+    let word = (direction ^ direction >> 16).wrapping_mul(0x85eb_ca6b);
+    let word = (word ^ word >> 13).wrapping_mul(0xc2b2_ae35);
+    word ^ word >> 16
+}
 
-    /// Returns the largest number of packets that ever waited.
-    pub fn most(&self) -> u32 {
-        self.most
+/// A packet, as a discipline sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offered {
+    /// Its size in bytes, headers included.
+    pub(crate) bytes: u32,
+    /// A hash of its flow and direction.
+    pub(crate) flow: u32,
+    /// Its class, below [`crate::packet::CLASSES`].
+    pub(crate) class: u8,
+    /// True if its sender understands congestion marks.
+    pub(crate) is_capable: bool,
+}
+
+/// The answer of a discipline that decides on arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// The packet is accepted.
+    Pass,
+    /// It is accepted, and marked as one that met congestion.
+    Mark,
+    /// It is dropped, as the queue is full.
+    Full,
+    /// It is dropped early, before the queue is full.
+    Early,
+}
+
+impl Admission {
+    /// Marks a packet, if its sender understands marks, or else drops it early.
+    pub(crate) fn mark_or_drop(is_markable: bool) -> Admission {
+        if is_markable { Admission::Mark } else { Admission::Early }
     }
 }

@@ -14,7 +14,9 @@ mod links;
 use crate::description::{App, AppKind};
 use crate::network::{Layout, Vocabulary};
 use crate::node::Node;
+use crate::packet::Packet;
 use crate::protocols::Duration;
+use crate::record::Record;
 use crate::sampling::{self, Series};
 use parades_core::metrics::{Cell, Column, MetricId, Metrics, Unit};
 use parades_core::run::End;
@@ -119,7 +121,12 @@ fn declare_app(App { name, kind, .. }: &App, metrics: &mut Metrics) -> AppIds {
 }
 
 /// Adds the part of a node.
-pub(crate) fn finish(net: &Layout, (id, node): (NodeId, &Node), end: &End, metrics: &mut Metrics) {
+pub(crate) fn finish<D: Record>(
+    net: &Layout,
+    (id, node): (NodeId, &Node<Packet<D>>),
+    end: &End,
+    metrics: &mut Metrics,
+) {
     for (endpoint, &address) in node.endpoints.iter().zip(net.slots.of(id)) {
         flows::finish_endpoint(net, address, endpoint, metrics);
         exchanges::finish_endpoint(net, address, endpoint, metrics);
@@ -127,7 +134,10 @@ pub(crate) fn finish(net: &Layout, (id, node): (NodeId, &Node), end: &End, metri
     for (&key, &lost) in &node.egress.lost {
         flows::finish_lost(net, key, lost, metrics);
     }
-    links::finish(net, (id, node), end, metrics);
+    for (key, copies) in node.egress.duplicated() {
+        flows::finish_duplicated(net, key, copies, metrics);
+    }
+    links::finish(net, (id, &node.egress.ports), end, metrics);
 }
 
 /// Makes tables and totals, and checks that every packet is accounted for.

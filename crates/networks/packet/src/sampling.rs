@@ -20,6 +20,7 @@
 use crate::description::Measure;
 use crate::network::{Layout, Network, Vocabulary};
 use crate::node::Node;
+use crate::packet::Packet;
 use crate::record::Record;
 use parades_core::metrics::{MetricId, Metrics, Unit};
 use parades_core::prelude::{Context, Delay, Global, GlobalContext, Time};
@@ -115,7 +116,7 @@ pub(crate) fn conclude(net: &Layout, end: Time, metrics: &mut Metrics) {
 }
 
 impl Summary {
-    fn of_node(net: &Layout, (id, node): (NodeId, &Node), now: Time) -> Summary {
+    fn of_node<D: Record>(net: &Layout, (id, node): (NodeId, &Node<Packet<D>>), now: Time) -> Summary {
         let mut summary = Summary::default();
         let Some(series) = &net.ids.series else { return summary };
         summary.totals.lost = node.egress.lost.values().flatten().sum();
@@ -135,7 +136,7 @@ impl Summary {
             let link = interface.link.0;
             if series.links.contains_key(&link) {
                 let is_back = net.topology.link(interface.link).a != id;
-                summary.totals.busy.insert((link, is_back), port.busy_at(now));
+                summary.totals.busy.insert((link, is_back), port.busy_at(now, net.lines.of(interface.link)));
                 let longer = summary.queues.entry(link).or_default();
                 *longer = waiting.max(*longer);
             }
@@ -179,7 +180,7 @@ impl Sample {
 impl<D: Record> Global<Network<D>> for Sample {
     type Summary = Summary;
 
-    fn visit(&self, net: &Network<D>, node: &mut Node, ctx: &mut Context<'_, Network<D>>) -> Summary {
+    fn visit(&self, net: &Network<D>, node: &mut Node<Packet<D>>, ctx: &mut Context<'_, Network<D>>) -> Summary {
         Summary::of_node(&net.layout, (NodeId(ctx.id().0), node), ctx.now())
     }
 

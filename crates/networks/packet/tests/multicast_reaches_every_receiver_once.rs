@@ -99,7 +99,7 @@ fn each_receiver_gets_each_packet_once_after_the_delay_of_its_path() {
 fn a_copy_dropped_is_lost_to_all_beyond_and_counted_once() {
     // Five packets, one each 2 ms. The link to node 3 takes 10 ms for a packet and lets none wait, so it
     // drops the second to the fifth. The link to node 2 lets none wait either, but no packet has to.
-    let none = QueueLimit::Packets(0);
+    let none = QueueLimit::Packets(0).into();
     let settings = Settings { queues: vec![(LinkId(1), none), (LinkId(2), none)], ..Settings::default() };
     let outcome = run(&model(vec![group(&[3, 6, 4, 5], 5)], settings), 1.0);
     assert_eq!(column(&outcome, "packets_delivered"), [1, 1, 5, 5]);
@@ -133,7 +133,7 @@ fn to_one_receiver_it_is_what_a_flow_is() {
     let topology = Topology::new(&["node"; 7], links()).expect("a network");
     let Group { source, start, limit, sizes, pattern, .. } = group(&[6], 20);
     let flow = parades_packet::flow::Flow { source, destination: NodeId(6), start, limit, sizes, pattern };
-    let settings = Settings { queue: QueueLimit::Packets(3), ..Settings::default() };
+    let settings = Settings { queue: QueueLimit::Packets(3).into(), ..Settings::default() };
     let flow = run(&Network::new(topology, vec![flow], settings.clone()).expect("a network"), 1.0);
     let group = run(&model(vec![group(&[6], 20)], settings), 1.0);
     assert!(count(&flow, "packets_dropped") > 0);
@@ -167,7 +167,7 @@ fn trees_can_be_undone_and_redone() {
             group(&[3, 6, 4, 5], 30),
             Group { source: NodeId(5), receivers: vec![NodeId(0), NodeId(6)], ..group(&[1], 30) },
         ],
-        Settings { queue: QueueLimit::Packets(2), sample: Delay::from_ms(10), ..Settings::default() },
+        Settings { queue: QueueLimit::Packets(2).into(), sample: Delay::from_ms(10), ..Settings::default() },
     );
     let once = run(&model, 0.05);
     assert!(count(&once, "packets_dropped") > 5 && count(&once, "packets_in_flight") > 0);
@@ -210,7 +210,7 @@ fn a_copy_that_shares_its_data_is_as_large_as_a_packet_without_any() {
 fn without_records_copies_arrive_alike() {
     let topology = || Topology::new(&["node"; 7], links()).expect("a network");
     let groups = || vec![group(&[4, 2, 5, 6], 20)];
-    let settings = || Settings { queue: QueueLimit::Packets(2), ..Settings::default() };
+    let settings = || Settings { queue: QueueLimit::Packets(2).into(), ..Settings::default() };
     let with = run(&Network::<Data>::multicast(topology(), groups(), settings()).expect("a network"), 1.0);
     let without: Network = Network::multicast(topology(), groups(), settings()).expect("a network");
     assert!(count(&with, "packets_dropped") > 0);

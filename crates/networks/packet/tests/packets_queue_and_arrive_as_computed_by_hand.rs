@@ -56,7 +56,7 @@ fn cell(outcome: &Outcome, flow: usize, column: &str) -> u64 {
 }
 
 fn settings(queue: QueueLimit) -> Settings {
-    Settings { queue, ..Settings::default() }
+    Settings { queue: queue.into(), ..Settings::default() }
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_queue_of_its_own_belongs_to_one_link() {
         let network = Network::new(topology(4, links.clone()), flows.clone(), settings).expect("a network");
         count(&run(&network, 1.0), "packets_dropped")
     };
-    let none = QueueLimit::Packets(0);
+    let none = QueueLimit::Packets(0).into();
     assert_eq!(dropped(vec![]), 0);
     assert_eq!(dropped(vec![(LinkId(0), none), (LinkId(1), none)]), 0);
     assert_eq!(dropped(vec![(LinkId(2), none)]), 1);

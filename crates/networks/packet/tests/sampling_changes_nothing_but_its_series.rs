@@ -74,7 +74,8 @@ fn a_burst_is_seen_as_it_waits() {
         sizes: Sizes::Constant(970),
         pattern: Pattern::Constant { rate_bps: 970 * 8 * 1_000_000_000 },
     };
-    let settings = Settings { queue: QueueLimit::Packets(4), sample: Delay::from_us(500), ..Settings::default() };
+    let settings =
+        Settings { queue: QueueLimit::Packets(4).into(), sample: Delay::from_us(500), ..Settings::default() };
     let outcome = run(&Network::new(topology, vec![burst], settings).expect("a network"), 0.007);
     let values = |name| points(&outcome, name).into_iter().map(|(_, x)| x).collect::<Vec<_>>();
     let waiting = [4., 3., 3., 2., 2., 1., 1., 0., 0., 0., 0., 0., 0., 0.];

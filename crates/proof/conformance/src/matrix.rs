@@ -153,7 +153,7 @@ fn campus_multicast() -> parades_packet::network::Network<Shared<Box<[u8]>>> {
         let start = group.start.checked_add(Delay::from_ms(1)).expect("soon");
         groups.push(Group { start, receivers: other.receivers.clone(), ..group.clone() });
     }
-    let settings = Settings { queue: QueueLimit::Packets(0), ..Settings::default() };
+    let settings = Settings { queue: QueueLimit::Packets(0).into(), ..Settings::default() };
     Network::multicast(own.topology().clone(), groups, settings).expect("the groups are possible")
 }
 

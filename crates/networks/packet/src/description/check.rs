@@ -1,7 +1,7 @@
 //! The rules that a network must keep, whoever describes it.
 
-use super::{App, AppKind, Change, Description, Ends, StaticRoute, Via};
-use crate::packet::PAYLOAD_MAX;
+use super::{App, AppKind, Change, Description, Ends, Link, StaticRoute, Via};
+use crate::packet::{CLASSES, PAYLOAD_MAX};
 use parades_core::time::{Delay, Time};
 use std::collections::BTreeSet;
 
@@ -28,6 +28,7 @@ pub(crate) fn check(description: &Description) -> Result<(), String> {
             return Err(format!("the link `{name}` needs a rate above zero, and a loss between 0 and 1"));
         }
     }
+    check_links(links)?;
     for StaticRoute { at, to, via } in routes {
         let is_known = match *via {
             Via::Link(link) => (link as usize) < links.len(),
@@ -39,6 +40,10 @@ pub(crate) fn check(description: &Description) -> Result<(), String> {
     }
     for app in apps {
         let name = &app.name;
+        if app.marking.class >= CLASSES {
+            let class = app.marking.class;
+            return Err(format!("the app `{name}` has the class {class}; classes are 0 to {}", CLASSES - 1));
+        }
         for flow in &app.flows {
             if flow.source.max(flow.destination).0 >= count || flow.source == flow.destination {
                 return Err(format!("a flow of the app `{name}` does not lead from one node to another"));
@@ -59,6 +64,15 @@ pub(crate) fn check(description: &Description) -> Result<(), String> {
                 event.at
             ));
         }
+    }
+    Ok(())
+}
+
+/// Checks the queues and the impairments of links.
+fn check_links(links: &[Link]) -> Result<(), String> {
+    for Link { name, queue, impairments, .. } in links {
+        queue.check().map_err(|what| format!("the queue of the link `{name}` {what}"))?;
+        impairments.check().map_err(|what| format!("the link `{name}` {what}"))?;
     }
     Ok(())
 }

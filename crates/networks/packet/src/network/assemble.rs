@@ -2,16 +2,16 @@
 
 use super::slots::Slots;
 use super::{Layout, NetworkError, Settings, Vocabulary};
-use crate::description::{App, AppKind, Description, Ends, Event, Measure, check, check_group, check_kind};
+use crate::description::{App, AppKind, Description, Ends, Event, Marking, Measure, check, check_group, check_kind};
 use crate::flow::{Flow, Group};
 use crate::forwarding::Forwarding;
 use crate::forwarding::fixed::statics;
 use crate::forwarding::routes::SourceRoutes;
 use crate::forwarding::tables::{Refusal, Tables, Turns};
 use crate::forwarding::trees::{Members, Trees};
-use crate::line::{Course, Line, Lines, Quality};
+use crate::line::{Course, Line, Lines, PortRules, Quality};
 use crate::packet::direction;
-use crate::queue::QueueLimit;
+use crate::queue::Discipline;
 use crate::report;
 use parades_core::event::TimerId;
 use parades_core::time::{Delay, Time};
@@ -21,8 +21,8 @@ use parades_topology::{Link, LinkId, NodeId, Topology};
 /// Everything that a network is made of.
 struct Parts {
     topology: Topology,
-    /// The loss and the queue of each link.
-    links: Vec<(f64, QueueLimit)>,
+    /// The loss and the rules of each link.
+    links: Vec<(f64, PortRules)>,
     link_names: Vec<String>,
     apps: Vec<App>,
     events: Vec<Event>,
@@ -55,7 +55,7 @@ pub(crate) fn of_flows(
             Some(app) if app.kind == kind => app.flows.push(ends),
             _ => {
                 check_kind(&kind).map_err(wrong)?;
-                apps.push(App { name: String::new(), kind, flows: vec![ends] });
+                apps.push(App { name: String::new(), kind, marking: Marking::default(), flows: vec![ends] });
             }
         }
     }
@@ -74,14 +74,19 @@ pub(super) fn of_groups(topology: Topology, groups: Vec<Group>, settings: Settin
 fn of_settings(topology: Topology, apps: Vec<App>, settings: Settings) -> Result<Parts, NetworkError> {
     let Settings { headers, metric, paths, queue, queues, losses, sample } = settings;
     let count = topology.links().len();
-    let mut links = vec![(0.0, queue); count];
+    check_queue(&queue)?;
+    let rules = |discipline| PortRules { discipline, ..PortRules::default() };
+    let mut links = vec![(0.0, rules(queue)); count];
     if let Some(loss) = losses.iter().find(|loss| !(0.0..=1.0).contains(*loss)) {
         return Err(NetworkError::Parameter(format!("`losses` must lie between 0 and 1, and one is {loss}")));
     }
     links.iter_mut().zip(losses).for_each(|((of_link, _), loss)| *of_link = loss);
     for (link, queue) in queues {
         match links.get_mut(link.index()) {
-            Some((_, of_link)) => *of_link = queue,
+            Some((_, of_link)) => {
+                check_queue(&queue)?;
+                *of_link = rules(queue);
+            }
             None => return Err(NetworkError::UnknownLink { link: link.0, links: count }),
         }
     }
@@ -102,6 +107,10 @@ fn of_settings(topology: Topology, apps: Vec<App>, settings: Settings) -> Result
     })
 }
 
+fn check_queue(queue: &Discipline) -> Result<(), NetworkError> {
+    queue.check().map_err(|what| NetworkError::Parameter(format!("`queue` {what}")))
+}
+
 /// Makes the network of a description.
 pub(super) fn described(description: Description) -> Result<Layout, NetworkError> {
     check(&description).map_err(NetworkError::Parameter)?;
@@ -118,7 +127,7 @@ pub(super) fn described(description: Description) -> Result<Layout, NetworkError
     let statics = statics(&topology, &routes, |link| &links[link as usize].name).map_err(NetworkError::Parameter)?;
     let parts = Parts {
         topology,
-        links: links.iter().map(|link| (link.loss, link.queue)).collect(),
+        links: links.iter().map(|link| (link.loss, link.rules())).collect(),
         link_names: links.into_iter().map(|link| link.name).collect(),
         apps,
         events,
@@ -146,7 +155,7 @@ struct Traffic {
 impl Parts {
     fn assemble(mut self, routes: Option<&Routes>) -> Result<Layout, NetworkError> {
         let traffic = Traffic::new(std::mem::take(&mut self.apps))?;
-        let quality = |(link, &(loss, _)): (&Link, &(f64, QueueLimit))| Quality {
+        let quality = |(link, &(loss, _)): (&Link, &(f64, PortRules))| Quality {
             rate_bps: link.rate_bps,
             delay: link.delay,
             loss,
@@ -156,14 +165,16 @@ impl Parts {
         let Course { changes, presence, turns } = Course::new(&self.topology, &first, &self.events);
         let changes = changes.into_iter().chain(std::iter::repeat_with(Box::default));
         let lines = first.into_iter().zip(&self.links).zip(changes);
-        let lines =
-            Lines::new(lines.map(|((first, (_, queue)), changes)| Line { first, queue: (*queue).into(), changes }));
+        let lines = lines.map(|((first, (_, rules)), changes)| Line { first, policy: rules.clone().into(), changes });
+        let lines = Lines::new(lines);
         let turns = Turns { times: &turns, convergence: self.convergence };
         let (slots, forwarding) = self.paths(&traffic, &lines, turns, routes)?;
         let packet_min = traffic.least_payload().saturating_add(self.headers);
         let Parts { topology, link_names, headers, measure, vocabulary, .. } = self;
         let Traffic { flows, app_of_flow, apps, .. } = traffic;
+        let has_marks = apps.iter().any(|app| app.marking != Marking::default());
         let mut layout = Layout {
+            has_marks,
             topology,
             lines,
             link_names,

@@ -105,9 +105,9 @@ impl Layout {
     }
 }
 
-impl<D: Record, R: Recorder<EgressUndo>> Outlet<'_, '_, D, R> {
+impl<D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'_, '_, D, R> {
     /// Captures a packet that is given to a port: as sent at this node, and as arriving at the neighbour unless
-    /// it is lost on the way.
+    /// it is lost on the way. A packet that waits for its discipline's decision counts as sent when it leaves.
     #[cold]
     #[inline(never)]
     pub(super) fn capture(&mut self, packet: &Packet<D>, port: u32, accepted: Result<Delay, Loss>) {
@@ -123,17 +123,24 @@ impl<D: Record, R: Recorder<EgressUndo>> Outlet<'_, '_, D, R> {
                 .err()
                 .map_or_else(String::new, |loss| net.loss_text(packet, node, (Some(port), loss), now)),
         });
+        if let Ok(delay) = accepted {
+            self.capture_arrival(packet, port, delay);
+        }
+    }
+
+    /// Captures a packet that a port sends, or the copy that the link makes of it, as it arrives at the
+    /// neighbour.
+    pub(super) fn capture_arrival(&mut self, packet: &Packet<D>, port: u32, delay: Delay) {
+        let (net, node, now) = (self.net, self.node(), self.ctx.now());
         let interface = net.topology.interfaces(node)[port as usize];
-        if let Ok(delay) = accepted
-            && let Some(time) = now.checked_add(delay)
-        {
+        if let Some(time) = now.checked_add(delay) {
             let lp = LpId(interface.neighbour.0);
             self.ctx.capture(lp, || Captured {
                 lp,
                 port: net.port_at_other_end(node, interface),
                 is_arrival: true,
                 time,
-                packet: fields(),
+                packet: net.fields(packet).encode(),
                 remark: String::new(),
             });
         }

@@ -3,14 +3,18 @@
 use super::{Layout, Network};
 use crate::forwarding::trees::Hop;
 use crate::forwarding::{Exit, Next};
+use crate::line::{Line, Policy, PortRules};
 use crate::node::{EgressMut, EgressUndo};
 use crate::packet::Packet;
-use crate::port::Loss;
+use crate::port::{Loss, Passage};
 use crate::protocols::{Duration, Endpoint, EndpointUndo, Environment, Segment, Setup, Signal};
+use crate::queue::holding::Dropped;
+use crate::queue::{Offered, flow_hash};
 use crate::record::Record;
 use parades_core::event::TimerId;
 use parades_core::prelude::{Context, Delay, Port, Rng, Time};
 use parades_core::restore::{At, Recorder, Tracked};
+use parades_tcp::environment::Ecn;
 use parades_topology::NodeId;
 
 /// The endpoints of a node.
@@ -19,7 +23,7 @@ type Endpoints<'a, R> = Tracked<'a, Box<[Endpoint]>, R>;
 /// A node in action.
 pub(super) struct Outlet<'a, 'c, D: Record, R> {
     pub(super) net: &'a Layout,
-    egress: EgressMut<'a, R>,
+    egress: EgressMut<'a, Packet<D>, R>,
     pub(super) ctx: &'a mut Context<'c, Network<D>>,
     /// The slot of the endpoint that reacts.
     slot: u32,
@@ -27,11 +31,11 @@ pub(super) struct Outlet<'a, 'c, D: Record, R> {
     address: u32,
 }
 
-impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
+impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R> {
     #[inline(always)]
     pub(super) fn new(
         net: &'a Layout,
-        egress: EgressMut<'a, R>,
+        egress: EgressMut<'a, Packet<D>, R>,
         ctx: &'a mut Context<'c, Network<D>>,
     ) -> Outlet<'a, 'c, D, R> {
         Outlet { net, egress, ctx, slot: 0, address: 0 }
@@ -60,12 +64,110 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
     fn transmit(&mut self, packet: &Packet<D>, Exit { port, kind, step }: Exit) -> Result<(), Loss> {
         let bytes = packet.payload().saturating_add(self.net.headers);
         let line = &self.net.lines.kinds[kind as usize];
-        let accepted = self.egress.ports().at(port as usize).accept(self.ctx.now(), bytes, line, self.ctx.rng());
-        if self.ctx.has_captures() {
-            self.capture(packet, port, accepted);
+        match &line.policy {
+            Policy::Plain(limit) => {
+                let (now, rng) = (self.ctx.now(), self.ctx.rng());
+                let accepted = self.egress.ports().at(port as usize).accept(now, bytes, (line, *limit), rng);
+                if self.ctx.has_captures() {
+                    self.capture(packet, port, accepted);
+                }
+                self.ctx.send(Port(port), accepted?, packet.at_step(step));
+                Ok(())
+            }
+            Policy::Managed(rules) => self.manage(packet.at_step(step), (port, bytes), (line, rules)),
         }
-        self.ctx.send(Port(port), accepted?, packet.at_step(step));
+    }
+
+    /// Sends a packet by a port that is more than a drop-tail queue.
+    #[inline(never)]
+    fn manage(
+        &mut self,
+        packet: Packet<D>,
+        (port, bytes): (u32, u32),
+        (line, rules): (&Line, &PortRules),
+    ) -> Result<(), Loss> {
+        let is_capable = packet.ecn() != Ecn::NotCapable;
+        let offered = Offered { bytes, flow: flow_hash(packet.direction()), class: packet.class(), is_capable };
+        let now = self.ctx.now();
+        if !rules.discipline.decides_on_departure() {
+            let passage = self.egress.ports().at(port as usize).admit(now, &offered, (line, rules), self.ctx.rng());
+            self.capture_loss(&packet, port, passage.err());
+            self.launch(port, packet, &passage?);
+            return Ok(());
+        }
+        let refused = self.egress.ports().at(port as usize).refuse_if_down(now, (line, rules));
+        self.capture_loss(&packet, port, refused.err());
+        refused?;
+        let slot = self.egress.keep(packet);
+        let mut dropped = Dropped::new();
+        self.egress.ports().at(port as usize).hold(now, (slot, &offered), rules, &mut dropped);
+        self.release(port, (line, rules), dropped);
         Ok(())
+    }
+
+    /// Sends the packets that the device of a port takes from its discipline, unless an event of the port is
+    /// still to come.
+    fn release(&mut self, port: u32, (line, rules): (&Line, &PortRules), mut dropped: Dropped) {
+        let now = self.ctx.now();
+        if !self.egress.ports[port as usize].is_waking() {
+            while let Some((slot, passage)) =
+                self.egress.ports().at(port as usize).release(now, (line, rules), self.ctx.rng(), &mut dropped)
+            {
+                let packet = self.egress.take(slot);
+                self.launch(port, packet, &passage);
+            }
+        }
+        for (held, loss) in dropped {
+            let packet = self.egress.take(held.slot());
+            self.capture_loss(&packet, port, Some(loss));
+            self.lose(&packet, self.key(&packet), (Some(port), loss));
+        }
+        if let Some(delay) = self.egress.ports().at(port as usize).wake_after(now, rules) {
+            self.ctx.send_self(delay, Packet::wake(port));
+        }
+    }
+
+    /// Handles the event of a port: its device takes the next packet.
+    #[inline(never)]
+    fn on_wake(&mut self, port: u32) {
+        let net = self.net;
+        let link = net.topology.interfaces(self.node())[port as usize].link;
+        let line = net.lines.of(link);
+        let Policy::Managed(rules) = &line.policy else { unreachable!("only managed ports have events") };
+        self.egress.ports().at(port as usize).wake();
+        self.release(port, (line, rules), Dropped::new());
+    }
+
+    /// Sends a packet on its way behind the transmitter, and its copy, if the link makes one.
+    fn launch(&mut self, port: u32, packet: Packet<D>, passage: &Passage) {
+        let packet = if passage.is_marked { packet.marked() } else { packet };
+        if self.ctx.has_captures() {
+            self.capture(&packet, port, Ok(passage.delay));
+        }
+        if let Some(delay) = passage.copy {
+            self.egress.duplicate(self.key(&packet));
+            self.capture_arrival(&packet, port, delay);
+            self.ctx.send(Port(port), delay, packet.clone());
+        }
+        self.ctx.send(Port(port), passage.delay, packet);
+    }
+
+    /// Captures a packet that a managed port loses.
+    fn capture_loss(&mut self, packet: &Packet<D>, port: u32, loss: Option<Loss>) {
+        if let Some(loss) = loss
+            && self.ctx.has_captures()
+        {
+            self.capture(packet, port, Err(loss));
+        }
+    }
+
+    /// Returns the key that counts a packet on its way to the next node: its direction, or the place of a
+    /// tree.
+    fn key(&self, packet: &Packet<D>) -> u32 {
+        match self.net.forwarding.place_of(packet.step()) {
+            Some(place) => self.net.lost_key(place),
+            None => packet.direction(),
+        }
     }
 
     /// Sends a packet of an endpoint on its path.
@@ -140,12 +242,15 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
         endpoints.at(slot as usize).on_signal(kind, signal, self);
     }
 
-    /// Calls the application of an endpoint. At a node that is away, the call waits for the node's return.
+    /// Handles a message of the node to itself: calls the application of an endpoint, or a port. At a node that is away, the call waits for the node's return.
     pub(super) fn serve<E: Recorder<At<EndpointUndo>>>(
         &mut self,
         endpoints: &mut Endpoints<'_, E>,
         packet: &Packet<D>,
     ) {
+        if let Some(port) = packet.waking_port() {
+            return self.on_wake(port);
+        }
         let now = self.ctx.now();
         match self.net.away_until(self.ctx.id(), now) {
             Some(Time::MAX) => {}
@@ -177,7 +282,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo>> Outlet<'a, 'c, D, R> {
     }
 }
 
-impl<D: Record, R: Recorder<EgressUndo>> Setup for Outlet<'_, '_, D, R> {
+impl<D: Record, R: Recorder<EgressUndo<Packet<D>>>> Setup for Outlet<'_, '_, D, R> {
     #[inline]
     fn rng(&mut self) -> &Rng {
         self.ctx.rng()
@@ -190,7 +295,7 @@ impl<D: Record, R: Recorder<EgressUndo>> Setup for Outlet<'_, '_, D, R> {
     }
 }
 
-impl<D: Record, R: Recorder<EgressUndo>> Environment for Outlet<'_, '_, D, R> {
+impl<D: Record, R: Recorder<EgressUndo<Packet<D>>>> Environment for Outlet<'_, '_, D, R> {
     type Record = D;
 
     #[inline]
@@ -210,7 +315,12 @@ impl<D: Record, R: Recorder<EgressUndo>> Environment for Outlet<'_, '_, D, R> {
     #[inline]
     fn send(&mut self, number: u32, payload: u32, record: Option<D>) {
         let step = self.net.forwarding.first_step(self.address);
-        self.dispatch(&Packet::new((self.address, step), number, payload, (self.ctx.now(), record)));
+        let mut packet = Packet::new((self.address, step), number, payload, (self.ctx.now(), record));
+        if self.net.has_marks {
+            let app = self.net.app_of_flow[self.flow_of_endpoint() as usize];
+            packet = self.net.apps[app as usize].marking.mark(packet);
+        }
+        self.dispatch(&packet);
     }
 
     fn call_app(&mut self, delay: Delay, number: u32) {

@@ -13,6 +13,9 @@ use parades_topology::NodeId;
 impl Layout {
     /// Returns the text of a packet: `app video #188, 1200 B, east.0 to west.0`.
     pub(super) fn packet_text<D: Record>(&self, packet: &Packet<D>) -> String {
+        if let Some(port) = packet.waking_port() {
+            return format!("port {port} transmits the next packet that waits");
+        }
         let (number, direction) = (packet.number(), packet.direction());
         let (flow, begins) = self.slots.role(direction);
         let traffic = self.traffic(direction);
@@ -77,6 +80,7 @@ impl Layout {
         let failed = ends.into_iter().find(|node| self.away_until(LpId(node.0), down).is_some());
         let reason = match (loss, failed) {
             (Loss::Queue, _) => format!("the queue of {link} is full"),
+            (Loss::Early, _) => format!("the queue of {link} drops it early"),
             (Loss::Chance, _) => format!("by chance, on {link}"),
             (Loss::Down, Some(node)) if down == now => format!("node {} has failed", self.topology.name(node)),
             (Loss::Down, Some(node)) => {

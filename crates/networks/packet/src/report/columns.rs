@@ -1,13 +1,13 @@
 //! The two vocabularies: the facts that tables and totals show, with their order and names.
 
 use super::flows::{
-    BACK_IN_FLIGHT, BACK_LOST, BACK_RECEIVED, BACK_SENT, BYTES, IN_FLIGHT, JITTER, LAST, LOST, MAX, MEAN, MIN, P50,
-    P95, P99, RECEIVED, REORDERED, SENT, Sums,
+    BACK_DUPLICATED, BACK_IN_FLIGHT, BACK_LOST, BACK_RECEIVED, BACK_SENT, BYTES, DUPLICATED, IN_FLIGHT, JITTER, LAST,
+    LOST, MAX, MEAN, MIN, P50, P95, P99, RECEIVED, REORDERED, SENT, Sums,
 };
 use super::ratio;
 use crate::histogram::PERCENTILE_ERROR_PERMILLE;
 use crate::network::Vocabulary;
-use crate::port::LOSSES;
+use crate::port::{LOSSES, Totals as PortTotals};
 use parades_core::metrics::{Cell, Column, Unit};
 use parades_core::time::Time;
 
@@ -126,6 +126,9 @@ const FLOWS_OF_APPS: &[OfFlow] = &[
     flow("answers_sent", Unit::Count, |row| row.sums[BACK_SENT].into()),
     flow("answers_received", Unit::Count, |row| row.sums[BACK_RECEIVED].into()),
     flow("answers_lost", Unit::Count, |row| row.lost(BACK_LOST)),
+    flow("lost_early", Unit::Count, |row| row.sums[LOST + 3].into()),
+    flow("packets_duplicated", Unit::Count, |row| row.sums[DUPLICATED].into()),
+    flow("answers_duplicated", Unit::Count, |row| row.sums[BACK_DUPLICATED].into()),
 ];
 
 /// Returns the columns of the table of flows.
@@ -144,9 +147,9 @@ pub(super) struct LinkRow<'a> {
     pub(super) rate_bps: u64,
     pub(super) utilisation: f64,
     pub(super) packets: u64,
-    /// Lost packets, by reason.
-    pub(super) lost: [u64; LOSSES],
-    pub(super) queue_max: u64,
+    pub(super) totals: PortTotals,
+    /// The mean number of packets that waited.
+    pub(super) queue_mean: f64,
 }
 
 type LinkColumn = for<'a, 'b> fn(&'a LinkRow<'b>) -> Cell;
@@ -169,8 +172,12 @@ const LINKS: &[OfLink] = &[
     link("rate", Unit::BitsPerSecond, |row| row.rate_bps.into()),
     link("utilisation", Unit::Ratio, |row| row.utilisation.into()),
     link("packets_sent", Unit::Count, |row| row.packets.into()),
-    link("packets_dropped", Unit::Count, |row| row.lost.iter().sum::<u64>().into()),
-    link("queue_max", Unit::Count, |row| row.queue_max.into()),
+    link("packets_dropped", Unit::Count, |row| row.totals.lost.iter().sum::<u64>().into()),
+    link("queue_max", Unit::Count, |row| u64::from(row.totals.waiting_max).into()),
+    link("queue_mean", Unit::Count, |row| row.queue_mean.into()),
+    link("lost_early", Unit::Count, |row| row.totals.lost[3].into()),
+    link("packets_marked", Unit::Count, |row| row.totals.marked.into()),
+    link("packets_duplicated", Unit::Count, |row| row.totals.duplicated.into()),
 ];
 
 const LINKS_OF_APPS: &[OfLink] = &[
@@ -181,10 +188,14 @@ const LINKS_OF_APPS: &[OfLink] = &[
     link("rate", Unit::BitsPerSecond, |row| row.rate_bps.into()),
     link("utilisation", Unit::Ratio, |row| row.utilisation.into()),
     link("packets_sent", Unit::Count, |row| row.packets.into()),
-    link("lost_queue", Unit::Count, |row| row.lost[0].into()),
-    link("lost_chance", Unit::Count, |row| row.lost[1].into()),
-    link("lost_down", Unit::Count, |row| row.lost[2].into()),
-    link("queue_max", Unit::Count, |row| row.queue_max.into()),
+    link("lost_queue", Unit::Count, |row| row.totals.lost[0].into()),
+    link("lost_chance", Unit::Count, |row| row.totals.lost[1].into()),
+    link("lost_down", Unit::Count, |row| row.totals.lost[2].into()),
+    link("queue_max", Unit::Count, |row| u64::from(row.totals.waiting_max).into()),
+    link("queue_mean", Unit::Count, |row| row.queue_mean.into()),
+    link("lost_early", Unit::Count, |row| row.totals.lost[3].into()),
+    link("packets_marked", Unit::Count, |row| row.totals.marked.into()),
+    link("packets_duplicated", Unit::Count, |row| row.totals.duplicated.into()),
 ];
 
 /// Returns the columns of the table of links.
@@ -264,6 +275,8 @@ const TOTALS_OF_APPS: &[Total] = &[
     total("packets_lost_queue", Unit::Count, |totals| totals.lost_for(0)),
     total("packets_lost_chance", Unit::Count, |totals| totals.lost_for(1)),
     total("packets_lost_down", Unit::Count, |totals| totals.lost_for(2)),
+    total("packets_lost_early", Unit::Count, |totals| totals.lost_for(3)),
+    total("packets_duplicated", Unit::Count, |totals| totals.both(DUPLICATED, BACK_DUPLICATED)),
     total("packets_in_flight", Unit::Count, |totals| totals.both(IN_FLIGHT, BACK_IN_FLIGHT)),
     total("bytes_received", Unit::Bytes, |totals| totals.sums[BYTES]),
 ];

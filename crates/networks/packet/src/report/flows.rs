@@ -19,7 +19,9 @@ pub(super) const RECEIVED: usize = 1;
 pub(super) const BYTES: usize = 2;
 /// Lost packets, by reason.
 pub(super) const LOST: usize = 3;
-pub(super) const IN_FLIGHT: usize = LOST + LOSSES;
+/// Copies that links made of packets.
+pub(super) const DUPLICATED: usize = LOST + LOSSES;
+pub(super) const IN_FLIGHT: usize = DUPLICATED + 1;
 /// 1 if the source has sent everything, or a transfer or all requests are done.
 const DONE: usize = IN_FLIGHT + 1;
 pub(super) const REORDERED: usize = DONE + 1;
@@ -28,7 +30,8 @@ pub(super) const BACK: usize = REORDERED + 1;
 pub(super) const BACK_SENT: usize = BACK;
 pub(super) const BACK_RECEIVED: usize = BACK_SENT + 1;
 pub(super) const BACK_LOST: usize = BACK_RECEIVED + 1;
-pub(super) const BACK_IN_FLIGHT: usize = BACK_LOST + LOSSES;
+pub(super) const BACK_DUPLICATED: usize = BACK_LOST + LOSSES;
+pub(super) const BACK_IN_FLIGHT: usize = BACK_DUPLICATED + 1;
 /// From here on: statistics, which are not summed over flows.
 const STATISTICS: usize = BACK_IN_FLIGHT + 1;
 pub(super) const MEAN: usize = STATISTICS;
@@ -84,12 +87,28 @@ pub(crate) fn in_flight<D: Record>(net: &Layout, packet: &Packet<D>, metrics: &m
 
 /// Adds packets that a node lost: of a direction, or on the way to a place of a tree.
 pub(super) fn finish_lost(net: &Layout, key: u32, lost: [u64; LOSSES], metrics: &mut Metrics) {
-    let at = |first: usize| (first..).zip(lost);
+    let at = |is_there| (if is_there { LOST } else { BACK_LOST }..).zip(lost);
+    add_by_key(net, key, metrics, at);
+}
+
+/// Adds copies that the links of a node made, by the same keys.
+pub(super) fn finish_duplicated(net: &Layout, key: u32, copies: u64, metrics: &mut Metrics) {
+    add_by_key(net, key, metrics, |is_there| [(if is_there { DUPLICATED } else { BACK_DUPLICATED }, copies)]);
+}
+
+/// Adds amounts to the sums of a direction, or of the flows below a place of a tree. `of` returns the amounts;
+/// its argument is true for packets in the direction in which their flows begin.
+fn add_by_key<A: IntoIterator<Item = (usize, u64)> + Clone>(
+    net: &Layout,
+    key: u32,
+    metrics: &mut Metrics,
+    of: impl FnOnce(bool) -> A,
+) {
     match net.place_of_key(key) {
-        Some(place) => add_to_group(net, net.forwarding.trees.flows_from(place), metrics, at(LOST)),
+        Some(place) => add_to_group(net, net.forwarding.trees.flows_from(place), metrics, of(true)),
         None => {
             let (flow, is_there) = net.slots.role(key);
-            add(flow, metrics, at(if is_there { LOST } else { BACK_LOST }));
+            add(flow, metrics, of(is_there));
         }
     }
 }
@@ -144,18 +163,18 @@ fn lost(sums: &Sums) -> u64 {
     sums[LOST..LOST + LOSSES].iter().chain(&sums[BACK_LOST..BACK_LOST + LOSSES]).sum()
 }
 
-/// Checks that packets sent = arrived + lost + in flight, both ways.
+/// Checks that packets sent + duplicated = arrived + lost + in flight, both ways.
 fn check(flow: u64, sums: &Sums) -> Result<(), String> {
     let ways = [
-        ("", [SENT, RECEIVED, LOST, IN_FLIGHT]),
-        ("answers of ", [BACK_SENT, BACK_RECEIVED, BACK_LOST, BACK_IN_FLIGHT]),
+        ("", [SENT, DUPLICATED, RECEIVED, LOST, IN_FLIGHT]),
+        ("answers of ", [BACK_SENT, BACK_DUPLICATED, BACK_RECEIVED, BACK_LOST, BACK_IN_FLIGHT]),
     ];
-    for (of, [sent, received, first_lost, in_flight]) in ways {
-        let [sent, received, in_flight] = [sent, received, in_flight].map(|place| sums[place]);
+    for (of, [sent, duplicated, received, first_lost, in_flight]) in ways {
+        let [sent, duplicated, received, in_flight] = [sent, duplicated, received, in_flight].map(|place| sums[place]);
         let lost: u64 = sums[first_lost..first_lost + LOSSES].iter().sum();
-        if sent != received + lost + in_flight {
+        if sent + duplicated != received + lost + in_flight {
             return Err(format!(
-                "of {of}flow {flow}, {sent} packets were sent, {received} arrived, {lost} were lost and {in_flight} in flight \
+                "of {of}flow {flow}, {sent} packets were sent and {duplicated} duplicated, {received} arrived, {lost} were lost and {in_flight} in flight \
                  at the end: these do not add up"
             ));
         }
@@ -196,7 +215,9 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
             totals.sums[place] += if is_of_copies { 0 } else { sums[place] };
         }
         let is_complete = match kind {
-            AppKind::Datagrams(_) | AppKind::Multicast(_) => sums[DONE] == 1 && sums[RECEIVED] == sums[SENT],
+            AppKind::Datagrams(_) | AppKind::Multicast(_) => {
+                sums[DONE] == 1 && sums[RECEIVED] == sums[SENT] + sums[DUPLICATED]
+            }
             AppKind::Transfer(_) | AppKind::Requests(_) => sums[DONE] == 1,
         };
         totals.add_flow(is_complete, &sums);
@@ -238,14 +259,16 @@ fn from_words(words: &[u64]) -> Sums {
     sums
 }
 
-/// Checks that packets of groups sent + copies made = arrived + lost + in flight.
+/// Checks that packets of groups sent + copies made + duplicated = arrived + lost + in flight.
 fn check_copies(net: &Layout, copies: &Sums, received: u64, metrics: &Metrics) -> Result<(), String> {
     let made = net.ids.copies_made.and_then(|id| metrics.by_id(id)).and_then(MetricValue::counter).unwrap_or(0);
-    let (sent, in_flight) = (copies[SENT], copies[IN_FLIGHT]);
+    let (sent, duplicated, in_flight) = (copies[SENT], copies[DUPLICATED], copies[IN_FLIGHT]);
     let lost: u64 = copies[LOST..LOST + LOSSES].iter().sum();
-    if u128::from(sent) + made != u128::from(received) + u128::from(lost) + u128::from(in_flight) {
+    if u128::from(sent) + u128::from(duplicated) + made
+        != u128::from(received) + u128::from(lost) + u128::from(in_flight)
+    {
         return Err(format!(
-            "{sent} packets of groups were sent and {made} copies made, of which {received} arrived, {lost} were lost and \
+            "{sent} packets of groups were sent, {duplicated} duplicated and {made} copies made, of which {received} arrived, {lost} were lost and \
              {in_flight} in flight at the end: these do not add up"
         ));
     }

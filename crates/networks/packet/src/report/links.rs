@@ -3,8 +3,7 @@
 use super::LINKS;
 use super::columns::{LinkRow, of_links};
 use crate::network::{Layout, Vocabulary};
-use crate::node::Node;
-use crate::port::LOSSES;
+use crate::port::{Port, Totals};
 use parades_core::metrics::Metrics;
 use parades_core::run::End;
 use parades_core::time::{Delay, Time};
@@ -12,25 +11,27 @@ use parades_topology::{Interface, NodeId};
 use std::cmp::Reverse;
 
 /// Adds the part of a node to the results of its links: busy time, packets, losses, longest queue.
-pub(super) fn finish(net: &Layout, (id, node): (NodeId, &Node), end: &End, metrics: &mut Metrics) {
+pub(super) fn finish(net: &Layout, (id, ports): (NodeId, &[Port]), end: &End, metrics: &mut Metrics) {
     let first = net.topology.first_interface(id) as u64;
     let interfaces = net.topology.interfaces(id);
-    for ((number, port), interface) in (first..).zip(&node.egress.ports).zip(interfaces) {
-        let lost = port.lost();
-        if port.sent.packets == 0 && lost == [0; LOSSES] {
+    for ((number, port), interface) in (first..).zip(ports).zip(interfaces) {
+        let totals = port.totals(end.time);
+        if port.sent.packets == 0 && totals == Totals::default() {
             continue;
         }
+        let line = net.lines.of(interface.link);
         let busy = match net.vocabulary {
             // Rates are constant, so one rounding for all bytes is exact.
             Vocabulary::Flows => {
-                let rate_bps = net.lines.of(interface.link).first.rate_bps;
-                port.busy_before(end.time, Delay::serialisation(port.sent.bytes, rate_bps))
+                let busy = Delay::serialisation(port.sent.bytes, line.first.rate_bps);
+                port.busy_before(end.time, busy, line)
             }
-            Vocabulary::Apps => port.busy_at(end.time),
+            Vocabulary::Apps => port.busy_at(end.time, line),
         };
-        let [queue, chance, down] = lost;
-        let words = [busy.as_ps(), port.sent.packets, queue, chance, down, port.waiting_max().into()];
-        metrics.add_to_sums(LINKS, number, &words);
+        let Totals { lost: [queue, chance, down, early], marked, duplicated, waiting_max, waited } = totals;
+        let others = [early, marked, duplicated, waited.as_ps()];
+        let words = [busy.as_ps(), port.sent.packets, queue, chance, down, waiting_max.into()];
+        metrics.add_to_sums(LINKS, number, &[&words[..], &others[..]].concat());
     }
 }
 
@@ -40,25 +41,34 @@ struct Direction {
     interface: Interface,
     utilisation: f64,
     packets: u64,
-    lost: [u64; LOSSES],
-    queue_max: u64,
+    totals: Totals,
 }
 
 impl Direction {
     fn lost(&self) -> u64 {
-        self.lost.iter().sum()
+        self.totals.lost.iter().sum()
     }
+}
+
+/// Returns a sum of times as a share of the run.
+fn share(ps: u64, end: Time) -> f64 {
+    if end > Time::ZERO { ps as f64 / end.as_ps() as f64 } else { 0.0 }
 }
 
 /// Returns the directions that accepted or lost a packet. Rows of equal rank keep the order of this list.
 fn used(net: &Layout, end: &End, metrics: &mut Metrics) -> Vec<Direction> {
     let sums = metrics.take_sums(LINKS);
     let of_node = |node| net.topology.interfaces(node).iter().map(move |interface| (node, *interface));
-    let share = |busy: u64| if end.time > Time::ZERO { busy as f64 / end.time.as_ps() as f64 } else { 0.0 };
     let direction = |(number, (from, interface)): (u64, (NodeId, Interface))| {
-        let &[busy, packets, queue, chance, down, queue_max] = &**sums.get(&number)? else { return None };
-        let lost = [queue, chance, down];
-        Some(Direction { from, interface, utilisation: share(busy), packets, lost, queue_max })
+        let &[busy, packets, queue, chance, down, waiting_max, early, marked, duplicated, waited] =
+            &**sums.get(&number)?
+        else {
+            return None;
+        };
+        let waiting_max = u32::try_from(waiting_max).expect("it was a number of 32 bits");
+        let (lost, waited) = ([queue, chance, down, early], Delay::from_ps(waited));
+        let totals = Totals { lost, marked, duplicated, waiting_max, waited };
+        Some(Direction { from, interface, utilisation: share(busy, end.time), packets, totals })
     };
     let all = (0..).zip(net.topology.node_ids().flat_map(of_node));
     let mut used: Vec<Direction> = all.filter_map(direction).collect();
@@ -77,7 +87,7 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> (f64, 
     let utilisation_max = directions.first().map_or(0.0, |direction| direction.utilisation);
     directions.sort_by_key(|direction| Reverse(direction.lost()));
     for (rank, direction) in (1..).zip(&directions) {
-        let Direction { from, interface, utilisation, packets, lost, queue_max } = *direction;
+        let Direction { from, interface, utilisation, packets, totals } = *direction;
         let [from, to] = [from, interface.neighbour].map(|node| net.topology.name(node));
         let row = LinkRow {
             rank,
@@ -85,8 +95,8 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> (f64, 
             rate_bps: net.topology.link(interface.link).rate_bps,
             utilisation,
             packets,
-            lost,
-            queue_max,
+            totals,
+            queue_mean: share(totals.waited.as_ps(), end.time),
         };
         metrics.row(LINKS, of_links(net.vocabulary).iter().map(|column| (column.cell)(&row)).collect::<Vec<_>>());
     }

@@ -1,0 +1,174 @@
+//! The packets that a port holds until its discipline selects one of them.
+//!
+//! A discipline knows a packet by its place in the node's store, its size and the time of its arrival. So all
+//! disciplines are compiled once, whatever packets carry.
+
+use super::codel::{self, QueueMut};
+use super::fair::Fair;
+use super::priority::Classes;
+use super::{Discipline, Offered};
+use crate::port::Loss;
+use parades_core::restore::{Recorder, Undoable};
+use parades_core::time::{Delay, Time};
+
+/// A packet that is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[undoable(whole)]
+pub(crate) struct Held {
+    /// Its place in the store of its node, and [`CAPABLE`]. In one word, since undo records hold packets.
+    slot: u32,
+    /// Its size in bytes, headers included.
+    pub(crate) bytes: u32,
+    /// The time of its arrival.
+    pub(crate) since: Time,
+}
+
+/// The bit of a packet whose sender understands congestion marks.
+const CAPABLE: u32 = 1 << 31;
+
+impl Held {
+    pub(crate) fn new((slot, bytes): (u32, u32), since: Time, is_capable: bool) -> Held {
+        assert!(slot < CAPABLE, "a node holds fewer than 2^31 packets");
+        Held { slot: if is_capable { slot | CAPABLE } else { slot }, bytes, since }
+    }
+
+    /// Returns the packet's place in the store of its node.
+    pub(crate) fn slot(&self) -> u32 {
+        self.slot & !CAPABLE
+    }
+
+    /// Returns true if the packet's sender understands congestion marks.
+    pub(crate) fn is_capable(&self) -> bool {
+        self.slot & CAPABLE != 0
+    }
+}
+
+/// Packets that a discipline drops, with the reason.
+pub(crate) type Dropped = Vec<(Held, Loss)>;
+
+/// The packets that a port holds.
+#[derive(Clone, Debug, PartialEq, Eq, Undoable)]
+pub(crate) struct Holding {
+    packets: u32,
+    scheduler: Scheduler,
+}
+
+/// The disciplines that decide on departure, with their states.
+#[derive(Clone, Debug, PartialEq, Eq, Undoable)]
+enum Scheduler {
+    Codel(codel::Queue),
+    Fair(Fair),
+    Priority(Box<Classes>),
+}
+
+impl Holding {
+    /// Makes the state of a discipline. `None` for a discipline that decides on arrival.
+    pub(crate) fn new(discipline: &Discipline) -> Option<Holding> {
+        let scheduler = match discipline {
+            Discipline::Codel(_) => Scheduler::Codel(codel::Queue::new()),
+            Discipline::FairCodel(_) => Scheduler::Fair(Fair::default()),
+            Discipline::Priority(_) => Scheduler::Priority(Box::default()),
+            _ => return None,
+        };
+        Some(Holding { packets: 0, scheduler })
+    }
+
+    /// Returns the number of packets that are held.
+    pub(crate) fn len(&self) -> u32 {
+        self.packets
+    }
+
+    /// Returns the packets that are held, queue by queue.
+    pub(crate) fn packets(&self) -> Vec<Held> {
+        match &self.scheduler {
+            Scheduler::Codel(queue) => queue.packets.iter().copied().collect(),
+            Scheduler::Fair(fair) => fair.packets().collect(),
+            Scheduler::Priority(classes) => classes.packets().collect(),
+        }
+    }
+
+    /// Returns the sum of the times that the packets have waited.
+    pub(crate) fn waited_at(&self, now: Time) -> Delay {
+        let waited = |sum: Delay, packet: Held| sum.saturating_add(now.since(packet.since));
+        self.packets().into_iter().fold(Delay::ZERO, waited)
+    }
+}
+
+impl<R: Recorder<HoldingUndo>> HoldingMut<'_, R> {
+    /// Adds a packet. Packets that find no room are added to `dropped`; that may be the packet itself.
+    pub(crate) fn enqueue(
+        &mut self,
+        packet: Held,
+        (offered, discipline): (&Offered, &Discipline),
+        dropped: &mut Dropped,
+    ) {
+        let (before, held) = (dropped.len(), self.packets + 1);
+        match (self.scheduler(), discipline) {
+            (SchedulerMut::Codel(mut queue), Discipline::Codel(codel)) => {
+                if codel.limit.allows(held as usize, queue.bytes + u64::from(packet.bytes)) {
+                    queue.enqueue(packet);
+                } else {
+                    dropped.push((packet, Loss::Queue));
+                }
+            }
+            (SchedulerMut::Fair(mut fair), Discipline::FairCodel(parameters)) => {
+                fair.enqueue(packet, (parameters, offered.flow), held, dropped);
+            }
+            (SchedulerMut::Priority(mut classes), Discipline::Priority(priority)) => {
+                classes.enqueue(packet, (priority, offered.class), dropped);
+            }
+            _ => unreachable!("a port keeps its discipline"),
+        }
+        self.count(1, dropped.len() - before);
+    }
+
+    /// Takes out the next packet, and returns it, and true if it is to be marked. Packets that are dropped
+    /// before it are added to `dropped`.
+    pub(crate) fn dequeue(
+        &mut self,
+        discipline: &Discipline,
+        now: Time,
+        dropped: &mut Dropped,
+    ) -> Option<(Held, bool)> {
+        let before = dropped.len();
+        let next = match (self.scheduler(), discipline) {
+            (SchedulerMut::Codel(mut queue), Discipline::Codel(codel)) => queue.dequeue(codel, now, dropped),
+            (SchedulerMut::Fair(mut fair), Discipline::FairCodel(parameters)) => fair.dequeue(parameters, now, dropped),
+            (SchedulerMut::Priority(mut classes), _) => classes.dequeue().map(|packet| (packet, false)),
+            _ => unreachable!("a port keeps its discipline"),
+        };
+        self.count(0, dropped.len() - before + usize::from(next.is_some()));
+        next
+    }
+
+    /// Takes out all packets: the link goes down.
+    pub(crate) fn clear(&mut self, dropped: &mut Dropped) {
+        let before = dropped.len();
+        let mut lose = |packet| dropped.push((packet, Loss::Down));
+        match self.scheduler() {
+            SchedulerMut::Codel(mut queue) => clear(&mut queue, &mut lose),
+            SchedulerMut::Fair(mut fair) => fair.clear(&mut lose),
+            SchedulerMut::Priority(mut classes) => {
+                while let Some(packet) = classes.dequeue() {
+                    lose(packet);
+                }
+            }
+        }
+        self.count(0, dropped.len() - before);
+    }
+
+    /// Counts packets that come and go.
+    fn count(&mut self, come: u32, gone: usize) {
+        let gone = u32::try_from(gone).expect("packets are counted in 32 bits");
+        if come != gone {
+            *self.packets() = self.packets + come - gone;
+        }
+    }
+}
+
+/// Takes all packets out of a queue.
+pub(super) fn clear<R: Recorder<codel::QueueUndo>>(queue: &mut QueueMut<'_, R>, lose: &mut impl FnMut(Held)) {
+    while let Some(packet) = queue.pop() {
+        lose(packet);
+    }
+}
