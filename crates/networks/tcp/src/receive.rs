@@ -27,6 +27,9 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             return;
         }
         self.keep_new(segment);
+        if end < to {
+            self.receive.due = Due::Now; // The sender hears that the window is full.
+        }
         let had_gap = !self.arrived.is_empty();
         if start > next {
             self.counts.out_of_order += 1;

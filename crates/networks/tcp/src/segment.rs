@@ -116,7 +116,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         };
         // The window of a SYN is never scaled (RFC 7323, section 2.2).
         header.window = u16::try_from(settings.receive_buffer).unwrap_or(u16::MAX);
-        self.receive.window_end = self.receive.next + u64::from(header.window);
+        self.receive.window_end = self.receive.next.max(1) + u64::from(header.window);
     }
 
     /// Adds the blocks of a SACK option: the last duplicate, then the blocks that changed lately (RFC 2018,

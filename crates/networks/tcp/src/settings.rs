@@ -3,7 +3,7 @@
 //! Two profiles set all of them: [`Settings::linux`] and [`Settings::ns3`]. A field whose value in a profile
 //! deviates from an RFC says so.
 
-use crate::control::{Algorithm, NewReno};
+use crate::control::{Algorithm, Cubic, NewReno};
 use parades_core::time::Delay;
 
 /// The use of congestion marks (RFC 3168).
@@ -194,7 +194,7 @@ impl Settings {
     #[must_use]
     pub const fn linux() -> Settings {
         Settings {
-            algorithm: Algorithm::NewReno(NewReno::linux()),
+            algorithm: Algorithm::Cubic(Cubic::rfc9438()),
             mss: 1460,
             announces_mss: true,
             absent_mss: 536,
