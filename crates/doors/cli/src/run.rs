@@ -4,6 +4,7 @@ use crate::arguments::RunArguments;
 use crate::printing::{print, print_by, say};
 use crate::program;
 use crate::terminal::Terminal;
+use parades_capture::recorder::Settings;
 use parades_catalog::Choice;
 use parades_report::{CaptureOutputs, Files, Outputs, Report, table_named};
 use parades_session::failure::STOPPED;
@@ -72,8 +73,7 @@ impl RunArguments {
         Some(CaptureOutputs {
             folder: self.pcap.clone()?,
             places: self.pcap_at.clone(),
-            version: self.pcap_ip,
-            snap_length: self.pcap_snap.unwrap_or(0),
+            settings: Settings { version: self.pcap_ip, snap_length: self.pcap_snap.unwrap_or(0) },
         })
     }
 

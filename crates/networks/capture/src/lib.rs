@@ -2,7 +2,8 @@
 //!
 //! Packets of a simulation are fields, not bytes. A capture needs bytes. [`frame::Frame`] makes them, with
 //! correct lengths and checksums: Ethernet II or PPP or neither, IPv4 or IPv6, UDP or TCP. [`pcapng::Writer`]
-//! writes frames with their times to a file that Wireshark and tshark read.
+//! writes frames with their times to a file that Wireshark and tshark read. [`recorder::Recorder`] writes the
+//! captures of a run.
 //!
 //! *Addresses* follow from the numbers of nodes, ports and groups ([`address`]). *Payloads* are a pattern
 //! ([`payload`]), since the simulation carries only their lengths. *Times* are virtual, in picoseconds; the
@@ -48,4 +49,5 @@ pub mod fields;
 pub mod frame;
 pub mod payload;
 pub mod pcapng;
+pub mod recorder;
 mod tcp;

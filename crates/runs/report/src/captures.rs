@@ -1,22 +1,18 @@
 //! The captures of a run: a file for each node or link that the user names.
 
-mod file;
 mod places;
 
-use crate::place::named;
-use file::CaptureFile;
-use parades_capture::address::IpVersion;
+use crate::place::{aside, can_be_written, named};
+use parades_capture::recorder::{Place, Recorder, Settings};
 use parades_catalog::Simulation;
-use parades_core::capture::Captured;
 use parades_core::event::LpId;
 use parades_core::time::Time;
-use parades_core::trace::{Executed, Note};
-use parades_session::Failure;
-use places::Places;
-use std::collections::BTreeMap;
-use std::fs;
-use std::io;
-use std::path::PathBuf;
+use parades_core::trace::{Executed, shown_name};
+use parades_session::{Failure, safe_name};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 /// The captures that a user wants of a run.
 #[derive(Clone, Debug)]
@@ -25,25 +21,16 @@ pub struct CaptureOutputs {
     pub folder: PathBuf,
     /// The names of nodes and links. If there are none, the ends of all flows are captured.
     pub places: Vec<String>,
-    /// The version of IP in the captures.
-    pub version: IpVersion,
-    /// The largest number of bytes of a packet that is written; 0 for all.
-    pub snap_length: u32,
+    /// The settings of all files.
+    pub settings: Settings,
 }
 
 /// The captures of a run, while they are written.
-///
-/// A packet that arrives is captured when it is sent, with the time of its arrival. So packets wait here until
-/// all earlier ones are known.
 #[derive(Debug)]
 pub(crate) struct Captures {
     outputs: CaptureOutputs,
-    places: Places,
-    files: Vec<CaptureFile>,
-    /// Captured packets, by time; of equal times, in the order of the events that captured them.
-    waiting: BTreeMap<(Time, u64), Captured>,
-    /// The number of captured packets.
-    count: u64,
+    /// The recorder, once the model is known.
+    recorder: Option<Recorder<CaptureFile>>,
 }
 
 impl Captures {
@@ -51,59 +38,89 @@ impl Captures {
     pub(crate) fn new(outputs: &CaptureOutputs) -> Result<Captures, Failure> {
         let folder = &outputs.folder;
         fs::create_dir_all(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
-        Ok(Captures {
-            outputs: outputs.clone(),
-            places: Places::default(),
-            files: Vec::new(),
-            waiting: BTreeMap::new(),
-            count: 0,
-        })
+        Ok(Captures { outputs: outputs.clone(), recorder: None })
     }
 
     /// Finds the places in the model, and begins their files. Returns the LPs at which packets are captured.
     pub(crate) fn begin(&mut self, simulation: &Simulation) -> Result<Vec<LpId>, Failure> {
-        self.places = Places::find(&self.outputs.places, simulation)?;
-        self.files = self.places.open(&self.outputs)?;
-        Ok(self.places.lps())
+        let points = simulation.capture_points();
+        let places = places::find(&self.outputs.places, &points, simulation)?;
+        let names = (0..simulation.lps()).map(LpId).map(|lp| shown_name(lp, simulation.lp_name(lp)));
+        let names: Vec<String> = names.collect();
+        let mut files = Vec::new();
+        let mut taken = BTreeSet::new();
+        for place in &places {
+            let name = match place {
+                Place::Node(lp) => &names[lp.index()],
+                Place::Link(link) => link,
+            };
+            files.push(CaptureFile::create(&self.outputs.folder, &free_name(name, &mut taken))?);
+        }
+        let recorder = self.recorder.insert(Recorder::new(points, names, self.outputs.settings));
+        for (place, file) in places.iter().zip(files) {
+            let path = file.path.clone();
+            recorder.add_file(place, file).map_err(|error| Failure::cannot_write(&path, &error))?;
+        }
+        Ok(recorder.lps())
     }
 
     /// Adds the packets that an event captured.
     pub(crate) fn event(&mut self, executed: &Executed<'_>) -> io::Result<()> {
-        self.write_before(executed.key.instant.time)?;
-        for note in executed.notes {
-            if let Note::Captured(captured) = note {
-                self.waiting.insert((captured.time, self.count), (**captured).clone());
-                self.count += 1;
-            }
-        }
-        Ok(())
+        self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.event(executed))
     }
 
-    /// Writes the packets before `time`. No event to come captures an earlier one.
-    fn write_before(&mut self, time: Time) -> io::Result<()> {
-        while self.waiting.first_key_value().is_some_and(|((first, _), _)| *first < time) {
-            let (_, captured) = self.waiting.pop_first().expect("there is a first one");
-            self.write(&captured)?;
-        }
-        Ok(())
+    /// Writes the remaining packets of a run that ended at `end`, and moves the files to their places.
+    pub(crate) fn finish(self, end: Time) -> Result<(), Failure> {
+        let Some(recorder) = self.recorder else { return Ok(()) };
+        let files = recorder.finish(end).map_err(|error| Failure::simulation(error.to_string()))?;
+        files.into_iter().try_for_each(CaptureFile::finish)
+    }
+}
+
+/// A file, which is moved to its place when it is whole. Its errors name it.
+#[derive(Debug)]
+struct CaptureFile {
+    path: PathBuf,
+    aside: PathBuf,
+    to: BufWriter<File>,
+}
+
+impl CaptureFile {
+    fn create(folder: &Path, name: &str) -> Result<CaptureFile, Failure> {
+        let path = folder.join(format!("{name}.pcapng"));
+        can_be_written(&path)?;
+        let aside = aside(&path);
+        let file = File::create(&aside).map_err(|error| Failure::cannot_write(&path, &error))?;
+        Ok(CaptureFile { path, aside, to: BufWriter::new(file) })
     }
 
-    fn write(&mut self, captured: &Captured) -> io::Result<()> {
-        for interface in self.places.interfaces(captured) {
-            let file = &mut self.files[interface.file];
-            file.add(captured, interface, &self.places).map_err(|error| named(&file.path, &error))?;
-        }
-        Ok(())
+    fn finish(self) -> Result<(), Failure> {
+        fs::rename(&self.aside, &self.path).map_err(|error| Failure::written_late(&self.path, &error))
+    }
+}
+
+impl Write for CaptureFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.to.write(bytes).map_err(|error| named(&self.path, &error))
     }
 
-    /// Writes the remaining packets of a run that ended at `end`, and moves the files to their places. Packets
-    /// that would arrive later are left out.
-    pub(crate) fn finish(mut self, end: Time) -> Result<(), Failure> {
-        for (_, captured) in std::mem::take(&mut self.waiting) {
-            if !captured.is_arrival || captured.time < end {
-                self.write(&captured).map_err(|error| Failure::simulation(error.to_string()))?;
-            }
-        }
-        self.files.into_iter().try_for_each(CaptureFile::finish)
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush().map_err(|error| named(&self.path, &error))
     }
+}
+
+impl Drop for CaptureFile {
+    fn drop(&mut self) {
+        // The file is still aside only if the run failed, or if it could not be moved.
+        let _ = fs::remove_file(&self.aside);
+    }
+}
+
+/// Returns a name for a file, made from the name of a place. Other files have other names.
+fn free_name(name: &str, taken: &mut BTreeSet<String>) -> String {
+    let safe = safe_name(name, |c| !c.is_control() && !r#"/\:*?"<>|"#.contains(c));
+    let numbered = std::iter::once(safe.clone()).chain((2_u32..).map(|number| format!("{safe}-{number}")));
+    let free = numbered.into_iter().find(|name| !taken.contains(name)).expect("there are enough numbers");
+    taken.insert(free.clone());
+    free
 }
