@@ -6,7 +6,7 @@ use parades_core::trace::{TraceFilter, Tracer};
 use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
 use parades_packet::flow::{Flow, Limit};
 use parades_packet::network::{Network, Settings};
-use parades_packet::queue::QueueLimit;
+use parades_packet::queue::{Codel, Discipline, FairCodel, QueueLimit};
 use parades_packet::traffic::{Pattern, Sizes};
 use parades_topology::{Link, NodeId, Topology};
 
@@ -86,12 +86,12 @@ fn ms(ms: u64) -> Time {
 }
 
 /// Returns a network of three nodes. With its headers, a packet has 1000 bytes. It takes 1 ms on the first link
-/// and 5 ms on the second, before 10 ms of propagation. The queues have room for two packets.
-fn line() -> Network {
+/// and 5 ms on the second, before 10 ms of propagation.
+fn line(queue: impl Into<Discipline>) -> Network {
     let link = |a, b, rate_bps| Link { a: NodeId(a), b: NodeId(b), rate_bps, delay: Delay::from_ms(10) };
     let links = vec![link(0, 1, 8_000_000), link(1, 2, 1_600_000)];
     let topology = Topology::new(&["alice", "router", "bob"], links).expect("a network");
-    let settings = Settings { queue: QueueLimit::Packets(2), ..Settings::default() };
+    let settings = Settings { queue: queue.into(), ..Settings::default() };
     Network::new(topology, vec![flow(0, 2, 5)], settings).expect("a network")
 }
 
@@ -106,7 +106,7 @@ fn times(file: &[u8]) -> Vec<(u64, u32, bool)> {
 
 #[test]
 fn each_packet_is_captured_when_it_is_given_to_a_port_and_when_it_arrives() {
-    let network = line();
+    let network = line(QueueLimit::Packets(2));
     let places = [0, 1, 2].map(|node| Place::Node(LpId(node)));
     let files = capture(&network, &places, ms(1000), |options| run_sequentially(&network, options));
     assert_eq!(times(&files[0]), [0, 2, 4, 6, 8].map(|ms| (ms, 0, false)));
@@ -122,8 +122,17 @@ fn each_packet_is_captured_when_it_is_given_to_a_port_and_when_it_arrives() {
 }
 
 #[test]
+fn packets_are_captured_before_a_queue_that_decides_when_they_leave() {
+    for queue in [Discipline::Codel(Codel::default()), Discipline::FairCodel(FairCodel::default())] {
+        let network = line(queue);
+        let files = capture(&network, &[Place::Node(LpId(1))], ms(1000), |options| run_sequentially(&network, options));
+        assert_eq!(times(&files[0]), [11, 13, 15, 17, 19].map(|ms| [(ms, 0, true), (ms, 1, false)]).concat());
+    }
+}
+
+#[test]
 fn a_link_has_the_packets_that_both_ends_send_and_nothing_after_the_end_is_captured() {
-    let network = line();
+    let network = line(QueueLimit::Packets(2));
     let places = [Place::Link("router--bob".into()), Place::Node(LpId(2))];
     let files = capture(&network, &places, ms(31), |options| run_sequentially(&network, options));
     // The interfaces of a link are its ends, in the order of nodes.
@@ -149,7 +158,7 @@ fn an_arrival_is_captured_at_the_link_by_which_it_was_sent() {
 
 #[test]
 fn captures_are_the_same_on_every_engine() {
-    let network = line();
+    let network = line(QueueLimit::Packets(2));
     let places = [Place::Node(LpId(1)), Place::Link("alice--router".into())];
     let captured = |run: &dyn Fn(&Network, RunOptions<'_>) -> Outcome| {
         capture(&network, &places, ms(1000), |options| run(&network, options))

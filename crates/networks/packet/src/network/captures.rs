@@ -106,31 +106,41 @@ impl Layout {
 }
 
 impl<D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'_, '_, D, R> {
-    /// Captures a packet that is given to a port: as sent at this node, and as arriving at the neighbour unless
-    /// it is lost on the way. A packet that waits for its discipline's decision counts as sent when it leaves.
+    /// Captures a packet that is given to a plain port, where its future is known at once: as sent here, and as
+    /// arriving at the neighbour, unless it is lost.
     #[cold]
     #[inline(never)]
     pub(super) fn capture(&mut self, packet: &Packet<D>, port: u32, accepted: Result<Delay, Loss>) {
-        let (net, node, now) = (self.net, self.node(), self.ctx.now());
-        let fields = || net.fields(packet).encode();
-        self.ctx.capture(LpId(node.0), || Captured {
-            lp: LpId(node.0),
-            port,
-            is_arrival: false,
-            time: now,
-            packet: fields(),
-            remark: accepted
-                .err()
-                .map_or_else(String::new, |loss| net.loss_text(packet, node, (Some(port), loss), now)),
-        });
+        self.capture_sent(packet, port, accepted.err());
         if let Ok(delay) = accepted {
             self.capture_arrival(packet, port, delay);
         }
     }
 
+    /// Captures a packet that is given to a port, before the queue. `loss` is the reason why the packet is lost,
+    /// if that is known already.
+    pub(super) fn capture_sent(&mut self, packet: &Packet<D>, port: u32, loss: Option<Loss>) {
+        if !self.ctx.has_captures() {
+            return;
+        }
+        let (net, node, now) = (self.net, self.node(), self.ctx.now());
+        let lp = LpId(node.0);
+        self.ctx.capture(lp, || Captured {
+            lp,
+            port,
+            is_arrival: false,
+            time: now,
+            packet: net.fields(packet).encode(),
+            remark: loss.map_or_else(String::new, |loss| net.loss_text(packet, node, (Some(port), loss), now)),
+        });
+    }
+
     /// Captures a packet that a port sends, or the copy that the link makes of it, as it arrives at the
     /// neighbour.
     pub(super) fn capture_arrival(&mut self, packet: &Packet<D>, port: u32, delay: Delay) {
+        if !self.ctx.has_captures() {
+            return;
+        }
         let (net, node, now) = (self.net, self.node(), self.ctx.now());
         let interface = net.topology.interfaces(node)[port as usize];
         if let Some(time) = now.checked_add(delay) {

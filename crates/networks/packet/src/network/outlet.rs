@@ -91,12 +91,12 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
         let now = self.ctx.now();
         if !rules.discipline.decides_on_departure() {
             let passage = self.egress.ports().at(port as usize).admit(now, &offered, (line, rules), self.ctx.rng());
-            self.capture_loss(&packet, port, passage.err());
+            self.capture_sent(&packet, port, passage.err());
             self.launch(port, packet, &passage?);
             return Ok(());
         }
         let refused = self.egress.ports().at(port as usize).refuse_if_down(now, (line, rules));
-        self.capture_loss(&packet, port, refused.err());
+        self.capture_sent(&packet, port, refused.err());
         refused?;
         let slot = self.egress.keep(packet);
         let mut dropped = Dropped::new();
@@ -119,7 +119,6 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
         }
         for (held, loss) in dropped {
             let packet = self.egress.take(held.slot());
-            self.capture_loss(&packet, port, Some(loss));
             self.lose(&packet, self.key(&packet), (Some(port), loss));
         }
         if let Some(delay) = self.egress.ports().at(port as usize).wake_after(now, rules) {
@@ -141,24 +140,13 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
     /// Sends a packet on its way behind the transmitter, and its copy, if the link makes one.
     fn launch(&mut self, port: u32, packet: Packet<D>, passage: &Passage) {
         let packet = if passage.is_marked { packet.marked() } else { packet };
-        if self.ctx.has_captures() {
-            self.capture(&packet, port, Ok(passage.delay));
-        }
+        self.capture_arrival(&packet, port, passage.delay);
         if let Some(delay) = passage.copy {
             self.egress.duplicate(self.key(&packet));
             self.capture_arrival(&packet, port, delay);
             self.ctx.send(Port(port), delay, packet.clone());
         }
         self.ctx.send(Port(port), passage.delay, packet);
-    }
-
-    /// Captures a packet that a managed port loses.
-    fn capture_loss(&mut self, packet: &Packet<D>, port: u32, loss: Option<Loss>) {
-        if let Some(loss) = loss
-            && self.ctx.has_captures()
-        {
-            self.capture(packet, port, Err(loss));
-        }
     }
 
     /// Returns the key that counts a packet on its way to the next node: its direction, or the place of a
