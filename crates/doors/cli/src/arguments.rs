@@ -373,13 +373,20 @@ pub(crate) struct BenchArguments {
     /// Compares the figures with the latest recorded in a file.
     #[arg(long, value_name = "FILE")]
     pub(crate) against: Option<PathBuf>,
-    /// For `flows`: a folder with `cases.tsv`, `expected.tsv`, `platforms` and `patterns`, whose expected
-    /// ends are printed beside ours.
+    /// A folder of results that other simulators computed, which are printed beside ours. For `flows`:
+    /// `cases.tsv`, `expected.tsv`, `platforms` and `patterns`. For `packets`: `cases.tsv`, `expected.tsv`,
+    /// `bands.tsv` and `receiver.tsv`.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "against"])]
     pub(crate) validation: Option<PathBuf>,
+    /// Prints the comparison of `--validation` as one JSON object.
+    #[arg(long, requires = "validation")]
+    pub(crate) json: bool,
     /// For `chord`: the program of `crates/systems/p2p/simgrid`, which is then run in turn with ours.
     #[arg(long, value_name = "PATH")]
     pub(crate) simgrid: Option<PathBuf>,
+    /// For `packets`: the program of `crates/proof/bench/ns3`, which is then run in turn with ours.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) ns3: Option<PathBuf>,
     /// For `chord`: a million nodes too, which takes long.
     #[arg(long)]
     pub(crate) large: bool,

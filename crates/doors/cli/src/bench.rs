@@ -15,12 +15,13 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<ExitCode, Failure> {
         return print(&lines.collect::<String>());
     };
     if let Some(folder) = &arguments.validation {
-        return print(&parades_bench::validate(name, folder)?);
+        let validation = parades_bench::validate(name, folder)?;
+        return print(&if arguments.json { format!("{}\n", validation.json) } else { validation.text });
     }
     let this = std::env::current_exe()
         .map_err(|error| Failure::simulation(format!("a process for a run cannot be started: {error}")))?;
-    let BenchArguments { pairs, simgrid, large, .. } = arguments;
-    let options = Options { pairs: *pairs, program: this, simgrid: simgrid.clone(), large: *large };
+    let BenchArguments { pairs, simgrid, ns3, large, .. } = arguments;
+    let options = Options { pairs: *pairs, program: this, simgrid: simgrid.clone(), ns3: ns3.clone(), large: *large };
     parades_bench::check(name, &options)?;
     let before = arguments.against.as_deref().map(record::read).transpose()?;
     let mut file = arguments.record.as_deref().map(record::open).transpose()?;

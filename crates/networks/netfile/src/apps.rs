@@ -3,6 +3,7 @@
 use crate::draft::Draft;
 use crate::given::{Fields, Given, What};
 use crate::shape::PACKET_DEFAULT;
+use crate::tcp;
 use parades_config::units::{parse_duration, parse_size};
 use parades_config::{ConfigError, quoted};
 use parades_core::random::Rng;
@@ -212,6 +213,7 @@ fn kind(fields: &Fields<'_>, packet_default: Option<&Sizes>) -> Result<AppKind, 
             window: fields.count("window")?,
             control: if fields.choice("control")? == "fixed" { Control::Fixed } else { Control::Reno },
         })),
+        "tcp" => Ok(AppKind::Tcp(Box::new(tcp::read(fields)?))),
         "request-response" => {
             let period = |mean: &str, how: &str| -> Result<Period, ConfigError> {
                 let length = fields.duration(mean)?;

@@ -5,7 +5,7 @@ use crate::shape::QUEUE_DEFAULT;
 use parades_config::{ConfigError, is_executed, nearest, quoted};
 use parades_core::budget::{self, Exceeded};
 use parades_core::time::Delay;
-use parades_packet::description::Link;
+use parades_packet::description::{Framing, Link};
 use parades_packet::queue::QueueLimit;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -26,6 +26,7 @@ pub(crate) struct Quality {
     pub(crate) rate_bps: Option<u64>,
     pub(crate) delay: Option<Delay>,
     pub(crate) queue: Option<QueueLimit>,
+    pub(crate) framing: Option<Framing>,
     pub(crate) loss: Option<f64>,
 }
 
@@ -36,6 +37,7 @@ impl Quality {
             rate_bps: fields.has("rate").then(|| fields.rate("rate")).transpose()?,
             delay: fields.has("delay").then(|| fields.duration("delay")).transpose()?,
             queue: queue(fields)?,
+            framing: framing(fields)?,
             loss: fields.has("loss").then(|| fields.float("loss")).transpose()?,
         })
     }
@@ -46,6 +48,7 @@ impl Quality {
             rate_bps: self.rate_bps.or(other.rate_bps),
             delay: self.delay.or(other.delay),
             queue: self.queue.or(other.queue),
+            framing: self.framing.or(other.framing),
             loss: self.loss.or(other.loss),
         }
     }
@@ -63,9 +66,21 @@ impl Quality {
         let rate_bps = self.rate_bps.ok_or_else(|| missing("rate", "10Mbps"))?;
         let delay = self.delay.ok_or_else(|| missing("delay", "5ms"))?;
         let queue = self.queue.unwrap_or(QueueLimit::Packets(QUEUE_DEFAULT));
-        let loss = self.loss.unwrap_or(0.0);
-        Ok(Link { from, to, rate_bps, delay, loss, queue: queue.into(), name, ..Link::default() })
+        let (loss, framing) = (self.loss.unwrap_or(0.0), self.framing.unwrap_or_default());
+        Ok(Link { from, to, rate_bps, delay, loss, queue: queue.into(), name, framing, ..Link::default() })
     }
+}
+
+/// Reads the key `framing`.
+fn framing(fields: &Fields<'_>) -> Result<Option<Framing>, ConfigError> {
+    if !fields.has("framing") {
+        return Ok(None);
+    }
+    Ok(Some(match fields.choice("framing")? {
+        "ppp" => Framing::Ppp,
+        "ethernet" => Framing::Ethernet,
+        _ => Framing::None,
+    }))
 }
 
 /// Reads the key `queue`: packets, or bytes.

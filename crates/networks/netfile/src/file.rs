@@ -17,6 +17,7 @@ use parades_config::{
 use parades_core::time::{Delay, Time};
 use parades_packet::description::{App, Description, Measure};
 use parades_packet::network::{Network, NetworkError};
+use parades_packet::segment::SegmentRef;
 use parades_topology::routing::{Metric, Paths};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -42,7 +43,7 @@ pub struct NetworkFile {
 #[derive(Debug)]
 pub struct Built {
     /// The model.
-    pub model: Network,
+    pub model: Network<SegmentRef>,
     /// The end of the run, unless the user chooses another.
     pub until: Time,
     /// Notes for the user on how it was made, a sentence each.

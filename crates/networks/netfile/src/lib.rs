@@ -109,6 +109,7 @@ mod reference;
 mod routes;
 mod schema;
 mod shape;
+mod tcp;
 mod write;
 
 pub use file::{Built, NetworkFile};

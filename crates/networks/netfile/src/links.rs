@@ -52,7 +52,7 @@ pub(crate) fn attach(
 ) -> Result<(), ConfigError> {
     let own = Quality::of(fields)?;
     if !fields.has("attach") {
-        return match ["rate", "delay", "queue", "loss"].into_iter().find(|key| fields.has(key)) {
+        return match ["rate", "delay", "queue", "loss", "framing"].into_iter().find(|key| fields.has(key)) {
             Some(key) => Err(fields.wrong(
                 key,
                 format!("`{key}` is of the links of a group, and it has none"),

@@ -203,7 +203,7 @@ impl Part<'_, '_> {
         let nodes = topology.node_ids().map(|node| self.node(topology.name(node))).collect::<Result<Vec<_>, _>>()?;
         for (id, link) in (0..).map(LinkId).zip(topology.links()) {
             let (rate_bps, delay, loss) = (Some(link.rate_bps), Some(link.delay), loss(id.index()));
-            let quality = own.or(Quality { rate_bps, delay, loss, queue: None }).or(self.quality);
+            let quality = own.or(Quality { rate_bps, delay, loss, ..Quality::default() }).or(self.quality);
             let ends = (nodes[link.a.index()], nodes[link.b.index()]);
             if topology.is_one_way(id) { self.join_one_way(ends, quality)? } else { self.join(ends, quality)? }
         }
@@ -218,7 +218,7 @@ impl Part<'_, '_> {
             ..given
         };
         let network = import::read(&path(self.fields)?, &options)?;
-        let own = Quality { queue: self.quality.queue, ..Quality::default() };
+        let own = Quality { queue: self.quality.queue, framing: self.quality.framing, ..Quality::default() };
         self.imported(&network.topology, own, |link| network.losses[link])?;
         Ok(network.notes)
     }

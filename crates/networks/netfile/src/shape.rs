@@ -84,6 +84,14 @@ const RATE: Key = may(Parameter::rate("rate", MBPS, "bits in a second, each way"
 const DELAY: Key = may(Parameter::duration("delay", Delay::ZERO, "propagation delay"));
 const LOSS: Key = may(Parameter::fraction("loss", 0.0, "probability that a packet which was sent does not arrive"));
 const QUEUE: Key = other("queue", Form::Queue, "what may wait at each end: packets, or bytes with a unit");
+const FRAMING: Key = may(Parameter::choice(
+    "framing",
+    "none",
+    FRAMINGS,
+    "frames of the link: ppp adds 2 bytes to a packet, ethernet 18",
+));
+/// The names of [`parades_packet::description::Framing`].
+pub(crate) const FRAMINGS: &[&str] = &["none", "ppp", "ethernet"];
 const COUNT_MAX: u64 = 1 << 24;
 const fn size(meaning: &'static str) -> Key {
     must(Parameter::integer("size", 1, 1..=COUNT_MAX, meaning))
@@ -100,7 +108,11 @@ pub(crate) const TOP: &[Key] = &[
         "all: flows spread over equally short paths, by a hash of the flow and the node; one: all take the first of them",
     )),
     may(Parameter::duration("convergence", Delay::ZERO, "from a failure, or a return, until routes follow")),
-    may(Parameter::size("headers", 30, "headers that come to every payload: UDP 8, IP 20, PPP 2")),
+    may(Parameter::size(
+        "headers",
+        30,
+        "headers that come to the payload of a datagram: UDP 8, IP 20, PPP 2; TCP has its own",
+    )),
     other("nodes", Form::Names, "names of nodes"),
 ];
 
@@ -109,7 +121,7 @@ pub(crate) const DEFAULTS: Shape = Shape {
     name: "defaults",
     several: false,
     meaning: "what holds where a link, part, group or app says nothing",
-    keys: &[RATE, DELAY, QUEUE, LOSS, other("packet", Form::Packet, "payload of packets; 1000B by default")],
+    keys: &[RATE, DELAY, QUEUE, LOSS, FRAMING, other("packet", Form::Packet, "payload of packets; 1000B by default")],
     kinds: &[],
 };
 
@@ -130,6 +142,7 @@ pub(crate) const GROUP: Shape = Shape {
         DELAY,
         QUEUE,
         LOSS,
+        FRAMING,
     ],
     kinds: &[],
 };
@@ -146,7 +159,7 @@ pub(crate) const PART: Shape = Shape {
     name: "part",
     several: true,
     meaning: "a generated part of the network; its nodes' names begin with its own",
-    keys: &[must(Parameter::text("name", "", "its name")), RATE, DELAY, QUEUE, LOSS],
+    keys: &[must(Parameter::text("name", "", "its name")), RATE, DELAY, QUEUE, LOSS, FRAMING],
     kinds: &[
         Variant { name: "line", meaning: "nodes in a row: NAME.0, NAME.1, …", keys: &[size("nodes")] },
         Variant { name: "ring", meaning: "a row whose ends are linked", keys: &[size("nodes, 3 or more")] },
@@ -224,6 +237,7 @@ pub(crate) const LINK: Shape = Shape {
         DELAY,
         QUEUE,
         LOSS,
+        FRAMING,
         may(Parameter::boolean("duplex", true, "whether it carries packets both ways")),
         may(Parameter::choice(
             "pairs",
@@ -244,6 +258,28 @@ const STOP: Key = may(Parameter::duration("stop", Delay::MAX, "when it stops; ne
 const BYTES: Key = may(Parameter::size("size", 1, "what is sent in all; no bound by default").positive());
 const PACKET: Key = other("packet", Form::Packet, "payload of a packet, or `internet-mix`");
 const SEND_RATE: Key = may(Parameter::rate("rate", MBPS, "bits of payload in a second, on average").positive());
+
+/// The keys of a TCP app. `profile` sets all of them, and what else there is.
+const TCP: &[Key] = &[
+    may(Parameter::size("size", 1, "bytes of a stream; without it, `writes` and `rate` go on to the end").positive()),
+    may(Parameter::size("writes", 1, "bytes that the application writes at a time; all at the start by default")
+        .positive()),
+    may(Parameter::rate("rate", MBPS, "bits that the application writes in a second, with `writes`").positive()),
+    may(Parameter::choice("profile", "linux", PROFILES, "the implementation whose settings hold")),
+    may(Parameter::choice("congestion", "cubic", &["newreno", "cubic", "dctcp", "bbr", "vegas"], "congestion control")),
+    may(Parameter::size("mss", 1460, "largest segment; 536 in profile ns3").positive()),
+    may(Parameter::integer("initial_window", 10, 1..=1 << 16, "initial window in segments (RFC 6928)")),
+    may(Parameter::size("buffer", 4 << 20, "send buffer and receive buffer; 128KiB in profile ns3").positive()),
+    may(Parameter::boolean("sack", true, "whether acknowledgements are selective (RFC 2018)")),
+    may(Parameter::boolean("timestamps", true, "whether segments have timestamps (RFC 7323)")),
+    may(Parameter::integer("delayed_ack", 2, 1..=1 << 10, "segments that are acknowledged together")),
+    may(Parameter::duration("min_rto", Delay::from_ms(200), "least retransmission timeout; 1s in profile ns3")),
+    may(Parameter::boolean("pacing", false, "whether segments are spread over the round trip")),
+    may(Parameter::boolean("ecn", false, "whether routers may mark instead of drop (RFC 3168); dctcp always has it")),
+    may(Parameter::boolean("hystart", true, "whether cubic leaves slow start before losses (RFC 9406)")),
+];
+/// The names of the profiles of TCP.
+pub(crate) const PROFILES: &[&str] = &["linux", "ns3"];
 
 pub(crate) const APP: Shape = Shape {
     noun: "an app",
@@ -348,6 +384,11 @@ pub(crate) const APP: Shape = Shape {
                 )),
                 may(Parameter::choice("control", "reno", &["reno", "fixed"], "whether the window adapts to losses")),
             ],
+        },
+        Variant {
+            name: "tcp",
+            meaning: "a stream of bytes over TCP (RFC 9293), as Linux or ns-3 speaks it",
+            keys: TCP,
         },
     ],
 };

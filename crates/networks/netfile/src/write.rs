@@ -1,9 +1,10 @@
 //! Networks written out in full: every node, link and flow by its name, without parts, parameters and draws.
 
+use crate::tcp;
 use parades_config::units::{format_duration, format_rate, format_size, format_time};
 use parades_config::{Settings, toml_string};
 use parades_core::time::Time;
-use parades_packet::description::{App, AppKind, Change, Description, Event, Link, Measure, StaticRoute, Via};
+use parades_packet::description::{App, AppKind, Change, Description, Event, Framing, Link, Measure, StaticRoute, Via};
 use parades_packet::flow::Limit;
 use parades_packet::protocols::{Control, Datagrams};
 use parades_packet::queue::{Discipline, QueueLimit};
@@ -79,6 +80,11 @@ fn link(text: &mut String, link: &Link, names: &impl Fn(u32) -> String) {
         Discipline::DropTail(QueueLimit::Bytes(bytes)) => key(text, "queue", &toml_string(&format_size(bytes))),
         other => unreachable!("no network file gives a link the queue {other:?}"),
     }
+    match link.framing {
+        Framing::None => {}
+        Framing::Ppp => key(text, "framing", "\"ppp\""),
+        Framing::Ethernet => key(text, "framing", "\"ethernet\""),
+    }
     if link.loss > 0.0 {
         key(text, "loss", &float(link.loss));
     }
@@ -115,6 +121,7 @@ fn app(text: &mut String, app: &App, names: &impl Fn(u32) -> String) {
             key(text, "window", &transfer.window.to_string());
             key(text, "control", if transfer.control == Control::Fixed { "\"fixed\"" } else { "\"reno\"" });
         }
+        AppKind::Tcp(of) => tcp::write(of, &mut |name, value| key(text, name, value)),
         AppKind::Requests(requests) => {
             key(text, "kind", "\"request-response\"");
             key(text, "request", &toml_string(&format_size(requests.request.into())));

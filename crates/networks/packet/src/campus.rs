@@ -17,13 +17,17 @@
 //!
 //! Source: G. Seguin, *Multi-core parallelism for ns-3 simulator*, INRIA 2009, which measured it.
 
+use crate::description::{Ends, Framing};
 use crate::flow::{Flow, Group, Limit};
 use crate::network::{Network, NetworkError, Settings};
+use crate::protocols::tcp::{Tcp, Writes};
 use crate::queue::QueueLimit;
 use crate::record::Record;
+use crate::segment::SegmentRef;
 use crate::traffic::{Pattern, Sizes};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
+use parades_tcp::control::{Algorithm, Cubic};
 pub use parades_topology::generators::campus::LinkKind;
 use parades_topology::generators::campus::{Campus, SERVERS};
 use parades_topology::routing::Paths;
@@ -31,6 +35,9 @@ use parades_topology::{NodeId, Topology};
 
 /// The purpose of the random streams from which traffic is drawn. Each host's id has a stream of its own.
 pub const TRAFFIC_STREAM: u32 = 1;
+
+/// The number of the first server in Net1.
+const FIRST_SERVER: u32 = 2;
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,10 +64,27 @@ pub struct Parameters {
     pub flow_bytes: u64,
     /// The span from time zero within which flows start.
     pub start_span: Delay,
+    /// The settings of TCP, for [`Parameters::streams`]. `packet_size` is its segment.
+    pub tcp: parades_tcp::settings::Settings,
+    /// The server and the start of each flow over TCP. Empty if they are drawn at random.
+    pub starts: Vec<Start>,
     /// The time between two samples; zero for none.
     pub sample: Delay,
     /// The paths that flows may take.
     pub paths: Paths,
+}
+
+/// The server and the start of the flow to a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The campus of the host.
+    pub campus: u32,
+    /// The number of the host in its campus.
+    pub host: u32,
+    /// The number of the server in Net1 of the next campus: 2 to 5.
+    pub server: u32,
+    /// The time at which the server opens the connection.
+    pub start: Time,
 }
 
 impl Default for Parameters {
@@ -79,6 +103,11 @@ impl Default for Parameters {
             packet_size: 512,
             flow_bytes: 500_224,
             start_span: Delay::from_secs(10),
+            tcp: parades_tcp::settings::Settings {
+                algorithm: Algorithm::Cubic(Cubic::ns3()),
+                ..parades_tcp::settings::Settings::ns3()
+            },
+            starts: Vec::new(),
             sample: Delay::ZERO,
             paths: Paths::All,
         }
@@ -105,6 +134,46 @@ impl Parameters {
         let topology = self.topology()?;
         let flows = (0..self.networks).flat_map(|z| self.flows(z, seed)).collect();
         Network::new(topology, flows, self.settings())
+    }
+
+    /// Makes the same network, but its flows use TCP: a server opens a connection to the host, and writes
+    /// `packet_size` bytes at a time at `flow_rate_bps`, until `flow_bytes` are written. Links have frames of
+    /// PPP.
+    ///
+    /// # Errors
+    ///
+    /// If a parameter is impossible.
+    pub fn streams(&self, seed: u64) -> Result<Network<SegmentRef>, NetworkError> {
+        let topology = self.topology()?;
+        let flows = if self.starts.is_empty() {
+            let flows = (0..self.networks).flat_map(|z| self.flows(z, seed));
+            flows.map(|Flow { source, destination, start, .. }| Ends { source, destination, start }).collect()
+        } else {
+            self.starts.iter().map(|start| self.ends(start)).collect::<Result<Vec<Ends>, _>>()?
+        };
+        let writes = Some(Writes { bytes: self.packet_size, rate_bps: self.flow_rate_bps });
+        let settings = parades_tcp::settings::Settings { mss: self.packet_size, ..self.tcp };
+        let tcp = Tcp { settings, bytes: self.flow_bytes, writes };
+        let settings = Settings { framing: Framing::Ppp.bytes(), headers: 28, ..self.settings() };
+        Network::streams(topology, (tcp, flows), settings)
+    }
+
+    /// Returns the ends of a flow whose start is given.
+    fn ends(&self, &Start { campus: z, host, server, start }: &Start) -> Result<Ends, NetworkError> {
+        let campus = self.campus();
+        let number = server.checked_sub(FIRST_SERVER).filter(|&server| server < SERVERS);
+        let node = if z < campus.networks { campus.hosts(z).nth(host as usize) } else { None };
+        match (node, number) {
+            (Some(destination), Some(number)) => {
+                Ok(Ends { source: campus.server((z + 1) % campus.networks, number), destination, start })
+            }
+            _ => Err(NetworkError::Parameter(format!(
+                "there is no flow to host {host} of campus {z} from server {server}: with these parameters campuses are \
+                 below {}, their hosts below {}, and servers are 2 to 5",
+                campus.networks,
+                campus.hosts(0).count(),
+            ))),
+        }
     }
 
     /// Makes the same network, but one server of each campus sends to all hosts of its campus. Server and

@@ -40,7 +40,7 @@ pub(crate) use check::{check, check_group};
 use crate::impairment::Impairments;
 use crate::line::PortRules;
 use crate::packet::Packet;
-use crate::protocols::{Datagrams, Requests, Transfer};
+use crate::protocols::{Datagrams, Requests, Tcp, Transfer};
 use crate::queue::Discipline;
 use crate::record::Record;
 use parades_core::time::{Delay, Time};
@@ -116,6 +116,8 @@ pub struct Link {
     pub device: u32,
     /// Jitter, reordering, duplication, and losses in bursts.
     pub impairments: Impairments,
+    /// The frames in which packets travel.
+    pub framing: Framing,
 }
 
 impl Default for Link {
@@ -132,6 +134,7 @@ impl Default for Link {
             queue: Discipline::default(),
             device: 0,
             impairments: Impairments::default(),
+            framing: Framing::None,
         }
     }
 }
@@ -155,6 +158,29 @@ impl Marking {
     pub(crate) fn mark<D: Record>(self, packet: Packet<D>) -> Packet<D> {
         let ecn = if self.is_ecn_capable { Ecn::Capable0 } else { Ecn::NotCapable };
         packet.with_class(self.class).with_ecn(ecn)
+    }
+}
+
+/// The frames of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// Packets travel without frames.
+    #[default]
+    None,
+    /// PPP as in ns-3: two bytes of protocol.
+    Ppp,
+    /// Ethernet II: addresses and type, and the checksum. Preamble and gap do not count.
+    Ethernet,
+}
+
+impl Framing {
+    /// Returns the bytes that a frame adds to a packet.
+    pub const fn bytes(self) -> u8 {
+        match self {
+            Framing::None => 0,
+            Framing::Ppp => 2,
+            Framing::Ethernet => 18,
+        }
     }
 }
 
@@ -215,6 +241,8 @@ pub enum AppKind {
     Transfer(Transfer),
     /// A client asks a server, waits for the whole response, thinks, and asks again.
     Requests(Requests),
+    /// A stream of bytes over TCP, from the first end of each flow to the second.
+    Tcp(Box<Tcp>),
 }
 
 /// A change of a link or a node.

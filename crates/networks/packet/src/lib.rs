@@ -82,6 +82,7 @@ pub mod queue;
 pub mod record;
 mod report;
 pub mod sampling;
+pub mod segment;
 pub mod sink;
 mod store;
 pub mod traffic;

@@ -14,6 +14,8 @@ pub(crate) struct Quality {
     pub(crate) delay: Delay,
     pub(crate) loss: f64,
     pub(crate) is_up: bool,
+    /// The bytes that a frame adds to a packet.
+    pub(crate) framing: u8,
 }
 
 /// The rules by which the ports of a link treat packets.
@@ -84,12 +86,12 @@ impl Line {
         self.changes[later..].iter().find(|(_, quality)| !quality.is_up).map_or(Time::MAX, |(from, _)| *from)
     }
 
-    /// Returns the least delay of any packet of `bytes` bytes or more.
+    /// Returns the least delay of any packet of `bytes` bytes or more, the frame not included.
     pub(crate) fn lookahead(&self, bytes: u32) -> Delay {
         let all = || std::iter::once(&self.first).chain(self.changes.iter().map(|(_, quality)| quality));
         let delay = all().map(|quality| quality.delay).min().expect("there is a first");
         let rate = all().map(|quality| quality.rate_bps).max().expect("there is a first");
-        delay.saturating_add(Delay::serialisation(u64::from(bytes), rate))
+        delay.saturating_add(Delay::serialisation(u64::from(bytes) + u64::from(self.first.framing), rate))
     }
 }
 
@@ -127,7 +129,7 @@ impl Lines {
         let kind_of_link = lines.map(|line| {
             let next = u32::try_from(kinds.len()).expect("a topology has fewer than 2^31 links");
             let Quality { rate_bps, delay, loss, .. } = line.first;
-            let key = (rate_bps, delay, loss.to_bits(), line.policy.clone());
+            let key = (rate_bps, delay, loss.to_bits(), line.policy.clone(), line.first.framing);
             // A line that changes has a kind of its own.
             let kind = if line.changes.is_empty() { *known.entry(key).or_insert(next) } else { next };
             if kind == next {

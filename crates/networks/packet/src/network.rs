@@ -40,10 +40,12 @@ use crate::node::{Node, NodeMut, NodeParts, NodeUndo};
 use crate::packet::Packet;
 use crate::port::Loss;
 use crate::protocols::Endpoint;
+use crate::protocols::Tcp;
 use crate::queue::Discipline;
 use crate::record::{NoRecord, Record};
 use crate::report;
 use crate::sampling::Sample;
+use crate::segment::SegmentRef;
 use outlet::{Outlet, Starting};
 use parades_core::capture::CapturePoint;
 use parades_core::prelude::*;
@@ -59,6 +61,8 @@ use std::marker::PhantomData;
 pub struct Settings {
     /// Headers of every packet, in bytes: UDP 8, IP 20 and PPP 2 are 30, as in ns-3's point-to-point links.
     pub headers: u32,
+    /// The bytes that the frames of a link add to every packet.
+    pub framing: u8,
     /// The measure of a path's length.
     pub metric: Metric,
     /// The paths that flows may take. Groups have one path to each receiver.
@@ -80,6 +84,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             headers: 30,
+            framing: 0,
             metric: Metric::Hops,
             paths: Paths::All,
             queue: Discipline::default(),
@@ -220,13 +225,28 @@ impl Network {
     pub fn new(topology: Topology, flows: Vec<Flow>, settings: Settings) -> Result<Network, NetworkError> {
         assemble::of_flows(topology, flows, settings, None).map(Network::from)
     }
+}
+
+impl Network<SegmentRef> {
+    /// Makes a network of TCP streams, all with the same parameters.
+    ///
+    /// # Errors
+    ///
+    /// If a flow or a parameter is impossible, or a flow has no route.
+    pub fn streams(
+        topology: Topology,
+        streams: (Tcp, Vec<Ends>),
+        settings: Settings,
+    ) -> Result<Network<SegmentRef>, NetworkError> {
+        assemble::of_streams(topology, streams, settings).map(Network::from)
+    }
 
     /// Makes the network of a description.
     ///
     /// # Errors
     ///
     /// If something in it is impossible, or a flow has no path at the start.
-    pub fn described(description: Description) -> Result<Network, NetworkError> {
+    pub fn described(description: Description) -> Result<Network<SegmentRef>, NetworkError> {
         assemble::described(description).map(Network::from)
     }
 }
@@ -328,6 +348,11 @@ impl<D: Record> Network<D> {
 }
 
 impl Layout {
+    /// Returns true if some flows are TCP connections.
+    pub(crate) fn has_connections(&self) -> bool {
+        self.apps.iter().any(|app| matches!(app.kind, AppKind::Tcp(_)))
+    }
+
     /// Returns the protocol of a flow.
     #[inline]
     pub(crate) fn kind_of(&self, flow: u32) -> &AppKind {
@@ -390,7 +415,12 @@ impl<D: Record> Model for Network<D> {
             let (flow, begins) = self.layout.slots.role(address);
             let start = self.layout.flows[flow as usize].start;
             let mut setup = Starting { ctx, slot, slots: addresses.len() };
-            Endpoint::on_start(self.layout.kind_of(flow), (begins, start, self.layout.measure.percentiles), &mut setup)
+            Endpoint::on_start(
+                self.layout.kind_of(flow),
+                (flow, begins),
+                (start, self.layout.measure.percentiles),
+                &mut setup,
+            )
         };
         let endpoints = (0..).zip(addresses).map(start);
         Node::new(self.layout.topology.interfaces(node).len(), endpoints.collect())

@@ -8,7 +8,7 @@ use parades_core::restore::{Recorder, Undoable, Whole};
 use std::collections::BTreeMap;
 
 /// The state of a node: an LP. `P` is the type of packets.
-#[derive(Clone, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Debug, PartialEq, Undoable)]
 pub struct Node<P: Undoable> {
     pub(crate) egress: Egress<P>,
     /// The ends of flows and the sources of groups, in the order of flows. An endpoint's place is its *slot*.

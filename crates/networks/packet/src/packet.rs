@@ -16,10 +16,8 @@ use std::num::NonZeroU32;
 /// *record*: a reference to data that all copies of the packet share ([`Record`]). Data of multicast groups
 /// travel in records.
 ///
-/// *Room for other protocols*: headers that do not fit these words belong in a record too. The record comes
-/// from a pool, and the sender writes it once. `number` is then the word that the receiver needs before it
-/// reads the record. So TCP's sequence numbers, acknowledgements, options and timestamps make no event
-/// larger.
+/// *TCP*: the header of a segment is a record too, from a pool, written once by the sender
+/// ([`crate::segment`]). So sequence numbers, acknowledgements, options and timestamps make no event larger.
 #[derive(Clone, Undoable)]
 #[undoable(whole)]
 pub struct Packet<D = NoRecord>(Form<D>);
@@ -64,6 +62,17 @@ const CLASS_MASK: u8 = 0b111 << CLASS_SHIFT;
 
 /// The number of classes of packets. Strict priorities serve the greatest class first.
 pub const CLASSES: u8 = 8;
+
+/// The header of IPv4 without options, in bytes.
+pub const IP_HEADER: u32 = 20;
+
+/// Returns the payload of a datagram that is as long as a TCP segment of `bytes` bytes, header included.
+/// Nodes on the path add a datagram's `headers` to every payload. If those are longer than the headers of IP
+/// and TCP, a short segment is as long as a datagram without payload.
+#[inline]
+pub(crate) const fn payload_of_segment(bytes: u32, headers: u32) -> u32 {
+    (bytes + IP_HEADER).saturating_sub(headers)
+}
 
 /// The longest payload of a UDP packet over IPv4, in bytes.
 pub const PAYLOAD_MAX: u32 = 65_507;
@@ -164,7 +173,7 @@ impl<D: Record> Packet<D> {
     pub(crate) fn sent(&self) -> Time {
         match &self.0 {
             Form::Plain { sent_ps, .. } => Time::from_ps(*sent_ps),
-            Form::Recorded { record, .. } => crate::record::sent(record),
+            Form::Recorded { record, .. } => record.sent(),
         }
     }
 
@@ -291,7 +300,7 @@ impl<D: Record> Serialize for Packet<D> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let payload = u16::try_from(self.payload()).expect("payloads are bounded");
         let words = (self.direction(), self.number(), self.step(), payload, self.marks());
-        let record = self.record().map(|record| crate::record::bytes(record, self.payload()));
+        let record = self.record().map(|record| record.encode(self.payload()));
         Bytes { words, sent_ps: self.sent().as_ps(), record }.serialize(serializer)
     }
 }
@@ -303,7 +312,7 @@ impl<'de, D: Record> Deserialize<'de> for Packet<D> {
         let Some(bytes) = record else {
             return Ok(Packet(Form::Plain { sent_ps, direction, number, step, payload, marks }));
         };
-        let record = D::write(&bytes).ok_or_else(|| F::Error::custom("packets of this network carry no records"))?;
+        let record = D::decode(&bytes).ok_or_else(|| F::Error::custom("packets of this network carry no records"))?;
         Ok(Packet(Form::Recorded { record, direction, number, step, payload, marks }))
     }
 }

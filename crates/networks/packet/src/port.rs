@@ -243,7 +243,7 @@ mod tests {
 
     /// A line on which 1000 bytes take 1 µs.
     fn line(queue: QueueLimit) -> Line {
-        let first = Quality { rate_bps: 8_000_000_000, delay: Delay::ZERO, loss: 0.0, is_up: true };
+        let first = Quality { rate_bps: 8_000_000_000, delay: Delay::ZERO, loss: 0.0, is_up: true, framing: 0 };
         Line { first, policy: Policy::Plain(queue), changes: Box::default() }
     }
 
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_departure_after_the_end_of_virtual_time_is_longer_than_any_delay() {
-        let first = Quality { rate_bps: 1, delay: Delay::from_secs(5), loss: 0.0, is_up: true };
+        let first = Quality { rate_bps: 1, delay: Delay::from_secs(5), loss: 0.0, is_up: true, framing: 0 };
         let line = Line { first, policy: Policy::Plain(QueueLimit::Packets(9)), changes: Box::default() };
         let mut port = Port::default();
         // Each packet takes ten million seconds, and virtual time ends after 18 million.

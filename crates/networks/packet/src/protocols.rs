@@ -12,6 +12,7 @@
 pub mod datagram;
 pub mod multicast;
 pub mod request;
+pub mod tcp;
 pub mod transfer;
 
 #[cfg(test)]
@@ -19,15 +20,18 @@ mod mock;
 
 pub use datagram::Datagrams;
 pub use request::Requests;
+pub use tcp::Tcp;
 pub use transfer::{Control, Transfer};
 
 use crate::description::AppKind;
 use crate::record::Record;
+use crate::segment::TcpSegment;
 use crate::sink::{Sink, SinkMut, SinkUndo};
 use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::{Delay, Time};
+use parades_tcp::environment::Ecn;
 
 /// The environment of an endpoint that is made: random numbers and timers.
 pub trait Setup {
@@ -59,6 +63,9 @@ pub trait Environment: Setup {
     /// Sends a segment to the other end, or to all receivers of a group.
     fn send(&mut self, number: u32, payload: u32, record: Option<Self::Record>);
 
+    /// Sends a TCP segment to the other end. `number` counts the segments of this end.
+    fn send_segment(&mut self, number: u32, segment: TcpSegment, ecn: Ecn);
+
     /// Calls the endpoint's application after a delay: [`Protocol::on_app`].
     fn call_app(&mut self, delay: Delay, number: u32);
 
@@ -89,6 +96,8 @@ pub struct Segment<'a, D> {
     pub sent: Time,
     /// Its record, if it has one.
     pub record: Option<&'a D>,
+    /// Its congestion mark.
+    pub ecn: Ecn,
 }
 
 /// An endpoint that reacts. Implemented by the views of states, so that each change is recorded.
@@ -133,7 +142,7 @@ pub(crate) enum Signal<'a, D> {
 
 /// The state of one end of a flow. States that are large and rare are boxed, so that the many small ones stay
 /// small.
-#[derive(Clone, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Debug, PartialEq, Undoable)]
 pub enum Endpoint {
     /// Sends datagrams.
     DatagramSource(datagram::Source),
@@ -151,13 +160,18 @@ pub enum Endpoint {
     RequestClient(Box<request::Client>),
     /// Answers requests.
     RequestServer(Box<request::Server>),
+    /// Opens a TCP connection, and sends a stream.
+    TcpSender(#[undoable(boxed)] Box<tcp::Sender>),
+    /// Accepts a TCP connection, and receives a stream.
+    TcpReceiver(#[undoable(boxed)] Box<tcp::Receiver>),
 }
 
 impl Endpoint {
     /// Makes one end of a flow that starts at `start`: the end that begins, or the other one.
     pub(crate) fn on_start(
         kind: &AppKind,
-        (begins, start, has_percentiles): (bool, Time, bool),
+        (flow, begins): (u32, bool),
+        (start, has_percentiles): (Time, bool),
         setup: &mut impl Setup,
     ) -> Endpoint {
         let sink = || Sink::new(has_percentiles);
@@ -176,6 +190,10 @@ impl Endpoint {
             }
             (AppKind::Requests(_), true) => Endpoint::RequestClient(Box::new(request::Client::on_start(start, setup))),
             (AppKind::Requests(_), false) => Endpoint::RequestServer(Box::new(request::Server::new(sink()))),
+            (AppKind::Tcp(tcp), true) => Endpoint::TcpSender(Box::new(tcp::Sender::on_start(tcp, flow, start, setup))),
+            (AppKind::Tcp(tcp), false) => {
+                Endpoint::TcpReceiver(Box::new(tcp::Receiver::on_start(tcp, (flow, start), sink(), setup)))
+            }
         }
     }
 
@@ -187,6 +205,7 @@ impl Endpoint {
             Endpoint::GroupSink(receiver) => Some(&receiver.sink),
             Endpoint::TransferReceiver(receiver) => Some(&receiver.sink),
             Endpoint::RequestServer(server) => Some(&server.sink),
+            Endpoint::TcpReceiver(receiver) => Some(&receiver.sink),
             _ => None,
         }
     }
@@ -197,6 +216,7 @@ impl Endpoint {
             (Endpoint::TransferReceiver(receiver), AppKind::Transfer(transfer)) => transfer.bytes_below(receiver.next),
             (Endpoint::RequestClient(client), _) => client.bytes,
             (Endpoint::RequestServer(_), _) => 0,
+            (Endpoint::TcpReceiver(receiver), _) => receiver.progress.bytes,
             _ => self.sink().map_or(0, |sink| sink.arrivals.bytes),
         }
     }
@@ -209,6 +229,8 @@ impl Endpoint {
             Endpoint::TransferReceiver(receiver) => receiver.fold(digest),
             Endpoint::RequestClient(client) => client.fold(digest),
             Endpoint::RequestServer(server) => server.fold(digest),
+            Endpoint::TcpSender(sender) => sender.fold(digest),
+            Endpoint::TcpReceiver(receiver) => receiver.fold(digest),
             Endpoint::DatagramSink(_) | Endpoint::GroupSink(_) => {
                 self.sink().expect("it is a sink").fold(digest);
             }
@@ -241,6 +263,8 @@ impl<R: Recorder<EndpointUndo>> EndpointMut<'_, R> {
             EndpointMut::TransferReceiver(receiver) => react(receiver, of_transfer(kind()), signal, env),
             EndpointMut::RequestClient(client) => react(client, of_requests(kind()), signal, env),
             EndpointMut::RequestServer(server) => react(server, of_requests(kind()), signal, env),
+            EndpointMut::TcpSender(sender) => react(sender, of_tcp(kind()), signal, env),
+            EndpointMut::TcpReceiver(receiver) => react(receiver, of_tcp(kind()), signal, env),
         }
     }
 }
@@ -271,6 +295,13 @@ fn of_requests(kind: &AppKind) -> &Requests {
     match kind {
         AppKind::Requests(requests) => requests,
         other => unreachable!("an end of requests in a flow of {other:?}"),
+    }
+}
+
+fn of_tcp(kind: &AppKind) -> &Tcp {
+    match kind {
+        AppKind::Tcp(tcp) => tcp,
+        other => unreachable!("an end of a TCP connection in a flow of {other:?}"),
     }
 }
 

@@ -3,8 +3,9 @@
 //! A record is written once, by the sender. How the references to it are counted is the type parameter of a
 //! network: [`NoRecord`] for networks whose packets carry none, `Shared<Box<[u8]>>`, or any other
 //! [`SharedData`]. Each receiver compares the first bytes with those that the sender wrote, so a scheme that
-//! frees memory too early fails the run.
+//! frees memory too early fails the run. Records of TCP segments are [`crate::segment::SegmentRef`].
 
+use crate::segment::TcpSegment;
 use parades_core::digest::{Digest, Payload};
 use parades_core::shared::Shared;
 use parades_core::time::Time;
@@ -48,11 +49,42 @@ impl SharedData for Shared<Box<[u8]>> {
 
 /// The records that the packets of a network may carry.
 pub trait Record: Payload + Clone {
-    /// Writes a record. `None` if packets of this network carry none.
+    /// Writes a record of the bytes of a group's packet. `None` if packets of this network carry none.
     fn write(data: &[u8]) -> Option<Self>;
 
-    /// Copies the first bytes into `to`.
+    /// Copies the first bytes of such a record into `to`.
     fn read(&self, to: &mut [u8]);
+
+    /// Returns the time when the packet was sent. A record of bytes begins with it.
+    #[inline]
+    fn sent(&self) -> Time {
+        let mut time = [0; HEADER];
+        self.read(&mut time);
+        Time::from_ps(u64::from_le_bytes(time))
+    }
+
+    /// Makes the record of a TCP segment. `None` if packets of this network carry none.
+    fn of_segment(segment: TcpSegment) -> Option<Self> {
+        let _ = segment;
+        None
+    }
+
+    /// Returns the TCP segment, if this is the record of one.
+    fn segment(&self) -> Option<&TcpSegment> {
+        None
+    }
+
+    /// Returns the bytes by which the record crosses to another process. `payload` is the packet's.
+    fn encode(&self, payload: u32) -> Vec<u8> {
+        let mut bytes = vec![0; HEADER + payload as usize];
+        self.read(&mut bytes);
+        bytes
+    }
+
+    /// Makes a record from the bytes of [`Record::encode`]. `None` if they are no record of this network.
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        Self::write(bytes)
+    }
 }
 
 impl<D: SharedData> Record for D {
@@ -106,21 +138,6 @@ pub(crate) fn write<D: Record>(sent: Time, stamp: u64, payload: u32) -> Option<D
     D::write(&data)
 }
 
-/// Returns the time when the packet of a record was sent.
-#[inline]
-pub(crate) fn sent<D: Record>(record: &D) -> Time {
-    let mut time = [0; HEADER];
-    record.read(&mut time);
-    Time::from_ps(u64::from_le_bytes(time))
-}
-
-/// Returns all bytes of the record of a packet.
-pub(crate) fn bytes<D: Record>(record: &D, payload: u32) -> Vec<u8> {
-    let mut bytes = vec![0; HEADER + payload as usize];
-    record.read(&mut bytes);
-    bytes
-}
-
 /// Returns a mask for the first bytes of a word.
 #[inline]
 fn mask(bytes: usize) -> u64 {
@@ -152,7 +169,7 @@ mod tests {
         for payload in [1, 7, 8, 9, 512] {
             let sent_at = Time::from_ps(77);
             let record = write::<Shared<Box<[u8]>>>(sent_at, 3 << 32 | 200, payload).expect("it is shared");
-            assert_eq!((sent(&record), record.len()), (sent_at, 8 + payload as usize));
+            assert_eq!((Record::sent(&record), record.len()), (sent_at, 8 + payload as usize));
             assert!(has_stamp(&record, 3 << 32 | 200, payload));
             assert!(!has_stamp(&record, 3 << 32 | 201, payload));
             assert!(payload < 5 || !has_stamp(&record, 2 << 32 | 200, payload));

@@ -7,6 +7,7 @@
 //! There are two vocabularies ([`Vocabulary`]). Both are lists of columns and totals over the same facts.
 
 mod columns;
+mod connections;
 mod exchanges;
 mod flows;
 mod links;
@@ -36,6 +37,10 @@ const REQUESTS: MetricId = MetricId(3);
 pub(crate) struct Ids {
     /// The delays of all packets, in networks that do not measure them app by app.
     delay: Option<MetricId>,
+    /// The durations of all TCP streams, in such networks.
+    completion: Option<MetricId>,
+    /// The table of TCP connections, in networks that have some.
+    connections: Option<MetricId>,
     apps: Vec<AppIds>,
     counters: Vec<MetricId>,
     loss_ratio: Option<MetricId>,
@@ -66,7 +71,10 @@ impl Ids {
         match (duration, self.delay) {
             (Duration::Delay, Some(delay)) => delay,
             (Duration::Delay, None) => self.apps[app() as usize].delay,
-            (Duration::Completion, _) => self.apps[app() as usize].completion.expect("the app measures completions"),
+            (Duration::Completion, _) => {
+                let of_app = || self.apps[app() as usize].completion.expect("the app measures completions");
+                self.completion.unwrap_or_else(of_app)
+            }
         }
     }
 }
@@ -84,6 +92,12 @@ pub(crate) fn declare(net: &Layout) -> (Metrics, Ids) {
         Vocabulary::Apps => {
             assert_eq!(metrics.table("transfers", columns(&exchanges::TRANSFER_COLUMNS)), TRANSFERS);
             assert_eq!(metrics.table("requests", columns(&exchanges::REQUEST_COLUMNS)), REQUESTS);
+        }
+    }
+    if net.has_connections() {
+        ids.connections = Some(metrics.table("connections", columns(&connections::COLUMNS)));
+        if net.vocabulary == Vocabulary::Flows {
+            ids.completion = Some(metrics.histogram("completion", Unit::Picoseconds));
         }
     }
     let counters = columns::totals(net.vocabulary).iter();
@@ -109,7 +123,7 @@ pub(crate) fn declare(net: &Layout) -> (Metrics, Ids) {
 fn declare_app(App { name, kind, .. }: &App, metrics: &mut Metrics) -> AppIds {
     let completion = match kind {
         AppKind::Datagrams(_) | AppKind::Multicast(_) => None,
-        AppKind::Transfer(_) => Some("completion"),
+        AppKind::Transfer(_) | AppKind::Tcp(_) => Some("completion"),
         AppKind::Requests(_) => Some("response"),
     };
     AppIds {
@@ -130,6 +144,7 @@ pub(crate) fn finish<D: Record>(
     for (endpoint, &address) in node.endpoints.iter().zip(net.slots.of(id)) {
         flows::finish_endpoint(net, address, endpoint, metrics);
         exchanges::finish_endpoint(net, address, endpoint, metrics);
+        connections::finish_endpoint(net, address, endpoint, metrics);
     }
     for (&key, &lost) in &node.egress.lost {
         flows::finish_lost(net, key, lost, metrics);
@@ -150,6 +165,7 @@ pub(crate) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
     if net.vocabulary == Vocabulary::Apps {
         exchanges::conclude(net, metrics);
     }
+    connections::conclude(net, metrics);
     Ok(())
 }
 

@@ -156,7 +156,7 @@ impl Parameters {
         let flows: Result<Vec<Flow>, NetworkError> = ends.iter().zip(&demand.shares_bps).map(flow).collect();
         let Parameters { headers, metric, paths, queue, sample, .. } = *self;
         let losses = self.losses.clone();
-        let settings = Settings { headers, metric, paths, queue: queue.into(), queues: Vec::new(), losses, sample };
+        let settings = Settings { headers, metric, paths, queue: queue.into(), losses, sample, ..Settings::default() };
         let network = assemble::of_flows(topology, flows?, settings, Some(&routes))?.into();
         Ok(Wan { network, load: self.load * slowdown, packets_per_s: packets(factor) })
     }

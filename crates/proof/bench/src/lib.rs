@@ -14,7 +14,7 @@
 //! use parades_bench::{Options, TABLES, measure};
 //!
 //! assert!(TABLES.iter().any(|table| table.name == "phold"));
-//! let options = Options { pairs: 5, program: "target/release/parades".into(), simgrid: None, large: false };
+//! let options = Options { pairs: 5, program: "target/release/parades".into(), simgrid: None, ns3: None, large: false };
 //! let error = measure("fold", &options).unwrap_err();
 //! assert_eq!(error.to_string(), "there is no table `fold`; did you mean `phold`?");
 //! ```
@@ -49,6 +49,8 @@ pub struct Options {
     pub program: PathBuf,
     /// The program of `crates/systems/p2p/simgrid`, for the table `chord`.
     pub simgrid: Option<PathBuf>,
+    /// The program of `crates/proof/bench/ns3`, for the table `packets`.
+    pub ns3: Option<PathBuf>,
     /// True if the table `chord` measures sizes that take a quarter of an hour.
     pub large: bool,
 }
@@ -62,6 +64,15 @@ pub struct Measured {
     pub figures: Vec<Figure>,
 }
 
+/// A comparison with results that were computed elsewhere.
+#[derive(Debug)]
+pub struct Validation {
+    /// The comparison, drawn.
+    pub text: String,
+    /// The same as a JSON object.
+    pub json: serde_json::Value,
+}
+
 /// Checks that there is a table of this name, and that each option is meant for it.
 ///
 /// # Errors
@@ -72,6 +83,9 @@ pub fn check(name: &str, options: &Options) -> Result<&'static Table, Failure> {
     if (options.simgrid.is_some() || options.large) && !table.takes_simgrid {
         let message = "only the table `chord` knows SimGrid and large sizes";
         return Err(Failure::usage(message, "leave --simgrid and --large out"));
+    }
+    if options.ns3.is_some() && !table.takes_ns3 {
+        return Err(Failure::usage("only the table `packets` knows ns-3", "leave --ns3 out"));
     }
     Ok(table)
 }
@@ -93,15 +107,17 @@ pub fn measure(name: &str, options: &Options) -> Result<Measured, Failure> {
     Ok(measured)
 }
 
-/// Compares results computed elsewhere with ours. Returns the comparison, drawn.
+/// Compares results computed elsewhere with ours.
 ///
 /// # Errors
 ///
 /// [`Failure::Input`] if there is no such table, if it has no validation, or if a file of the folder
 /// is wrong.
-pub fn validate(name: &str, folder: &Path) -> Result<String, Failure> {
+pub fn validate(name: &str, folder: &Path) -> Result<Validation, Failure> {
     match Table::named(name)?.validate {
         Some(validate) => validate(folder),
-        None => Err(Failure::usage("only the table `flows` has a validation", "leave --validation out")),
+        None => {
+            Err(Failure::usage("only the tables `flows` and `packets` have a validation", "leave --validation out"))
+        }
     }
 }

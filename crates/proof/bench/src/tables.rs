@@ -10,6 +10,7 @@ mod flows;
 mod idle;
 mod lookahead;
 mod multicast;
+mod packets;
 mod phold;
 mod refcounts;
 mod restore;
@@ -18,12 +19,12 @@ mod scaling;
 mod steady;
 mod transfer;
 
-use crate::{Measured, Options};
+use crate::{Measured, Options, Validation};
 use parades_config::{nearest, quoted};
 use parades_session::Failure;
 use std::path::Path;
 
-type Validate = fn(&Path) -> Result<String, Failure>;
+type Validate = fn(&Path) -> Result<Validation, Failure>;
 type Measure = fn(&Options) -> Result<Measured, Failure>;
 
 /// A table of measurements.
@@ -38,11 +39,13 @@ pub struct Table {
     pub(crate) validate: Option<Validate>,
     /// True if [`Options::simgrid`] and [`Options::large`] are meant for this table.
     pub(crate) takes_simgrid: bool,
+    /// True if [`Options::ns3`] is meant for this table.
+    pub(crate) takes_ns3: bool,
 }
 
 impl Table {
     const fn of(name: &'static str, about: &'static str, measure: Measure) -> Table {
-        Table { name, about, measure, validate: None, takes_simgrid: false }
+        Table { name, about, measure, validate: None, takes_simgrid: false, takes_ns3: false }
     }
 
     /// Returns the table of this name.
@@ -64,6 +67,15 @@ impl Table {
 
 /// All tables, in the order in which they are listed.
 pub const TABLES: &[Table] = &[
+    Table {
+        validate: Some(packets::validate),
+        takes_ns3: true,
+        ..Table::of(
+            "packets",
+            "the campus with TCP: ns-3 beside sequential, if its program is given; two threads beside one",
+            packets::measure,
+        )
+    },
     Table::of(
         "phold",
         "sequential, window and time-warp against bare loops over BinaryHeap on the same PHOLD, 1,024 to 1,048,576 LPs, and probes of the machine",

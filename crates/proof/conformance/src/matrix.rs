@@ -14,6 +14,7 @@ use parades_models::phold::{Contents, DelayKind, Parameters, Phold, Restore};
 use parades_models::queueing::{self, Queueing};
 use parades_models::transfer::{self, Transfer};
 use parades_models::{faulty, multicast};
+use parades_packet::segment::SegmentRef;
 use std::fmt;
 
 /// The seeds with which each model is run, with the tie seed.
@@ -140,6 +141,22 @@ fn campus(sample: Delay) -> parades_packet::network::Network {
     small.network(1).expect("the parameters are possible")
 }
 
+/// Makes a campus with TCP. Short queues before slow links to hosts drop segments of every stream.
+fn campus_tcp() -> parades_packet::network::Network<SegmentRef> {
+    use parades_packet::campus::{LinkKind, Parameters};
+    let small = Parameters {
+        lan_clients: 1,
+        access: LinkKind { rate_bps: 10_000_000, delay: Delay::from_ms(1) },
+        ring: LinkKind { rate_bps: 100_000_000, delay: Delay::from_ms(20) },
+        queue: parades_packet::queue::QueueLimit::Packets(6),
+        flow_rate_bps: 50_000_000,
+        flow_bytes: 100_000,
+        start_span: Delay::from_ms(100),
+        ..Parameters::default()
+    };
+    small.streams(1).expect("the parameters are possible")
+}
+
 /// Makes two campuses, in each of which a server sends by two trees: to the hosts of its own campus, and to
 /// those of the other. Packets are large and none may wait, so copies are dropped where the trees meet.
 fn campus_multicast() -> parades_packet::network::Network<Shared<Box<[u8]>>> {
@@ -218,7 +235,7 @@ fn chord_precise() -> impl Model + 'static {
 type ChordFlows = parades_carriers::FlowLevel<parades_p2p::chord::Message>;
 
 /// Makes two sites with three kinds of traffic, and a bottleneck that fails after 1.5 s.
-fn network() -> parades_packet::network::Network {
+fn network() -> parades_packet::network::Network<SegmentRef> {
     let sooner =
         parades_netfile::EXAMPLE.replace("at = \"8s\"", "at = \"1500ms\"").replace("for = \"2s\"", "for = \"300ms\"");
     let file = parades_netfile::NetworkFile::parse("two-sites.toml".as_ref(), sooner);
@@ -255,6 +272,7 @@ pub fn models() -> Vec<Case> {
         wired("multicast-in-step", 40, multicast::<Shared<multicast::Packet>>(Delay::ZERO)),
         wired("campus", 800, campus(Delay::ZERO)),
         wired("campus-sampled", 800, campus(Delay::from_ms(50))),
+        wired("campus-tcp", 1_500, campus_tcp()),
         wired("campus-multicast", 350, campus_multicast()),
         wired("wan", 400, wan(Delay::ZERO)),
         wired("wan-sampled", 400, wan(Delay::from_ms(3))),

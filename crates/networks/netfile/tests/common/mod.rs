@@ -7,6 +7,7 @@ use parades_engine::retreat::Retreats;
 use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
 use parades_netfile::{Built, NetworkFile};
 use parades_packet::network::Network;
+use parades_packet::segment::SegmentRef;
 
 /// A file of this text.
 pub(crate) fn file(text: &str) -> NetworkFile {
@@ -39,7 +40,7 @@ pub(crate) fn run(text: &str) -> Outcome {
 }
 
 /// The same run on every engine, on 1, 2 and 3 threads, by name.
-pub(crate) fn on_every_engine(model: &Network, seed: u64, until: Time) -> Vec<(String, Outcome)> {
+pub(crate) fn on_every_engine(model: &Network<SegmentRef>, seed: u64, until: Time) -> Vec<(String, Outcome)> {
     let options = || options(seed, until);
     let mut all = vec![("rollback-check".to_owned(), rollback_check::run(model, options()).unwrap())];
     for threads in [1, 2, 3] {

@@ -116,6 +116,7 @@ pub fn check_kind(kind: &AppKind) -> Result<(), String> {
             }
             Ok(())
         }
+        AppKind::Tcp(tcp) => tcp.check(),
         AppKind::Requests(requests) => {
             let sizes = [requests.request, requests.packet];
             if sizes.iter().any(|&size| size == 0 || size > PAYLOAD_MAX) || requests.response == 0 {

@@ -10,19 +10,21 @@ use crate::forwarding::routes::SourceRoutes;
 use crate::forwarding::tables::{Refusal, Tables, Turns};
 use crate::forwarding::trees::{Members, Trees};
 use crate::line::{Course, Line, Lines, PortRules, Quality};
-use crate::packet::direction;
+use crate::packet::{direction, payload_of_segment};
+use crate::protocols::Tcp;
 use crate::queue::Discipline;
 use crate::report;
 use parades_core::event::TimerId;
 use parades_core::time::{Delay, Time};
+use parades_tcp::header::BASE_BYTES;
 use parades_topology::routing::{Metric, Paths, Routes, RoutingError, Rules, StaticRoutes};
 use parades_topology::{Link, LinkId, NodeId, Topology};
 
 /// Everything that a network is made of.
 struct Parts {
     topology: Topology,
-    /// The loss and the rules of each link.
-    links: Vec<(f64, PortRules)>,
+    /// The loss, the rules and the framing of each link.
+    links: Vec<(f64, PortRules, u8)>,
     link_names: Vec<String>,
     apps: Vec<App>,
     events: Vec<Event>,
@@ -62,6 +64,20 @@ pub(crate) fn of_flows(
     of_settings(topology, apps, settings)?.assemble(routes)
 }
 
+/// Makes a network of TCP streams.
+pub(super) fn of_streams(
+    topology: Topology,
+    (tcp, flows): (Tcp, Vec<Ends>),
+    settings: Settings,
+) -> Result<Layout, NetworkError> {
+    let app = App { name: String::new(), kind: AppKind::Tcp(Box::new(tcp)), flows, marking: Marking::default() };
+    check_kind(&app.kind).map_err(NetworkError::Parameter)?;
+    if let Some(flow) = app.flows.iter().position(|ends| ends.source == ends.destination) {
+        return Err(NetworkError::Flow { flow, what: "leads from a node to itself; give it two ends".into() });
+    }
+    of_settings(topology, vec![app], settings)?.assemble(None)
+}
+
 /// Makes a network of groups.
 pub(super) fn of_groups(topology: Topology, groups: Vec<Group>, settings: Settings) -> Result<Layout, NetworkError> {
     let apps: Vec<App> = groups.into_iter().map(Group::into_app).collect();
@@ -72,18 +88,18 @@ pub(super) fn of_groups(topology: Topology, groups: Vec<Group>, settings: Settin
 }
 
 fn of_settings(topology: Topology, apps: Vec<App>, settings: Settings) -> Result<Parts, NetworkError> {
-    let Settings { headers, metric, paths, queue, queues, losses, sample } = settings;
+    let Settings { headers, framing, metric, paths, queue, queues, losses, sample } = settings;
     let count = topology.links().len();
     check_queue(&queue)?;
     let rules = |discipline| PortRules { discipline, ..PortRules::default() };
-    let mut links = vec![(0.0, rules(queue)); count];
+    let mut links = vec![(0.0, rules(queue), framing); count];
     if let Some(loss) = losses.iter().find(|loss| !(0.0..=1.0).contains(*loss)) {
         return Err(NetworkError::Parameter(format!("`losses` must lie between 0 and 1, and one is {loss}")));
     }
-    links.iter_mut().zip(losses).for_each(|((of_link, _), loss)| *of_link = loss);
+    links.iter_mut().zip(losses).for_each(|((of_link, ..), loss)| *of_link = loss);
     for (link, queue) in queues {
         match links.get_mut(link.index()) {
-            Some((_, of_link)) => {
+            Some((_, of_link, _)) => {
                 check_queue(&queue)?;
                 *of_link = rules(queue);
             }
@@ -127,7 +143,7 @@ pub(super) fn described(description: Description) -> Result<Layout, NetworkError
     let statics = statics(&topology, &routes, |link| &links[link as usize].name).map_err(NetworkError::Parameter)?;
     let parts = Parts {
         topology,
-        links: links.iter().map(|link| (link.loss, link.rules())).collect(),
+        links: links.iter().map(|link| (link.loss, link.rules(), link.framing.bytes())).collect(),
         link_names: links.into_iter().map(|link| link.name).collect(),
         apps,
         events,
@@ -155,21 +171,26 @@ struct Traffic {
 impl Parts {
     fn assemble(mut self, routes: Option<&Routes>) -> Result<Layout, NetworkError> {
         let traffic = Traffic::new(std::mem::take(&mut self.apps))?;
-        let quality = |(link, &(loss, _)): (&Link, &(f64, PortRules))| Quality {
+        let quality = |(link, &(loss, _, framing)): (&Link, &(f64, PortRules, u8))| Quality {
             rate_bps: link.rate_bps,
             delay: link.delay,
             loss,
             is_up: true,
+            framing,
         };
         let first: Vec<Quality> = self.topology.links().iter().zip(&self.links).map(quality).collect();
         let Course { changes, presence, turns } = Course::new(&self.topology, &first, &self.events);
         let changes = changes.into_iter().chain(std::iter::repeat_with(Box::default));
         let lines = first.into_iter().zip(&self.links).zip(changes);
-        let lines = lines.map(|((first, (_, rules)), changes)| Line { first, policy: rules.clone().into(), changes });
-        let lines = Lines::new(lines);
+        let line = |((first, (_, rules, _)), changes): ((Quality, &(f64, PortRules, u8)), _)| Line {
+            first,
+            policy: rules.clone().into(),
+            changes,
+        };
+        let lines = Lines::new(lines.map(line));
         let turns = Turns { times: &turns, convergence: self.convergence };
         let (slots, forwarding) = self.paths(&traffic, &lines, turns, routes)?;
-        let packet_min = traffic.least_payload().saturating_add(self.headers);
+        let packet_min = traffic.least_payload(self.headers).saturating_add(self.headers);
         let Parts { topology, link_names, headers, measure, vocabulary, .. } = self;
         let Traffic { flows, app_of_flow, apps, .. } = traffic;
         let has_marks = apps.iter().any(|app| app.marking != Marking::default());
@@ -332,7 +353,7 @@ impl Traffic {
 
     /// Returns true if packets of a flow go back.
     fn answers(&self, flow: u32) -> bool {
-        matches!(self.kind(flow), AppKind::Transfer(_) | AppKind::Requests(_))
+        matches!(self.kind(flow), AppKind::Transfer(_) | AppKind::Requests(_) | AppKind::Tcp(_))
     }
 
     /// Returns true if packets of a flow itself go in a direction. Packets of a group go down its tree.
@@ -394,10 +415,11 @@ impl Traffic {
     }
 
     /// Returns the least payload of a packet, answers included.
-    fn least_payload(&self) -> u32 {
+    fn least_payload(&self, headers: u32) -> u32 {
         let least = |app: &u32| match &self.apps[*app as usize].kind {
             AppKind::Datagrams(datagrams) | AppKind::Multicast(datagrams) => datagrams.least_payload().unwrap_or(1),
             AppKind::Transfer(_) => 0,
+            AppKind::Tcp(_) => payload_of_segment(BASE_BYTES, headers),
             AppKind::Requests(requests) => {
                 let last = requests.payload(requests.packets() - 1);
                 requests.request.min(requests.payload(0)).min(last)

@@ -5,12 +5,13 @@ use crate::forwarding::trees::Hop;
 use crate::forwarding::{Exit, Next};
 use crate::line::{Line, Policy, PortRules};
 use crate::node::{EgressMut, EgressUndo};
-use crate::packet::Packet;
+use crate::packet::{Packet, payload_of_segment};
 use crate::port::{Loss, Passage};
 use crate::protocols::{Duration, Endpoint, EndpointUndo, Environment, Segment, Setup, Signal};
 use crate::queue::holding::Dropped;
 use crate::queue::{Offered, flow_hash};
 use crate::record::Record;
+use crate::segment::TcpSegment;
 use parades_core::event::TimerId;
 use parades_core::prelude::{Context, Delay, Port, Rng, Time};
 use parades_core::restore::{At, Recorder, Tracked};
@@ -62,8 +63,8 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
 
     #[inline(always)]
     fn transmit(&mut self, packet: &Packet<D>, Exit { port, kind, step }: Exit) -> Result<(), Loss> {
-        let bytes = packet.payload().saturating_add(self.net.headers);
         let line = &self.net.lines.kinds[kind as usize];
+        let bytes = packet.payload().saturating_add(self.net.headers + u32::from(line.first.framing));
         match &line.policy {
             Policy::Plain(limit) => {
                 let (now, rng) = (self.ctx.now(), self.ctx.rng());
@@ -211,7 +212,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
         packet: &Packet<D>,
     ) {
         let (number, payload, sent) = (packet.number(), packet.payload(), packet.sent());
-        let segment = Segment { number, payload, sent, record: packet.record() };
+        let segment = Segment { number, payload, sent, record: packet.record(), ecn: packet.ecn() };
         let address = self.net.slots.receiver(packet.direction());
         self.signal(endpoints, (slot, address), Signal::Segment(&segment));
     }
@@ -309,6 +310,20 @@ impl<D: Record, R: Recorder<EgressUndo<Packet<D>>>> Environment for Outlet<'_, '
             packet = self.net.apps[app as usize].marking.mark(packet);
         }
         self.dispatch(&packet);
+    }
+
+    fn send_segment(&mut self, number: u32, segment: TcpSegment, ecn: Ecn) {
+        let step = self.net.forwarding.first_step(self.address);
+        let payload = payload_of_segment(segment.header.bytes() + segment.bytes, self.net.headers);
+        let record = D::of_segment(segment).expect("a network with TCP flows carries records of segments");
+        let packet = Packet::new((self.address, step), number, payload, (self.ctx.now(), Some(record)));
+        let class = if self.net.has_marks {
+            let app = self.net.app_of_flow[self.flow_of_endpoint() as usize];
+            self.net.apps[app as usize].marking.class
+        } else {
+            0
+        };
+        self.dispatch(&packet.with_ecn(ecn).with_class(class));
     }
 
     fn call_app(&mut self, delay: Delay, number: u32) {

@@ -5,6 +5,7 @@ use super::{Layout, Vocabulary};
 use crate::description::AppKind;
 use crate::packet::Packet;
 use crate::port::Loss;
+use crate::protocols::tcp;
 use crate::record::Record;
 use parades_core::event::{LpId, TimerId};
 use parades_core::time::Time;
@@ -26,18 +27,22 @@ impl Layout {
             (AppKind::Requests(_), true) => " request",
             (AppKind::Requests(_), false) => " response",
             (AppKind::Transfer(_), false) => " acknowledgement",
+            (AppKind::Tcp(_), _) => " segment",
             _ => "",
         };
         let (from, to) = self.ends(direction);
         let path =
             if self.slots.group(direction).is_some() { format!("from {from}") } else { format!("{from} to {to}") };
-        format!("{traffic}{what} #{number}, {} B, {path}", packet.payload())
+        match packet.record().and_then(Record::segment) {
+            Some(segment) => format!("{traffic}{what} #{number} {}, {path}", segment.text()),
+            None => format!("{traffic}{what} #{number}, {} B, {path}", packet.payload()),
+        }
     }
 
     /// Returns the text of a timer that is due at a node.
     pub(super) fn timer_text(&self, node: LpId, timer: TimerId, now: Time) -> String {
         let addresses = self.slots.of(NodeId(node.0));
-        let (slot, _) = endpoint_and_number(timer, addresses.len());
+        let (slot, number) = endpoint_and_number(timer, addresses.len());
         let Some(&address) = addresses.get(slot as usize) else { return format!("timer {}", timer.0) };
         let (flow, _) = self.slots.role(address);
         let start = self.flows[flow as usize].start;
@@ -47,6 +52,7 @@ impl Layout {
             AppKind::Transfer(_) if is_start => "start",
             AppKind::Transfer(_) => "retransmission",
             AppKind::Requests(_) => "request or retry",
+            AppKind::Tcp(_) => tcp::timer_text(number),
         };
         let traffic = self.traffic(address);
         match self.slots.group(address) {

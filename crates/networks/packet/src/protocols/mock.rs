@@ -1,9 +1,11 @@
 //! An environment for tests: it notes what an endpoint does.
 
 use super::{Duration, Environment, Setup};
+use crate::segment::TcpSegment;
 use parades_core::random::Rng;
 use parades_core::shared::Shared;
 use parades_core::time::{Delay, Time};
+use parades_tcp::environment::Ecn;
 
 /// Something that an endpoint did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +68,10 @@ impl Environment for Mock {
     fn send(&mut self, number: u32, payload: u32, record: Option<Shared<Box<[u8]>>>) {
         self.record = record.or(self.record.take());
         self.did.push(Did::Sent(number, payload));
+    }
+
+    fn send_segment(&mut self, number: u32, segment: TcpSegment, _: Ecn) {
+        self.did.push(Did::Sent(number, segment.bytes));
     }
 
     fn call_app(&mut self, delay: Delay, number: u32) {

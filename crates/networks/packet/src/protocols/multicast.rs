@@ -82,6 +82,7 @@ mod tests {
     use crate::protocols::Duration;
     use crate::protocols::mock::{Did, Mock};
     use crate::traffic::{Pattern, Sizes};
+    use parades_tcp::environment::Ecn;
 
     #[test]
     fn a_receiver_takes_the_data_of_its_packet_and_no_other() {
@@ -94,7 +95,13 @@ mod tests {
         env.take();
         env.now = Time::from_ps(9);
         let mut receiver = Receiver::new(Sink::new(false));
-        let segment = |number| Segment { number, payload: 100, sent: Time::from_ps(2), record: Some(&record) };
+        let segment = |number| Segment {
+            number,
+            payload: 100,
+            sent: Time::from_ps(2),
+            record: Some(&record),
+            ecn: Ecn::NotCapable,
+        };
         receiver.unrecorded().on_segment(&(), &segment(0), &mut env);
         assert_eq!(env.take(), [Did::Observed(Duration::Delay, Delay::from_ps(7))]);
         receiver.unrecorded().on_segment(&(), &segment(1), &mut env);

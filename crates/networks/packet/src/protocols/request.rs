@@ -211,6 +211,7 @@ impl<R: Recorder<ServerUndo>> Protocol for ServerMut<'_, R> {
 mod tests {
     use super::*;
     use crate::protocols::mock::{Did, Mock};
+    use parades_tcp::environment::Ecn;
 
     fn requests() -> Requests {
         let [think, service] = [10, 3].map(|ms| Period::Constant(Delay::from_ms(ms)));
@@ -225,7 +226,7 @@ mod tests {
     #[test]
     fn a_server_answers_after_its_service_in_as_many_packets_as_it_takes() {
         let (requests, mut env, mut server) = (requests(), Mock::default(), Server::new(Sink::new(false)));
-        let segment = Segment { number: 4, payload: 50, sent: Time::ZERO, record: None };
+        let segment = Segment { number: 4, payload: 50, sent: Time::ZERO, record: None, ecn: Ecn::NotCapable };
         server.unrecorded().on_segment(&requests, &segment, &mut env);
         assert_eq!(env.take()[1..], [Did::Called(Delay::from_ms(3), 4)]);
         server.unrecorded().on_app(&requests, 4, &mut env);
@@ -243,7 +244,7 @@ mod tests {
         env.take();
         env.now = at(130);
         for number in [0, 0, 1, 0, 1, 1] {
-            let segment = Segment { number, payload: 100, sent: at(120), record: None };
+            let segment = Segment { number, payload: 100, sent: at(120), record: None, ecn: Ecn::NotCapable };
             client.unrecorded().on_segment(&requests, &segment, &mut env);
         }
         // The response time counts from the first request.

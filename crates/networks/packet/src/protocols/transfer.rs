@@ -403,6 +403,7 @@ impl<R: Recorder<ReceiverUndo>> ReceiverMut<'_, R> {
 mod tests {
     use super::*;
     use crate::protocols::mock::{Did, Mock};
+    use parades_tcp::environment::Ecn;
 
     const TRANSFER: Transfer = Transfer { bytes: 1_000_000, segment: 1000, window: 100, control: Control::Reno };
 
@@ -413,7 +414,7 @@ mod tests {
     }
 
     fn acknowledge(sender: &mut Sender, number: u32, env: &mut Mock) {
-        let segment = Segment { number, payload: 0, sent: Time::ZERO, record: None };
+        let segment = Segment { number, payload: 0, sent: Time::ZERO, record: None, ecn: Ecn::NotCapable };
         sender.unrecorded().on_segment(&TRANSFER, &segment, env);
     }
 
@@ -462,7 +463,7 @@ mod tests {
         let mut env = Mock::default();
         let mut receiver = Receiver::new(&TRANSFER, Sink::new(false));
         for number in [0, 2, 3, 3, 0, 1, 130, 4] {
-            let segment = Segment { number, payload: 1000, sent: Time::ZERO, record: None };
+            let segment = Segment { number, payload: 1000, sent: Time::ZERO, record: None, ecn: Ecn::NotCapable };
             receiver.unrecorded().on_segment(&TRANSFER, &segment, &mut env);
         }
         assert_eq!(sent(&mut env), [1, 1, 1, 1, 1, 4, 4, 5]);

@@ -258,10 +258,10 @@ const fn total(name: &'static str, unit: Unit, count: fn(&Totals) -> u64) -> Tot
 const TOTALS: &[Total] = &[
     total("flows_total", Unit::Count, |totals| totals.flows),
     total("flows_complete", Unit::Count, |totals| totals.complete),
-    total("packets_sent", Unit::Count, |totals| totals.sums[SENT]),
-    total("packets_delivered", Unit::Count, |totals| totals.sums[RECEIVED]),
+    total("packets_sent", Unit::Count, |totals| totals.both(SENT, BACK_SENT)),
+    total("packets_delivered", Unit::Count, |totals| totals.both(RECEIVED, BACK_RECEIVED)),
     total("packets_dropped", Unit::Count, Totals::lost),
-    total("packets_in_flight", Unit::Count, |totals| totals.sums[IN_FLIGHT]),
+    total("packets_in_flight", Unit::Count, |totals| totals.both(IN_FLIGHT, BACK_IN_FLIGHT)),
     total("packets_reordered", Unit::Count, |totals| totals.sums[REORDERED]),
     total("bytes_delivered", Unit::Bytes, |totals| totals.sums[BYTES]),
 ];

@@ -76,7 +76,7 @@ pub(super) fn conclude(net: &Layout, metrics: &mut Metrics) {
 }
 
 /// Returns the protocol of a flow, and the first cells of its row: number, app, source, destination.
-fn begin_row(net: &Layout, flow: u64) -> (&AppKind, Vec<Cell>) {
+pub(super) fn begin_row(net: &Layout, flow: u64) -> (&AppKind, Vec<Cell>) {
     let place = usize::try_from(flow).expect("flows are counted in 32 bits");
     let app = &net.apps[net.app_of_flow[place] as usize];
     let ends = &net.flows[place];

@@ -154,6 +154,13 @@ pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, m
             add(flow, metrics, sums.into_iter().chain([(BYTES, client.bytes), (LAST, client.last.as_ps())]));
         }
         Endpoint::RequestServer(server) => add(flow, metrics, [(BACK_SENT, server.sent)]),
+        Endpoint::TcpSender(sender) => {
+            add(flow, metrics, [(SENT, sender.counts.sent), (BACK_RECEIVED, sender.counts.received)]);
+        }
+        Endpoint::TcpReceiver(receiver) => {
+            let is_done = u64::from(receiver.progress.last < Time::MAX);
+            add(flow, metrics, [(BACK_SENT, receiver.counts.sent), (DONE, is_done)]);
+        }
         Endpoint::DatagramSink(_) | Endpoint::GroupSink(_) => {}
     }
 }
@@ -218,7 +225,7 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
             AppKind::Datagrams(_) | AppKind::Multicast(_) => {
                 sums[DONE] == 1 && sums[RECEIVED] == sums[SENT] + sums[DUPLICATED]
             }
-            AppKind::Transfer(_) | AppKind::Requests(_) => sums[DONE] == 1,
+            AppKind::Transfer(_) | AppKind::Requests(_) | AppKind::Tcp(_) => sums[DONE] == 1,
         };
         totals.add_flow(is_complete, &sums);
         let row = FlowRow {

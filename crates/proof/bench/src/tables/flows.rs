@@ -3,7 +3,7 @@
 
 use crate::record::Figure;
 use crate::sides::{Spread, choice, progress, simulation, timed};
-use crate::{Measured, Options};
+use crate::{Measured, Options, Validation};
 use parades_catalog::Scenario;
 use parades_catalog::Simulation;
 use parades_config::{ConfigError, Place, quoted};
@@ -12,6 +12,7 @@ use parades_core::run::RunOptions;
 use parades_core::time::Time;
 use parades_report::drawing::table;
 use parades_session::Failure;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::{Debug, Write};
@@ -66,7 +67,7 @@ struct Expected {
 
 /// Compares the cases of a folder with ours: `cases.tsv` (case, platform, pattern), `expected.tsv` (case,
 /// model, flow, …, end_s), `platforms/`, `patterns/`.
-pub(super) fn validate(folder: &Path) -> Result<String, Failure> {
+pub(super) fn validate(folder: &Path) -> Result<Validation, Failure> {
     let cases: BTreeMap<String, (String, String)> = rows(&folder.join("cases.tsv"), ["case", "platform", "pattern"])?
         .into_iter()
         .map(|[case, platform, pattern]| (case, (platform, pattern)))
@@ -79,6 +80,7 @@ pub(super) fn validate(folder: &Path) -> Result<String, Failure> {
     let expected = expected.collect::<Result<Vec<Expected>, ConfigError>>()?;
     let mut drawn = table(&["case", "model", "flow", "expected, s", "ours, s", "relative error"]);
     let mut ends: BTreeMap<(&str, &str), BTreeMap<String, f64>> = BTreeMap::new();
+    let mut compared = Vec::new();
     let mut worst: Option<(f64, String)> = None;
     for Expected { case, model, flow, end_s } in &expected {
         let key = (case.as_str(), model.as_str());
@@ -105,6 +107,7 @@ pub(super) fn validate(folder: &Path) -> Result<String, Failure> {
             ours.map_or_else(|| "–".to_owned(), |ours| format!("{ours:.9}")),
             format!("{error:.1e}"),
         ]);
+        compared.push(json!({"case": case, "model": model, "flow": flow, "expected_s": end_s, "ours_s": ours}));
         if worst.as_ref().is_none_or(|(worst, _)| error > *worst) {
             worst = Some((error, format!("{case}, {model}, flow {flow}")));
         }
@@ -113,7 +116,7 @@ pub(super) fn validate(folder: &Path) -> Result<String, Failure> {
     if let Some((error, what)) = worst {
         let _ = writeln!(text, "{} flows; the worst relative error is {error:.1e}: {what}", expected.len());
     }
-    Ok(text)
+    Ok(Validation { text, json: json!({ "cases": compared }) })
 }
 
 /// Returns the end of each flow of a case, in seconds, by the flow's id.
@@ -140,12 +143,12 @@ fn run(platform: &Path, flows: &Path, model: &str) -> Result<BTreeMap<String, f6
     Ok(ends)
 }
 
-fn in_file(path: &Path, message: String) -> ConfigError {
+pub(super) fn in_file(path: &Path, message: String) -> ConfigError {
     ConfigError::new(message).with_help("correct the file").at(Place::File(path.to_owned()))
 }
 
 /// Returns these columns of a file whose columns are separated by tabs.
-fn rows<const N: usize>(path: &Path, columns: [&str; N]) -> Result<Vec<[String; N]>, ConfigError> {
+pub(super) fn rows<const N: usize>(path: &Path, columns: [&str; N]) -> Result<Vec<[String; N]>, ConfigError> {
     let wrong = |why: csv::Error| in_file(path, format!("it cannot be read: {why}"));
     let mut reader = csv::ReaderBuilder::new().delimiter(b'\t').from_path(path).map_err(wrong)?;
     let headings = reader.headers().map_err(wrong)?.clone();

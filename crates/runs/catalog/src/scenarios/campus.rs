@@ -1,6 +1,8 @@
 //! `campus`.
 
-use super::{Scenario, bytes, check_memory, int32};
+mod starts;
+
+use super::{Scenario, about_file, bytes, check_memory, int32};
 use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
 use parades_config::units::{GBPS, KBPS, MBPS};
@@ -10,6 +12,8 @@ use parades_core::time::{Delay, Time};
 use parades_packet::campus::{LinkKind, Parameters};
 use parades_packet::network::NetworkError;
 use parades_packet::queue::QueueLimit;
+use parades_tcp::control::Algorithm;
+use parades_tcp::settings::Settings;
 use parades_topology::generators::campus::Campus;
 use parades_topology::routing::Paths;
 
@@ -23,7 +27,17 @@ pub(crate) const SCENARIO: Scenario = Scenario::new(
             "traffic",
             "udp",
             &words(&TRAFFIC),
-            "udp: each host receives a flow from a server in the next campus; multicast: a server of each campus sends one flow to all of its hosts, down a tree",
+            "udp: each host receives a flow from a server in the next campus; tcp: so it does, over connections; multicast: a server of each campus sends one flow to all of its hosts, down a tree",
+        ),
+        Parameter::path(
+            "flows",
+            "for tcp, a file of lines `campus host server start_s` in place of random draws; servers are 2 to 5",
+        ),
+        Parameter::choice(
+            "congestion",
+            "cubic",
+            &["newreno", "cubic", "dctcp", "bbr", "vegas"],
+            "congestion control of tcp, in the profile of ns-3",
         ),
         Parameter::rate("flow_rate", 500 * KBPS, "payload of a flow in a second").positive(),
         Parameter::size("packet", 512, "payload of a packet").positive(),
@@ -69,10 +83,11 @@ pub(crate) fn paths(values: &Values) -> Paths {
 #[derive(Clone, Copy)]
 enum Traffic {
     Udp,
+    Tcp,
     Multicast,
 }
 
-const TRAFFIC: Table<Traffic, 2> = [("udp", Traffic::Udp), ("multicast", Traffic::Multicast)];
+const TRAFFIC: Table<Traffic, 3> = [("udp", Traffic::Udp), ("tcp", Traffic::Tcp), ("multicast", Traffic::Multicast)];
 
 /// The end of a run by default.
 const UNTIL: Time = Time::from_ps(100_000_000_000_000);
@@ -88,6 +103,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let refused = |error: NetworkError| ConfigError::new(error.to_string());
     Ok(match value_of(values, "traffic", &TRAFFIC) {
         Traffic::Udp => Simulation::restorable(parameters.network(seed).map_err(refused)?, UNTIL),
+        Traffic::Tcp => Simulation::restorable(parameters.streams(seed).map_err(refused)?, UNTIL),
         Traffic::Multicast => {
             Simulation::restorable(parameters.multicast::<Shared<Box<[u8]>>>(seed).map_err(refused)?, UNTIL)
         }
@@ -96,7 +112,19 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
 
 fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
     let link = |rate, delay| LinkKind { rate_bps: values.rate(rate), delay: values.duration(delay) };
+    let traffic = value_of(values, "traffic", &TRAFFIC);
+    if let (Some(_), Traffic::Udp | Traffic::Multicast) = (values.path("flows"), traffic) {
+        let message = "`flows` is for `traffic=tcp`";
+        return Err(values.error_at("flows", message, "set `traffic=tcp`, or leave `flows` out"));
+    }
+    let starts = match values.path("flows") {
+        Some(path) => starts::read(&path).map_err(|error| about_file(values, "flows", error))?,
+        None => Vec::new(),
+    };
+    let algorithm: Algorithm = values.choice("congestion").parse().expect("the parameter lists the algorithms");
     Ok(Parameters {
+        tcp: Settings { algorithm: algorithm.as_in_ns3(), ..Settings::ns3() },
+        starts,
         networks: int32(values, "networks"),
         lan_clients: int32(values, "lan_clients"),
         inner: link("inner_rate", "inner_delay"),

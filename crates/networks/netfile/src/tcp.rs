@@ -1,0 +1,101 @@
+//! The keys of apps of the kind `tcp`.
+
+use crate::given::Fields;
+use parades_config::units::{format_duration, format_rate, format_size};
+use parades_config::{ConfigError, toml_string};
+use parades_packet::protocols::tcp::{ENDLESS, Tcp, Writes};
+use parades_tcp::control::{Algorithm, HyStart};
+use parades_tcp::settings::{EcnUse, RtoFloor, Settings};
+
+/// Reads an app.
+pub(crate) fn read(fields: &Fields<'_>) -> Result<Tcp, ConfigError> {
+    let writes = match (fields.has("writes"), fields.has("rate")) {
+        (true, true) => Some(Writes { bytes: fields.small_size("writes")?, rate_bps: fields.rate("rate")? }),
+        (false, false) => None,
+        (true, false) => return Err(fields.wrong("writes", "`writes` needs a `rate`", "give both, or none of them")),
+        (false, true) => return Err(fields.wrong("rate", "`rate` needs `writes`", "give both, or none of them")),
+    };
+    let bytes = match (fields.has("size"), writes) {
+        (true, _) => fields.size("size")?,
+        (false, Some(_)) => ENDLESS,
+        (false, None) => {
+            let message = "an app of the kind `tcp` needs a `size`, or `writes` and `rate`";
+            return Err(fields.wrong("kind", message, "add for example `size = \"1MB\"`"));
+        }
+    };
+    Ok(Tcp { settings: settings(fields)?, bytes, writes })
+}
+
+/// Returns the settings: those of the profile, changed by the keys that are given.
+fn settings(fields: &Fields<'_>) -> Result<Settings, ConfigError> {
+    let is_ns3 = fields.choice("profile")? == "ns3";
+    let mut settings = if is_ns3 { Settings::ns3() } else { Settings::linux() };
+    let name = fields.choice("congestion")?;
+    let algorithm: Algorithm = name.parse().expect("the keys list the algorithms that there are");
+    settings.algorithm = if is_ns3 { algorithm.as_in_ns3() } else { algorithm };
+    if let Algorithm::Cubic(cubic) = &mut settings.algorithm
+        && !fields.boolean("hystart")?
+    {
+        cubic.hystart = HyStart::Off;
+    }
+    if fields.has("mss") {
+        settings.mss = fields.small_size("mss")?;
+    }
+    if fields.has("initial_window") {
+        settings.initial_window = fields.count("initial_window")?;
+    }
+    if fields.has("buffer") {
+        let bytes = fields.small_size("buffer")?;
+        (settings.send_buffer, settings.receive_buffer) = (bytes, bytes);
+    }
+    if fields.has("sack") {
+        settings.sack = fields.boolean("sack")?;
+    }
+    if fields.has("timestamps") {
+        settings.timestamps = fields.boolean("timestamps")?;
+    }
+    if fields.has("delayed_ack") {
+        settings.delayed_ack_segments = fields.count("delayed_ack")?;
+    }
+    if fields.has("min_rto") {
+        let least = fields.duration("min_rto")?;
+        settings.rto_floor = if is_ns3 { RtoFloor::Whole(least) } else { RtoFloor::Variation(least) };
+    }
+    if fields.has("pacing") {
+        settings.paces = fields.boolean("pacing")?;
+    }
+    if name == "dctcp" || fields.boolean("ecn")? {
+        settings.ecn = EcnUse::Ask;
+    }
+    Ok(settings)
+}
+
+/// Writes the keys of an app, all that the profile does not set alike.
+pub(crate) fn write(tcp: &Tcp, key: &mut dyn FnMut(&str, &str)) {
+    let Tcp { settings, bytes, writes } = tcp;
+    key("kind", "\"tcp\"");
+    if *bytes < ENDLESS {
+        key("size", &toml_string(&format_size(*bytes)));
+    }
+    if let Some(Writes { bytes, rate_bps }) = writes {
+        key("writes", &toml_string(&format_size(u64::from(*bytes))));
+        key("rate", &toml_string(&format_rate(*rate_bps)));
+    }
+    // Linux announces its largest segment, and ns-3 does not.
+    let is_ns3 = !settings.announces_mss;
+    key("profile", if is_ns3 { "\"ns3\"" } else { "\"linux\"" });
+    key("congestion", &toml_string(settings.algorithm.name()));
+    if let Algorithm::Cubic(cubic) = settings.algorithm {
+        key("hystart", if cubic.hystart == HyStart::Off { "false" } else { "true" });
+    }
+    key("mss", &toml_string(&format_size(settings.mss.into())));
+    key("initial_window", &settings.initial_window.to_string());
+    key("buffer", &toml_string(&format_size(settings.send_buffer.into())));
+    key("sack", &settings.sack.to_string());
+    key("timestamps", &settings.timestamps.to_string());
+    key("delayed_ack", &settings.delayed_ack_segments.to_string());
+    let (RtoFloor::Whole(least) | RtoFloor::Variation(least)) = settings.rto_floor;
+    key("min_rto", &toml_string(&format_duration(least)));
+    key("pacing", &settings.paces.to_string());
+    key("ecn", if settings.ecn == EcnUse::Ask { "true" } else { "false" });
+}

@@ -1,0 +1,424 @@
+//! TCP: a stream of bytes over a connection ([`parades_tcp`]), and the applications at its ends.
+//!
+//! The end that begins opens the connection, writes its bytes, all at once or piece by piece, and closes. The
+//! other end reads everything at once, and closes when the stream ends. A segment's header travels in a record
+//! ([`crate::segment`]).
+
+use super::{Duration, Environment, Protocol, Segment, Setup};
+use crate::packet::PAYLOAD_MAX;
+use crate::segment::TcpSegment;
+use crate::sink::Sink;
+use parades_core::digest::Digest;
+use parades_core::restore::{Recorder, Tracked, Undoable};
+use parades_core::time::{Delay, Time};
+use parades_tcp::connection::{Connection, ConnectionMut, ConnectionUndo, Ports};
+use parades_tcp::environment::{self, Ecn, Notice, Timer};
+use parades_tcp::header::Header;
+use parades_tcp::seq::Seq;
+use parades_tcp::settings::Settings;
+
+/// The parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tcp {
+    /// The settings of both ends.
+    pub settings: Settings,
+    /// The bytes of the stream, or [`ENDLESS`].
+    pub bytes: u64,
+    /// The pieces in which the application writes. `None` if it writes everything at the start.
+    pub writes: Option<Writes>,
+}
+
+/// The bytes of a stream that does not end.
+pub const ENDLESS: u64 = u64::MAX;
+
+/// The pieces in which an application writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Writes {
+    /// The bytes of a piece. The last piece has the rest.
+    pub bytes: u32,
+    /// The rate of the application in bits per second. A piece is written after the time that it takes at
+    /// this rate.
+    pub rate_bps: u64,
+}
+
+impl Writes {
+    /// Returns the time between two pieces.
+    fn gap(self) -> Delay {
+        Delay::serialisation(u64::from(self.bytes), self.rate_bps)
+    }
+}
+
+/// The largest segment: with its headers, an IP packet has 65,535 bytes.
+const SEGMENT_MAX: u32 = PAYLOAD_MAX - 60;
+/// The largest buffer: the largest window that can be announced (RFC 7323, section 2.3).
+const BUFFER_MAX: u32 = 1 << 30;
+
+/// The timer of the application. The timers before it are those of the connection.
+const APPLICATION: u32 = 4;
+const TIMERS: [Timer; 4] = [Timer::Retransmit, Timer::DelayedAck, Timer::Pacing, Timer::Reordering];
+
+/// The application of the end that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[undoable(whole)]
+struct Source {
+    /// Bytes produced by the application.
+    produced: u64,
+    /// Bytes that the connection has accepted.
+    written: u64,
+    has_started: bool,
+    is_connected: bool,
+    has_closed: bool,
+}
+
+/// The counts of segments at an end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[undoable(whole)]
+pub struct Counts {
+    /// Segments sent, acknowledgements and retransmissions included.
+    pub sent: u64,
+    /// Segments that arrived.
+    pub received: u64,
+}
+
+/// The state of the end that begins.
+#[derive(Clone, Debug, PartialEq, Undoable)]
+pub struct Sender {
+    /// The end of the connection.
+    pub connection: Connection,
+    source: Source,
+    /// The segments of this end.
+    pub counts: Counts,
+}
+
+/// The progress of the stream at the receiving application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[undoable(whole)]
+pub struct Progress {
+    /// Bytes received in order.
+    pub bytes: u64,
+    /// The arrival of the first byte; [`Time::MAX`] before.
+    pub first: Time,
+    /// The arrival of the last byte of the stream; [`Time::MAX`] before.
+    pub last: Time,
+}
+
+/// The state of the other end.
+#[derive(Clone, Debug, PartialEq, Undoable)]
+pub struct Receiver {
+    /// The end of the connection.
+    pub connection: Connection,
+    #[undoable(constant)]
+    start: Time,
+    /// The segments that arrived.
+    pub sink: Sink,
+    /// The segments of this end.
+    pub counts: Counts,
+    /// The progress of the stream.
+    pub progress: Progress,
+}
+
+/// What a connection has told its application during one call.
+#[derive(Clone, Copy, Debug, Default)]
+struct Notices {
+    received: u64,
+    is_connected: bool,
+    /// True if the send buffer has room again.
+    has_room: bool,
+    is_finished: bool,
+}
+
+/// The environment of a connection.
+struct Io<'a, E> {
+    env: &'a mut E,
+    /// Segments sent by this end before.
+    sent: u64,
+    notices: Notices,
+}
+
+impl<E: Environment> environment::Environment for Io<'_, E> {
+    fn now(&self) -> Time {
+        self.env.now()
+    }
+
+    fn transmit(&mut self, header: &Header, offset: u64, bytes: u32, ecn: Ecn) {
+        // The number identifies a segment in reports and captures, so it may wrap.
+        #[expect(clippy::cast_possible_truncation, reason = "modulo 2^32")]
+        let number = self.sent as u32;
+        self.sent += 1;
+        let segment = TcpSegment { sent: self.env.now(), header: *header, offset, bytes };
+        self.env.send_segment(number, segment, ecn);
+    }
+
+    fn set_timer(&mut self, timer: Timer, delay: Delay) {
+        self.env.set_timer(timer as u32, delay);
+    }
+
+    fn cancel_timer(&mut self, timer: Timer) {
+        self.env.cancel_timer(timer as u32);
+    }
+
+    /// The application reads all bytes at once.
+    fn deliver(&mut self, bytes: u32) -> u32 {
+        self.notices.received += u64::from(bytes);
+        bytes
+    }
+
+    fn notify(&mut self, notice: Notice) {
+        match notice {
+            Notice::Connected => self.notices.is_connected = true,
+            Notice::Acknowledged { .. } => self.notices.has_room = true,
+            Notice::Finished => self.notices.is_finished = true,
+            Notice::Closed | Notice::Reset | Notice::Refused | Notice::TimedOut => {}
+        }
+    }
+}
+
+/// Returns the ports of a flow: those of the end that begins, or of the other one. Flows between the same
+/// nodes have different ports.
+fn ports(flow: u32, begins: bool) -> Ports {
+    /// The first port that is free for clients (RFC 6335), and the number of those ports.
+    const CLIENTS: (u16, u32) = (49_152, 16_384);
+    /// The port of the first server.
+    const SERVERS: u16 = 5001;
+    let low = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);
+    let client = CLIENTS.0 + low(flow % CLIENTS.1);
+    let server = SERVERS.saturating_add(low(flow / CLIENTS.1));
+    if begins { Ports { local: client, remote: server } } else { Ports { local: server, remote: client } }
+}
+
+/// Draws an initial sequence number (RFC 6528 asks for numbers that others cannot predict).
+fn initial(setup: &mut impl Setup) -> Seq {
+    #[expect(clippy::cast_possible_truncation, reason = "below 2^32")]
+    Seq(setup.rng().below(1 << 32) as u32)
+}
+
+/// Returns the purpose of a timer, in words.
+pub(crate) fn timer_text(timer: u32) -> &'static str {
+    match TIMERS.get(timer as usize) {
+        None => "start or next write",
+        Some(Timer::Retransmit) => "retransmission",
+        Some(Timer::DelayedAck) => "delayed acknowledgement",
+        Some(Timer::Pacing) => "pacing",
+        Some(Timer::Reordering) => "reordering window",
+    }
+}
+
+impl Tcp {
+    /// Checks the parameters. The error is the end of a sentence that begins with the flow or the app.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.bytes == 0 {
+            return Err("has no bytes to send; give it some".into());
+        }
+        if self.bytes == ENDLESS && self.writes.is_none() {
+            return Err("writes an endless stream at once; give it a size, or a rate".into());
+        }
+        if self.writes.is_some_and(|writes| writes.bytes == 0 || writes.rate_bps == 0) {
+            return Err("writes nothing at a time; give `writes` and `rate` values above zero".into());
+        }
+        let Settings { mss, initial_window, send_buffer, receive_buffer, .. } = self.settings;
+        if mss == 0 || mss > SEGMENT_MAX || initial_window == 0 {
+            return Err(format!("needs segments of 1 to {SEGMENT_MAX} bytes, and an initial window above zero"));
+        }
+        if send_buffer.min(receive_buffer) < mss || send_buffer.max(receive_buffer) > BUFFER_MAX {
+            return Err(format!("needs buffers of at least a segment, and at most {BUFFER_MAX} bytes (RFC 7323)"));
+        }
+        Ok(())
+    }
+}
+
+impl Sender {
+    /// Returns the end that begins flow `flow`, and sets its timer to the start.
+    pub(crate) fn on_start(tcp: &Tcp, flow: u32, start: Time, setup: &mut impl Setup) -> Sender {
+        setup.set_timer(APPLICATION, start.since(Time::ZERO));
+        let connection = Connection::connect(&tcp.settings, ports(flow, true), initial(setup));
+        let source = Source { produced: 0, written: 0, has_started: false, is_connected: false, has_closed: false };
+        Sender { connection, source, counts: Counts::default() }
+    }
+
+    pub(crate) fn fold(&self, digest: &mut Digest) {
+        self.connection.fold(digest);
+        let Source { produced, written, has_started, is_connected, has_closed } = self.source;
+        let words = [produced, written, has_started.into(), is_connected.into(), has_closed.into()];
+        words.into_iter().chain([self.counts.sent, self.counts.received]).for_each(|word| digest.word(word));
+    }
+}
+
+impl Receiver {
+    /// Returns the other end of flow `flow`.
+    pub(crate) fn on_start(tcp: &Tcp, (flow, start): (u32, Time), sink: Sink, setup: &mut impl Setup) -> Receiver {
+        let connection = Connection::listen(&tcp.settings, ports(flow, false), initial(setup));
+        let progress = Progress { bytes: 0, first: Time::MAX, last: Time::MAX };
+        Receiver { connection, start, sink, counts: Counts::default(), progress }
+    }
+
+    pub(crate) fn fold(&self, digest: &mut Digest) {
+        self.connection.fold(digest);
+        self.sink.fold(digest);
+        let Progress { bytes, first, last } = self.progress;
+        for word in [self.counts.sent, self.counts.received, bytes, first.as_ps(), last.as_ps()] {
+            digest.word(word);
+        }
+    }
+}
+
+/// Returns the segment of a packet, and its mark.
+fn segment_of<'a, E: Environment>(segment: &Segment<'a, E::Record>) -> (&'a TcpSegment, Ecn) {
+    use crate::record::Record;
+    let record = segment.record.and_then(Record::segment);
+    (record.expect("packets of TCP flows carry segments"), segment.ecn)
+}
+
+/// A call of a connection.
+enum Call<'a> {
+    Open,
+    Write(u64),
+    Close,
+    Arrive(&'a TcpSegment, Ecn),
+    Timer(Timer),
+}
+
+/// Calls a connection. Returns the bytes that it has accepted, and its notices. `counts` are those of this
+/// end.
+fn call<R: Recorder<ConnectionUndo>, C: Recorder<Counts>, E: Environment>(
+    (mut connection, counts): (ConnectionMut<'_, R>, Tracked<'_, Counts, C>),
+    settings: &Settings,
+    call: Call<'_>,
+    env: &mut E,
+) -> (u64, Notices) {
+    let mut io = Io { env, sent: counts.sent, notices: Notices::default() };
+    let mut accepted = 0;
+    match call {
+        Call::Open => connection.open(settings, &mut io),
+        Call::Write(bytes) => accepted = connection.write(settings, bytes, &mut io),
+        Call::Close => connection.close(settings, &mut io),
+        Call::Arrive(TcpSegment { header, bytes, .. }, ecn) => {
+            connection.on_segment(settings, header, *bytes, ecn, &mut io);
+        }
+        Call::Timer(timer) => connection.on_timer(settings, timer, &mut io),
+    }
+    let Io { sent, notices, .. } = io;
+    if sent > counts.sent {
+        counts.into_mut().sent = sent;
+    }
+    (accepted, notices)
+}
+
+impl<R: Recorder<SenderUndo>> Protocol for SenderMut<'_, R> {
+    type Parameters = Tcp;
+
+    fn on_segment<E: Environment>(&mut self, tcp: &Tcp, segment: &Segment<'_, E::Record>, env: &mut E) {
+        self.counts().into_mut().received += 1;
+        let (segment, ecn) = segment_of::<E>(segment);
+        self.act(tcp, Call::Arrive(segment, ecn), env);
+    }
+
+    fn on_timer<E: Environment>(&mut self, tcp: &Tcp, timer: u32, env: &mut E) {
+        if let Some(&timer) = TIMERS.get(timer as usize) {
+            self.act(tcp, Call::Timer(timer), env);
+            return;
+        }
+        if !self.source.has_started {
+            self.source().into_mut().has_started = true;
+            self.act(tcp, Call::Open, env);
+            if let Some(writes) = tcp.writes {
+                env.set_timer(APPLICATION, writes.gap());
+                return;
+            }
+        }
+        self.produce(tcp, env);
+        self.write(tcp, env);
+    }
+}
+
+impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
+    /// Calls the connection, and writes more if the send buffer has room again.
+    fn act<E: Environment>(&mut self, tcp: &Tcp, what: Call<'_>, env: &mut E) {
+        let notices = self.call(tcp, what, env).1;
+        if notices.is_connected {
+            self.source().into_mut().is_connected = true;
+        }
+        if notices.has_room || notices.is_connected {
+            self.write(tcp, env);
+        }
+    }
+
+    fn call<E: Environment>(&mut self, tcp: &Tcp, what: Call<'_>, env: &mut E) -> (u64, Notices) {
+        let SenderParts { mut connection, counts, .. } = self.split();
+        call((connection.reborrow(), counts), &tcp.settings, what, env)
+    }
+
+    /// Lets the application produce its next bytes.
+    fn produce<E: Environment>(&mut self, tcp: &Tcp, env: &mut E) {
+        let left = tcp.bytes - self.source.produced;
+        let bytes = tcp.writes.map_or(left, |writes| left.min(u64::from(writes.bytes)));
+        self.source().into_mut().produced += bytes;
+        if let Some(writes) = tcp.writes
+            && bytes < left
+        {
+            env.set_timer(APPLICATION, writes.gap());
+        }
+    }
+
+    /// Writes what the application has produced, as far as the send buffer has room. Closes after the last
+    /// byte. A connection that is closed during its handshake would be given up.
+    fn write<E: Environment>(&mut self, tcp: &Tcp, env: &mut E) {
+        let waiting = self.source.produced - self.source.written;
+        if waiting > 0 {
+            let (accepted, _) = self.call(tcp, Call::Write(waiting), env);
+            self.source().into_mut().written += accepted;
+        }
+        let Source { written, is_connected, has_closed, .. } = self.source;
+        if written == tcp.bytes && is_connected && !has_closed {
+            self.source().into_mut().has_closed = true;
+            self.call(tcp, Call::Close, env);
+        }
+    }
+}
+
+impl<R: Recorder<ReceiverUndo>> Protocol for ReceiverMut<'_, R> {
+    type Parameters = Tcp;
+
+    fn on_segment<E: Environment>(&mut self, tcp: &Tcp, segment: &Segment<'_, E::Record>, env: &mut E) {
+        let (now, delay) = (env.now(), env.now().since(segment.sent));
+        let (tcp_segment, ecn) = segment_of::<E>(segment);
+        self.sink().receive(now, (segment.number, tcp_segment.bytes), delay);
+        env.observe(Duration::Delay, delay);
+        self.act(tcp, Call::Arrive(tcp_segment, ecn), env);
+    }
+
+    fn on_timer<E: Environment>(&mut self, tcp: &Tcp, timer: u32, env: &mut E) {
+        if let Some(&timer) = TIMERS.get(timer as usize) {
+            self.act(tcp, Call::Timer(timer), env);
+        }
+    }
+}
+
+impl<R: Recorder<ReceiverUndo>> ReceiverMut<'_, R> {
+    /// Calls the connection. The application reads what has arrived, and closes at the end of the stream.
+    fn act<E: Environment>(&mut self, tcp: &Tcp, what: Call<'_>, env: &mut E) {
+        let notices = self.call(tcp, what, env);
+        if notices.received > 0 {
+            self.receive(tcp, notices.received, env);
+        }
+        if notices.is_finished {
+            self.call(tcp, Call::Close, env);
+        }
+    }
+
+    fn call<E: Environment>(&mut self, tcp: &Tcp, what: Call<'_>, env: &mut E) -> Notices {
+        let ReceiverParts { mut connection, counts, .. } = self.split();
+        call((connection.reborrow(), counts), &tcp.settings, what, env).1
+    }
+
+    /// Counts bytes that have arrived in order.
+    fn receive<E: Environment>(&mut self, tcp: &Tcp, bytes: u64, env: &mut E) {
+        let (now, start) = (env.now(), self.start);
+        let progress = self.progress().into_mut();
+        progress.first = progress.first.min(now);
+        progress.bytes += bytes;
+        if progress.bytes == tcp.bytes {
+            progress.last = now;
+            env.observe(Duration::Completion, now.since(start));
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! TCP in a network: arithmetic of one flow, losses, and one answer on every engine.
+
+use parades_core::metrics::{Cell, Metrics};
+use parades_core::prelude::*;
+use parades_engine::{null_message, rollback_check, sequential, time_warp, window};
+use parades_packet::campus;
+use parades_packet::description::{App, AppKind, Description, Ends, Framing, Link, Marking};
+use parades_packet::network::Network;
+use parades_packet::protocols::tcp::Tcp;
+use parades_packet::queue::QueueLimit;
+use parades_packet::segment::SegmentRef;
+use parades_tcp::settings::Settings;
+use parades_topology::NodeId;
+
+/// A dumbbell: `n` senders, a bottleneck of 10 Mbps and 20 ms, `n` receivers; access links of 100 Mbps and 1 ms.
+fn dumbbell(n: u32, bytes: u64, packets: u32, settings: Settings) -> Network<SegmentRef> {
+    let link = |from, to, rate_bps, delay_ms| Link {
+        name: format!("{from}-{to}"),
+        from,
+        to,
+        rate_bps,
+        delay: Delay::from_ms(delay_ms),
+        queue: QueueLimit::Packets(packets).into(),
+        framing: Framing::Ppp,
+        ..Link::default()
+    };
+    let mut links = vec![link(0, 1, 10_000_000, 20)];
+    for i in 0..n {
+        links.extend([link(2 + i, 0, 100_000_000, 1), link(1, 2 + n + i, 100_000_000, 1)]);
+    }
+    let kind = AppKind::Tcp(Box::new(Tcp { settings: Settings { mss: 1448, ..settings }, bytes, writes: None }));
+    let ends = |i| Ends { source: NodeId(2 + i), destination: NodeId(2 + n + i), start: Time::from_secs(1) };
+    Network::described(Description {
+        nodes: (0..2 + 2 * n).map(|node| node.to_string()).collect(),
+        links,
+        apps: vec![App { name: "bulk".into(), kind, flows: (0..n).map(ends).collect(), marking: Marking::default() }],
+        headers: 28,
+        ..Description::default()
+    })
+    .expect("the network is possible")
+}
+
+fn until(seconds: u64) -> RunOptions<'static> {
+    RunOptions::until(Time::from_secs(seconds))
+}
+
+/// Returns a column of the table of connections.
+fn column(metrics: &Metrics, name: &str) -> Vec<u64> {
+    let table = metrics.get("connections").and_then(|metric| metric.table()).expect("there is the table");
+    let place = table.columns().iter().position(|column| &*column.name == name).expect("there is the column");
+    let integer = |row: &&[Cell]| match row[place] {
+        Cell::Integer(number) => number,
+        _ => u64::MAX,
+    };
+    table.rows().iter().map(integer).collect()
+}
+
+fn count(metrics: &Metrics, name: &str) -> u128 {
+    metrics.get(name).and_then(|metric| metric.counter()).expect("there is the counter")
+}
+
+#[test]
+fn a_short_stream_takes_the_time_that_arithmetic_says() {
+    // Computed with ns-3.37 for the same dumbbell.
+    for (bytes, first_ns, last_ns) in
+        [(1_000, 67_127_520, 67_127_520), (14_480, 67_557_600, 78_372_000), (100_000, 67_557_600, 231_687_040)]
+    {
+        let network = dumbbell(1, bytes, 100, Settings { send_buffer: 4_000_000, ..Settings::ns3() });
+        let metrics = sequential::run(&network, until(10)).expect("it runs").metrics;
+        assert_eq!(column(&metrics, "bytes_received"), [bytes]);
+        assert_eq!(column(&metrics, "first_byte"), [first_ns * 1000], "{bytes}");
+        assert_eq!(column(&metrics, "completion"), [last_ns * 1000], "{bytes}");
+    }
+}
+
+#[test]
+fn streams_that_lose_segments_arrive_whole_and_alike_on_every_engine() {
+    for settings in [Settings::ns3(), Settings::linux()] {
+        let network = dumbbell(3, 2_000_000, 20, settings);
+        let expected = sequential::run(&network, until(30)).expect("it runs");
+        assert_eq!(column(&expected.metrics, "bytes_received"), [2_000_000; 3]);
+        assert!(count(&expected.metrics, "packets_lost_queue") > 0);
+        assert!(column(&expected.metrics, "retransmissions").iter().all(|&number| number > 0));
+        let digest = expected.digest;
+        assert_eq!(window::run(&network, until(30), &window::Settings::of_threads(3)).unwrap().digest, digest);
+        let null_message = null_message::run(&network, until(30), &null_message::Settings::of_threads(2)).unwrap();
+        assert_eq!(null_message.digest, digest);
+        assert_eq!(time_warp::run(&network, until(30), &time_warp::Settings::of_threads(3)).unwrap().digest, digest);
+        assert_eq!(
+            rollback_check::run(&network, until(5)).unwrap().digest,
+            sequential::run(&network, until(5)).unwrap().digest
+        );
+    }
+}
+
+#[test]
+fn all_streams_of_a_campus_arrive_whole() {
+    let parameters = campus::Parameters { networks: 2, lan_clients: 3, ..campus::Parameters::default() };
+    let network = parameters.streams(1).expect("it is possible");
+    let metrics = sequential::run(&network, until(100)).expect("it runs").metrics;
+    assert_eq!(count(&metrics, "flows_complete"), 72);
+    assert_eq!(count(&metrics, "bytes_delivered"), 72 * 500_224);
+}
