@@ -76,7 +76,12 @@ fn describe(case: &Case) -> Result<Description, String> {
     let apps = (0..case.n).map(|i| {
         let ends = Ends { source: NodeId(2 + i), destination: NodeId(2 + case.n + i), start: case.start(i) };
         let tcp = Tcp { settings: settings(case)?, bytes: case.size(i), writes: None };
-        Ok(App { name: format!("flow{i}"), kind: AppKind::Tcp(Box::new(tcp)), flows: vec![ends], marking: Marking::default() })
+        Ok(App {
+            name: format!("flow{i}"),
+            kind: AppKind::Tcp(Box::new(tcp)),
+            flows: vec![ends],
+            marking: Marking::default(),
+        })
     });
     let apps = apps.collect::<Result<Vec<_>, String>>()?;
     Ok(Description { nodes, links, apps, headers: 28, ..Description::default() })
@@ -139,8 +144,8 @@ fn read(case: &Case, metrics: &Metrics) -> Results {
     Results {
         flows,
         last_s,
-        drops: count("lost_queue"),
-        marks: count("marks"),
+        drops: count("lost_queue") + count("lost_early"),
+        marks: count("packets_marked"),
         queue: count("queue_mean") * UNTIL.as_secs_f64() / span,
     }
 }
