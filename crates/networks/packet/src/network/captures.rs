@@ -2,6 +2,7 @@
 
 use super::Layout;
 use super::outlet::Outlet;
+use crate::description::Framing;
 use crate::node::EgressUndo;
 use crate::packet::Packet;
 use crate::port::Loss;
@@ -37,7 +38,7 @@ impl Layout {
 
     fn capture_point(&self, (lp, port): (LpId, u32), peer: (LpId, u32), link: LinkId) -> CapturePoint {
         let is_end = !self.slots.of(NodeId(lp.0)).is_empty();
-        CapturePoint { lp, port, peer, link: self.link_name(link), layer: self.link_layer(), is_end }
+        CapturePoint { lp, port, peer, link: self.link_name(link), layer: self.link_layer(link), is_end }
     }
 
     /// Returns the number of the port at the other end of an interface's link.
@@ -63,11 +64,15 @@ impl Layout {
         })
     }
 
-    /// Returns the link layer for which the headers of packets have room, beside IPv4 and UDP.
-    fn link_layer(&self) -> LinkLayer {
-        match self.headers {
-            30 => LinkLayer::Ppp,
-            42 => LinkLayer::Ethernet,
+    /// Returns the layer below IP on a link. Headers of 30 bytes have room for IPv4, UDP and PPP.
+    fn link_layer(&self, link: LinkId) -> LinkLayer {
+        const WITH_PPP: u32 = 30;
+        const PPP: u8 = Framing::Ppp.bytes();
+        const ETHERNET: u8 = Framing::Ethernet.bytes();
+        match self.lines.of(link).first.framing {
+            PPP => LinkLayer::Ppp,
+            ETHERNET => LinkLayer::Ethernet,
+            _ if self.headers == WITH_PPP => LinkLayer::Ppp,
             _ => LinkLayer::None,
         }
     }
@@ -85,18 +90,21 @@ impl Layout {
             None => (destination, source),
         };
         let flow = group.unwrap_or(flow);
-        let (first_port, other_port) = flow_ports(flow);
+        let (protocol, payload) = match packet.record().and_then(Record::segment) {
+            Some(segment) => (Protocol::Tcp(segment.header), segment.bytes),
+            None => {
+                let (first, other) = flow_ports(flow);
+                let ports = if begins { (first, other) } else { (other, first) };
+                (Protocol::Udp(ports.0, ports.1), packet.payload())
+            }
+        };
         #[expect(clippy::cast_possible_truncation, reason = "the identification is the low half of the number")]
         let identification = packet.number() as u16;
         PacketFields {
             source,
             destination,
-            protocol: if begins {
-                Protocol::Udp(first_port, other_port)
-            } else {
-                Protocol::Udp(other_port, first_port)
-            },
-            payload: packet.payload(),
+            protocol,
+            payload,
             class: packet.class(),
             ecn: packet.ecn() as u8,
             identification,

@@ -8,6 +8,7 @@ use super::{Duration, Environment, Protocol, Segment, Setup};
 use crate::packet::PAYLOAD_MAX;
 use crate::segment::TcpSegment;
 use crate::sink::Sink;
+use parades_capture::address::flow_ports;
 use parades_core::digest::Digest;
 use parades_core::restore::{Recorder, Tracked, Undoable};
 use parades_core::time::{Delay, Time};
@@ -176,13 +177,7 @@ impl<E: Environment> environment::Environment for Io<'_, E> {
 /// Returns the ports of a flow: those of the end that begins, or of the other one. Flows between the same
 /// nodes have different ports.
 fn ports(flow: u32, begins: bool) -> Ports {
-    /// The first port that is free for clients (RFC 6335), and the number of those ports.
-    const CLIENTS: (u16, u32) = (49_152, 16_384);
-    /// The port of the first server.
-    const SERVERS: u16 = 5001;
-    let low = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);
-    let client = CLIENTS.0 + low(flow % CLIENTS.1);
-    let server = SERVERS.saturating_add(low(flow / CLIENTS.1));
+    let (client, server) = flow_ports(flow);
     if begins { Ports { local: client, remote: server } } else { Ports { local: server, remote: client } }
 }
 
