@@ -5,6 +5,7 @@ use crate::control::{Ack, CongestionControl};
 use crate::endpoint::Endpoint;
 use crate::environment::{Environment, Notice};
 use crate::header::{Flags, Header};
+use crate::proportional::Progress;
 use crate::scoreboard::Report;
 use crate::sender::{Mode, TimerUse, bytes};
 use crate::settings::RttSource;
@@ -19,13 +20,13 @@ struct Before {
     delivered: u64,
 }
 
-/// What the congestion control is told beside the report.
+/// The values for the congestion control that are not in the report.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     delivered: u32,
     is_marked: bool,
-    /// True if the window may grow.
-    grows: bool,
+    /// The acknowledged bytes that let the window grow.
+    acked: u32,
 }
 
 impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
@@ -44,13 +45,21 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             self.mark_sacked(header, ack, &mut report);
         }
         self.take_acknowledged(ack, &mut report);
+        if report.acked > 0 && self.settings.keeps_presumed {
+            self.correct_duplicates();
+        }
         self.measure(header, &report);
         if report.is_duplicate {
             self.on_reported_duplicate();
         }
         let is_plain = report.acked == 0 && !has_text && self.send.peer_window == had_window;
-        let is_duplicate = if self.receive.has_sack { report.sacked > 0 } else { is_plain && self.send.flight() > 0 };
-        self.counts.duplicate_acks += u64::from(is_plain && self.send.flight() > 0);
+        let has_flight = !self.outstanding.is_empty();
+        let is_duplicate = if self.receive.has_sack {
+            report.sacked > 0
+        } else {
+            has_flight && (is_plain || (report.acked == 0 && !self.settings.duplicates_are_plain))
+        };
+        self.counts.duplicate_acks += u64::from(is_plain && has_flight);
         if report.acked > 0 || report.sacked > 0 || is_duplicate {
             self.react(header, &report, is_duplicate, before);
         }
@@ -88,11 +97,13 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     fn measure(&mut self, header: &Header, report: &Report) {
         let now = self.env.now();
         let measured = match self.settings.rtt_source {
-            RttSource::Echo => (report.is_timed == Some(true))
-                .then(|| self.echoed(header).or_else(|| report.first_sent.map(|sent_at| now.since(sent_at)))),
-            RttSource::Sent => Some(report.first_sent.map(|sent_at| now.since(sent_at))),
+            RttSource::Echo => report
+                .timed
+                .filter(|timed| !timed.was_retransmitted)
+                .map(|timed| self.echoed(header).unwrap_or(now.since(timed.sent_at))),
+            RttSource::Sent => report.first_sent.or(report.first_sacked_sent).map(|sent_at| now.since(sent_at)),
         };
-        if let Some(Some(round_trip)) = measured {
+        if let Some(round_trip) = measured {
             self.send.round_trip.measure(round_trip, self.settings);
             if let Some(last) = report.last_sent.filter(|_| self.settings.rtt_source == RttSource::Sent) {
                 let round_trip = &mut self.send.round_trip;
@@ -105,8 +116,9 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     /// Lets loss recovery and the congestion control react.
     fn react(&mut self, header: &Header, report: &Report, is_duplicate: bool, before: Before) {
         let mut delivered = bytes(self.send.rate.delivered - before.delivered);
-        if !self.receive.has_sack && is_duplicate && self.settings.duplicates_deliver {
-            delivered += self.send.window.mss;
+        if !self.receive.has_sack && self.settings.duplicates_deliver {
+            delivered -= report.presumed;
+            delivered += if is_duplicate { self.send.window.mss } else { 0 };
         }
         if self.settings.rack {
             self.detect_losses_by_time();
@@ -116,14 +128,18 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         if is_marked && report.acked > 0 {
             self.on_echo();
         }
-        let grows = self.recover(report, is_duplicate);
-        self.tell_control(report, Told { delivered, is_marked, grows }, before);
-        self.shrink(report, delivered, self.send.lost_total > before.lost_total);
+        let earlier = self.send.in_flight();
+        let acked = self.recover(report, is_duplicate);
+        self.tell_control(report, Told { delivered, is_marked, acked }, before);
+        let is_late = self.settings.counts_duplicates_late && self.send.proportional.flight > 0;
+        let in_flight = if is_late { earlier } else { self.send.in_flight() };
+        let has_new_loss = self.send.lost_total > before.lost_total;
+        self.shrink(report, Progress { delivered, has_new_loss, in_flight });
     }
 
     /// Tells the congestion control about the acknowledgement.
     fn tell_control(&mut self, report: &Report, told: Told, before: Before) {
-        let Told { delivered, is_marked, grows } = told;
+        let Told { delivered, is_marked, acked } = told;
         let now = self.env.now();
         let needs_rates = self.control.needs_rates();
         let send = &mut *self.send;
@@ -133,10 +149,11 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             || send.is_window_limited
             || (send.window.is_slow_start() && send.window.cwnd < 2 * before.in_flight);
         let has_rtt = report.last_sent.is_some();
+        let segments = if acked < report.acked { acked / send.window.mss } else { report.segments.max(acked.min(1)) };
         let ack = Ack {
             now,
-            acked: if grows { report.acked } else { 0 },
-            segments: if grows { report.segments.max(u32::from(report.acked > 0)) } else { 0 },
+            acked,
+            segments,
             delivered,
             lost: bytes(send.lost_total - before.lost_total),
             in_flight_before: before.in_flight,

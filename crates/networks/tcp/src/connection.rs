@@ -39,7 +39,7 @@ pub struct Core {
     pub(crate) send: Sender,
     /// The receiving half.
     pub(crate) receive: Receiver,
-    /// What has happened so far.
+    /// The counts for reports.
     pub(crate) counts: Counts,
 }
 

@@ -9,14 +9,15 @@ use crate::sender::{Mode, Proportional};
 use crate::settings::Reduction;
 use parades_core::restore::Recorder;
 
-/// What an acknowledgement tells proportional rate reduction.
+/// The progress of a recovery by an acknowledgement.
 #[derive(Clone, Copy, Debug)]
-struct Progress {
-    delivered: u32,
-    /// True if a retransmission was acknowledged.
-    has_repaired: bool,
-    /// True if the acknowledgement advances and shows no further loss (RFC 9937, "safeACK").
-    is_safe: bool,
+pub(crate) struct Progress {
+    /// Bytes newly delivered.
+    pub(crate) delivered: u32,
+    /// True if the acknowledgement has shown a further loss.
+    pub(crate) has_new_loss: bool,
+    /// Bytes in flight.
+    pub(crate) in_flight: u32,
 }
 
 impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
@@ -26,8 +27,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     }
 
     /// Shrinks the window by an acknowledgement within a recovery, or within the reduction after a mark.
-    /// `has_new_loss` is true if it has shown a further loss.
-    pub(crate) fn shrink(&mut self, report: &Report, delivered: u32, has_new_loss: bool) {
+    pub(crate) fn shrink(&mut self, report: &Report, progress: Progress) {
         let is_gradual = match self.send.mode {
             Mode::Recovery => true,
             Mode::Reduced => self.settings.reduces_gradually_after_mark,
@@ -45,38 +45,39 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             };
             send.proportional.flight = send.flight().saturating_sub(earlier).max(1);
             if send.mode == Mode::Reduced && self.settings.counts_mark_twice {
-                send.proportional.delivered = delivered;
+                send.proportional.delivered = progress.delivered;
             }
         }
-        send.proportional.delivered = send.proportional.delivered.saturating_add(delivered);
-        let is_safe = report.acked > 0 && !has_new_loss;
-        let progress = Progress { delivered, has_repaired: report.has_repaired, is_safe };
-        let (in_flight, window) = (send.in_flight(), send.window);
+        send.proportional.delivered = send.proportional.delivered.saturating_add(progress.delivered);
+        let window = send.window;
         let count = match self.settings.reduction {
             Reduction::AtOnce => {
                 send.window.cwnd = window.ssthresh;
                 return;
             }
-            Reduction::Rfc6937 { wraps } => send.proportional.rfc6937(progress, in_flight, &window, wraps),
-            Reduction::Rfc9937 => send.proportional.rfc9937(progress, in_flight, &window),
+            Reduction::Rfc6937 { wraps } => send.proportional.rfc6937(progress, report.has_repaired, &window, wraps),
+            Reduction::Rfc9937 => {
+                let is_safe = report.acked > 0 && !progress.has_new_loss;
+                send.proportional.rfc9937(progress, is_safe, &window)
+            }
         };
         // The first acknowledgement retransmits a segment.
         let least = if send.proportional.out > 0 { 0 } else { window.mss };
-        send.window.cwnd = in_flight + count.max(least);
+        send.window.cwnd = progress.in_flight + count.max(least);
     }
 }
 
 impl Proportional {
     /// Returns the bytes that may be sent (RFC 6937, section 3.1, with the slow-start reduction bound).
     ///
-    /// As in ns-3, the bound without an acknowledged retransmission is the delivered bytes alone. Differences
+    /// `has_repaired` is true if a retransmission was acknowledged. As in ns-3, the bound without an acknowledged retransmission is the delivered bytes alone. Differences
     /// that are negative there are taken modulo 2^32.
-    fn rfc6937(self, progress: Progress, in_flight: u32, window: &Window, wraps: bool) -> u32 {
-        let Window { ssthresh, mss, .. } = *window;
+    fn rfc6937(self, progress: Progress, has_repaired: bool, window: &Window, wraps: bool) -> u32 {
+        let (Window { ssthresh, mss, .. }, in_flight) = (*window, progress.in_flight);
         if in_flight > ssthresh {
             return self.share(ssthresh, wraps).saturating_sub(self.out);
         }
-        let bound = if progress.has_repaired {
+        let bound = if has_repaired {
             self.delivered.wrapping_sub(self.out).max(progress.delivered).wrapping_add(mss)
         } else {
             progress.delivered
@@ -84,14 +85,15 @@ impl Proportional {
         u32::try_from(bound.cast_signed()).unwrap_or(0).min(ssthresh - in_flight)
     }
 
-    /// Returns the bytes that may be sent (RFC 9937, section 6.2).
-    fn rfc9937(self, progress: Progress, in_flight: u32, window: &Window) -> u32 {
-        let Window { ssthresh, mss, .. } = *window;
+    /// Returns the bytes that may be sent (RFC 9937, section 6.2). `is_safe` is true if the acknowledgement
+    /// advances and shows no further loss.
+    fn rfc9937(self, progress: Progress, is_safe: bool, window: &Window) -> u32 {
+        let (Window { ssthresh, mss, .. }, in_flight) = (*window, progress.in_flight);
         if in_flight > ssthresh {
             return self.share(ssthresh, false).saturating_sub(self.out);
         }
         let mut bound = self.delivered.saturating_sub(self.out).max(progress.delivered);
-        if progress.is_safe {
+        if is_safe {
             bound += mss;
         }
         bound.min(ssthresh - in_flight)

@@ -6,6 +6,7 @@
 use crate::connection::ConnectionUndo;
 use crate::endpoint::Endpoint;
 use crate::environment::{Environment, Timer};
+use crate::proportional::Progress;
 use crate::scoreboard::Report;
 use crate::sender::{Mode, Sent};
 use parades_core::restore::Recorder;
@@ -146,9 +147,10 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     /// Handles the end of a reordering window.
     pub(crate) fn on_reordering_timer(&mut self) {
         self.detect_losses_by_time();
-        if self.send.lost > self.send.retransmitted && matches!(self.send.mode, Mode::Open | Mode::Disorder) {
+        if self.has_unrepaired_loss() && matches!(self.send.mode, Mode::Open | Mode::Disorder) {
             self.enter_recovery();
-            self.shrink(&Report::default(), 0, true);
+            let in_flight = self.send.in_flight();
+            self.shrink(&Report::default(), Progress { delivered: 0, has_new_loss: true, in_flight });
         }
         self.output();
         self.arm();

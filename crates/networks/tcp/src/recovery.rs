@@ -5,15 +5,21 @@ use crate::control::{Congestion, CongestionControl};
 use crate::endpoint::Endpoint;
 use crate::environment::Environment;
 use crate::scoreboard::Report;
-use crate::sender::{Mode, Prior};
+use crate::sender::{Mode, Prior, bytes};
 use crate::settings::FlightSize;
 use parades_core::restore::Recorder;
 
 impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
-    /// Advances loss recovery by an acknowledgement. Returns true if the window may grow by it.
-    pub(crate) fn recover(&mut self, report: &Report, is_duplicate: bool) -> bool {
+    /// Advances loss recovery by an acknowledgement. Returns the acknowledged bytes that let the window grow.
+    pub(crate) fn recover(&mut self, report: &Report, is_duplicate: bool) -> u32 {
         match self.send.mode {
-            Mode::Loss => self.on_ack_in_loss(report),
+            Mode::Loss => {
+                self.on_ack_in_loss(report);
+                let is_over = self.send.mode != Mode::Loss;
+                if is_over && !self.settings.grows_at_end_of_loss {
+                    return bytes(self.send.una.saturating_sub(self.send.recover));
+                }
+            }
             Mode::Recovery if self.send.una >= self.send.recover => self.leave_recovery(),
             Mode::Recovery => self.on_ack_in_recovery(report, is_duplicate),
             Mode::Reduced => {}
@@ -21,18 +27,21 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
                 if report.acked > 0 && !is_duplicate {
                     self.send.duplicates = 0;
                     self.send.mode = Mode::Open;
+                    self.forget_duplicates();
                 }
                 if is_duplicate {
                     self.on_duplicate();
                 }
-                let is_lost = self.send.lost > self.send.retransmitted;
+                let is_lost = self.has_unrepaired_loss();
                 if is_lost && self.settings.rack && self.send.mode != Mode::Recovery {
                     self.enter_recovery();
                 }
-                return self.send.mode != Mode::Disorder || self.settings.grows_in_disorder;
+                if self.send.mode == Mode::Disorder && !self.settings.grows_in_disorder {
+                    return 0;
+                }
             }
         }
-        true
+        report.acked
     }
 
     /// Handles a duplicate acknowledgement outside of a recovery.
@@ -42,7 +51,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         // With RACK, only the time of arrival shows losses, unless there is no SACK (RFC 8985, section 3).
         let counts = !self.settings.rack || !self.receive.has_sack;
         let has_enough = self.send.duplicates >= self.settings.duplicate_threshold;
-        let is_first_lost = self.outstanding.front().is_some_and(|front| front.is_lost);
+        let is_first_lost = self.receive.has_sack && self.outstanding.front().is_some_and(|front| front.is_lost);
         if is_first_lost || (has_enough && counts) {
             self.enter_recovery();
         } else if !self.receive.has_sack && self.settings.limited_transmit {
@@ -95,7 +104,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             return;
         }
         if !self.receive.has_sack {
-            self.move_duplicates();
+            self.correct_duplicates();
             self.mark_first_lost_once();
         }
         let is_in_flight = self.outstanding.front().is_some_and(|front| front.is_retransmitted && !front.is_sacked);
@@ -112,6 +121,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     /// Leaves fast recovery.
     fn leave_recovery(&mut self) {
         self.send.rack.on_recovered();
+        self.forget_duplicates();
         self.leave();
     }
 
@@ -145,8 +155,6 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             self.send.is_first_part = true;
             self.send.frto = 0;
             self.send.rack.on_recovered();
-        } else if !self.receive.has_sack && report.acked > 0 {
-            self.move_duplicates();
         }
     }
 

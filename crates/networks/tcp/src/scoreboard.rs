@@ -10,7 +10,7 @@ use crate::sender::{Sent, bytes};
 use parades_core::restore::Recorder;
 use parades_core::time::Time;
 
-/// What an acknowledgement says about transmitted segments.
+/// The news of an acknowledgement about transmitted segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Report {
     /// Places acknowledged cumulatively for the first time.
@@ -21,12 +21,17 @@ pub(crate) struct Report {
     pub(crate) sacked: u32,
     /// The newest segment that was delivered.
     pub(crate) newest: Newest,
-    /// The transmission time of the first delivered segment that was never retransmitted.
+    /// Places acknowledged cumulatively that duplicates had shown as received.
+    pub(crate) presumed: u32,
+    /// The transmission time of the first segment that is acknowledged cumulatively, was not delivered before, and
+    /// was never retransmitted.
     pub(crate) first_sent: Option<Time>,
+    /// As `first_sent`, for segments that are acknowledged selectively.
+    pub(crate) first_sacked_sent: Option<Time>,
     /// The transmission time of the last delivered segment that was never retransmitted.
     pub(crate) last_sent: Option<Time>,
-    /// Tells whether the first timed segment that is acknowledged was never retransmitted.
-    pub(crate) is_timed: Option<bool>,
+    /// The first timed segment that is acknowledged.
+    pub(crate) timed: Option<Sent>,
     /// True if a retransmission was acknowledged cumulatively.
     pub(crate) has_repaired: bool,
     /// True if a segment that was not retransmitted after a timeout was delivered.
@@ -54,11 +59,17 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             self.outstanding.pop_front();
             report.segments += 1;
             if front.is_timed {
-                report.is_timed.get_or_insert(!front.was_retransmitted);
+                report.timed.get_or_insert(front);
             }
             report.has_repaired |= front.is_retransmitted && !front.is_sacked;
-            if !front.is_sacked {
+            if !front.is_sacked || !self.receive.has_sack {
                 self.on_delivered(&front, report);
+                if !front.was_retransmitted {
+                    report.first_sent.get_or_insert(front.sent_at);
+                }
+            }
+            if front.is_sacked && !self.receive.has_sack {
+                report.presumed += front.len;
             }
             self.uncount(&front, front.len);
         }
@@ -99,7 +110,6 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         self.send.rack.on_delivered(sent, min_rtt, now);
         report.has_original |= !sent.is_retransmitted && sent.end() <= self.send.frto;
         if !sent.was_retransmitted {
-            report.first_sent.get_or_insert(sent.sent_at);
             report.last_sent = report.last_sent.max(Some(sent.sent_at));
         }
     }
@@ -142,6 +152,9 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             }
             if !sent.is_sacked {
                 self.on_delivered(&sent, report);
+                if !sent.was_retransmitted {
+                    report.first_sacked_sent.get_or_insert(sent.sent_at);
+                }
                 report.sacked += sent.len;
                 self.set_sacked(index);
             }
@@ -229,12 +242,26 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         }
     }
 
-    /// Corrects the count of duplicates after an acknowledgement of a part: its first segment is missing.
-    pub(crate) fn move_duplicates(&mut self) {
-        if self.outstanding.front().is_some_and(|front| front.is_sacked) {
+    /// Corrects the count of duplicates without SACK after an acknowledgement: its first segment is missing.
+    pub(crate) fn correct_duplicates(&mut self) {
+        if !self.receive.has_sack && self.outstanding.front().is_some_and(|front| front.is_sacked) {
             self.mark_first_lost();
             self.add_duplicate();
         }
+    }
+
+    /// Forgets which segments duplicates have shown as received.
+    pub(crate) fn forget_duplicates(&mut self) {
+        if self.receive.has_sack || self.settings.keeps_presumed || self.send.sacked == 0 {
+            return;
+        }
+        for index in 0..self.outstanding.len() {
+            if self.outstanding[index].is_sacked {
+                let sent = Sent { is_sacked: false, ..self.outstanding[index] };
+                *self.outstanding.at(index) = sent;
+            }
+        }
+        (self.send.sacked, self.send.sacked_end) = (0, 0);
     }
 
     /// Marks all segments as lost that are not received, after a timeout.
@@ -279,9 +306,19 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         self.send.marked_end = self.send.una;
     }
 
+    /// Returns true if a FIN without data is lost and not retransmitted. No sum of bytes shows it.
+    fn is_fin_lost(&self) -> bool {
+        self.outstanding.back().is_some_and(|last| last.len == 0 && last.is_lost && !last.is_retransmitted)
+    }
+
+    /// Returns true if a lost segment waits for its retransmission.
+    pub(crate) fn has_unrepaired_loss(&self) -> bool {
+        self.send.lost > self.send.retransmitted || self.is_fin_lost()
+    }
+
     /// Returns the number of the first lost segment that is not retransmitted.
     pub(crate) fn first_lost(&mut self) -> Option<usize> {
-        if self.send.lost == 0 {
+        if self.send.lost == 0 && !self.is_fin_lost() {
             return None;
         }
         let first = self.index_after(self.send.repaired_end.max(self.send.una));

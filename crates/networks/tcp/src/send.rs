@@ -40,7 +40,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
                 Choice::Again(index) => self.outstanding[index].len,
                 Choice::New { len, .. } => len,
             };
-            // A window that is smaller than a segment, or than a segment with the FIN, must not stop everything.
+            // A window that is smaller than a segment must not stop everything.
             let in_flight = self.send.in_flight();
             let is_free = self.must_send || in_flight == 0;
             if !is_free && u64::from(in_flight) + u64::from(len) > u64::from(self.send.window.cwnd) {
@@ -143,7 +143,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         let from = self.send.next;
         let mut sent = Sent {
             from,
-            len: len + u32::from(has_fin),
+            len,
+            has_fin,
             is_sacked: false,
             is_lost: false,
             is_retransmitted: false,
@@ -187,10 +188,9 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
 
     /// Sends a segment with data or the FIN.
     fn send_segment(&mut self, sent: &Sent, is_retransmission: bool) {
-        let has_fin = self.send.is_closing && sent.end() > self.send.written;
-        let payload = sent.len - u32::from(has_fin);
+        let payload = sent.len;
         let mut flags = Flags::ACK;
-        if has_fin {
+        if sent.has_fin {
             flags = flags | Flags::FIN;
         }
         if payload > 0 && sent.from + u64::from(payload) == self.send.written {

@@ -33,7 +33,7 @@ pub enum TimerUse {
     /// The timer is not set.
     #[default]
     None,
-    /// The timer is set, and its time is to be computed again.
+    /// The timer is set, and its time must be computed again.
     Outdated,
     /// Retransmission of the SYN.
     Handshake,
@@ -67,8 +67,10 @@ pub(crate) enum Reason {
 pub struct Sent {
     /// The place of the first byte.
     pub from: u64,
-    /// The number of places: bytes of payload, and the FIN.
+    /// The number of bytes. All sums count bytes; the FIN is none.
     pub len: u32,
+    /// True if the FIN follows the last byte.
+    pub has_fin: bool,
     /// True if the other end has acknowledged the segment selectively.
     pub is_sacked: bool,
     /// True if the segment is believed to be lost.
@@ -96,7 +98,7 @@ impl Sent {
     #[inline]
     #[must_use]
     pub const fn end(&self) -> u64 {
-        self.from + self.len as u64
+        self.from + self.len as u64 + self.has_fin as u64
     }
 }
 
@@ -269,7 +271,7 @@ impl Sender {
     #[inline]
     #[must_use]
     pub fn flight(&self) -> u32 {
-        bytes(self.next - self.una)
+        bytes(self.next.min(self.written).saturating_sub(self.una))
     }
 
     /// Returns the bytes that are believed to be in the network.

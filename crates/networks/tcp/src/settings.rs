@@ -134,6 +134,9 @@ pub struct Settings {
     pub data_retries: u32,
     /// The number of duplicate acknowledgements that show a loss (RFC 5681).
     pub duplicate_threshold: u32,
+    /// True if a duplicate acknowledgement without SACK has neither data nor another window (RFC 5681, section 2).
+    /// In ns-3 every acknowledgement that does not advance is a duplicate.
+    pub duplicates_are_plain: bool,
     /// True if the first duplicate acknowledgements allow new segments (RFC 3042).
     pub limited_transmit: bool,
     /// The way in which the window shrinks in a recovery.
@@ -160,9 +163,18 @@ pub struct Settings {
     /// True if a duplicate acknowledgement without SACK counts as a delivered segment in proportional rate
     /// reduction (RFC 6937). It does not in ns-3.
     pub duplicates_deliver: bool,
+    /// True if proportional rate reduction takes the bytes in flight from before a duplicate without SACK is
+    /// counted. So each duplicate in a recovery allows a new segment (ns-3; as in RFC 6582).
+    pub counts_duplicates_late: bool,
+    /// True if duplicates without SACK stay counted as received segments after the recovery. Then a first segment
+    /// that was counted so is retransmitted (ns-3). RFC 6582 forgets them at the end of the recovery.
+    pub keeps_presumed: bool,
     /// True if the window grows by an acknowledgement that advances, while other segments are out of order. It
     /// does not grow in ns-3.
     pub grows_in_disorder: bool,
+    /// True if the acknowledgement that ends the recovery after a timeout lets the window grow. In ns-3 only what
+    /// was sent after the timeout counts, which is usually nothing.
+    pub grows_at_end_of_loss: bool,
     /// True if losses are detected by time (RACK, RFC 8985).
     pub rack: bool,
     /// True if a tail loss probe precedes a timeout (RFC 8985).
@@ -227,6 +239,7 @@ impl Settings {
             syn_retries: 6,
             data_retries: 15,
             duplicate_threshold: 3,
+            duplicates_are_plain: true,
             limited_transmit: true,
             reduction: Reduction::Rfc9937,
             flight_size: FlightSize::Outstanding,
@@ -237,7 +250,10 @@ impl Settings {
             rescues: false,
             counts_sacked_retransmissions: false,
             duplicates_deliver: true,
+            counts_duplicates_late: false,
+            keeps_presumed: false,
             grows_in_disorder: true,
+            grows_at_end_of_loss: true,
             rack: true,
             tail_loss_probe: true,
             frto: true,
@@ -279,6 +295,7 @@ impl Settings {
             reduces_at_each_timeout: true,
             syn_timeout: Delay::from_secs(3),
             data_retries: 6,
+            duplicates_are_plain: false,
             reduction: Reduction::Rfc6937 { wraps: true },
             flight_size: FlightSize::Pipe,
             counts_mark_twice: true,
@@ -286,7 +303,10 @@ impl Settings {
             retransmits_beyond_sacked: true,
             counts_sacked_retransmissions: true,
             duplicates_deliver: false,
+            counts_duplicates_late: true,
+            keeps_presumed: true,
             grows_in_disorder: false,
+            grows_at_end_of_loss: false,
             rack: false,
             tail_loss_probe: false,
             frto: false,

@@ -281,6 +281,9 @@ impl Run<'_> {
         if end.is_multiple_of(2) && wants_write && self.unwritten[flow] > 0 {
             self.unwritten[flow] -= view.write_last(self.settings, self.unwritten[flow], &mut env);
         }
+        if !end.is_multiple_of(2) && env.notices.contains(&Notice::Finished) {
+            view.close(self.settings, &mut env);
+        }
         let (out, delivered) = (env.out, env.delivered);
         if delivered > 0 {
             self.on_delivered(flow, delivered);
