@@ -75,6 +75,18 @@ pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
+/// Returns the reason of an error of the system, without the system's number for it.
+///
+/// ```
+/// # use parades_config::inputs::reason;
+/// let error = std::fs::read("/nowhere/at-all").unwrap_err();
+/// assert_eq!(reason(&error), "No such file or directory");
+/// ```
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}
+
 fn from_disk(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;

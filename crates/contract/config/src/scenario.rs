@@ -107,8 +107,7 @@ impl ScenarioFile {
     pub fn read(path: &Path) -> Result<ScenarioFile, ConfigError> {
         let whole_file = |message: String| ConfigError::new(message).at(Place::File(path.to_owned()));
         let unreadable = |error: std::io::Error| {
-            let text = error.to_string();
-            let reason = text.split(" (os error").next().unwrap_or(&text);
+            let reason = inputs::reason(&error);
             whole_file(format!("cannot be read: {reason}")).with_help("check its name and permissions")
         };
         let bytes = inputs::read(path, FILE_BYTES_MAX).map_err(unreadable)?;

@@ -2,7 +2,7 @@
 //!
 //! | quantity | counted in | units | also read |
 //! |---|---|---|---|
-//! | duration | picoseconds | `ps`, `ns`, `us`, `ms`, `s`, `min`, `h` | `µs`, `msec`, `usec`, `sec`, `d` |
+//! | duration | picoseconds | `ps`, `ns`, `us`, `ms`, `s`, `min`, `h`, `d` | `µs`, `msec`, `usec`, `sec` |
 //! | data size | bytes | `B`, `kB`, `KiB`, `MB`, `MiB`, `GB`, `GiB`, `TB`, `TiB` | `KB` |
 //! | rate | bits per second | `bps`, `kbps`, `Mbps`, `Gbps`, `Tbps` | `Mbit/s`, `Mbit`, `Mb/s`, `MB/s`, `MBps`, `MiB/s` … |
 //!
@@ -50,6 +50,7 @@ pub const DURATION: Quantity = Quantity {
         ("s", 1_000_000_000_000),
         ("min", 60_000_000_000_000),
         ("h", 3_600_000_000_000_000),
+        ("d", 86_400_000_000_000_000),
     ],
     also: &[
         // The micro sign, then the Greek letter mu, which looks the same.
@@ -58,7 +59,6 @@ pub const DURATION: Quantity = Quantity {
         ("usec", 1_000_000),
         ("msec", 1_000_000_000),
         ("sec", 1_000_000_000_000),
-        ("d", 86_400_000_000_000_000),
     ],
     rounds: true,
     example: "10s",
@@ -147,7 +147,7 @@ pub const RATE: Quantity = Quantity {
 /// assert_eq!(parse_duration("0.1 s")?, Delay::from_ms(100));
 /// assert_eq!(
 ///     parse_duration("10").unwrap_err().to_string(),
-///     "`10` has no unit; a duration's units are ps, ns, us, ms, s, min and h, as in `10s`"
+///     "`10` has no unit; a duration's units are ps, ns, us, ms, s, min, h and d, as in `10s`"
 /// );
 /// # Ok::<(), parades_config::ConfigError>(())
 /// ```

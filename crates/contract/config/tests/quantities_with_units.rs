@@ -55,7 +55,7 @@ fn durations_past_the_end_of_time_are_refused() {
 fn a_missing_unit_names_the_units() {
     assert_eq!(
         wrong_duration("10"),
-        "`10` has no unit; a duration's units are ps, ns, us, ms, s, min and h, as in `10s`"
+        "`10` has no unit; a duration's units are ps, ns, us, ms, s, min, h and d, as in `10s`"
     );
     assert_eq!(
         parse_size("10").unwrap_err().to_string(),
@@ -85,7 +85,7 @@ fn an_unknown_unit_suggests_the_nearest() {
     }
     assert_eq!(
         wrong_duration("3fortnights"),
-        "`3fortnights` has the unknown unit `fortnights`; a duration's units are ps, ns, us, ms, s, min and h"
+        "`3fortnights` has the unknown unit `fortnights`; a duration's units are ps, ns, us, ms, s, min, h and d"
     );
 }
 

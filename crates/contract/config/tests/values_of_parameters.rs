@@ -118,7 +118,7 @@ fn text_that_is_not_a_value_of_the_kind_is_refused() {
     );
     assert_eq!(
         wrong("period=10"),
-        "--set period=10: `period`: `10` has no unit; a duration's units are ps, ns, us, ms, s, min and h, as in `10s`"
+        "--set period=10: `period`: `10` has no unit; a duration's units are ps, ns, us, ms, s, min, h and d, as in `10s`"
     );
 }
 

@@ -17,7 +17,7 @@ use std::cell::Cell;
 use std::fmt;
 
 /// Bytes that a builder may take beyond its limit: small models take less than the allocator keeps.
-const BESIDE: u64 = 16 << 20;
+const BESIDE: u64 = 2 << 20;
 
 /// A model needs more memory than it may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

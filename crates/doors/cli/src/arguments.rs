@@ -146,8 +146,8 @@ pub(crate) struct HowArguments {
     /// several engines, those that have the setting get it.
     #[arg(long = "tune", value_name = "KEY=VALUE")]
     pub(crate) tune: Vec<String>,
-    /// Bound on the memory of the model, events and history, with a unit: `2GiB` [default: three quarters of
-    /// the machine's, or of the container's].
+    /// Bound on the memory of the model, events, history and results, with a unit: `2GiB`. The process takes at
+    /// most 16 MiB more, beside its code [default: three quarters of the machine's, or of the container's].
     #[arg(long, value_name = "SIZE", value_parser = size, allow_hyphen_values = true)]
     pub(crate) memory_limit: Option<u64>,
     /// Prints one JSON object on standard output, and nothing else there.
@@ -209,7 +209,8 @@ pub(crate) struct RunArguments {
     /// workers' time (with `--trace-before 0s` the workers' time alone, undisturbed by tracing).
     #[arg(long, value_name = "FILE.json")]
     pub(crate) timeline: Option<PathBuf>,
-    /// Traces only these LPs: `3`, `10..=20`, `3,10..=20`, or by name, `east.0,gw-west`.
+    /// Traces only these LPs: `3`, `10..=20`, `3,10..=20`, or by name, `east.0,gw-west`, `east.*` (a name with
+    /// commas in double quotes).
     #[arg(long, value_name = "LPS", requires = "traced")]
     pub(crate) trace_lps: Option<String>,
     /// Traces from this time on.

@@ -14,8 +14,34 @@ use std::process::ExitCode;
 pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut with_names(), program_name(), &mut script);
-    let script = String::from_utf8_lossy(&script);
-    print(&if shell == Shell::Zsh { with_files(&script) } else { script.into_owned() })
+    let script = without_hidden(&String::from_utf8_lossy(&script));
+    print(&match shell {
+        Shell::Zsh => with_files(&script),
+        Shell::Fish => script + &positional_for_fish(),
+        _ => script,
+    })
+}
+
+/// Leaves out the commands that are hidden from users. The generators offer them in zsh and fish.
+fn without_hidden(script: &str) -> String {
+    let grammar = Arguments::command();
+    let hidden: Vec<&str> = grammar.get_subcommands().filter(|of| of.is_hide_set()).map(Command::get_name).collect();
+    let offers = |line: &str, name: &str| {
+        line.starts_with(&format!("'{name}:")) || line.contains(&format!("_needs_command\" -f -a \"{name}\""))
+    };
+    let lines = script.lines().filter(|line| !hidden.iter().any(|name| offers(line, name)));
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Returns the lines by which fish completes arguments without an option, which its generator leaves out.
+fn positional_for_fish() -> String {
+    let program = program_name();
+    let line = |command: &str, files: &str, names: &[&str]| {
+        let condition = format!("__fish_{}_using_subcommand {command}", program.replace('-', "_"));
+        format!("complete -c {program} -n \"{condition}\" {files}-a \"{}\"\n", names.join(" "))
+    };
+    let of_scenarios = ["run", "compare", "sweep", "diff", "why", "show"].map(|of| line(of, "", &scenario_names()));
+    of_scenarios.concat() + &line("bench", "-f ", &tables_of_measurements())
 }
 
 /// Returns the grammar, with the names that arguments may have. The command itself accepts more: the paths of

@@ -45,7 +45,7 @@ fn unknown_names_suggest_the_nearest() {
             (
                 "run phold --quiet --set lookahead=10mss",
                 2,
-                "--set lookahead=10mss: `lookahead`: `10mss` has the unknown unit `mss`; did you mean `ms`? a duration's units are ps, ns, us, ms, s, min and h",
+                "--set lookahead=10mss: `lookahead`: `10mss` has the unknown unit `mss`; did you mean `ms`? a duration's units are ps, ns, us, ms, s, min, h and d",
             ),
             (
                 "run phold --engine sequential --tune pendin=heap",

@@ -1,6 +1,8 @@
-//! The allocator's behaviour when large memory is freed, and when no memory is left.
+//! The allocator's behaviour when large memory is freed, when no memory is left, and at the limit on memory.
 
+use crate::memory::{self, Exceeded};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -41,7 +43,8 @@ pub fn return_large_blocks() {
     }
 }
 
-/// The system's allocator, which ends the program when no memory is left.
+/// The system's allocator, which ends the program when no memory is left, or when the program would exceed the
+/// limit that [`memory::set_limit`] sets.
 ///
 /// The program then writes one sentence and exits with a status of its own, where the standard library would
 /// abort. This also happens in `Vec::try_reserve`, which could go on without the memory: an allocator cannot
@@ -62,11 +65,28 @@ pub fn return_large_blocks() {
 pub struct Allocator {
     /// The message when memory is exhausted. The number of bytes requested follows it.
     pub message: &'static str,
-    /// The exit status when memory is exhausted.
+    /// The exit status when memory is exhausted, or the limit exceeded.
     pub exit_status: i32,
 }
 
 impl Allocator {
+    /// Ends the program if `bytes` more do not fit into the limit on its memory.
+    #[inline(always)]
+    fn admit(&self, bytes: usize) {
+        if let Err(exceeded) = memory::admit(bytes) {
+            self.report_exceeded(exceeded);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn report_exceeded(&self, Exceeded { needed, limit }: Exceeded) -> ! {
+        self.end(format_args!(
+            "error: this takes {needed} bytes, above the limit of {limit} bytes; \
+             raise the memory limit, or simulate less at a time"
+        ))
+    }
+
     /// Returns `memory`, or ends the program if it is null because `requested` bytes were not available.
     #[inline]
     fn check(&self, memory: *mut u8, requested: usize) -> *mut u8 {
@@ -79,7 +99,12 @@ impl Allocator {
     #[cold]
     #[inline(never)]
     fn report_exhausted(&self, requested: usize) -> ! {
-        /// True if a thread reports exhausted memory, and is about to end the program.
+        self.end(format_args!("{}: {requested} bytes more could not be had", self.message))
+    }
+
+    /// Ends the program with a sentence.
+    fn end(&self, message: fmt::Arguments<'_>) -> ! {
+        /// True if a thread reports that memory is short, and is about to end the program.
         static IS_REPORTED: AtomicBool = AtomicBool::new(false);
         // Ordering: Relaxed; only the swap itself matters, and no other memory is read.
         while IS_REPORTED.swap(true, Ordering::Relaxed) {
@@ -88,7 +113,7 @@ impl Allocator {
         // The sentence is formatted on the stack, because nothing can be allocated any more.
         let mut sentence = [0_u8; 512];
         let mut unwritten = &mut sentence[..];
-        let _ = writeln!(unwritten, "{}: {requested} bytes more could not be had", self.message);
+        let _ = writeln!(unwritten, "{message}");
         let left = unwritten.len();
         let length = sentence.len() - left;
         write_to_stderr(&sentence[..length]);
@@ -97,11 +122,12 @@ impl Allocator {
 }
 
 // SAFETY: every call goes to the system's allocator with the caller's arguments, and its result is returned
-// unchanged unless it is null. For a null pointer the program ends, which allocates nothing and does not
-// unwind.
+// unchanged unless it is null. For a null pointer, and above the limit, the program ends, which allocates
+// nothing and does not unwind. The check of the limit allocates nothing either.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        self.admit(layout.size());
         // SAFETY: the caller promises what `System.alloc` requires.
         self.check(unsafe { System.alloc(layout) }, layout.size())
     }
@@ -114,12 +140,14 @@ unsafe impl GlobalAlloc for Allocator {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        self.admit(layout.size());
         // SAFETY: the caller promises what `System.alloc_zeroed` requires.
         self.check(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        self.admit(size.saturating_sub(layout.size()));
         // SAFETY: the memory came from `System`, with this layout. The caller promises the other requirements
         // of `System.realloc`.
         self.check(unsafe { System.realloc(memory, layout, size) }, size)

@@ -9,6 +9,7 @@
 //! | [`prefetch`], [`huge_pages`] | hints to the processor and to the operating system |
 //! | [`affinity`] | binding a thread to a core |
 //! | [`allocator`] | returning freed memory to the system; a clear end when memory is exhausted |
+//! | [`memory`] | the memory that the process holds, and a limit that the allocator keeps |
 //! | [`typed`] | a box that holds a value of any type, with a fast check of that type |
 //! | [`stackful`] | code on a stack of its own: starting, switching and unwinding |
 //! | `stack_pool` | the stacks themselves, each above a guard |
@@ -18,6 +19,7 @@
 pub mod affinity;
 pub mod allocator;
 pub mod huge_pages;
+pub mod memory;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod overflow;
 pub mod prefetch;

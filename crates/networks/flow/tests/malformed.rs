@@ -37,7 +37,10 @@ const MISTAKES: &[(&str, &str)] = &[
     (r#"<link id="l" bandwidth="1MBps" sharing_policy="WIFI"/>"#, "is not supported"),
     (r#"<link id="l" bandwidth="1MBps" sharing_policy="MINE"/>"#, "is none of SHARED, FATPIPE"),
     (r#"<link id="l" bandwidth="1MBps"/><link id="l" bandwidth="1MBps"/>"#, "there is another link `l` before"),
-    (r#"<link id="l" bandwidth="1MBps" latency_file="nowhere.txt"/>"#, "the profile `nowhere.txt` cannot be read"),
+    (
+        r#"<link id="l" bandwidth="1MBps" latency_file="nowhere.txt"/>"#,
+        "`nowhere.txt` cannot be read: No such file or directory; its",
+    ),
     (r#"<zone id="y" routing="Ful"></zone>"#, "there is no routing `Ful`; did you mean `Full`?"),
     (r#"<zone id="z" routing="Full"></zone>"#, "the name `z` is taken"),
     (r#"<host_link id="a" up="l" down="l"/>"#, "there is no host, router or zone `a`"),

@@ -40,7 +40,7 @@ fn each_mistake_has_its_message() {
         ),
         (
             small("").replace("5ms", "5"),
-            "net.toml:8:9: `delay`: `5` has no unit; a duration's units are ps, ns, us, ms, s, min and h, as in `10s`",
+            "net.toml:8:9: `delay`: `5` has no unit; a duration's units are ps, ns, us, ms, s, min, h and d, as in `10s`",
         ),
         (
             small("").replace("\"10Mbps\"", "10"),
@@ -48,7 +48,7 @@ fn each_mistake_has_its_message() {
         ),
         (
             small("").replace("5ms", "5Mbps"),
-            "net.toml:8:9: `delay`: `5Mbps` is a rate, not a duration; a duration's units are ps, ns, us, ms, s, min and h",
+            "net.toml:8:9: `delay`: `5Mbps` is a rate, not a duration; a duration's units are ps, ns, us, ms, s, min, h and d",
         ),
         // A node that there is not.
         (small("").replace("to = \"b\"", "to = \"bb\""), "net.toml:6:6: there is no node `bb`; did you mean `b`?"),

@@ -22,6 +22,8 @@ pub struct Simulation {
     pub until: Time,
     /// Notes for the user on how the model was made, a sentence each.
     pub notes: Vec<String>,
+    /// The bytes that the model takes; 0 if nobody has measured them.
+    pub bytes: u64,
 }
 
 impl Simulation {
@@ -51,13 +53,13 @@ impl Simulation {
     where
         M: Restorable<State: Clone + PartialEq + Debug> + 'static,
     {
-        Simulation { model: Box::new(Restored(model)), until, notes: Vec::new() }
+        Simulation { model: Box::new(Restored(model)), until, notes: Vec::new(), bytes: 0 }
     }
 
     /// Returns the simulation of a model whose state cannot be restored, so that no engine that rolls back
     /// can run it. Its scenario is [`Scenario::without_rollback`].
     pub fn unrestorable<M: Model + 'static>(model: M, until: Time) -> Simulation {
-        Simulation { model: Box::new(Unrestorable(model)), until, notes: Vec::new() }
+        Simulation { model: Box::new(Unrestorable(model)), until, notes: Vec::new(), bytes: 0 }
     }
 
     /// Returns the simulation with notes for the user, a sentence each.
@@ -113,7 +115,7 @@ impl Simulation {
 
 impl Debug for Simulation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Simulation { model, until, notes } = self;
+        let Simulation { model, until, notes, .. } = self;
         f.debug_struct("Simulation").field("lps", &model.lps()).field("until", until).field("notes", notes).finish()
     }
 }

@@ -86,25 +86,65 @@ impl Outputs {
     }
 }
 
-/// Reads the logical processes of `3`, `east.0`, `10..=20` and lists of these.
+/// Reads the logical processes of `3`, `east.0`, `east.*`, `10..=20` and lists of these. A name with commas
+/// stands alone, or in double quotes.
 pub(crate) fn traced_lps(text: &str, simulation: &Simulation) -> Result<Vec<RangeInclusive<u32>>, Failure> {
     let (names, lps) = (LpNames::of(simulation), simulation.lps());
-    let lp = |text: &str| {
-        let found = names.find(text).map(|lp| lp.0);
-        found.map_err(|NoLp { message, help }| Failure::usage(format!("--trace-lps: {message}"), help))
-    };
-    let range = |part: &str| {
-        let (first, last) = part.split_once("..=").unwrap_or((part, part));
-        let range = lp(first)?..=lp(last)?;
-        if range.is_empty() {
-            let message = format!("{} names no LPs for `--trace-lps`", quoted(part));
-            return Err(Failure::usage(message, "write `3`, `10..=20`, or several of them with commas"));
+    if let Ok(lp) = names.find(text) {
+        return check_range(lp.0..=lp.0, text, lps).map(|range| vec![range]);
+    }
+    let wrong = |NoLp { message, help }: NoLp| Failure::usage(format!("--trace-lps: {message}"), help);
+    let mut ranges = Vec::new();
+    for (part, is_quoted) in parts(text) {
+        if part.contains('*') && !is_quoted && names.find(part).is_err() {
+            ranges.extend(names.matching(part).map_err(wrong)?.into_iter().map(|lp| lp.0..=lp.0));
+            continue;
         }
-        if *range.start() >= lps {
-            let message = format!("--trace-lps: there is no LP {}", range.start());
-            return Err(Failure::usage(message, format!("the run has LPs 0 to {}", lps - 1)));
-        }
-        Ok(range)
+        let (first, last) = part.split_once("..=").filter(|_| !is_quoted).unwrap_or((part, part));
+        let range = names.find(first).map_err(wrong)?.0..=names.find(last).map_err(wrong)?.0;
+        ranges.push(check_range(range, part, lps)?);
+    }
+    Ok(ranges)
+}
+
+/// Checks that a range that `part` names has LPs that the run has.
+fn check_range(range: RangeInclusive<u32>, part: &str, lps: u32) -> Result<RangeInclusive<u32>, Failure> {
+    if range.is_empty() {
+        let message = format!("{} names no LPs for `--trace-lps`", quoted(part));
+        return Err(Failure::usage(message, "write `3`, `10..=20`, or several of them with commas"));
+    }
+    if *range.start() >= lps {
+        let message = format!("--trace-lps: there is no LP {}", range.start());
+        return Err(Failure::usage(message, format!("the run has LPs 0 to {}", lps - 1)));
+    }
+    Ok(range)
+}
+
+/// Splits a list at its commas, except inside double quotes. Returns each part without its quotes, and whether
+/// it had any.
+fn parts(text: &str) -> Vec<(&str, bool)> {
+    let mut is_inside = false;
+    let is_end = |character: char| {
+        is_inside ^= character == '"';
+        character == ',' && !is_inside
     };
-    text.split(',').map(range).collect()
+    text.split(is_end).map(|part| unquoted(part.trim())).collect()
+}
+
+/// Returns a text without the double quotes around it, and whether it had any.
+fn unquoted(text: &str) -> (&str, bool) {
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    inner.map_or((text, false), |inner| (inner, true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_in_double_quotes_belong_to_a_name() {
+        let expected = [("east.0", false), ("a, b", true), ("3..=5", false), ("gw-*", false)];
+        assert_eq!(parts("east.0,\"a, b\", 3..=5,gw-*"), expected);
+        assert_eq!(parts("\"open, 1"), [("\"open, 1", false)]);
+    }
 }

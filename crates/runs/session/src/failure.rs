@@ -2,7 +2,7 @@
 
 use crate::panics;
 use parades_catalog::Refusal;
-use parades_config::ConfigError;
+use parades_config::{ConfigError, inputs};
 use parades_core::error::{Error, ErrorKind};
 use std::fmt::{self, Display, Write as _};
 use std::io;
@@ -102,8 +102,7 @@ impl Failure {
 
     /// Reports a file that cannot be written, found out before the run.
     pub fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-        let text = error.to_string();
-        let reason = text.split(" (os error").next().unwrap_or(&text);
+        let reason = inputs::reason(error);
         Failure::usage(
             format!("{} cannot be written: {reason}", path.display()),
             "name a place where files can be written",

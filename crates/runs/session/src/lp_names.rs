@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 /// The names of the logical processes of a model. By default there are none.
 #[derive(Clone, Debug, Default)]
 pub struct LpNames {
-    /// The logical processes of a name, as traces show it: the first of them, and their number.
-    ids: BTreeMap<String, (LpId, u32)>,
+    /// The logical processes of a name, as traces show it.
+    ids: BTreeMap<String, Vec<LpId>>,
 }
 
 /// The error of a text that names no logical process: a sentence, and a remedy.
@@ -25,9 +25,9 @@ pub struct NoLp {
 
 impl FromIterator<(LpId, String)> for LpNames {
     fn from_iter<T: IntoIterator<Item = (LpId, String)>>(names: T) -> LpNames {
-        let mut ids = BTreeMap::new();
+        let mut ids = BTreeMap::<String, Vec<LpId>>::new();
         for (lp, name) in names {
-            ids.entry(shown_name(lp, Some(name)).trim().to_owned()).or_insert((lp, 0)).1 += 1;
+            ids.entry(shown_name(lp, Some(name)).trim().to_owned()).or_default().push(lp);
         }
         LpNames { ids }
     }
@@ -46,17 +46,27 @@ impl LpNames {
     /// If none has this name, or several have it.
     pub fn find(&self, text: &str) -> Result<LpId, NoLp> {
         let name = escaped(text.trim());
-        match self.ids.get(&name) {
-            Some((lp, 1)) => return Ok(*lp),
-            Some((lp, count)) => {
-                return Err(NoLp {
-                    message: format!("{count} logical processes are called {}", quoted(&name)),
-                    help: format!("write the number of one of them, as in `{lp}`"),
-                });
-            }
-            None => {}
+        match self.ids.get(&name).map(Vec::as_slice) {
+            Some([lp]) => Ok(*lp),
+            Some(lps @ [first, ..]) => Err(NoLp {
+                message: format!("{} logical processes are called {}", lps.len(), quoted(&name)),
+                help: format!("write the number of one of them, as in `{first}`"),
+            }),
+            Some([]) | None => number_of(&name).ok_or_else(|| self.unknown(&name)),
         }
-        number_of(&name).ok_or_else(|| self.unknown(&name))
+    }
+
+    /// Returns the logical processes whose names match a pattern, in which `*` stands for any text.
+    ///
+    /// # Errors
+    ///
+    /// If no name matches.
+    pub fn matching(&self, pattern: &str) -> Result<Vec<LpId>, NoLp> {
+        let pattern = escaped(pattern.trim());
+        let parts: Vec<&str> = pattern.split('*').collect();
+        let matching = self.ids.iter().filter(|(name, _)| matches(name, &parts));
+        let found: Vec<LpId> = matching.map(|(_, ids)| ids).flat_map(|ids| ids.iter().copied()).collect();
+        if found.is_empty() { Err(self.unknown(&pattern)) } else { Ok(found) }
     }
 
     fn unknown(&self, name: &str) -> NoLp {
@@ -73,4 +83,35 @@ impl LpNames {
 fn number_of(text: &str) -> Option<LpId> {
     let number = text.strip_prefix("LP").unwrap_or(text).trim();
     number.parse().ok().filter(|&id| id < u32::MAX).map(LpId)
+}
+
+/// True if `name` consists of these parts in their order, with any text between two of them.
+fn matches(name: &str, parts: &[&str]) -> bool {
+    let [first, between @ .., last] = parts else { return parts == [name] };
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    for part in between {
+        match rest.split_once(part) {
+            Some((_, after)) => rest = after,
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_names_all_lps_whose_names_match() {
+        let names = ["east.0", "east.1", "gw-east", "west.0", "east.1"];
+        let names: LpNames = (0..).map(LpId).zip(names.map(str::to_owned)).collect();
+        let found = |pattern| names.matching(pattern).map(|lps| lps.iter().map(|lp| lp.0).collect::<Vec<_>>());
+        assert_eq!(found("east.*"), Ok(vec![0, 1, 4]));
+        assert_eq!(found("*.0"), Ok(vec![0, 3]));
+        assert_eq!(found("*e*t*0"), Ok(vec![0, 3]));
+        assert_eq!(found("*"), Ok(vec![0, 1, 4, 2, 3]));
+        assert_eq!(found("gw-*-east"), Err(names.unknown("gw-*-east")));
+        assert_eq!(found("*east*east"), Err(names.unknown("*east*east")), "each part counts once");
+    }
 }

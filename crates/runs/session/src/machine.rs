@@ -3,6 +3,7 @@
 mod allowed;
 
 use crate::Failure;
+use parades_raw::memory;
 use serde::Serialize;
 use std::fs;
 use std::sync::OnceLock;
@@ -78,6 +79,33 @@ pub fn peak_rss_bytes() -> u64 {
 /// Restarts the count of [`peak_rss_bytes`], where the system can.
 pub fn forget_peak_rss() {
     let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+/// Returns the heap and the stacks that this process holds now, in bytes; 0 where the system does not tell
+/// them.
+pub(crate) fn held_bytes() -> u64 {
+    memory::held_bytes() as u64
+}
+
+/// Bytes that runs may take beyond their limit. Worker threads take them, as does freed memory that the
+/// allocator keeps. `time-warp` takes them until it rolls back.
+pub(crate) const BESIDE: u64 = 8 << 20;
+/// Bytes beyond the limit at which the allocator ends the program. They leave a run that is stopped some room
+/// to end with its results.
+const BESIDE_AT_MOST: u64 = 16 << 20;
+
+/// The memory that the program held before its first model was made.
+static PROGRAM_BYTES: OnceLock<u64> = OnceLock::new();
+
+/// Returns the memory that this process held before its first model was made, in bytes.
+pub(crate) fn program_bytes() -> u64 {
+    *PROGRAM_BYTES.get_or_init(held_bytes)
+}
+
+/// Makes the allocator keep this process within `limit` bytes, and a few beside.
+pub(crate) fn keep_within(limit: u64) {
+    let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    memory::set_limit(bytes(limit), bytes(limit.saturating_add(program_bytes()).saturating_add(BESIDE_AT_MOST)));
 }
 
 /// Returns the memory that this process holds now, in bytes; 0 where the system does not tell it.

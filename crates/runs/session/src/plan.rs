@@ -1,7 +1,7 @@
 //! A request understood: the scenario, the values of its parameters, the seeds and the end.
 
 use crate::Failure;
-use crate::machine::{default_memory_limit, rss_bytes};
+use crate::machine::{default_memory_limit, held_bytes, keep_within};
 use crate::request::{Request, quote};
 use parades_catalog::{Choice, Engine, Field, Refusal, Scenario, Simulation, Wish, network, program_name};
 use parades_config::{ConfigError, Kind, ScenarioFile, Settings, Values};
@@ -106,10 +106,13 @@ impl Plan {
     /// On values that make no sense together, on files that cannot be used, and where the model takes more
     /// memory than [`Plan::memory_limit`].
     pub fn simulation(&self) -> Result<Simulation, Failure> {
-        self.within_memory(|| match &self.network {
+        let before = held_bytes();
+        let mut simulation = self.within_memory(|| match &self.network {
             Some(file) => Simulation::of_network(file, &self.values, self.seed),
             None => Simulation::new(self.scenario, &self.values, self.seed),
-        })
+        })?;
+        simulation.bytes = held_bytes().saturating_sub(before);
+        Ok(simulation)
     }
 
     /// Returns the bound on the memory of a run, in bytes: the user's, or else a share of the memory that
@@ -121,7 +124,8 @@ impl Plan {
 
     /// Calls `build` within the limit on memory.
     fn within_memory<T>(&self, build: impl FnOnce() -> Result<T, ConfigError>) -> Result<T, Failure> {
-        match budget::within(self.memory_limit(), rss_bytes, build) {
+        keep_within(self.memory_limit());
+        match budget::within(self.memory_limit(), held_bytes, build) {
             (Ok(built), _) => Ok(built),
             // The input is not wrong, only too large for this limit.
             (Err(error), Some(_)) => Err(Failure::simulation(error.to_string())),

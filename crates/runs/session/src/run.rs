@@ -1,7 +1,7 @@
 //! Executing a plan.
 
 use crate::interrupt::Interruptible;
-use crate::machine::{Machine, peak_rss_bytes, rss_bytes};
+use crate::machine::{Machine, peak_rss_bytes};
 use crate::watchman::Watched;
 use crate::{Failure, Observer, Plan, Recording, Tracing};
 use parades_catalog::{Choice, Simulation};
@@ -113,7 +113,8 @@ pub(crate) fn run_made(
     let begin = Instant::now();
     let memory_limit = plan.memory_limit();
     let failed = |error: Error| Failure::of_run(error, &plan.command());
-    simulation.check_room(memory_limit).map_err(failed)?;
+    let room = memory_limit.saturating_sub(simulation.bytes);
+    simulation.check_room(room).map_err(failed)?;
     let choice = simulation.resolve(choice);
     let mut notes = simulation.notes.clone();
     let until = plan.until.unwrap_or(simulation.until);
@@ -128,7 +129,7 @@ pub(crate) fn run_made(
         ..RunOptions::until(until)
     };
     observer.begins(&choice, &notes);
-    let execution = Execution { plan, choice: &choice, simulation, memory_limit };
+    let execution = Execution { plan, choice: &choice, simulation, memory_limit, room };
     let Executed { outcome, run_wall, setup_wall, ending } =
         execution.execute(options, observer, begin).map_err(failed)?;
     notes.extend(outcome.metrics.incomplete().map(str::to_owned));
@@ -152,7 +153,10 @@ struct Execution<'a> {
     plan: &'a Plan,
     choice: &'a Choice,
     simulation: &'a Simulation,
+    /// The bytes that the whole run may take.
     memory_limit: u64,
+    /// The bytes that the model leaves of them to the engine.
+    room: u64,
 }
 
 struct Executed {
@@ -166,7 +170,7 @@ impl Execution<'_> {
     /// Runs the model, with `options` that say what is recorded and when the run ends.
     #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
     fn execute(self, options: RunOptions<'_>, observer: &mut dyn Observer, begin: Instant) -> Result<Executed, Error> {
-        let Execution { plan, choice, simulation, memory_limit } = self;
+        let Execution { plan, choice, simulation, memory_limit, room } = self;
         let control = Arc::new(Control::default());
         let until = options.until;
         let options = RunOptions {
@@ -174,10 +178,10 @@ impl Execution<'_> {
             tie_seed: plan.tie_seed,
             digest: plan.request.digest,
             control: Some(&control),
-            memory_limit: Some(memory_limit),
+            memory_limit: Some(room),
             ..options
         };
-        let watched = Watched { control: &control, until, memory_limit, before: rss_bytes() };
+        let watched = Watched { control: &control, until, memory_limit };
         let (outcome, setup_wall, run_wall, memory) = std::thread::scope(|scope| {
             let (going_on, over) = channel();
             let observer = &mut *observer;

@@ -11,7 +11,7 @@
 //! *Read next*: [`crate::drive`](mod@crate::drive).
 
 use crate::outcome::Outcome;
-use parades_config::{ConfigError, Place};
+use parades_config::{ConfigError, Place, inputs};
 use parades_core::digest::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -72,8 +72,7 @@ impl Journal {
     /// use.
     pub fn open(path: &Path, header: &Header) -> Result<(Journal, Vec<Record>), ConfigError> {
         let unusable = |error: &io::Error| {
-            let text = error.to_string();
-            let reason = text.split(" (os error").next().unwrap_or(&text).to_owned();
+            let reason = inputs::reason(error);
             wrong(path, &format!("cannot be used as a journal: {reason}"), "name a file that can be read and written")
         };
         // Opening a named pipe would block.
@@ -181,7 +180,9 @@ fn write(file: &mut File, records: &Receiver<Record>) -> io::Result<()> {
 /// Returns the records, and the end of the last complete line.
 fn read(path: &Path, file: &File, header: &Header) -> Result<(Vec<Record>, u64), ConfigError> {
     let mut lines = Lines { reader: BufReader::new(file), line: Vec::new(), number: 0, end: 0 };
-    let failed = |error: io::Error| wrong(path, &format!("cannot be read: {error}"), "name another file or folder");
+    let failed = |error: io::Error| {
+        wrong(path, &format!("cannot be read: {}", inputs::reason(&error)), "name another file or folder")
+    };
     if !lines.next().map_err(failed)? {
         // A sweep that was killed at its start leaves an incomplete header.
         let opening = format!("{{\"{}\":", FORMAT.0);

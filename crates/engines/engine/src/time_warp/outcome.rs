@@ -17,6 +17,9 @@ const LOOPING: u64 = 1 << 12;
 const OUTCOMES_PER_COMPACTION: u32 = 16;
 /// The number of outcomes in a row with too much memory in use after which the worker gives up.
 const OUTCOMES_MAX: u32 = 64;
+/// The part of the memory limit that executions ahead leave to memory that nobody counts: an eighth. Such
+/// memory is stacks, and freed memory that the allocator keeps.
+const SHARE_UNCOUNTED: u64 = 8;
 
 impl<M: Restorable> Steps<'_, M> {
     /// Handles an outcome: computes GVT, and commits everything before it. `observe` is called in between.
@@ -76,7 +79,8 @@ impl<M: Restorable> Steps<'_, M> {
         let of: Inputs<'_, M> = (crew.model, world);
         let needed = bytes + crew.memory.lps as u64;
         // A log doubles its room when it is full.
-        let room = limit.saturating_sub(needed) / (2 * crew.sites.len() * Site::<M>::EXECUTION_BYTES) as u64;
+        let room = (limit - limit / SHARE_UNCOUNTED).saturating_sub(needed);
+        let room = room / (2 * crew.sites.len() * Site::<M>::EXECUTION_BYTES) as u64;
         let room = u32::try_from(room).unwrap_or(u32::MAX).saturating_add(site.uncommitted());
         view.optimism.limit_uncommitted(if needed > limit { 0 } else { room });
         view.short_outcomes = if needed > limit { view.short_outcomes + 1 } else { 0 };

@@ -51,7 +51,7 @@ impl Builder {
         let read = inputs::read(&path, FILE_BYTES_MAX);
         self.platform.profile_files.push(path);
         let bytes = read.map_err(|why| {
-            let message = format!("the profile {} cannot be read: {why}", quoted(name));
+            let message = format!("the profile {} cannot be read: {}", quoted(name), inputs::reason(&why));
             self.wrong(message, "its name counts from the platform's folder")
         })?;
         let text = String::from_utf8(bytes).ok().filter(|text| text.len() as u64 <= FILE_BYTES_MAX);

@@ -16,6 +16,7 @@ pub use difference::Difference;
 pub use traces::Traces;
 
 use crate::{Failure, Request};
+use parades_config::inputs;
 use parades_config::units::parse_time;
 use parades_core::time::Time;
 use serde_json::Value;
@@ -72,8 +73,7 @@ fn unusable(path: &Path, what: impl fmt::Display) -> Unusable {
 
 /// Reports a file that cannot be read. The system's number of the reason is left out.
 fn cannot_be_read(path: &Path, error: &io::Error) -> Unusable {
-    let text = error.to_string();
-    unusable(path, format!("cannot be read: {}", text.split(" (os error").next().unwrap_or(&text)))
+    unusable(path, format!("cannot be read: {}", inputs::reason(error)))
 }
 
 /// Checks that a file of a folder is neither a device nor a pipe, which may have no end.

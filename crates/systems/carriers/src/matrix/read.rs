@@ -1,7 +1,7 @@
 //! Tables of latencies from files of numbers.
 
 use super::Matrix;
-use parades_config::{ConfigError, Place, Source, quoted, read_text};
+use parades_config::{ConfigError, Place, Source, inputs, quoted, read_text};
 use parades_core::time::Delay;
 use std::ops::Range;
 use std::path::Path;
@@ -13,7 +13,7 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 pub(super) fn file(path: &Path, unit: Delay) -> Result<Matrix, ConfigError> {
     match read_text(path, FILE_BYTES_MAX) {
         Ok(text) => self::text(Source::new(path, text), unit),
-        Err(error) => Err(ConfigError::new(format!("the file cannot be read: {error}"))
+        Err(error) => Err(ConfigError::new(format!("the file cannot be read: {}", inputs::reason(&error)))
             .with_help("check its name and permissions")
             .at(Place::File(path.to_owned()))),
     }

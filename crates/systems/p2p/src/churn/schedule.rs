@@ -1,6 +1,6 @@
 //! Sessions from a file.
 
-use parades_config::{ConfigError, Place, Source, quoted, read_text};
+use parades_config::{ConfigError, Place, Source, inputs, quoted, read_text};
 use parades_core::event::LpId;
 use parades_core::time::Time;
 use std::ops::Range;
@@ -52,7 +52,7 @@ impl Schedule {
     pub fn read(path: &Path) -> Result<Schedule, ConfigError> {
         match read_text(path, FILE_BYTES_MAX) {
             Ok(text) => Schedule::parse(path, text),
-            Err(error) => Err(ConfigError::new(format!("the file cannot be read: {error}"))
+            Err(error) => Err(ConfigError::new(format!("the file cannot be read: {}", inputs::reason(&error)))
                 .with_help("check its name and permissions")
                 .at(Place::File(path.to_owned()))),
         }
