@@ -146,7 +146,7 @@ fn a_network_is_looked_into_by_the_names_in_its_file() {
     let some = folder.read("some");
     assert!(some.lines().filter(|line| !line.starts_with(' ')).eq(wanted));
     text(&parades(&folder.0, &format!("run {run} --trace of-west --trace-lps *west*")));
-    let named = |line: &&str| line.split(" <- ").next().is_some_and(|receiver| receiver.contains("west"));
+    let named = |line: &&str| line.split_once(" <- ").is_some_and(|(receiver, _)| receiver.contains("west"));
     let (wanted, found) = (trace.lines().filter(named).count(), folder.read("of-west"));
     assert!(wanted > 0 && found.lines().filter(named).count() == wanted, "patterns name several");
     assert!(!found.contains("s gw-east <- "));
