@@ -156,7 +156,7 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         let free = self.sent.busy_until.max(now);
         let (start, is_marked) = self.decide((now, free), offered, (rules, quality.rate_bps), rng)?;
         let passage = self.pass(now, (start, offered.bytes), (line, rules), rng);
-        self.settle((now, start), offered, rules);
+        self.settle((now, start, line.next_down(now)), offered, rules);
         passage.map(|passage| Passage { is_marked, ..passage })
     }
 
@@ -206,10 +206,11 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         }
     }
 
-    /// Notes a packet whose transmission starts at `start`, after it has been given to the transmitter.
-    fn settle(&mut self, (now, start): (Time, Time), offered: &Offered, rules: &PortRules) {
+    /// Notes a packet whose transmission starts at `start`, after it has been given to the transmitter. At
+    /// `down` the link goes down, and loses the packets that wait.
+    fn settle(&mut self, (now, start, down): (Time, Time, Time), offered: &Offered, rules: &PortRules) {
         let bytes = offered.bytes;
-        let waiting = Waiting { start, bytes };
+        let waiting = Waiting { start: start.min(down), bytes };
         if start > now
             && let Some(mut queue) = self.queue().as_mut()
         {
@@ -222,7 +223,7 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         let Some(mut managed) = managed.as_mut() else { return };
         match (managed.memory(), &rules.discipline) {
             (MemoryMut::Red(state), _) => state.into_mut().idle_from = idle_from,
-            (MemoryMut::Bucket(state), Discipline::TokenBucket(bucket)) => {
+            (MemoryMut::Bucket(state), Discipline::TokenBucket(bucket)) if start < down => {
                 let state = state.into_mut();
                 state.take(bucket, bytes, start);
                 if start <= now {
