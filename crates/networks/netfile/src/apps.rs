@@ -53,10 +53,12 @@ pub(crate) fn read(
                 "let fewer nodes send",
             ));
         }
+        let class = u8::try_from(fields.integer("class")?).expect("the reader bounds it");
+        let marking = Marking { class, is_ecn_capable: fields.boolean("ecn")? };
         let kind = kind(fields, packet.as_ref())?;
         check_kind(&kind)
             .map_err(|what| fields.wrong("kind", format!("the app {} {what}", quoted(&name)), "change that"))?;
-        apps.push(App { name, kind, marking: Marking::default(), flows });
+        apps.push(App { name, kind, marking, flows });
     }
     Ok(apps)
 }

@@ -1,11 +1,13 @@
 //! A network while it is read: nodes and links with their names, and the qualities of links in tables.
 
-use crate::given::{Fields, Reader, What};
+use crate::given::{Fields, Reader};
+use crate::queues::{Definitions, Queue};
 use crate::shape::QUEUE_DEFAULT;
 use parades_config::{ConfigError, is_executed, nearest, quoted};
 use parades_core::budget::{self, Exceeded};
 use parades_core::time::Delay;
 use parades_packet::description::{Framing, Link};
+use parades_packet::impairment::Impairments;
 use parades_packet::queue::QueueLimit;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,20 +27,22 @@ const GROWTH_PERIOD: usize = 1 << 15;
 pub(crate) struct Quality {
     pub(crate) rate_bps: Option<u64>,
     pub(crate) delay: Option<Delay>,
-    pub(crate) queue: Option<QueueLimit>,
+    pub(crate) queue: Option<Queue>,
     pub(crate) framing: Option<Framing>,
     pub(crate) loss: Option<f64>,
+    pub(crate) impairments: Option<Impairments>,
 }
 
 impl Quality {
     /// Reads the quality from a table.
-    pub(crate) fn of(fields: &Fields<'_>) -> Result<Quality, ConfigError> {
+    pub(crate) fn of(fields: &Fields<'_>, definitions: &Definitions) -> Result<Quality, ConfigError> {
         Ok(Quality {
             rate_bps: fields.has("rate").then(|| fields.rate("rate")).transpose()?,
             delay: fields.has("delay").then(|| fields.duration("delay")).transpose()?,
-            queue: queue(fields)?,
+            queue: definitions.queue(fields)?,
             framing: framing(fields)?,
             loss: fields.has("loss").then(|| fields.float("loss")).transpose()?,
+            impairments: definitions.impairments(fields)?,
         })
     }
 
@@ -50,6 +54,7 @@ impl Quality {
             queue: self.queue.or(other.queue),
             framing: self.framing.or(other.framing),
             loss: self.loss.or(other.loss),
+            impairments: self.impairments.or(other.impairments),
         }
     }
 
@@ -65,9 +70,12 @@ impl Quality {
         };
         let rate_bps = self.rate_bps.ok_or_else(|| missing("rate", "10Mbps"))?;
         let delay = self.delay.ok_or_else(|| missing("delay", "5ms"))?;
-        let queue = self.queue.unwrap_or(QueueLimit::Packets(QUEUE_DEFAULT));
+        let usual = Queue { discipline: QueueLimit::Packets(QUEUE_DEFAULT).into(), device: 0 };
+        let Queue { discipline: queue, device } = self.queue.unwrap_or(usual);
+        let impairments = self.impairments.unwrap_or_default();
         let (loss, framing) = (self.loss.unwrap_or(0.0), self.framing.unwrap_or_default());
-        Ok(Link { from, to, rate_bps, delay, loss, queue: queue.into(), name, framing, ..Link::default() })
+        let link = Link { from, to, rate_bps, delay, loss, name, framing, ..Link::default() };
+        Ok(Link { queue, device, impairments, ..link })
     }
 }
 
@@ -83,34 +91,6 @@ fn framing(fields: &Fields<'_>) -> Result<Option<Framing>, ConfigError> {
     }))
 }
 
-/// Reads the key `queue`: packets, or bytes.
-fn queue(fields: &Fields<'_>) -> Result<Option<QueueLimit>, ConfigError> {
-    let Some((found, span)) = fields.found("queue")? else { return Ok(None) };
-    let wrong = |error: ConfigError| {
-        let help = error.help().unwrap_or("write packets as `100`, bytes as `\"64KiB\"`").to_owned();
-        found.explain(ConfigError::new(error.message()).with_help(help)).at(fields.spot(span))
-    };
-    match &found.what {
-        What::Number(text) => {
-            let packets = text.replace('_', "").parse::<u32>();
-            packets.map(|packets| Some(QueueLimit::Packets(packets))).map_err(|_| {
-                wrong(ConfigError::new(format!(
-                    "`queue` must be a whole number of packets from 0 to {}, not {text}",
-                    u32::MAX
-                )))
-            })
-        }
-        What::Text(text) => match parades_config::units::parse_size(text) {
-            Ok(bytes) => Ok(Some(QueueLimit::Bytes(bytes))),
-            Err(error) => Err(wrong(
-                ConfigError::new(format!("`queue`: {}", error.message()))
-                    .with_help("write packets as `100`, bytes as `\"64KiB\"`"),
-            )),
-        },
-        other => Err(wrong(ConfigError::new(format!("`queue` must be packets or bytes, not {}", other.noun())))),
-    }
-}
-
 /// The help for an impossible name.
 pub(crate) const NAMES: &str = "leave out `*` and control characters, and `$` at the start";
 
@@ -122,6 +102,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 /// Nodes and links so far.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
+    pub(crate) definitions: Definitions,
     pub(crate) nodes: Vec<String>,
     numbers: BTreeMap<String, u32>,
     pub(crate) links: Vec<Link>,

@@ -9,6 +9,7 @@ use crate::links::{add_group, add_links, attach, is_attached_to_several};
 use crate::notes;
 use crate::parameters::{self, Parameters, with_keys};
 use crate::parts::{self, Part};
+use crate::queues::Definitions;
 use crate::routes;
 use crate::shape::{self, FILE_BYTES_MAX, Form, Shape, TABLES, TOP};
 use parades_config::{
@@ -280,9 +281,11 @@ impl NetworkFile {
         let reader = Reader { source: &self.source, parameters: &parameters };
         let until = self.settings(values)?.until.unwrap_or(Time::from_ps(UNTIL.as_ps()));
         let of = |shape: &'static Shape| Fields::all(reader, &self.entries, shape);
-        let defaults = of(&shape::DEFAULTS)?.pop();
-        let of_links = defaults.as_ref().map_or(Ok(Quality::default()), Quality::of)?;
         let mut draft = Draft::default();
+        draft.definitions = Definitions::read(&of(&shape::QUEUES)?, &of(&shape::IMPAIRMENTS)?)?;
+        let defaults = of(&shape::DEFAULTS)?.pop();
+        let of_links =
+            defaults.as_ref().map_or(Ok(Quality::default()), |fields| Quality::of(fields, &draft.definitions))?;
         let mut notes = Vec::new();
         self.nodes(reader, &mut draft)?;
         let groups = of(&shape::GROUP)?;

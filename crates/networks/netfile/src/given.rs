@@ -462,7 +462,7 @@ pub(crate) fn example(form: &Form) -> &'static str {
             Kind::Boolean { .. } => "true",
             _ => "\"…\"",
         },
-        Form::Queue => "100",
+        Form::Queue | Form::Limit => "100",
         Form::Packet => "\"1000B\"",
         Form::Select => "\"west.*\"",
         Form::Names => "[\"a\", \"b\"]",

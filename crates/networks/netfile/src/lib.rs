@@ -105,6 +105,7 @@ mod notes;
 mod parameters;
 mod parts;
 mod paths;
+mod queues;
 mod reference;
 mod routes;
 mod schema;

@@ -50,9 +50,10 @@ pub(crate) fn attach(
     Members { nodes, mut hubs }: Members,
     defaults: Quality,
 ) -> Result<(), ConfigError> {
-    let own = Quality::of(fields)?;
+    let own = Quality::of(fields, &draft.definitions)?;
     if !fields.has("attach") {
-        return match ["rate", "delay", "queue", "loss", "framing"].into_iter().find(|key| fields.has(key)) {
+        return match ["rate", "delay", "queue", "loss", "framing", "impairment"].into_iter().find(|key| fields.has(key))
+        {
             Some(key) => Err(fields.wrong(
                 key,
                 format!("`{key}` is of the links of a group, and it has none"),
@@ -76,7 +77,7 @@ pub(crate) fn attach(
 
 /// Adds the links of a table.
 pub(crate) fn add_links(draft: &mut Draft, fields: &Fields<'_>, defaults: Quality) -> Result<(), ConfigError> {
-    let quality = Quality::of(fields)?.or(defaults);
+    let quality = Quality::of(fields, &draft.definitions)?.or(defaults);
     let [from, to] =
         ["from", "to"].map(|key| fields.texts(key).and_then(|names| draft.select_nodes(fields.reader, &names)));
     let (from, to, is_duplex) = (from?, to?, fields.boolean("duplex")?);

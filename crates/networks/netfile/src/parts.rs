@@ -31,7 +31,7 @@ pub(crate) struct Part<'a, 'f> {
 impl Part<'_, '_> {
     /// Adds the part that a table describes, and returns notes for the user. `defaults` are the file's.
     pub(crate) fn add(draft: &mut Draft, fields: &Fields<'_>, defaults: Quality) -> Result<Vec<String>, ConfigError> {
-        let own = Quality::of(fields)?;
+        let own = Quality::of(fields, &draft.definitions)?;
         let quality = own.or(defaults);
         let kind = fields.kind.expect("a part has a kind").name;
         let trunk = match kind {
@@ -218,7 +218,8 @@ impl Part<'_, '_> {
             ..given
         };
         let network = import::read(&path(self.fields)?, &options)?;
-        let own = Quality { queue: self.quality.queue, framing: self.quality.framing, ..Quality::default() };
+        let Quality { queue, impairments, framing, .. } = self.quality;
+        let own = Quality { queue, impairments, framing, ..Quality::default() };
         self.imported(&network.topology, own, |link| network.losses[link])?;
         Ok(network.notes)
     }

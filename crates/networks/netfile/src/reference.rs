@@ -83,7 +83,8 @@ fn value(form: &Form) -> String {
             Kind::Path => "path".to_owned(),
             _ => "text".to_owned(),
         },
-        Form::Queue => "packets, or a size".to_owned(),
+        Form::Limit => "packets, or a size".to_owned(),
+        Form::Queue => "packets, a size, or a name".to_owned(),
         Form::Packet => "size, or `internet-mix`".to_owned(),
         Form::Select => format!("name, or list of names: `{}`", example(form)),
         Form::Names | Form::Sides | Form::Flows => format!("list: `{}`", example(form)),
@@ -92,7 +93,8 @@ fn value(form: &Form) -> String {
 }
 
 /// Keys without a default of their own: another key or the table of defaults counts, or there is no bound.
-const WITHOUT_DEFAULT: &[&str] = &["rate", "delay", "loss", "stop", "size", "gap", "trunk_rate", "trunk_delay"];
+const WITHOUT_DEFAULT: &[&str] =
+    &["rate", "delay", "loss", "stop", "size", "gap", "trunk_rate", "trunk_delay", "jitter"];
 
 /// Returns the default, if it is a value that one could write.
 fn default(key: &Key) -> String {

@@ -91,7 +91,14 @@ fn of_key(key: &Key) -> Value {
     let size = || quantity(&SIZE);
     let schema = match &key.form {
         Form::One(parameter) => of_parameter(parameter),
-        Form::Queue => json!({"anyOf": [{"type": "integer", "minimum": 0, "maximum": u32::MAX}, size(), reference()]}),
+        Form::Limit => {
+            json!({"anyOf": [{"type": "integer", "minimum": 0, "maximum": u32::MAX}, size(), reference()]})
+        }
+        Form::Queue => json!({"anyOf": [
+            {"type": "integer", "minimum": 0, "maximum": u32::MAX},
+            size(),
+            {"type": "string", "pattern": r"^[^0-9+.-]"},
+        ]}),
         Form::Packet => json!({"anyOf": [size(), {"const": "internet-mix"}, reference()]}),
         Form::Select => json!({"anyOf": [text, {"type": "array", "items": text}]}),
         Form::Names => json!({"type": "array", "items": text}),

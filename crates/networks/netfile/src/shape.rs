@@ -11,6 +11,8 @@ pub(crate) enum Form {
     /// One value, as in a scenario file.
     One(Parameter),
     /// Packets as a whole number, or bytes with their unit.
+    Limit,
+    /// As `Limit`, or the name of a queue or of a discipline.
     Queue,
     /// A payload with its unit, or `internet-mix`.
     Packet,
@@ -83,7 +85,11 @@ const fn required(key: Key) -> Key {
 const RATE: Key = may(Parameter::rate("rate", MBPS, "bits in a second, each way").positive());
 const DELAY: Key = may(Parameter::duration("delay", Delay::ZERO, "propagation delay"));
 const LOSS: Key = may(Parameter::fraction("loss", 0.0, "probability that a packet which was sent does not arrive"));
-const QUEUE: Key = other("queue", Form::Queue, "what may wait at each end: packets, or bytes with a unit");
+const QUEUE: Key = other(
+    "queue",
+    Form::Queue,
+    "what may wait at each end: packets, bytes with a unit, or the name of a queue or of its kind, as in `red`",
+);
 const FRAMING: Key = may(Parameter::choice(
     "framing",
     "none",
@@ -92,6 +98,17 @@ const FRAMING: Key = may(Parameter::choice(
 ));
 /// The names of [`parades_packet::description::Framing`].
 pub(crate) const FRAMINGS: &[&str] = &["none", "ppp", "ethernet"];
+const IMPAIRMENT: Key = may(Parameter::text("impairment", "", "the name of the link's impairment"));
+const LIMIT: Key = other("limit", Form::Limit, "what may wait: packets, or bytes with a unit");
+const ECN: Key =
+    may(Parameter::boolean("ecn", true, "whether packets whose senders understand marks are marked, not dropped"));
+const TARGET: Key = may(Parameter::duration("target", Delay::from_ms(5), "the waiting time that is acceptable"));
+const INTERVAL: Key = may(Parameter::duration(
+    "interval",
+    Delay::from_ms(100),
+    "the time for which packets may wait longer than `target` before one is dropped",
+));
+const MTU: Key = may(Parameter::size("mtu", 1500, "no packet is dropped while so few bytes remain"));
 const COUNT_MAX: u64 = 1 << 24;
 const fn size(meaning: &'static str) -> Key {
     must(Parameter::integer("size", 1, 1..=COUNT_MAX, meaning))
@@ -121,7 +138,15 @@ pub(crate) const DEFAULTS: Shape = Shape {
     name: "defaults",
     several: false,
     meaning: "what holds where a link, part, group or app says nothing",
-    keys: &[RATE, DELAY, QUEUE, LOSS, FRAMING, other("packet", Form::Packet, "payload of packets; 1000B by default")],
+    keys: &[
+        RATE,
+        DELAY,
+        QUEUE,
+        LOSS,
+        FRAMING,
+        IMPAIRMENT,
+        other("packet", Form::Packet, "payload of packets; 1000B by default"),
+    ],
     kinds: &[],
 };
 
@@ -143,6 +168,7 @@ pub(crate) const GROUP: Shape = Shape {
         QUEUE,
         LOSS,
         FRAMING,
+        IMPAIRMENT,
     ],
     kinds: &[],
 };
@@ -159,7 +185,7 @@ pub(crate) const PART: Shape = Shape {
     name: "part",
     several: true,
     meaning: "a generated part of the network; its nodes' names begin with its own",
-    keys: &[must(Parameter::text("name", "", "its name")), RATE, DELAY, QUEUE, LOSS, FRAMING],
+    keys: &[must(Parameter::text("name", "", "its name")), RATE, DELAY, QUEUE, LOSS, FRAMING, IMPAIRMENT],
     kinds: &[
         Variant { name: "line", meaning: "nodes in a row: NAME.0, NAME.1, …", keys: &[size("nodes")] },
         Variant { name: "ring", meaning: "a row whose ends are linked", keys: &[size("nodes, 3 or more")] },
@@ -238,6 +264,7 @@ pub(crate) const LINK: Shape = Shape {
         QUEUE,
         LOSS,
         FRAMING,
+        IMPAIRMENT,
         may(Parameter::boolean("duplex", true, "whether it carries packets both ways")),
         may(Parameter::choice(
             "pairs",
@@ -245,6 +272,138 @@ pub(crate) const LINK: Shape = Shape {
             &["all", "matching"],
             "each node of `from` with each of `to`; or the first with the first and so on",
         )),
+    ],
+    kinds: &[],
+};
+
+pub(crate) const QUEUES: Shape = Shape {
+    noun: "a queue",
+    name: "queue",
+    several: true,
+    meaning: "queues that links name with their key `queue`",
+    keys: &[
+        must(Parameter::text("name", "", "its name")),
+        LIMIT,
+        may(Parameter::integer(
+            "device",
+            0,
+            0..=1_000_000,
+            "packets that wait in the device, unseen by the discipline",
+        )),
+    ],
+    kinds: &[
+        Variant {
+            name: "drop-tail",
+            meaning: "first in, first out; a packet beyond the limit is dropped; 100 packets by default",
+            keys: &[],
+        },
+        Variant {
+            name: "red",
+            meaning: "random early detection: the longer the average queue, the more packets are dropped or marked",
+            keys: &[
+                may(Parameter::float(
+                    "min",
+                    12.5,
+                    0.0..=1e9,
+                    "average from which on packets are dropped; an eighth of the limit by default",
+                )),
+                may(Parameter::float(
+                    "max",
+                    37.5,
+                    0.0..=1e9,
+                    "average at which `probability` is reached; three eighths of the limit by default",
+                )),
+                may(Parameter::fraction("probability", 0.02, "probability of a drop at the average `max`")),
+                may(Parameter::fraction("weight", 0.002, "weight of a packet in the average")),
+                may(Parameter::boolean(
+                    "gentle",
+                    true,
+                    "whether the probability grows to 1 at twice `max`; else it is 1 from `max` on",
+                )),
+                may(Parameter::boolean("wait", true, "whether two drops are at least 1/probability packets apart")),
+                may(Parameter::size(
+                    "mean_packet",
+                    1500,
+                    "mean size of packets, headers included, by which the average of an idle queue falls",
+                )
+                .positive()),
+                ECN,
+            ],
+        },
+        Variant {
+            name: "threshold",
+            meaning: "marks each packet that finds `mark_at` packets or more waiting, as DCTCP needs it",
+            keys: &[must(Parameter::integer("mark_at", 20, 1..=1_000_000_000, "packets waiting"))],
+        },
+        Variant {
+            name: "token-bucket",
+            meaning: "shapes the traffic to a rate, with bursts",
+            keys: &[
+                must(Parameter::rate("rate", MBPS, "bits in a second, headers included").positive()),
+                must(
+                    Parameter::size("burst", 10_000, "bytes that may be sent at once after a pause; at least a packet")
+                        .positive(),
+                ),
+            ],
+        },
+        Variant {
+            name: "codel",
+            meaning: "drops or marks packets if they wait too long; 1000 packets by default",
+            keys: &[TARGET, INTERVAL, MTU, ECN],
+        },
+        Variant {
+            name: "fq-codel",
+            meaning: "a queue for each flow, with CoDel in each; 10240 packets by default",
+            keys: &[
+                TARGET,
+                INTERVAL,
+                MTU,
+                ECN,
+                may(Parameter::integer("queues", 1024, 1..=1 << 20, "number of queues, which flows are hashed to")),
+                may(Parameter::size("quantum", 1500, "bytes that a queue sends in its turn").positive()),
+                may(Parameter::size("memory", 32 << 20, "bytes of all queues together").positive()),
+            ],
+        },
+        Variant {
+            name: "priority",
+            meaning: "a queue for each class of packets, each with the limit; the highest class is sent first",
+            keys: &[],
+        },
+    ],
+};
+
+pub(crate) const IMPAIRMENTS: Shape = Shape {
+    noun: "an impairment",
+    name: "impairment",
+    several: true,
+    meaning: "impairments that links name with their key `impairment`; they only add delay",
+    keys: &[
+        must(Parameter::text("name", "", "its name")),
+        may(Parameter::duration(
+            "jitter",
+            Delay::from_ms(1),
+            "further delay of each packet: the longest, the mean, or the scale",
+        )
+        .positive()),
+        may(Parameter::choice(
+            "distribution",
+            "uniform",
+            &["uniform", "normal", "pareto"],
+            "how the jitter is distributed",
+        )),
+        may(Parameter::duration("deviation", Delay::ZERO, "standard deviation of normal jitter")),
+        may(Parameter::float("shape", 3.0, 1.001..=100.0, "shape of Pareto jitter; its mean is jitter / (shape - 1)")),
+        may(Parameter::boolean("keep_order", false, "whether no packet overtakes another one")),
+        may(Parameter::fraction("reorder", 0.0, "probability that a packet skips the jitter and may overtake others")),
+        may(Parameter::fraction("duplicate", 0.0, "probability that a packet arrives twice")),
+        may(Parameter::fraction(
+            "to_bad",
+            0.0,
+            "losses in bursts (Gilbert-Elliott): probability that a bad spell begins with the next packet",
+        )),
+        may(Parameter::fraction("to_good", 1.0, "probability that a bad spell ends with the next packet")),
+        may(Parameter::fraction("loss_good", 0.0, "probability of a loss in good spells")),
+        may(Parameter::fraction("loss_bad", 1.0, "probability of a loss in bad spells")),
     ],
     kinds: &[],
 };
@@ -302,6 +461,13 @@ pub(crate) const APP: Shape = Shape {
             "instead of `from` and `to`: the pairs, as in [[\"a\", \"b\"], [\"a\", \"c\", \"2s\"]], perhaps with starts",
         ),
         may(Parameter::duration("start", Delay::ZERO, "when it starts")),
+        may(Parameter::integer(
+            "class",
+            0,
+            0..=7,
+            "the class of its packets; queues of kind `priority` send the highest first",
+        )),
+        may(Parameter::boolean("ecn", false, "whether its packets may be marked instead of dropped (ECN)")),
         may(Parameter::duration("spread", Delay::ZERO, "flows start up to so much later, drawn from the seed")),
     ],
     kinds: &[
@@ -444,7 +610,8 @@ pub(crate) const MEASURE: Shape = Shape {
 };
 
 /// The tables of a file, beside its parameters.
-pub(crate) const TABLES: &[&Shape] = &[&DEFAULTS, &GROUP, &PART, &LINK, &ROUTE, &APP, &EVENT, &MEASURE];
+pub(crate) const TABLES: &[&Shape] =
+    &[&DEFAULTS, &GROUP, &PART, &LINK, &QUEUES, &IMPAIRMENTS, &ROUTE, &APP, &EVENT, &MEASURE];
 
 /// The queue of a link by default, in packets.
 pub(crate) const QUEUE_DEFAULT: u32 = 100;

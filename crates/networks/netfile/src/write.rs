@@ -1,13 +1,15 @@
 //! Networks written out in full: every node, link and flow by its name, without parts, parameters and draws.
 
+mod definitions;
+
 use crate::tcp;
+use definitions::Definitions;
 use parades_config::units::{format_duration, format_rate, format_size, format_time};
 use parades_config::{Settings, toml_string};
 use parades_core::time::Time;
 use parades_packet::description::{App, AppKind, Change, Description, Event, Framing, Link, Measure, StaticRoute, Via};
 use parades_packet::flow::Limit;
 use parades_packet::protocols::{Control, Datagrams};
-use parades_packet::queue::{Discipline, QueueLimit};
 use parades_packet::traffic::{Pattern, Period, Sizes};
 use parades_topology::routing::{Metric, Paths};
 use std::fmt::Write;
@@ -38,8 +40,10 @@ pub fn explicit(title: &str, settings: &Settings, until: Time, description: &Des
     }
     text.push_str("]\n");
     let names = |node: u32| toml_string(&description.nodes[node as usize]);
+    let definitions = Definitions::of(&description.links);
+    definitions.write(&mut text);
     for of in &description.links {
-        link(&mut text, of, &names);
+        link(&mut text, of, (&definitions, &names));
     }
     for of in &description.routes {
         route(&mut text, of, description);
@@ -68,18 +72,14 @@ fn float(x: f64) -> String {
     format!("{x:?}")
 }
 
-fn link(text: &mut String, link: &Link, names: &impl Fn(u32) -> String) {
+fn link(text: &mut String, link: &Link, (definitions, names): (&Definitions, &impl Fn(u32) -> String)) {
     text.push_str("\n[[link]]\n");
     key(text, "name", &toml_string(&link.name));
     key(text, "from", &names(link.from));
     key(text, "to", &names(link.to));
     key(text, "rate", &toml_string(&format_rate(link.rate_bps)));
     key(text, "delay", &toml_string(&format_duration(link.delay)));
-    match link.queue {
-        Discipline::DropTail(QueueLimit::Packets(packets)) => key(text, "queue", &packets.to_string()),
-        Discipline::DropTail(QueueLimit::Bytes(bytes)) => key(text, "queue", &toml_string(&format_size(bytes))),
-        other => unreachable!("no network file gives a link the queue {other:?}"),
-    }
+    definitions.name(text, link);
     match link.framing {
         Framing::None => {}
         Framing::Ppp => key(text, "framing", "\"ppp\""),
@@ -96,6 +96,12 @@ fn link(text: &mut String, link: &Link, names: &impl Fn(u32) -> String) {
 fn app(text: &mut String, app: &App, names: &impl Fn(u32) -> String) {
     text.push_str("\n[[app]]\n");
     key(text, "name", &toml_string(&app.name));
+    if app.marking.class > 0 {
+        key(text, "class", &app.marking.class.to_string());
+    }
+    if app.marking.is_ecn_capable {
+        key(text, "ecn", "true");
+    }
     let time = |text: &mut String, name: &str, time: Time| key(text, name, &toml_string(&format_time(time)));
     match &app.kind {
         AppKind::Datagrams(datagrams) | AppKind::Multicast(datagrams) => {

@@ -26,7 +26,7 @@ fn each_mistake_has_its_message() {
         (
             small(&format!("{app}to = \"b\"\nwindow = 3\n")),
             "net.toml:15:1: an app of kind `constant` has no key `window`; \
-            its keys are name, from, to, pairs, flows, start, spread, rate, packet, size, stop, multicast, kind",
+            its keys are name, from, to, pairs, flows, start, class, ecn, spread, rate, packet, size, stop, multicast, kind",
         ),
         // A list of nobody.
         (
@@ -138,7 +138,7 @@ fn each_mistake_has_its_message() {
         ),
         (
             small("[[app]]\nname = \"x\"\n"),
-            "net.toml:9:1: an app needs the key `kind`; its kinds are constant, poisson, on-off, request-response, transfer",
+            "net.toml:9:1: an app needs the key `kind`; its kinds are constant, poisson, on-off, request-response, transfer, tcp",
         ),
         (
             small(&format!("{app}to = \"b\"\n{app}to = \"b\"\n")),

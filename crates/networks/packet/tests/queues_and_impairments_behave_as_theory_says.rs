@@ -1,6 +1,8 @@
 //! Queue disciplines and impaired links in whole networks: shares, delays and losses against theory, and one
 //! digest on every engine.
 
+#![expect(clippy::float_cmp, reason = "counts are whole numbers")]
+
 use parades_core::metrics::Cell;
 use parades_core::prelude::*;
 use parades_engine::{null_message, rollback_check, sequential, time_warp, window};

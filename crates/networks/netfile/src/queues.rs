@@ -1,0 +1,243 @@
+//! The tables `[[queue]]` and `[[impairment]]`, to which links refer by name.
+
+use crate::given::{Fields, What};
+use crate::shape::{self, QUEUE_DEFAULT};
+use parades_config::{ConfigError, nearest, quoted, units};
+use parades_packet::impairment::{Bursts, Impairments, Jitter};
+use parades_packet::probability::Probability;
+use parades_packet::queue::{Codel, Discipline, FairCodel, Priority, QueueLimit, Red, Threshold, TokenBucket};
+use std::collections::BTreeMap;
+
+/// A queue of a link: its discipline, and the packets that the device below it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Queue {
+    pub(crate) discipline: Discipline,
+    pub(crate) device: u32,
+}
+
+/// The queues and impairments that a file defines, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions {
+    queues: BTreeMap<String, Queue>,
+    impairments: BTreeMap<String, Impairments>,
+}
+
+impl Definitions {
+    /// Reads the tables of queues and impairments.
+    pub(crate) fn read(queues: &[Fields<'_>], impairments: &[Fields<'_>]) -> Result<Definitions, ConfigError> {
+        let mut definitions = Definitions::default();
+        for fields in queues {
+            let queue = Queue { discipline: discipline(fields)?, device: fields.count("device")? };
+            queue.discipline.check().map_err(|what| wrong(fields, "queue", &what))?;
+            define(fields, &mut definitions.queues, queue)?;
+        }
+        for fields in impairments {
+            let impairments = read_impairments(fields)?;
+            impairments.check().map_err(|what| wrong(fields, "impairment", &what))?;
+            define(fields, &mut definitions.impairments, impairments)?;
+        }
+        Ok(definitions)
+    }
+
+    /// Reads the key `queue`: packets, bytes, or the name of a queue or of a discipline.
+    pub(crate) fn queue(&self, fields: &Fields<'_>) -> Result<Option<Queue>, ConfigError> {
+        let Some((found, span)) = fields.found("queue")? else { return Ok(None) };
+        if let What::Text(text) = &found.what {
+            if let Some(queue) = self.queues.get(text) {
+                return Ok(Some(*queue));
+            }
+            if let Some(discipline) = usual(text) {
+                return Ok(Some(Queue { discipline, device: 0 }));
+            }
+            if !text.trim().starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first)) {
+                let mut names: Vec<&str> = self.queues.keys().map(String::as_str).collect();
+                kinds().for_each(|kind| names.push(kind));
+                let help = nearest(text, names).map_or_else(
+                    || {
+                        format!(
+                            "define it below `[[queue]]`, or name one of {}",
+                            kinds().collect::<Vec<_>>().join(", ")
+                        )
+                    },
+                    |near| format!("did you mean `{near}`?"),
+                );
+                let error = ConfigError::new(format!("there is no queue {}", quoted(text))).with_help(help);
+                return Err(found.explain(error).at(fields.spot(span)));
+            }
+        }
+        let limit = limit(fields, "queue")?;
+        Ok(limit.map(|limit| Queue { discipline: limit.into(), device: 0 }))
+    }
+
+    /// Reads the key `impairment`: a name.
+    pub(crate) fn impairments(&self, fields: &Fields<'_>) -> Result<Option<Impairments>, ConfigError> {
+        if !fields.has("impairment") {
+            return Ok(None);
+        }
+        let name = fields.text("impairment")?;
+        self.impairments.get(&name).map(|impairments| Some(*impairments)).ok_or_else(|| {
+            let near = nearest(&name, self.impairments.keys().map(String::as_str));
+            let help = near.map_or_else(
+                || "define it below `[[impairment]]`".to_owned(),
+                |near| format!("did you mean `{near}`?"),
+            );
+            fields.wrong("impairment", format!("there is no impairment {}", quoted(&name)), help)
+        })
+    }
+}
+
+/// Returns the names of the disciplines.
+fn kinds() -> impl Iterator<Item = &'static str> {
+    shape::QUEUES.kinds.iter().map(|kind| kind.name)
+}
+
+fn wrong(fields: &Fields<'_>, noun: &str, what: &str) -> ConfigError {
+    let name = fields.text("name").unwrap_or_default();
+    fields.wrong("name", format!("the {noun} {} {what}", quoted(&name)), "change that")
+}
+
+/// Adds a definition. Its name must be new, and not the name of a discipline.
+fn define<T>(fields: &Fields<'_>, known: &mut BTreeMap<String, T>, value: T) -> Result<(), ConfigError> {
+    let name = fields.text("name")?;
+    let is_taken = known.contains_key(&name) || kinds().any(|kind| kind == name);
+    if is_taken || !name.starts_with(char::is_alphabetic) {
+        let help = "use a letter first, and no name of another one or of a discipline";
+        return Err(fields.wrong("name", format!("{} cannot be the name of this one", quoted(&name)), help));
+    }
+    known.insert(name, value);
+    Ok(())
+}
+
+/// Returns a discipline with its usual parameters, by its name. `None` if it has parameters without a default.
+fn usual(kind: &str) -> Option<Discipline> {
+    let limit = QueueLimit::Packets(QUEUE_DEFAULT);
+    match kind {
+        "drop-tail" => Some(Discipline::DropTail(limit)),
+        "red" => Some(Discipline::Red(Red::with_limit(QUEUE_DEFAULT))),
+        "codel" => Some(Discipline::Codel(Codel::default())),
+        "fq-codel" => Some(Discipline::FairCodel(FairCodel::default())),
+        "priority" => Some(Discipline::Priority(Priority { limit })),
+        _ => None,
+    }
+}
+
+fn discipline(fields: &Fields<'_>) -> Result<Discipline, ConfigError> {
+    let kind = fields.kind.expect("a queue has a kind").name;
+    let given = limit(fields, "limit")?;
+    let limit = given.unwrap_or(QueueLimit::Packets(QUEUE_DEFAULT));
+    Ok(match kind {
+        "drop-tail" => Discipline::DropTail(limit),
+        "red" => Discipline::Red(red(fields, limit)?),
+        "threshold" => Discipline::Threshold(Threshold { mark_at: fields.count("mark_at")?, limit }),
+        "token-bucket" => {
+            let (rate_bps, burst_bytes) = (fields.rate("rate")?, fields.size("burst")?);
+            Discipline::TokenBucket(TokenBucket { rate_bps, burst_bytes, limit })
+        }
+        "codel" => Discipline::Codel(codel(fields, given.unwrap_or(Codel::default().limit))?),
+        "fq-codel" => {
+            let codel = codel(fields, given.unwrap_or(FairCodel::default().codel.limit))?;
+            let (queues, quantum) = (fields.count("queues")?, size32(fields, "quantum")?);
+            Discipline::FairCodel(FairCodel { codel, queues, quantum, memory: fields.size("memory")? })
+        }
+        "priority" => Discipline::Priority(Priority { limit }),
+        other => unreachable!("there is no kind of queue `{other}`"),
+    })
+}
+
+fn red(fields: &Fields<'_>, limit: QueueLimit) -> Result<Red, ConfigError> {
+    let packets = if let QueueLimit::Packets(packets) = limit { packets } else { QUEUE_DEFAULT };
+    let usual = Red::with_limit(packets);
+    let average = |key: &str, usual: u64| if fields.has(key) { fields.float(key).map(thousandths) } else { Ok(usual) };
+    Ok(Red {
+        limit,
+        min_average_milli: average("min", usual.min_average_milli)?,
+        max_average_milli: average("max", usual.max_average_milli)?,
+        max_probability: probability(fields, "probability")?,
+        weight: probability(fields, "weight")?,
+        is_gentle: fields.boolean("gentle")?,
+        waits: fields.boolean("wait")?,
+        mean_packet: size32(fields, "mean_packet")?,
+        marks: fields.boolean("ecn")?,
+    })
+}
+
+fn codel(fields: &Fields<'_>, limit: QueueLimit) -> Result<Codel, ConfigError> {
+    let (target, interval) = (fields.duration("target")?, fields.duration("interval")?);
+    Ok(Codel { target, interval, mtu: size32(fields, "mtu")?, marks: fields.boolean("ecn")?, limit })
+}
+
+fn read_impairments(fields: &Fields<'_>) -> Result<Impairments, ConfigError> {
+    let jitter = fields.duration("jitter")?;
+    let only = |key: &str, distribution: &str| match fields.has(key) && fields.choice("distribution")? != distribution {
+        true => Err(fields.wrong(
+            key,
+            format!("`{key}` is of {distribution} jitter only"),
+            format!("add `distribution = \"{distribution}\"`"),
+        )),
+        false => Ok(()),
+    };
+    only("deviation", "normal")?;
+    only("shape", "pareto")?;
+    let jitter = match fields.choice("distribution")? {
+        _ if !fields.has("jitter") => Jitter::None,
+        "normal" => Jitter::Normal { mean: jitter, deviation: fields.duration("deviation")? },
+        "pareto" => {
+            let shape_milli = u32::try_from(thousandths(fields.float("shape")?)).expect("the shape is at most 100");
+            Jitter::Pareto { scale: jitter, shape_milli }
+        }
+        _ => Jitter::Uniform { most: jitter },
+    };
+    let bursts = Bursts {
+        to_bad: probability(fields, "to_bad")?,
+        to_good: probability(fields, "to_good")?,
+        loss_good: probability(fields, "loss_good")?,
+        loss_bad: probability(fields, "loss_bad")?,
+    };
+    let has_bursts = ["to_bad", "to_good", "loss_good", "loss_bad"].into_iter().any(|key| fields.has(key));
+    Ok(Impairments {
+        jitter,
+        keeps_order: fields.boolean("keep_order")?,
+        reorder: probability(fields, "reorder")?,
+        duplicate: probability(fields, "duplicate")?,
+        bursts: has_bursts.then_some(bursts),
+    })
+}
+
+fn probability(fields: &Fields<'_>, key: &str) -> Result<Probability, ConfigError> {
+    Ok(Probability::new(fields.float(key)?).expect("the reader checks fractions"))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the reader bounds the number")]
+fn thousandths(number: f64) -> u64 {
+    (number * 1000.0).round() as u64
+}
+
+/// Returns a size below 4 GiB.
+fn size32(fields: &Fields<'_>, key: &str) -> Result<u32, ConfigError> {
+    let size = fields.size(key)?;
+    u32::try_from(size)
+        .map_err(|_| fields.wrong(key, format!("`{key}` is {size}B, which is too much"), "4294967295B is the most"))
+}
+
+/// Reads a key of the form [`shape::Form::Limit`]: packets, or bytes.
+fn limit(fields: &Fields<'_>, key: &str) -> Result<Option<QueueLimit>, ConfigError> {
+    const HELP: &str = "write packets as `100`, bytes as `\"64KiB\"`";
+    let Some((found, span)) = fields.found(key)? else { return Ok(None) };
+    let wrong = |message: String| {
+        let error = ConfigError::new(message).with_help(HELP);
+        found.explain(error).at(fields.spot(span))
+    };
+    match &found.what {
+        What::Number(text) => {
+            let packets = text.replace('_', "").parse::<u32>();
+            packets.map(|packets| Some(QueueLimit::Packets(packets))).map_err(|_| {
+                wrong(format!("`{key}` must be a whole number of packets from 0 to {}, not {text}", u32::MAX))
+            })
+        }
+        What::Text(text) => match units::parse_size(text) {
+            Ok(bytes) => Ok(Some(QueueLimit::Bytes(bytes))),
+            Err(error) => Err(wrong(format!("`{key}`: {}", error.message()))),
+        },
+        other => Err(wrong(format!("`{key}` must be packets or bytes, not {}", other.noun()))),
+    }
+}
