@@ -1,8 +1,8 @@
 //! Compares acknowledgements with those of another stack: `receiver FILE`.
 //!
 //! Each line of the file has a name and steps: `in FROM:TO` is a segment that arrives, with sequence numbers
-//! from 1, and `out ack N sack FROM:TO …` is the acknowledgement that must follow. An acknowledgement that may
-//! be delayed leaves when a step asks for it.
+//! from 1, and `out ack N sack FROM:TO …` is the acknowledgement that must follow. An acknowledgement that
+//! may be delayed leaves when a step asks for it.
 
 #![allow(clippy::print_stdout, reason = "a program")]
 

@@ -1,7 +1,7 @@
 //! Compares the profile `ns3` with what ns-3 computed: `validation FOLDER [CASE]`.
 //!
-//! The folder has `cases.tsv`, `expected.tsv`, `totals.tsv` and `bands.tsv`. Cases with a queue discipline are
-//! left out: they need a network.
+//! The folder has `cases.tsv`, `expected.tsv`, `totals.tsv` and `bands.tsv`. Cases with a queue discipline
+//! are left out: they need a network.
 
 #![allow(clippy::print_stdout, reason = "a program")]
 

@@ -75,8 +75,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
 
     /// Returns true if a segment lies in the receive window (section 3.4).
     ///
-    /// A segment without length may also stand right behind the window. It comes from a sender that has filled
-    /// the window, and its acknowledgement counts.
+    /// A segment without length may also stand right behind the window. It comes from a sender that has
+    /// filled the window, and its acknowledgement counts.
     fn is_acceptable(&self, from: u64, end: u64) -> bool {
         let (next, window_end) = (self.receive.next, self.receive.window_end);
         if from == end || from == next {
@@ -85,8 +85,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         from < window_end && end > next
     }
 
-    /// Answers a segment that is not acceptable. Answers to segments without data are rare enough that two ends
-    /// that disagree cannot answer each other without end.
+    /// Answers a segment that is not acceptable. Answers to segments without data are rare enough that two
+    /// ends that disagree cannot answer each other without end.
     fn reject(&mut self, header: &Header, span: Option<Span>) {
         if header.flags.has(Flags::RST) {
             return;
@@ -104,7 +104,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         self.send_ack();
     }
 
-    /// Checks the timestamp (RFC 7323, section 5.3, rules R1 and 3.2). Returns false if the segment is dropped.
+    /// Checks the timestamp (RFC 7323, section 5.3, rules R1 and 3.2). Returns false if the segment is
+    /// dropped.
     fn has_current_timestamp(&mut self, header: &Header, has_text: bool) -> bool {
         if !self.receive.has_timestamps || header.flags.has(Flags::RST) {
             return true;

@@ -46,8 +46,8 @@ pub struct Core {
 /// One end of a TCP connection.
 ///
 /// The application calls [`ConnectionMut::open`], [`ConnectionMut::write`], [`ConnectionMut::read`],
-/// [`ConnectionMut::close`] and [`ConnectionMut::abort`]. The network calls [`ConnectionMut::on_segment`], and
-/// the clock calls [`ConnectionMut::on_timer`]. All of them act through an [`Environment`].
+/// [`ConnectionMut::close`] and [`ConnectionMut::abort`]. The network calls [`ConnectionMut::on_segment`],
+/// and the clock calls [`ConnectionMut::on_timer`]. All of them act through an [`Environment`].
 #[derive(Clone, Debug, PartialEq, Undoable)]
 pub struct Connection {
     #[undoable(boxed)]
@@ -176,8 +176,8 @@ impl Connection {
         u64::from(settings.send_buffer).saturating_sub(send.written - send.una.clamp(1, send.written))
     }
 
-    /// Returns true if the sums of the scoreboard agree with its segments, and all places are in order. Meant for
-    /// tests.
+    /// Returns true if the sums of the scoreboard agree with its segments, and all places are in order. Meant
+    /// for tests.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         let Core { send, receive, .. } = &self.core;
@@ -201,9 +201,15 @@ impl Connection {
     pub fn fold(&self, digest: &mut Digest) {
         let Core { state, send, receive, counts, .. } = &self.core;
         digest.word(*state as u64);
+        digest.word((send.mode as u64) << 8 | send.timer as u64);
         let places = [send.una, send.next, send.written, receive.next, receive.read, receive.window_end];
         let windows = [send.window.cwnd, send.window.ssthresh, send.peer_window, send.sacked, send.lost];
-        let times = [send.round_trip.smoothed, send.round_trip.variation, send.round_trip.timeout];
+        let counts_in_row = [send.retransmitted, send.duplicates, send.retries, receive.unacknowledged_segments];
+        let round_trip = &send.round_trip;
+        let times = [round_trip.smoothed, round_trip.variation, round_trip.timeout];
+        counts_in_row.into_iter().for_each(|count| digest.word(count.into()));
+        digest.word(send.rate.delivered);
+        digest.word(u64::from(receive.timestamp));
         places.into_iter().for_each(|place| digest.word(place));
         windows.into_iter().for_each(|window| digest.word(window.into()));
         times.into_iter().for_each(|time| digest.word(time.as_ps()));

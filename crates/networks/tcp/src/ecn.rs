@@ -30,8 +30,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         }
     }
 
-    /// Notes whether a segment has a mark. When this changes, the segments before are acknowledged at once, with
-    /// the old echo.
+    /// Notes whether a segment has a mark. When this changes, the segments before are acknowledged at once,
+    /// with the old echo.
     fn note_exact_mark(&mut self, is_marked: bool) {
         if self.receive.echoes_mark == is_marked {
             return;

@@ -43,7 +43,9 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     /// Writes the last bytes of the stream, and closes this direction if all of them have room.
     pub(crate) fn write_last(&mut self, bytes: u64) -> u64 {
         let accepted = self.buffer(bytes);
-        if accepted == bytes {
+        if accepted == bytes && *self.state == State::SynSent {
+            self.send.is_closing = true; // The data and the FIN follow the handshake.
+        } else if accepted == bytes {
             self.close();
         } else {
             self.send_written();

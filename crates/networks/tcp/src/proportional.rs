@@ -70,8 +70,9 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
 impl Proportional {
     /// Returns the bytes that may be sent (RFC 6937, section 3.1, with the slow-start reduction bound).
     ///
-    /// `has_repaired` is true if a retransmission was acknowledged. As in ns-3, the bound without an acknowledged retransmission is the delivered bytes alone. Differences
-    /// that are negative there are taken modulo 2^32.
+    /// `has_repaired` is true if a retransmission was acknowledged. As in ns-3, the bound without an
+    /// acknowledged retransmission is the delivered bytes alone. Differences that are negative there are
+    /// taken modulo 2^32.
     fn rfc6937(self, progress: Progress, has_repaired: bool, window: &Window, wraps: bool) -> u32 {
         let (Window { ssthresh, mss, .. }, in_flight) = (*window, progress.in_flight);
         if in_flight > ssthresh {

@@ -3,7 +3,7 @@
 use crate::connection::ConnectionUndo;
 use crate::endpoint::Endpoint;
 use crate::environment::Environment;
-use crate::header::Header;
+use crate::header::{Header, SACK_BLOCKS_MAX};
 use crate::rate::Newest;
 use crate::receiver::Span;
 use crate::sender::{Sent, bytes};
@@ -23,8 +23,8 @@ pub(crate) struct Report {
     pub(crate) newest: Newest,
     /// Places acknowledged cumulatively that duplicates had shown as received.
     pub(crate) presumed: u32,
-    /// The transmission time of the first segment that is acknowledged cumulatively, was not delivered before, and
-    /// was never retransmitted.
+    /// The transmission time of the first segment that is acknowledged cumulatively, was not delivered
+    /// before, and was never retransmitted.
     pub(crate) first_sent: Option<Time>,
     /// As `first_sent`, for segments that are acknowledged selectively.
     pub(crate) first_sacked_sent: Option<Time>,
@@ -116,7 +116,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
 
     /// Marks the segments that the blocks of a SACK option cover.
     pub(crate) fn mark_sacked(&mut self, header: &Header, ack: u64, report: &mut Report) {
-        let mut spans = [Span::default(); crate::header::SACK_BLOCKS_MAX];
+        let mut spans = [Span::default(); SACK_BLOCKS_MAX];
         let mut len = 0;
         for range in header.sack() {
             let places =
@@ -135,22 +135,30 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             first.to <= ack || spans.get(1).is_some_and(|second| second.from <= first.from && first.to <= second.to)
         };
         report.is_duplicate = header.sack_blocks > 0 && spans.first().is_some_and(|&first| repeats(first));
-        for span in &spans[usize::from(report.is_duplicate)..] {
+        let reported = &spans[usize::from(report.is_duplicate)..];
+        for span in reported {
             self.mark_span_sacked(*span, report);
         }
+        self.send.blocks = [Span::default(); SACK_BLOCKS_MAX];
+        self.send.blocks[..reported.len()].copy_from_slice(reported);
         if report.sacked > 0 && !self.settings.rack {
             self.mark_lost_by_count();
         }
     }
 
+    /// Marks the segments of a block. The parts that the last option has reported are skipped, because a
+    /// block may cover thousands of segments.
     fn mark_span_sacked(&mut self, span: Span, report: &mut Report) {
-        let first = self.outstanding.partition_point(|sent| sent.from < span.from);
-        for index in first..self.outstanding.len() {
-            let sent = self.outstanding[index];
-            if sent.end() > span.to {
-                break;
+        let mut place = span.from;
+        let mut index = self.index_after(place);
+        while place < span.to {
+            if let Some(known) = self.send.blocks.iter().find(|known| known.from <= place && place < known.to) {
+                place = known.to;
+                index = self.index_after(place);
+                continue;
             }
-            if !sent.is_sacked {
+            let Some(sent) = self.outstanding.get(index).copied().filter(|sent| sent.end() <= span.to) else { return };
+            if sent.from >= span.from && !sent.is_sacked {
                 self.on_delivered(&sent, report);
                 if !sent.was_retransmitted {
                     report.first_sacked_sent.get_or_insert(sent.sent_at);
@@ -158,6 +166,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
                 report.sacked += sent.len;
                 self.set_sacked(index);
             }
+            place = sent.end();
+            index += 1;
         }
     }
 
@@ -225,6 +235,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     pub(crate) fn mark_first_lost(&mut self) {
         if let Some(mut first) = self.outstanding.front().copied() {
             if first.is_sacked {
+                self.send.blocks = [Span::default(); SACK_BLOCKS_MAX];
                 first.is_sacked = false;
                 self.send.sacked -= first.len;
                 *self.outstanding.at(0) = first;
@@ -287,6 +298,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         (send.marked_end, send.repaired_end) = (send.next, send.una);
         if forgets {
             send.sacked_end = 0;
+            send.blocks = [Span::default(); SACK_BLOCKS_MAX];
         }
     }
 

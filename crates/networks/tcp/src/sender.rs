@@ -4,8 +4,10 @@
 //! and byte `n` of the stream has place `n + 1`. The FIN takes the place after the last byte.
 
 use crate::control::Window;
+use crate::header::SACK_BLOCKS_MAX;
 use crate::rack::Rack;
 use crate::rate::Rate;
+use crate::receiver::Span;
 use crate::rtt::RoundTrip;
 use crate::seq::Seq;
 use parades_core::restore::Undoable;
@@ -79,7 +81,8 @@ pub struct Sent {
     pub is_retransmitted: bool,
     /// True if the segment was ever retransmitted.
     pub was_retransmitted: bool,
-    /// True if the segment was sent first after the last timeout, so its acknowledgement measures the round trip.
+    /// True if the segment was sent first after the last timeout, so its acknowledgement measures the round
+    /// trip.
     pub is_timed: bool,
     /// True if the application had too little to send when the segment was sent.
     pub is_app_limited: bool,
@@ -173,6 +176,8 @@ pub struct Sender {
     pub retransmitted: u32,
     /// The place after the highest segment that was acknowledged selectively; 0 if there is none.
     pub sacked_end: u64,
+    /// The blocks of the last SACK option. Their segments are marked.
+    pub blocks: [Span; SACK_BLOCKS_MAX],
     /// All segments below this place are marked, as lost or as received.
     pub marked_end: u64,
     /// All lost segments below this place are retransmitted.
@@ -241,6 +246,7 @@ impl Sender {
             lost_total: 0,
             retransmitted: 0,
             sacked_end: 0,
+            blocks: [Span { from: 0, to: 0 }; SACK_BLOCKS_MAX],
             marked_end: 0,
             repaired_end: 0,
             mode: Mode::Open,

@@ -92,8 +92,8 @@ pub struct Settings {
     /// True if all segments can be marked, also those without data and retransmissions. RFC 3168 (section
     /// 6.1.4) permits marks of new data only. ns-3's DCTCP permits all.
     pub marks_all_segments: bool,
-    /// True if everything that arrived before a change of marks is acknowledged at the change (RFC 8257, section
-    /// 3.2). ns-3 leaves the last segment out, so its acknowledgement repeats the previous one.
+    /// True if everything that arrived before a change of marks is acknowledged at the change (RFC 8257,
+    /// section 3.2). ns-3 leaves the last segment out, so its acknowledgement repeats the previous one.
     pub acknowledges_all_at_mark_change: bool,
     /// The initial window in segments (RFC 6928).
     pub initial_window: u32,
@@ -134,8 +134,8 @@ pub struct Settings {
     pub data_retries: u32,
     /// The number of duplicate acknowledgements that show a loss (RFC 5681).
     pub duplicate_threshold: u32,
-    /// True if a duplicate acknowledgement without SACK has neither data nor another window (RFC 5681, section 2).
-    /// In ns-3 every acknowledgement that does not advance is a duplicate.
+    /// True if a duplicate acknowledgement without SACK has neither data nor another window (RFC 5681,
+    /// section 2). In ns-3 every acknowledgement that does not advance is a duplicate.
     pub duplicates_are_plain: bool,
     /// True if the first duplicate acknowledgements allow new segments (RFC 3042).
     pub limited_transmit: bool,
@@ -143,7 +143,8 @@ pub struct Settings {
     pub reduction: Reduction,
     /// The bytes that count as flight size when a loss reduces the window.
     pub flight_size: FlightSize,
-    /// True if a congestion mark shrinks the window as a recovery does. Otherwise it shrinks at once (RFC 3168).
+    /// True if a congestion mark shrinks the window as a recovery does. Otherwise it shrinks at once (RFC
+    /// 3168).
     pub reduces_gradually_after_mark: bool,
     /// True if the acknowledgement that begins a reduction after a mark counts twice in proportional rate
     /// reduction (ns-3).
@@ -166,14 +167,14 @@ pub struct Settings {
     /// True if proportional rate reduction takes the bytes in flight from before a duplicate without SACK is
     /// counted. So each duplicate in a recovery allows a new segment (ns-3; as in RFC 6582).
     pub counts_duplicates_late: bool,
-    /// True if duplicates without SACK stay counted as received segments after the recovery. Then a first segment
-    /// that was counted so is retransmitted (ns-3). RFC 6582 forgets them at the end of the recovery.
+    /// True if duplicates without SACK stay counted as received segments after the recovery. Then a first
+    /// segment that was counted so is retransmitted (ns-3). RFC 6582 forgets them at the end of the recovery.
     pub keeps_presumed: bool,
-    /// True if the window grows by an acknowledgement that advances, while other segments are out of order. It
-    /// does not grow in ns-3.
+    /// True if the window grows by an acknowledgement that advances, while other segments are out of order.
+    /// It does not grow in ns-3.
     pub grows_in_disorder: bool,
-    /// True if the acknowledgement that ends the recovery after a timeout lets the window grow. In ns-3 only what
-    /// was sent after the timeout counts, which is usually nothing.
+    /// True if the acknowledgement that ends the recovery after a timeout lets the window grow. In ns-3 only
+    /// what was sent after the timeout counts, which is usually nothing.
     pub grows_at_end_of_loss: bool,
     /// True if losses are detected by time (RACK, RFC 8985).
     pub rack: bool,
@@ -183,7 +184,8 @@ pub struct Settings {
     pub frto: bool,
     /// True if a reduction is undone when all retransmissions prove to be duplicates (RFC 3708, RFC 4015).
     pub undoes_by_dsack: bool,
-    /// The first timeout of a window probe; `None` for the retransmission timeout (RFC 9293, section 3.8.6.1).
+    /// The first timeout of a window probe; `None` for the retransmission timeout (RFC 9293, section
+    /// 3.8.6.1).
     pub persist_timeout: Option<Delay>,
     /// The longest timeout of a window probe.
     pub persist_max: Delay,
@@ -193,7 +195,8 @@ pub struct Settings {
     pub validates_window: bool,
     /// True if the window restarts after an idle period (RFC 5681, section 4.1).
     pub restarts_after_idle: bool,
-    /// True if the window is one segment after a SYN was lost (RFC 6928, section 2). ns-3 keeps the initial window.
+    /// True if the window is one segment after a SYN was lost (RFC 6928, section 2). ns-3 keeps the initial
+    /// window.
     pub restarts_after_syn_loss: bool,
     /// True if segments are paced, also if the congestion control does not need it.
     pub paces: bool,

@@ -105,7 +105,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         self.set_timer(TimerUse::Persist, self.persist_timeout());
     }
 
-    /// Handles a timeout: all that is not received counts as lost (RFC 6298, section 5; RFC 5681, section 3.1).
+    /// Handles a timeout: all that is not received counts as lost (RFC 6298, section 5; RFC 5681, section
+    /// 3.1).
     fn on_timeout(&mut self) {
         if self.send.retries >= self.settings.data_retries {
             return self.finish(Notice::TimedOut);

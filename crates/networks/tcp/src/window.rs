@@ -16,8 +16,8 @@ pub(crate) fn shift_for(buffer: u32) -> u8 {
 }
 
 impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
-    /// Returns the smallest step by which the announced window grows, against silly windows (RFC 9293, section
-    /// 3.8.6.2.2).
+    /// Returns the smallest step by which the announced window grows, against silly windows (RFC 9293,
+    /// section 3.8.6.2.2).
     fn smallest_step(&self) -> u64 {
         u64::from(self.settings.receive_buffer / 2).min(u64::from(self.settings.mss)).max(1)
     }

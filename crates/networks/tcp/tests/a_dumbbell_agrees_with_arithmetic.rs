@@ -35,8 +35,8 @@ fn completion_us(outcome: &Outcome) -> f64 {
 #[test]
 fn a_transfer_of_one_segment_takes_two_round_trips_with_their_serialisations() {
     // SYN and SYN-ACK: 58 bytes with PPP and IPv4. Two access links (4.64 us), the bottleneck (46.4 us), and
-    // 22 ms of propagation, twice: 44,111.36 us. The last acknowledgement (54 bytes, 4.32 us) leaves first, then
-    // 1,054 bytes: 84.32 us twice, 843.2 us, and 22 ms.
+    // 22 ms of propagation, twice: 44,111.36 us. The last acknowledgement (54 bytes, 4.32 us) leaves first,
+    // then 1,054 bytes: 84.32 us twice, 843.2 us, and 22 ms.
     let outcome = harness::run(&dumbbell(1000), &ns3());
     assert!((completion_us(&outcome) - 67_127.52).abs() < 1e-6, "{}", completion_us(&outcome));
 }

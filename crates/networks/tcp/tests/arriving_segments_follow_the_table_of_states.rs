@@ -43,7 +43,7 @@ enum Place {
 }
 use Place::{Beyond, Inside, Next, Old};
 
-/// What a segment acknowledges.
+/// The place that a segment acknowledges.
 #[derive(Clone, Copy, Debug)]
 enum Acks {
     /// Everything that was sent.

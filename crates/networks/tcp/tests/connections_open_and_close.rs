@@ -255,3 +255,28 @@ fn delayed_acknowledgements_echo_the_earliest_timestamp() {
     }
     assert_eq!(script.sent()[0].header.timestamps.expect("timestamps").echo, 10);
 }
+
+#[test]
+fn a_whole_stream_can_be_written_before_the_handshake() {
+    use parades_core::restore::Undoable;
+    let mut script = Script::closed(plain());
+    script.open();
+    let settings = script.settings;
+    assert_eq!(script.end.unrecorded().write_last(&settings, 500, &mut script.env), 500);
+    assert_eq!(script.end.state(), State::SynSent);
+    script.sent();
+    let flags = Flags::SYN | Flags::ACK;
+    script.arrive(Header { flags, ack: OURS.add(1), ..script.syn() }, 0);
+    let sent: Vec<(u32, bool)> = script.sent().iter().map(|out| (out.bytes, out.has(Flags::FIN))).collect();
+    assert_eq!(sent, [(0, false), (500, true)]);
+    assert_eq!(script.end.state(), State::FinWait1);
+}
+
+#[test]
+fn a_close_before_any_answer_forgets_the_connection() {
+    let mut script = Script::closed(plain());
+    script.open();
+    script.close();
+    assert_eq!((script.end.state(), script.timer(Timer::Retransmit)), (State::Closed, None));
+    assert_eq!(script.env.notices, [Notice::Closed]);
+}

@@ -46,7 +46,7 @@ fn hostile(seed: u64) -> u64 {
     world.segments
 }
 
-/// Runs a connection, and undoes each call before it is made for good.
+/// Runs a connection, and undoes each call before it takes effect.
 fn undone(seed: u64) -> u64 {
     let mut world = World::new(seed, seed.is_multiple_of(2), true);
     world.run(LIMIT);

@@ -82,8 +82,8 @@ fn the_backoff_stays_until_a_segment_is_measured_that_was_sent_once() {
     script.ack(1000, &[]);
     script.ack(3000, &[]);
     assert_eq!(script.timer(Timer::Retransmit), Some(Delay::from_secs(2)));
-    // The first window after that covers segments 3 to 6. Segment 7 was sent once, a second ago: SRTT is 7/8 * 100 ms + 1/8 * 1 s, and RTTVAR is
-    // 3/4 * 50 ms + 1/4 * 900 ms. SRTT + 4 * RTTVAR = 212.5 ms + 1050 ms.
+    // The first window after that covers segments 3 to 6. Segment 7 was sent once, a second ago: SRTT is 7/8
+    // * 100 ms + 1/8 * 1 s, and RTTVAR is 3/4 * 50 ms + 1/4 * 900 ms. SRTT + 4 * RTTVAR = 212.5 ms + 1050 ms.
     script.ack(8000, &[]);
     assert_eq!(script.timer(Timer::Retransmit), Some(Delay::from_us(1_262_500)));
     // ns-3 ends it at once.
@@ -112,8 +112,8 @@ fn the_third_duplicate_retransmits_and_the_first_two_send_new_segments() {
     assert_eq!(script.sent_data(), []);
 }
 
-/// RFC 6582: each acknowledgement of a part retransmits the next missing segment, until all is acknowledged that
-/// was sent before the recovery.
+/// RFC 6582: each acknowledgement of a part retransmits the next missing segment, until all is acknowledged
+/// that was sent before the recovery.
 #[test]
 fn an_acknowledgement_of_a_part_retransmits_the_next_segment_in_newreno() {
     let mut script = ten_sent(Settings { limited_transmit: false, ..reno() });
@@ -168,8 +168,8 @@ fn twenty_sent(reduction: Reduction) -> Script {
     script
 }
 
-/// RFC 6937, section 4, first example: one loss in twenty segments, and the window halves. One segment is sent
-/// for every two that arrive.
+/// RFC 6937, section 4, first example: one loss in twenty segments, and the window halves. One segment is
+/// sent for every two that arrive.
 #[test]
 fn proportional_rate_reduction_sends_one_segment_for_two_that_arrive() {
     for reduction in [Reduction::Rfc6937 { wraps: false }, Reduction::Rfc9937] {
@@ -192,8 +192,8 @@ fn proportional_rate_reduction_sends_one_segment_for_two_that_arrive() {
     }
 }
 
-/// RFC 9937, section 6.2: a recovery that has lost more than half of the window sends what is delivered, and one
-/// segment more for each acknowledgement that advances without a further loss.
+/// RFC 9937, section 6.2: a recovery that has lost more than half of the window sends what is delivered, and
+/// one segment more for each acknowledgement that advances without a further loss.
 #[test]
 fn proportional_rate_reduction_rebuilds_the_window_after_many_losses() {
     let mut script = twenty_sent(Reduction::Rfc9937);
@@ -209,8 +209,8 @@ fn proportional_rate_reduction_rebuilds_the_window_after_many_losses() {
     assert_eq!(script.sent_data().len(), 2);
 }
 
-/// 200 segments of 1,000 bytes: the product of the threshold and the delivered bytes exceeds 2^32 when 43 segments
-/// have arrived. The share of 43 segments is 21 segments.
+/// 200 segments of 1,000 bytes: the product of the threshold and the delivered bytes exceeds 2^32 when 43
+/// segments have arrived. The share of 43 segments is 21 segments.
 #[test]
 fn the_share_of_a_large_window_wraps_in_ns3() {
     let count = |wraps| {

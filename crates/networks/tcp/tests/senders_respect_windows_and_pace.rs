@@ -20,7 +20,8 @@ fn no_byte_is_sent_beyond_the_window_of_the_other_end() {
     script.window = 2500;
     let mut script = script.establish();
     script.write(10_000);
-    // The third segment would not be full. It waits (RFC 9293, section 3.8.6.2.1), as half the window is more.
+    // The third segment would not be full. It waits (RFC 9293, section 3.8.6.2.1), as half the window is
+    // more.
     assert_eq!(script.sent_data(), [(0, 1000), (1000, 1000)]);
     script.ack(1000, &[]);
     assert_eq!(script.sent_data(), [(2000, 1000)]);
@@ -228,8 +229,8 @@ fn a_retransmission_and_an_acknowledgement_carry_no_mark_bits() {
     assert!(script.sent().iter().all(|out| out.bytes > 0 || out.ecn == Ecn::NotCapable));
 }
 
-/// The pacing of Linux: twice the window a round trip in slow start. 10,000 bytes in 50 ms are one segment each
-/// 5 ms.
+/// The pacing of Linux: twice the window a round trip in slow start. 10,000 bytes in 50 ms are one segment
+/// each 5 ms.
 #[test]
 fn a_paced_sender_spreads_its_window() {
     let mut script = Script::established(Settings { paces: true, ..reno() });

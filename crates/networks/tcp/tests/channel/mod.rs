@@ -1,5 +1,6 @@
-//! Two ends over a channel that loses, delays, reorders, duplicates and marks segments at random. Applications
-//! write, read and close at random times. Every byte is followed from its writing to its reading.
+//! Two ends over a channel that loses, delays, reorders, duplicates and marks segments at random.
+//! Applications write, read and close at random times. Every byte is followed from its writing to its
+//! reading.
 
 #![allow(dead_code, reason = "each test uses a part")]
 

@@ -49,7 +49,7 @@ pub(crate) struct Dumbbell {
     pub(crate) until: Time,
 }
 
-/// What happened to a flow.
+/// The times of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flow {
     pub(crate) first_byte: Option<Delay>,
@@ -57,7 +57,7 @@ pub(crate) struct Flow {
     pub(crate) received: u64,
 }
 
-/// What happened on the bottleneck.
+/// The result of a run: times of the flows, and counts on the bottleneck.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) flows: Vec<Flow>,
@@ -151,7 +151,8 @@ struct Run<'a> {
 pub(crate) fn run(dumbbell: &Dumbbell, settings: &Settings) -> Outcome {
     let flows = dumbbell.sizes.len();
     let link = |rate, delay, limit| Link { rate, delay, limit, waiting: VecDeque::new(), current: None };
-    // For flow f: 4f sender to router, 4f+1 router to receiver, 4f+2 receiver to router, 4f+3 router to sender.
+    // For flow f: 4f sender to router, 4f+1 router to receiver, 4f+2 receiver to router, 4f+3 router to
+    // sender.
     let mut links = Vec::new();
     for flow in 0..flows {
         let (rate, delay) = (dumbbell.access, dumbbell.access_delays[flow]);

@@ -91,8 +91,8 @@ pub(crate) struct Script {
     pub(crate) timestamps: Option<Timestamps>,
 }
 
-/// Returns settings without options that would change the numbers: no timestamps, RTO of at least a second, no
-/// probes, no loss detection by time, no Nagle.
+/// Returns settings without options that would change the numbers: no timestamps, RTO of at least a second,
+/// no probes, no loss detection by time, no Nagle.
 pub(crate) fn plain() -> Settings {
     Settings {
         mss: MSS,
