@@ -331,6 +331,11 @@ impl<D: Record> Network<D> {
         self.layout.forwarding.routes.hops(crate::packet::direction(flow, false))
     }
 
+    /// Returns the memory that the routes of all flows take, in bytes.
+    pub fn route_bytes(&self) -> usize {
+        self.layout.forwarding.routes.bytes()
+    }
+
     /// Returns the number of links of all trees. If each group sends one packet and none is lost, the packets
     /// and their copies cross this number of links.
     ///

@@ -81,6 +81,11 @@ impl SourceRoutes {
         self.first[direction as usize % 2][direction as usize / 2]
     }
 
+    /// Returns the memory that the routes take.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.steps) + self.first.iter().map(|first| size_of_val(&**first)).sum::<usize>()
+    }
+
     /// Returns the number of steps.
     pub(super) fn steps(&self) -> usize {
         self.steps.len()
