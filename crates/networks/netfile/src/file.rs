@@ -227,8 +227,9 @@ impl NetworkFile {
     ///
     /// The first mistake, at its place.
     pub fn build(&self, values: &Values, seed: u64) -> Result<Built, ConfigError> {
-        let (description, until, notes) = self.describe(values, seed)?;
+        let (description, until, mut notes) = self.describe(values, seed)?;
         let model = Network::described(description).map_err(|why| self.explain(why))?;
+        notes.extend(notes::of_failures(&model, until));
         Ok(Built { model, until, notes })
     }
 

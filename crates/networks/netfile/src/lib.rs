@@ -80,7 +80,8 @@
 //!
 //! # Results
 //!
-//! - Tables: `flows` (sent, received, lost for each reason, delays with percentiles, throughput), `links`
+//! - Tables: `failures` (packets lost at each failure, flows whose path led over it, flows without a path
+//!   after it), `flows` (sent, received, lost for each reason, delays with percentiles, throughput), `links`
 //!   (utilisation, losses, longest queue), `transfers`, `requests`.
 //! - For each app: the histogram `delay_APP`, `throughput_APP`, `loss_ratio_APP`, and for transfers and
 //!   requests `completion_APP` or `response_APP`.

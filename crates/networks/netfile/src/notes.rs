@@ -4,6 +4,8 @@ use crate::given::{Entry, What};
 use parades_config::{Values, quoted};
 use parades_core::time::Time;
 use parades_packet::description::{App, Event};
+use parades_packet::network::{Failure, Network};
+use parades_packet::record::Record;
 use std::collections::BTreeSet;
 
 /// Returns a note on parameters that nothing refers to.
@@ -23,6 +25,29 @@ fn collect<'a>(what: &'a What, used: &mut BTreeSet<&'a str>) {
         What::Table(entries) => entries.iter().for_each(|entry| collect(&entry.value.what, used)),
         What::Number(_) | What::Boolean(_) | What::Date | What::Set(_) => {}
     }
+}
+
+/// Returns notes on failures before `until` that concern no flow, or that leave flows without a path.
+pub(crate) fn of_failures<D: Record>(model: &Network<D>, until: Time) -> Vec<String> {
+    let failures: Vec<&Failure> = model.failures().iter().filter(|failure| failure.at < until).collect();
+    let name = |failure: &Failure| format!("the failure of {} at {}", model.name_of(failure), failure.at);
+    let idle: Vec<&&Failure> = failures.iter().filter(|failure| failure.flows_on_path == 0).collect();
+    let idle = idle.first().map(|first| match idle.len() {
+        1 => format!("{} hits 0 flows: no flow that has started has a path over it", name(first)),
+        count => format!(
+            "{count} of {} failures hit 0 flows, first {}: no flow that has started has a path over them",
+            failures.len(),
+            name(first)
+        ),
+    });
+    // The flows that a failure cuts off stay cut off at later failures, until something returns.
+    let most =
+        failures.iter().filter(|failure| failure.flows_cut_off > 0).rev().max_by_key(|failure| failure.flows_cut_off);
+    let cut = most.map(|failure| {
+        let [cut, flows] = [failure.flows_cut_off, model.flows().len() as u64];
+        format!("after {}, {cut} of {flows} flows have no path", name(failure))
+    });
+    idle.into_iter().chain(cut).collect()
 }
 
 /// Returns notes on traffic and events that a run until `until` does not see.

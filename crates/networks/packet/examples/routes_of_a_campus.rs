@@ -6,6 +6,8 @@
 //!
 //! A campus has 538 nodes and 504 flows; the default is 1000 campuses. Peak memory is shown on Linux only.
 
+#![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "the example measures time and prints it")]
+
 use parades_packet::campus::Parameters;
 use parades_topology::NodeId;
 use parades_topology::routing::{Metric, Paths, Routes, Rules, StaticRoutes};

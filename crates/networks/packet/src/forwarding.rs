@@ -13,16 +13,20 @@
 //! Where several paths are equally short, routes and tables make the same choice, by a hash of the flow's
 //! direction and the node. So both lead a packet along the same path.
 
+pub(crate) mod failures;
 pub(crate) mod fixed;
 pub(crate) mod routes;
 pub(crate) mod tables;
 pub(crate) mod trees;
 
+use crate::description::Event;
+use crate::line::Lines;
 use crate::packet::Packet;
 use crate::record::Record;
-use parades_core::time::Time;
-use parades_topology::NodeId;
+use failures::{Failures, Ground, Sender};
+use parades_core::time::{Delay, Time};
 use parades_topology::routing::RoutingError;
+use parades_topology::{NodeId, Topology};
 use routes::{ARRIVED, SourceRoutes, Step};
 use std::num::NonZeroU32;
 use tables::Tables;
@@ -35,6 +39,8 @@ const LOOK_UP: NonZeroU32 = NonZeroU32::MIN;
 #[derive(Debug)]
 pub(crate) struct Forwarding {
     pub(crate) routes: SourceRoutes,
+    /// The failures of links and nodes.
+    pub(crate) failures: Failures,
     tables: Option<Tables>,
     pub(crate) trees: Trees,
     /// The step of the first place of all trees.
@@ -70,7 +76,21 @@ impl Forwarding {
         let first_place = u32::try_from(routes.steps()).ok().and_then(NonZeroU32::new);
         let first_place = first_place.ok_or(RoutingError::TooLarge)?;
         u32::try_from(routes.steps() + trees.places()).map_err(|_| RoutingError::TooLarge)?;
-        Ok(Forwarding { routes, tables, trees, first_place })
+        Ok(Forwarding { routes, failures: Failures::default(), tables, trees, first_place })
+    }
+
+    /// Finds the failures among events, and the flows that each concerns.
+    pub(crate) fn find_failures(
+        &mut self,
+        (topology, lines): (&Topology, &Lines),
+        (events, convergence): (&[Event], Delay),
+        senders: &[Sender],
+    ) {
+        self.failures = Failures::of(events);
+        if let Some(tables) = &self.tables {
+            let ground = Ground { topology, lines, tables, trees: &self.trees };
+            self.failures.count(ground, convergence, senders);
+        }
     }
 
     /// Returns the first step of a packet of a direction.

@@ -86,6 +86,15 @@ impl Line {
         self.changes[later..].iter().find(|(_, quality)| !quality.is_up).map_or(Time::MAX, |(from, _)| *from)
     }
 
+    /// Returns the time since which the link is down at `time`; if it is up, the time at which it next goes
+    /// down. `None` if it never does.
+    pub(crate) fn down_since(&self, time: Time) -> Option<Time> {
+        let after = self.changes.partition_point(|(from, _)| *from <= time);
+        let since = self.changes[..after].iter().rev().take_while(|(_, quality)| !quality.is_up).last();
+        let next = || self.changes[after..].iter().find(|(_, quality)| !quality.is_up);
+        since.or_else(next).map(|(from, _)| *from)
+    }
+
     /// Returns the least delay of any packet of `bytes` bytes or more, the frame not included.
     pub(crate) fn lookahead(&self, bytes: u32) -> Delay {
         let all = || std::iter::once(&self.first).chain(self.changes.iter().map(|(_, quality)| quality));

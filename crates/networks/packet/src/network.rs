@@ -34,6 +34,7 @@ mod words;
 
 use crate::description::{App, AppKind, Description, Ends, Measure};
 use crate::flow::{Flow, Group};
+pub use crate::forwarding::failures::Failure;
 use crate::forwarding::{Forwarding, Next};
 use crate::line::{Lines, Presence};
 use crate::node::{Node, NodeMut, NodeParts, NodeUndo};
@@ -331,6 +332,16 @@ impl<D: Record> Network<D> {
         self.layout.forwarding.routes.hops(crate::packet::direction(flow, false))
     }
 
+    /// Returns the failures of links and nodes, in the order of time, with the flows that each concerns.
+    pub fn failures(&self) -> &[Failure] {
+        self.layout.forwarding.failures.all()
+    }
+
+    /// Returns the words for the link or node that fails: `link a-b`, `node a`.
+    pub fn name_of(&self, failure: &Failure) -> String {
+        self.layout.name_of(failure)
+    }
+
     /// Returns the memory that the routes of all flows take, in bytes.
     pub fn route_bytes(&self) -> usize {
         self.layout.forwarding.routes.bytes()
@@ -368,6 +379,19 @@ impl Layout {
     /// all directions.
     fn lost_key(&self, place: u32) -> u32 {
         self.slots.end() + place
+    }
+
+    /// Returns the failure that loses packets which leave a node by a port at `now`, if the link is down or goes
+    /// down before they arrive.
+    pub(crate) fn failure_of(&self, node: NodeId, port: u32, now: Time) -> Option<u32> {
+        let link = self.topology.interfaces(node)[port as usize].link;
+        self.forwarding.failures.of_loss(&self.topology, &self.lines, link, now)
+    }
+
+    /// Returns the key that counts the packets lost at a failure. It is above all other keys.
+    pub(crate) fn failure_key(&self, failure: u32) -> u32 {
+        let places = u32::try_from(self.forwarding.trees.places()).expect("places are counted in 32 bits");
+        self.lost_key(places) + failure
     }
 
     /// Returns the place of a key made by [`Layout::lost_key`]; `None` for a direction.

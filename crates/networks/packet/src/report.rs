@@ -9,6 +9,7 @@
 mod columns;
 mod connections;
 mod exchanges;
+mod failures;
 mod flows;
 mod links;
 
@@ -51,6 +52,8 @@ pub(crate) struct Ids {
     pub(crate) series: Option<Series>,
     /// Copies made of packets of groups, in networks that have groups.
     pub(crate) copies_made: Option<MetricId>,
+    /// The table of failures, in networks that have some.
+    failures: Option<MetricId>,
 }
 
 /// The metrics of an app.
@@ -117,6 +120,9 @@ pub(crate) fn declare(net: &Layout) -> (Metrics, Ids) {
     if net.slots.groups() > 0 {
         ids.copies_made = Some(metrics.counter("copies_made", Unit::Count));
     }
+    if !net.forwarding.failures.all().is_empty() {
+        ids.failures = Some(metrics.table("failures", columns(&failures::COLUMNS)));
+    }
     (metrics, ids)
 }
 
@@ -147,7 +153,9 @@ pub(crate) fn finish<D: Record>(
         connections::finish_endpoint(net, address, endpoint, metrics);
     }
     for (&key, &lost) in &node.egress.lost {
-        flows::finish_lost(net, key, lost, metrics);
+        if !failures::finish_lost(net, (key, lost), metrics) {
+            flows::finish_lost(net, key, lost, metrics);
+        }
     }
     for (key, copies) in node.egress.duplicated() {
         flows::finish_duplicated(net, key, copies, metrics);
@@ -166,6 +174,9 @@ pub(crate) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
         exchanges::conclude(net, metrics);
     }
     connections::conclude(net, metrics);
+    if let Some(id) = net.ids.failures {
+        failures::conclude(net, id, end, metrics);
+    }
     Ok(())
 }
 

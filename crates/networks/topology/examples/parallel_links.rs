@@ -8,6 +8,8 @@
 //! `FOLDER` has GraphML files, such as those of the Internet Topology Zoo. Each pair of nodes has `FLOWS`
 //! flows, 8 by default.
 
+#![expect(clippy::print_stdout, reason = "the example prints its result")]
+
 use parades_topology::import::{Options, read};
 use parades_topology::routing::{Metric, Paths, Routes, Rules, StaticRoutes};
 use parades_topology::{LinkId, NodeId, Topology};

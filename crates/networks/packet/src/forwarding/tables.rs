@@ -111,11 +111,7 @@ impl Tables {
         if goal.destination.node == node {
             return Next::Endpoint(goal.slot);
         }
-        let epoch = match &self.epochs[..] {
-            [_] => 0,
-            several => several.partition_point(|(from, _)| *from <= now) - 1,
-        };
-        let table = &self.tables[self.epochs[epoch].1 as usize];
+        let table = &self.tables[self.number_at(now) as usize];
         match self.next_hops.interface(table, node, &goal.destination, direction) {
             Some(port) => {
                 let kind = self.kinds[(self.first_port[node.index()] + port) as usize];
@@ -123,6 +119,16 @@ impl Tables {
             }
             None => Next::Nowhere,
         }
+    }
+
+    /// Returns the number of the table that holds at a time.
+    #[inline]
+    pub(super) fn number_at(&self, time: Time) -> u32 {
+        let epoch = match &self.epochs[..] {
+            [_] => 0,
+            several => several.partition_point(|(from, _)| *from <= time) - 1,
+        };
+        self.epochs[epoch].1
     }
 
     /// Returns true if a path leads from a node to the end of a direction at the start.

@@ -6,7 +6,7 @@
 
 use crate::line::Lines;
 use parades_topology::routing::{Routes, RoutingError};
-use parades_topology::{NodeId, Topology};
+use parades_topology::{Interface, NodeId, Topology};
 
 /// A node's place in the tree of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,13 +106,38 @@ impl Trees {
     }
 
     /// Returns the number of places of all trees.
-    pub(super) fn places(&self) -> usize {
+    pub(crate) fn places(&self) -> usize {
         self.places.len()
     }
 
     /// Returns the number of links of all trees.
     pub(crate) fn links(&self) -> usize {
         self.hops.len()
+    }
+
+    /// Calls `visit` with the path to each receiver of a group, which starts at `source`.
+    pub(super) fn each_path(
+        &self,
+        topology: &Topology,
+        (direction, source): (u32, NodeId),
+        mut visit: impl FnMut(&[(NodeId, Interface)]),
+    ) {
+        let Some(root) = self.root(direction) else { return };
+        let mut path = Vec::new();
+        // A place, its node, and the hop to it, which is the last of a number of hops.
+        let mut to_visit = vec![(root, source, None, 0)];
+        while let Some((place, node, hop, hops)) = to_visit.pop() {
+            path.truncate(hops);
+            path.extend(hop);
+            let (own, branches) = self.at(place);
+            if own.flow != NONE {
+                visit(&path);
+            }
+            for branch in branches {
+                let end = topology.interfaces(node)[branch.port as usize];
+                to_visit.push((branch.to, end.neighbour, Some((node, end)), path.len()));
+            }
+        }
     }
 
     /// Returns the flows that end at a place or below it in the tree.

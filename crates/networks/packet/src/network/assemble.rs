@@ -5,6 +5,7 @@ use super::{Layout, NetworkError, Settings, Vocabulary};
 use crate::description::{App, AppKind, Description, Ends, Event, Marking, Measure, check, check_group, check_kind};
 use crate::flow::{Flow, Group};
 use crate::forwarding::Forwarding;
+use crate::forwarding::failures::Sender;
 use crate::forwarding::fixed::statics;
 use crate::forwarding::routes::SourceRoutes;
 use crate::forwarding::tables::{Refusal, Tables, Turns};
@@ -189,7 +190,8 @@ impl Parts {
         };
         let lines = Lines::new(lines.map(line));
         let turns = Turns { times: &turns, convergence: self.convergence };
-        let (slots, forwarding) = self.paths(&traffic, &lines, turns, routes)?;
+        let (slots, mut forwarding) = self.paths(&traffic, &lines, turns, routes)?;
+        forwarding.find_failures((&self.topology, &lines), (&self.events, self.convergence), &traffic.senders());
         let packet_min = traffic.least_payload(self.headers).saturating_add(self.headers);
         let Parts { topology, link_names, headers, measure, vocabulary, .. } = self;
         let Traffic { flows, app_of_flow, apps, .. } = traffic;
@@ -374,6 +376,22 @@ impl Traffic {
             let is_used = self.sends(direction / 2, !direction.is_multiple_of(2));
             (direction, source, if is_used { destination } else { source })
         })
+    }
+
+    /// Returns all flows and groups that send packets.
+    fn senders(&self) -> Vec<Sender> {
+        let of_flow = |(flow, ends): (u32, &Ends)| {
+            let directions = [(false, ends.source), (true, ends.destination)];
+            let directions = directions.into_iter().filter(|&(is_back, _)| self.sends(flow, is_back));
+            let directions = directions.map(|(is_back, source)| (direction(flow, is_back), source)).collect();
+            Sender { start: ends.start, directions }
+        };
+        let of_group = |(direction, &(first, _)): (u32, &(u32, u32))| {
+            let Ends { source, start, .. } = self.flows[first as usize];
+            Sender { start, directions: vec![(direction, source)] }
+        };
+        let flows = (0..).zip(&self.flows).filter(|&(flow, _)| self.sends(flow, false));
+        flows.map(of_flow).chain((self.first_group()..).zip(&self.groups).map(of_group)).collect()
     }
 
     /// Returns the sources and destinations of the flows of all groups.

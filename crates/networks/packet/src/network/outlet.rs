@@ -200,6 +200,11 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
     pub(super) fn lose(&mut self, packet: &Packet<D>, key: u32, (port, loss): (Option<u32>, Loss)) {
         self.egress.lose(key, loss);
         let (net, node, now) = (self.net, self.node(), self.ctx.now());
+        if let (Some(port), Loss::Down) = (port, loss)
+            && let Some(failure) = net.failure_of(node, port, now)
+        {
+            self.egress.lose(net.failure_key(failure), loss);
+        }
         self.ctx.note(|| net.loss_text(packet, node, (port, loss), now));
     }
 

@@ -1,8 +1,8 @@
 //! Packets, timers and losses in the words of a network: for traces.
 
 use super::outlet::endpoint_and_number;
-use super::{Layout, Vocabulary};
-use crate::description::AppKind;
+use super::{Failure, Layout, Vocabulary};
+use crate::description::{AppKind, Change};
 use crate::packet::Packet;
 use crate::port::Loss;
 use crate::protocols::tcp;
@@ -96,6 +96,16 @@ impl Layout {
             (Loss::Down, None) => format!("{link} goes down at {down}, before the packet has crossed it"),
         };
         format!("lost: {packet}: {reason}")
+    }
+
+    /// Returns the words for the link or node that fails: `link a-b`, `node a`.
+    pub(crate) fn name_of(&self, failure: &Failure) -> String {
+        match failure.change {
+            Change::Link { link, .. } | Change::Quality { link, .. } => {
+                format!("link {}", self.link_names.get(link as usize).map_or("", String::as_str))
+            }
+            Change::Node { node, .. } => format!("node {}", self.topology.name(NodeId(node))),
+        }
     }
 
     /// Returns the name of the traffic of a direction: its app, flow or group.
