@@ -39,8 +39,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         let (lost_total, delivered) = (send.lost_total, send.rate.delivered);
         let before = Before { in_flight: send.in_flight(), lost_total, delivered };
         let had_window = send.peer_window;
+        let mut report = Report { highest: send.rack.highest, ..Report::default() };
         self.update_window(header, ack, from);
-        let mut report = Report::default();
         if self.receive.has_sack {
             self.mark_sacked(header, ack, &mut report);
         }

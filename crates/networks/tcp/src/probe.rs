@@ -51,12 +51,14 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         if !probe.is_out || self.send.una < probe.end {
             return;
         }
-        self.send.probe.is_out = false;
-        if !probe.is_retransmission || report.is_duplicate || self.send.una > probe.end {
+        // An acknowledgement of exactly this place leaves open which of the two copies has arrived.
+        let repeats = report.acked == 0 && report.sacked == 0;
+        if self.send.una == probe.end && probe.is_retransmission && !report.is_duplicate && !repeats {
             return;
         }
-        if report.acked == 0 {
-            return; // The original and the probe have both arrived.
+        self.send.probe.is_out = false;
+        if !probe.is_retransmission || report.is_duplicate || self.send.una == probe.end {
+            return;
         }
         self.reduce(Congestion::Loss, self.send.flight() + report.acked);
         if !self.control.owns_recovery() {

@@ -22,7 +22,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             }
             Mode::Recovery if self.send.una >= self.send.recover => self.leave_recovery(),
             Mode::Recovery => self.on_ack_in_recovery(report, is_duplicate),
-            Mode::Reduced => {}
+            Mode::Reduced => self.on_ack_in_reduction(report, is_duplicate),
             Mode::Open | Mode::Disorder => {
                 if report.acked > 0 && !is_duplicate {
                     self.send.duplicates = 0;
@@ -48,26 +48,38 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     fn on_duplicate(&mut self) {
         self.send.duplicates += 1;
         self.send.mode = Mode::Disorder;
-        // With RACK, only the time of arrival shows losses, unless there is no SACK (RFC 8985, section 3).
-        let counts = !self.settings.rack || !self.receive.has_sack;
-        let has_enough = self.send.duplicates >= self.settings.duplicate_threshold;
         let is_first_lost = self.receive.has_sack && self.outstanding.front().is_some_and(|front| front.is_lost);
-        if is_first_lost || (has_enough && counts) {
+        if is_first_lost || self.has_enough_duplicates() {
             self.enter_recovery();
         } else if !self.receive.has_sack && self.settings.limited_transmit {
             self.add_duplicate();
         }
     }
 
+    /// Returns true if duplicate acknowledgements alone show a loss. With RACK, only the time of arrival does,
+    /// unless there is no SACK (RFC 8985, section 3).
+    fn has_enough_duplicates(&self) -> bool {
+        let counts = !self.settings.rack || !self.receive.has_sack;
+        counts && self.send.duplicates >= self.settings.duplicate_threshold
+    }
+
+    /// Handles an acknowledgement within the reduction after a mark. A loss begins a recovery, whose window is
+    /// already reduced.
+    fn on_ack_in_reduction(&mut self, report: &Report, is_duplicate: bool) {
+        if is_duplicate {
+            self.send.duplicates += 1;
+        } else if report.acked > 0 {
+            self.send.duplicates = 0;
+        }
+        if self.settings.recovers_in_reduction && (self.has_unrepaired_loss() || self.has_enough_duplicates()) {
+            self.mark_for_recovery();
+            self.begin_recovery();
+        }
+    }
+
     /// Enters fast recovery.
     pub(crate) fn enter_recovery(&mut self) {
-        if !self.receive.has_sack {
-            self.add_duplicate();
-            self.mark_first_lost();
-        } else if self.send.lost == 0 {
-            self.mark_first_lost();
-        }
-        self.counts.recoveries += 1;
+        self.mark_for_recovery();
         let flight = match self.settings.flight_size {
             FlightSize::Outstanding => self.send.flight(),
             // Without SACK the first segment counts as in flight.
@@ -75,12 +87,28 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             FlightSize::Pipe => self.send.in_flight() + self.send.window.mss,
         };
         self.reduce(Congestion::Loss, flight);
+        self.begin_proportional();
+        self.begin_recovery();
+    }
+
+    /// Marks the segment that a recovery repairs first.
+    fn mark_for_recovery(&mut self) {
+        if !self.receive.has_sack {
+            self.add_duplicate();
+            self.mark_first_lost();
+        } else if self.send.lost == 0 {
+            self.mark_first_lost();
+        }
+    }
+
+    /// Begins fast recovery: it ends when everything is acknowledged that was sent before.
+    fn begin_recovery(&mut self) {
+        self.counts.recoveries += 1;
         self.send.mode = Mode::Recovery;
         self.send.recover = self.send.next;
         self.send.is_first_part = true;
         self.send.rescue = self.send.una;
         self.send.probe.is_out = false;
-        self.begin_proportional();
         self.must_send = true;
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct Report {
     pub(crate) segments: u32,
     /// Places acknowledged selectively for the first time.
     pub(crate) sacked: u32,
+    /// The place after the highest segment that had arrived before.
+    pub(crate) highest: u64,
     /// The newest segment that was delivered.
     pub(crate) newest: Newest,
     /// Places acknowledged cumulatively that duplicates had shown as received.
@@ -107,7 +109,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         let now = self.env.now();
         let min_rtt = self.send.round_trip.min;
         self.send.rate.on_delivered(sent, &mut report.newest, now);
-        self.send.rack.on_delivered(sent, min_rtt, now);
+        self.send.rack.on_delivered(sent, report.highest, min_rtt, now);
         report.has_original |= !sent.is_retransmitted && sent.end() <= self.send.frto;
         if !sent.was_retransmitted {
             report.last_sent = report.last_sent.max(Some(sent.sent_at));

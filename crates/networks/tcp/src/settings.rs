@@ -146,6 +146,9 @@ pub struct Settings {
     /// True if a congestion mark shrinks the window as a recovery does. Otherwise it shrinks at once (RFC
     /// 3168).
     pub reduces_gradually_after_mark: bool,
+    /// True if a loss within the reduction after a mark begins a recovery, without another reduction (Linux). In
+    /// ns-3 lost segments are only retransmitted.
+    pub recovers_in_reduction: bool,
     /// True if the acknowledgement that begins a reduction after a mark counts twice in proportional rate
     /// reduction (ns-3).
     pub counts_mark_twice: bool,
@@ -247,6 +250,7 @@ impl Settings {
             reduction: Reduction::Rfc9937,
             flight_size: FlightSize::Outstanding,
             reduces_gradually_after_mark: true,
+            recovers_in_reduction: true,
             counts_mark_twice: false,
             retransmits_at_each_part: false,
             retransmits_beyond_sacked: false,
@@ -301,6 +305,7 @@ impl Settings {
             duplicates_are_plain: false,
             reduction: Reduction::Rfc6937 { wraps: true },
             flight_size: FlightSize::Pipe,
+            recovers_in_reduction: false,
             counts_mark_twice: true,
             retransmits_at_each_part: true,
             retransmits_beyond_sacked: true,

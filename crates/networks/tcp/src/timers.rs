@@ -5,7 +5,7 @@ use crate::control::{Congestion, CongestionControl};
 use crate::endpoint::Endpoint;
 use crate::environment::{Environment, Notice, Timer};
 use crate::rtt::doubled;
-use crate::sender::{Mode, Reason, TimerUse};
+use crate::sender::{Mode, Reason, TimerUse, bytes};
 use crate::settings::FlightSize;
 use parades_core::restore::Recorder;
 use parades_core::time::Delay;
@@ -48,10 +48,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
                 let delay = self.probe_timeout();
                 self.set_timer(needs, delay);
             }
-            TimerUse::Retransmit if has != TimerUse::TailLossProbe => {
-                self.set_timer(needs, self.send.round_trip.timeout(self.settings));
-            }
-            // A recovery has begun before the probe: the timeout counts from now.
+            // If a recovery has begun before a probe, the timeout counts from now.
             TimerUse::Retransmit => self.set_timer(needs, self.send.round_trip.timeout(self.settings)),
             _ => {}
         }
@@ -86,20 +83,20 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         }
     }
 
-    /// Probes a closed window: with the first segment that is not acknowledged, or with one new byte.
+    /// Probes a closed window: with the first segment that is not acknowledged, or with new data. These are what
+    /// the window allows, and at least one byte.
     fn on_persist_timer(&mut self) {
         if self.send.retries >= self.settings.data_retries {
             return self.finish(Notice::TimedOut);
         }
         self.send.retries += 1;
         self.send.persist_backoff += 1;
-        if self.outstanding.is_empty() {
-            if self.send.next < self.send.end() {
-                let has_fin = self.send.next == self.send.written;
-                self.counts.window_probes += 1;
-                self.send_new(u32::from(!has_fin), has_fin);
-            }
-        } else {
+        if self.outstanding.is_empty() && self.send.next < self.send.end() {
+            let data = bytes(self.send.written.saturating_sub(self.send.next));
+            let room = bytes(self.send.window_end().saturating_sub(self.send.next)).max(1);
+            self.counts.window_probes += 1;
+            self.send_new(data.min(room).min(self.send.window.mss), data == 0);
+        } else if !self.outstanding.is_empty() {
             self.retransmit(0, Reason::Persist);
         }
         self.set_timer(TimerUse::Persist, self.persist_timeout());

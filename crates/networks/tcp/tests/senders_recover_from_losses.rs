@@ -338,10 +338,14 @@ fn a_tail_loss_probe_repeats_the_last_segment_after_two_round_trips() {
     script.wait(Delay::from_ms(200));
     assert_eq!(script.sent_data(), [(2000, 1000)]);
     assert_eq!(script.timer(Timer::Retransmit), Some(Delay::from_secs(1)));
-    // Only the last segment was lost, and the probe repaired it: the window shrinks once.
+    // Only the last segment was lost, and the probe repaired it. No duplicate is reported before the next
+    // segment is acknowledged, so the window shrinks (section 7.4.2).
     script.wait(Delay::from_ms(100));
     script.ack(3000, &[]);
     assert_eq!((script.end.counts().timeouts, script.end.counts().probe_retransmissions), (0, 1));
+    assert_eq!(script.end.ssthresh(), u32::MAX);
+    script.write(1000);
+    script.ack(4000, &[]);
     assert!(script.end.ssthresh() < u32::MAX);
 }
 

@@ -265,3 +265,17 @@ fn the_timeout_follows_the_round_trip() {
     assert_eq!(script.end.smoothed_rtt(), Delay::from_us(112_500));
     assert_eq!(script.timer(Timer::Retransmit), Some(Delay::from_us(112_500 + 4 * 62_500)));
 }
+
+#[test]
+fn a_loss_after_a_mark_is_repaired_without_another_reduction() {
+    let mut script = marking(Settings { reduces_gradually_after_mark: false, ..reno() });
+    script.sent();
+    echo(&mut script, 1000);
+    let ssthresh = script.end.ssthresh();
+    let mut header = script.ack_of(1000);
+    header.sack_blocks = 1;
+    header.sack[0] = parades_tcp::header::Range { from: OURS.add(2001), to: OURS.add(5001) };
+    script.arrive(header, 0);
+    assert_eq!(script.sent_data()[0], (1000, 1000));
+    assert_eq!((script.end.sender().mode, script.end.ssthresh()), (Mode::Recovery, ssthresh));
+}
