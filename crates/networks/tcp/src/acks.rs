@@ -88,7 +88,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     pub(crate) fn echoed(&self, header: &Header) -> Option<Delay> {
         let timestamps = header.timestamps.filter(|_| self.settings.rtt_source == RttSource::Echo)?;
         let ticks = self.clock().wrapping_sub(timestamps.echo);
-        // An echo from the future, or from the last century, is no measurement.
+        // An echo from the future, or from hours ago, is no measurement.
         let tick = self.settings.timestamp_tick.as_ps();
         (ticks < 1 << 24).then(|| Delay::from_ps(u64::from(ticks) * tick).max(Delay::from_us(1)))
     }
@@ -117,7 +117,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     fn react(&mut self, header: &Header, report: &Report, is_duplicate: bool, before: Before) {
         let mut delivered = bytes(self.send.rate.delivered - before.delivered);
         if !self.receive.has_sack && self.settings.duplicates_deliver {
-            delivered -= report.presumed;
+            delivered = delivered.saturating_sub(report.presumed);
             delivered += if is_duplicate { self.send.window.mss } else { 0 };
         }
         if self.settings.rack {

@@ -13,6 +13,9 @@ use crate::window::shift_for;
 use parades_core::restore::Recorder;
 use parades_core::time::Delay;
 
+/// The smallest MSS of the other end that is believed. A smaller one would make a segment of each byte.
+const MSS_MIN: u32 = 48;
+
 /// The bytes of a timestamps option, with its padding.
 const TIMESTAMP_BYTES: u32 = 12;
 
@@ -132,7 +135,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         self.send.uses_ecn = asked && settings.ecn != EcnUse::Off;
         self.send.peer_window = u32::from(header.window);
         self.send.peer_window_max = self.send.peer_window;
-        let peer_mss = header.syn.mss.map_or(settings.absent_mss, u32::from);
+        let peer_mss = header.syn.mss.map_or(settings.absent_mss, u32::from).max(MSS_MIN);
         let options = if settings.options_reduce_payload && receive.has_timestamps { TIMESTAMP_BYTES } else { 0 };
         let mss = settings.mss.min(peer_mss).saturating_sub(options).max(1);
         self.send.window.mss = mss;

@@ -72,3 +72,72 @@ impl Rate {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(from: u64) -> Sent {
+        Sent {
+            from,
+            len: 1000,
+            has_fin: false,
+            is_sacked: false,
+            is_lost: false,
+            is_retransmitted: false,
+            was_retransmitted: false,
+            is_timed: true,
+            is_app_limited: false,
+            sent_at: Time::ZERO,
+            delivered: 0,
+            delivered_at: Time::ZERO,
+            phase_start: Time::ZERO,
+        }
+    }
+
+    fn ms(ms: u64) -> Time {
+        Time::from_ms(ms)
+    }
+
+    /// Ten segments leave, one each millisecond. They arrive one each two milliseconds, a round trip of 50 ms
+    /// later.
+    #[test]
+    fn the_rate_is_that_of_the_slower_phase() {
+        let mut rate = Rate::new();
+        let mut sent: Vec<Sent> = (0..10).map(|index| segment(index * 1000)).collect();
+        for (index, segment) in (0..).zip(&mut sent) {
+            segment.sent_at = ms(index);
+            rate.on_sent(segment, index == 0, ms(index));
+        }
+        let mut last = None;
+        for (index, segment) in (0..).zip(&sent) {
+            let (mut newest, now) = (Newest::default(), ms(50 + 2 * index));
+            rate.on_delivered(segment, &mut newest, now);
+            last = rate.sample(&newest, Delay::from_ms(50), now);
+        }
+        // The last one was sent when nothing was delivered. Since then 10,000 bytes arrived within 68 ms.
+        let expected =
+            RateSample { delivered: 10_000, interval: Delay::from_ms(68), prior_delivered: 0, is_app_limited: false };
+        assert_eq!(last, Some(expected));
+    }
+
+    #[test]
+    fn a_sample_shorter_than_the_round_trip_is_not_valid() {
+        let (mut rate, mut sent, mut newest) = (Rate::new(), segment(0), Newest::default());
+        rate.on_sent(&mut sent, true, ms(0));
+        rate.on_delivered(&sent, &mut newest, ms(10));
+        assert_eq!(rate.sample(&newest, Delay::from_ms(20), ms(10)), None);
+        assert!(rate.sample(&newest, Delay::from_ms(10), ms(10)).is_some());
+    }
+
+    #[test]
+    fn a_segment_that_left_when_there_was_too_little_to_send_marks_its_sample() {
+        let (mut rate, mut sent, mut newest) = (Rate::new(), segment(0), Newest::default());
+        rate.app_limited = 1000;
+        rate.on_sent(&mut sent, true, ms(0));
+        rate.on_delivered(&sent, &mut newest, ms(10));
+        let sample = rate.sample(&newest, Delay::from_ms(10), ms(10)).expect("a sample");
+        assert!(sample.is_app_limited);
+        assert_eq!(rate.app_limited, 1000, "the bytes that were in flight are not delivered yet");
+    }
+}

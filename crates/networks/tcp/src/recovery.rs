@@ -1,4 +1,4 @@
-//! Loss recovery: when it begins, what it sends, when it ends (RFC 5681, RFC 6582, RFC 6675).
+//! Loss recovery: its begin, its progress by acknowledgements, and its end (RFC 5681, RFC 6582, RFC 6675).
 
 use crate::connection::ConnectionUndo;
 use crate::control::{Congestion, CongestionControl};
@@ -49,22 +49,29 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         self.send.duplicates += 1;
         self.send.mode = Mode::Disorder;
         let is_first_lost = self.receive.has_sack && self.outstanding.front().is_some_and(|front| front.is_lost);
-        if is_first_lost || self.has_enough_duplicates() {
+        if is_first_lost || (self.has_enough_duplicates() && self.may_recover_again()) {
             self.enter_recovery();
-        } else if !self.receive.has_sack && self.settings.limited_transmit {
+        } else if !self.receive.has_sack && self.settings.limited_transmit && !self.has_enough_duplicates() {
             self.add_duplicate();
         }
     }
 
-    /// Returns true if duplicate acknowledgements alone show a loss. With RACK, only the time of arrival does,
-    /// unless there is no SACK (RFC 8985, section 3).
+    /// Returns true if duplicate acknowledgements alone show a loss. With RACK, only the time of arrival
+    /// does, unless there is no SACK (RFC 8985, section 3).
     fn has_enough_duplicates(&self) -> bool {
         let counts = !self.settings.rack || !self.receive.has_sack;
         counts && self.send.duplicates >= self.settings.duplicate_threshold
     }
 
-    /// Handles an acknowledgement within the reduction after a mark. A loss begins a recovery, whose window is
-    /// already reduced.
+    /// Returns true if duplicate acknowledgements cannot come from retransmissions of the last recovery (RFC
+    /// 6582, section 3.2, step 1). With SACK, blocks tell both apart.
+    fn may_recover_again(&self) -> bool {
+        let send = &*self.send;
+        self.receive.has_sack || self.settings.recovers_at_last_recovery || send.recover == 0 || send.una > send.recover
+    }
+
+    /// Handles an acknowledgement within the reduction after a mark. A loss begins a recovery, whose window
+    /// is already reduced.
     fn on_ack_in_reduction(&mut self, report: &Report, is_duplicate: bool) {
         if is_duplicate {
             self.send.duplicates += 1;

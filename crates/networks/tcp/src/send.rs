@@ -209,7 +209,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         self.transmit(flags, sent.from, payload, ecn);
         self.send.last_sent = self.env.now();
         if matches!(self.send.mode, Mode::Recovery | Mode::Reduced) {
-            self.send.proportional.out += sent.len;
+            self.send.proportional.out = self.send.proportional.out.saturating_add(sent.len);
         }
         self.pace(payload);
     }

@@ -137,6 +137,9 @@ pub struct Settings {
     /// True if a duplicate acknowledgement without SACK has neither data nor another window (RFC 5681,
     /// section 2). In ns-3 every acknowledgement that does not advance is a duplicate.
     pub duplicates_are_plain: bool,
+    /// True if duplicates without SACK begin a recovery even if nothing beyond the last recovery is
+    /// acknowledged. RFC 6582 requires more (section 3.2, step 1); ns-3 does not.
+    pub recovers_at_last_recovery: bool,
     /// True if the first duplicate acknowledgements allow new segments (RFC 3042).
     pub limited_transmit: bool,
     /// The way in which the window shrinks in a recovery.
@@ -146,8 +149,8 @@ pub struct Settings {
     /// True if a congestion mark shrinks the window as a recovery does. Otherwise it shrinks at once (RFC
     /// 3168).
     pub reduces_gradually_after_mark: bool,
-    /// True if a loss within the reduction after a mark begins a recovery, without another reduction (Linux). In
-    /// ns-3 lost segments are only retransmitted.
+    /// True if a loss within the reduction after a mark begins a recovery, without another reduction (Linux).
+    /// In ns-3 lost segments are only retransmitted.
     pub recovers_in_reduction: bool,
     /// True if the acknowledgement that begins a reduction after a mark counts twice in proportional rate
     /// reduction (ns-3).
@@ -246,6 +249,7 @@ impl Settings {
             data_retries: 15,
             duplicate_threshold: 3,
             duplicates_are_plain: true,
+            recovers_at_last_recovery: false,
             limited_transmit: true,
             reduction: Reduction::Rfc9937,
             flight_size: FlightSize::Outstanding,
@@ -303,6 +307,7 @@ impl Settings {
             syn_timeout: Delay::from_secs(3),
             data_retries: 6,
             duplicates_are_plain: false,
+            recovers_at_last_recovery: true,
             reduction: Reduction::Rfc6937 { wraps: true },
             flight_size: FlightSize::Pipe,
             recovers_in_reduction: false,

@@ -393,3 +393,19 @@ fn a_segment_is_not_sent_twice_when_its_number_wraps() {
     script.arrive(header, 0);
     assert_eq!((script.end.acknowledged(), script.end.counts().retransmissions()), (10_000, 0));
 }
+
+/// RFC 6582, section 3.2, step 1: after a timeout, duplicates may come from needless retransmissions.
+#[test]
+fn duplicates_after_a_timeout_begin_no_recovery_before_something_new_is_acknowledged() {
+    for (recovers, recoveries) in [(false, 0), (true, 1)] {
+        let mut script = ten_sent(Settings { recovers_at_last_recovery: recovers, ..reno() });
+        script.wait(Delay::from_secs(1));
+        script.ack(1000, &[]);
+        script.ack(10_000, &[]);
+        assert_eq!(script.end.sender().mode, Mode::Open);
+        for _ in 0..3 {
+            script.ack(10_000, &[]);
+        }
+        assert_eq!(script.end.counts().recoveries, recoveries);
+    }
+}
