@@ -32,6 +32,19 @@ fn one_link_with_poisson_packets_of_one_size_is_a_queue_of_deterministic_service
 }
 
 #[test]
+fn a_queue_of_zero_bytes_holds_no_packet() {
+    // Two packets at once each 10 ms: one is transmitted, and the other would have to wait.
+    let app = |name: &str| {
+        format!(
+            "[[app]]\nname = \"{name}\"\nkind = \"constant\"\nfrom = \"a\"\nto = \"b\"\npacket = \"1000B\"\nrate = \"800kbps\"\n"
+        )
+    };
+    let both = app("p") + &app("q");
+    let outcome = run(&pair("rate = \"8Mbps\"\ndelay = \"1ms\"\nqueue = \"0B\"", &both, "1s"));
+    assert_eq!((count(&outcome, "packets_sent"), count(&outcome, "packets_lost_queue")), (200, 100));
+}
+
+#[test]
 fn chance_loses_the_share_that_it_should() {
     let app =
         "[[app]]\nname = \"p\"\nkind = \"constant\"\nfrom = \"a\"\nto = \"b\"\npacket = \"100B\"\nrate = \"8Mbps\"\n";

@@ -84,12 +84,14 @@ impl Forwarding {
         &mut self,
         (topology, lines): (&Topology, &Lines),
         (events, convergence): (&[Event], Delay),
-        senders: &[Sender],
+        senders: impl FnOnce() -> Vec<Sender>,
     ) {
         self.failures = Failures::of(events);
-        if let Some(tables) = &self.tables {
+        if let Some(tables) = &self.tables
+            && !self.failures.all().is_empty()
+        {
             let ground = Ground { topology, lines, tables, trees: &self.trees };
-            self.failures.count(ground, convergence, senders);
+            self.failures.count(ground, convergence, &senders());
         }
     }
 

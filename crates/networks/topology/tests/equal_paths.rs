@@ -10,7 +10,7 @@ use parades_topology::generators::Shape;
 use parades_topology::routing::{Metric, NextHops, Paths, Routes, Rules, StaticRoutes, choose};
 use parades_topology::{Link, LinkId, NodeId, Topology};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn all_paths(metric: Metric, statics: &StaticRoutes) -> Rules<'_> {
     Rules { metric, paths: Paths::All, statics }
@@ -164,6 +164,7 @@ fn a_permutation_on_a_fat_tree_uses_all_core_switches_evenly() {
     let hosts: Vec<NodeId> = topology.node_ids().filter(|&node| topology.is_leaf(node)).collect();
     assert_eq!(hosts.len(), 128);
     let mut on_core = vec![0; CORES as usize];
+    let mut idle_links = 0;
     // Each host sends to the host that is a fixed distance further: by all distances to other pods.
     for distance in 16..=112 {
         let flows: Vec<_> = (0..128).map(|host| (hosts[host], hosts[(host + distance) % 128])).collect();
@@ -171,15 +172,22 @@ fn a_permutation_on_a_fat_tree_uses_all_core_switches_evenly() {
         let none = StaticRoutes::default();
         let routes = Routes::by_rules(&topology, &flows, &names, all_paths(Metric::Hops, &none)).expect("a tree");
         let mut used = vec![0; CORES as usize];
+        let mut links = BTreeSet::new();
         for (flow, &(source, _)) in flows.iter().enumerate() {
             assert_eq!(routes.route(flow).len(), 6);
             let core = topology.follow(source, routes.route(flow)).find(|end| end.neighbour.0 < CORES);
-            used[core.expect("a flow between pods").neighbour.index()] += 1;
+            let core = core.expect("a flow between pods");
+            used[core.neighbour.index()] += 1;
+            links.insert(core.link);
         }
+        idle_links += 128 - u32::try_from(links.len()).expect("few links");
         // 128 flows leave one of 16 switches idle with probability 16 (15/16)^128 = 0.004.
         let idle = used.iter().filter(|&&flows| flows == 0).count();
         assert!(idle <= 1, "{idle} core switches carry no flow at distance {distance}");
         on_core.iter_mut().zip(used).for_each(|(all, more)| *all += more);
     }
+    // A pod sends 16 flows over its 16 links to core switches, so a link is idle with probability (15/16)^16.
+    let share = (15.0_f64 / 16.0).powi(16);
+    assert_binomial(idle_links, 97 * 128, share);
     on_core.iter().for_each(|&flows| assert_binomial(flows, 97 * 128, 1.0 / f64::from(CORES)));
 }

@@ -191,7 +191,7 @@ impl Parts {
         let lines = Lines::new(lines.map(line));
         let turns = Turns { times: &turns, convergence: self.convergence };
         let (slots, mut forwarding) = self.paths(&traffic, &lines, turns, routes)?;
-        forwarding.find_failures((&self.topology, &lines), (&self.events, self.convergence), &traffic.senders());
+        forwarding.find_failures((&self.topology, &lines), (&self.events, self.convergence), || traffic.senders());
         let packet_min = traffic.least_payload(self.headers).saturating_add(self.headers);
         let Parts { topology, link_names, headers, measure, vocabulary, .. } = self;
         let Traffic { flows, app_of_flow, apps, .. } = traffic;

@@ -1,9 +1,9 @@
 //! The choice among equally short paths.
 //!
-//! Routers spread flows over equal paths by a hash of each packet's flow (equal-cost multi-path, RFC 2992). So
-//! the packets of a flow stay on one path, and in order. Here, too, the hash is of the flow and of the node.
-//! If the hash were of the flow alone, all switches of a fat tree would split their flows alike, and most
-//! links further up would stay idle.
+//! Routers spread flows over equal paths by a hash of each packet's flow (equal-cost multi-path, RFC 2992).
+//! So the packets of a flow stay on one path, and in order. Here the hash is of the flow and of the node. If
+//! it were of the flow alone, all switches of a fat tree would split their flows alike, and most links
+//! further up would stay idle.
 
 use crate::NodeId;
 

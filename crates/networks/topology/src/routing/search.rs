@@ -198,8 +198,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Appends a path of a job of the last search, which must have reached the far end: of all shortest paths,
-    /// the one that the hash of `flow` selects.
+    /// Appends the path that the hash of `flow` selects among all shortest paths of a job of the last search.
+    /// The search must have reached the far end.
     pub(super) fn append_chosen_path(&mut self, job: &Job, flow: u32, hops: &mut Vec<u32>) {
         let inner = self.inner;
         if job.forward {
