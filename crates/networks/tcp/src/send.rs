@@ -6,6 +6,7 @@ use crate::endpoint::Endpoint;
 use crate::environment::Environment;
 use crate::header::Flags;
 use crate::sender::{Mode, Reason, Sent, TimerUse, bytes};
+use crate::state::State;
 use parades_core::restore::Recorder;
 use parades_core::time::Time;
 
@@ -34,6 +35,9 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     pub(crate) fn output(&mut self) {
         self.restart_after_idle();
         self.send.is_window_limited = false;
+        if self.is_silent_after_fin() {
+            return;
+        }
         let mut has_sent_new = false;
         while let Some(choice) = self.choose() {
             let len = match choice {
@@ -64,6 +68,14 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             self.restart_timer();
         }
         self.note_application_limit();
+    }
+
+    /// Returns true if nothing is sent because the FIN is, and no recovery runs (ns-3).
+    fn is_silent_after_fin(&mut self) -> bool {
+        let has_finished = *self.state == State::FinWait1 && self.send.has_sent_fin();
+        let is_silent = self.settings.is_silent_after_fin && has_finished && self.send.mode == Mode::Open;
+        self.must_send &= !is_silent;
+        is_silent
     }
 
     /// Returns the reason of a retransmission in the current mode.

@@ -152,6 +152,9 @@ pub struct Settings {
     /// True if a loss within the reduction after a mark begins a recovery, without another reduction (Linux).
     /// In ns-3 lost segments are only retransmitted.
     pub recovers_in_reduction: bool,
+    /// True if an end that has sent its FIN first retransmits nothing outside of a recovery, also if a
+    /// segment is marked as lost (ns-3).
+    pub is_silent_after_fin: bool,
     /// True if the acknowledgement that begins a reduction after a mark counts twice in proportional rate
     /// reduction (ns-3).
     pub counts_mark_twice: bool,
@@ -255,6 +258,7 @@ impl Settings {
             flight_size: FlightSize::Outstanding,
             reduces_gradually_after_mark: true,
             recovers_in_reduction: true,
+            is_silent_after_fin: false,
             counts_mark_twice: false,
             retransmits_at_each_part: false,
             retransmits_beyond_sacked: false,
@@ -311,6 +315,7 @@ impl Settings {
             reduction: Reduction::Rfc6937 { wraps: true },
             flight_size: FlightSize::Pipe,
             recovers_in_reduction: false,
+            is_silent_after_fin: true,
             counts_mark_twice: true,
             retransmits_at_each_part: true,
             retransmits_beyond_sacked: true,
