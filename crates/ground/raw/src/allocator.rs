@@ -127,6 +127,7 @@ impl Allocator {
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        memory::count(0, layout.size());
         self.admit(layout.size());
         // SAFETY: the caller promises what `System.alloc` requires.
         self.check(unsafe { System.alloc(layout) }, layout.size())
@@ -134,12 +135,14 @@ unsafe impl GlobalAlloc for Allocator {
 
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        memory::count(layout.size(), 0);
         // SAFETY: the memory came from `System`, with this layout.
         unsafe { System.dealloc(memory, layout) }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        memory::count(0, layout.size());
         self.admit(layout.size());
         // SAFETY: the caller promises what `System.alloc_zeroed` requires.
         self.check(unsafe { System.alloc_zeroed(layout) }, layout.size())
@@ -147,6 +150,7 @@ unsafe impl GlobalAlloc for Allocator {
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        memory::count(layout.size(), size);
         self.admit(size.saturating_sub(layout.size()));
         // SAFETY: the memory came from `System`, with this layout. The caller promises the other requirements
         // of `System.realloc`.

@@ -11,8 +11,15 @@ static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// The bytes that the process may hold: the limit, and what the program needs for itself.
 static HELD_MAX: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// The most bytes that a thread requests before it looks at the memory of the process again.
-const UNCHECKED_MAX: usize = 2 << 20;
+/// The size from which an allocation is large, and counted by itself. Memory that is allocated is held only when
+/// it is written, so threads that allocate at the same time cannot see each other's in [`held_bytes`].
+const LARGE: usize = 1 << 20;
+/// The bytes of all large allocations.
+static LARGE_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// The most bytes that a thread requests before it looks at the memory of the process again. So it looks for
+/// each large allocation.
+const UNCHECKED_MAX: usize = LARGE;
 /// The least such bytes, near the limit. A look takes about a microsecond.
 const UNCHECKED_MIN: usize = 64 << 10;
 /// The part of the remaining memory that a thread may request before it looks again. All threads together
@@ -57,13 +64,33 @@ pub(crate) fn admit(bytes: usize) -> Result<(), Exceeded> {
     look(bytes)
 }
 
+/// Counts an allocation that grows from `before` to `after` bytes, or shrinks, if it is large.
+#[inline(always)]
+pub(crate) fn count(before: usize, after: usize) {
+    if before >= LARGE || after >= LARGE {
+        count_large(before, after);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn count_large(before: usize, after: usize) {
+    let large = |bytes: usize| if bytes >= LARGE { bytes } else { 0 };
+    // Ordering: Relaxed; the sum alone matters.
+    LARGE_BYTES.fetch_add(large(after), Ordering::Relaxed);
+    LARGE_BYTES.fetch_sub(large(before), Ordering::Relaxed);
+}
+
 /// Compares the memory that the process holds, and `bytes` more, with the limit.
 #[cold]
 #[inline(never)]
 fn look(bytes: usize) -> Result<(), Exceeded> {
     // Ordering: Relaxed, as above.
     let held_max = HELD_MAX.load(Ordering::Relaxed);
-    let room = |held: usize| held_max.checked_sub(held.saturating_add(bytes));
+    let room = |held: usize| {
+        let promised = LARGE_BYTES.load(Ordering::Relaxed);
+        held_max.checked_sub(held.saturating_add(bytes).max(promised))
+    };
     let mut room_left = match held_max {
         usize::MAX => Some(usize::MAX),
         _ => room(held_bytes()),
@@ -73,7 +100,7 @@ fn look(bytes: usize) -> Result<(), Exceeded> {
         room_left = room(held_bytes());
     }
     let Some(left) = room_left else {
-        let needed = held_bytes().saturating_add(bytes);
+        let needed = held_bytes().saturating_add(bytes).max(LARGE_BYTES.load(Ordering::Relaxed));
         return Err(Exceeded { needed, limit: LIMIT.load(Ordering::Relaxed) });
     };
     UNCHECKED.set((left / SHARE).clamp(UNCHECKED_MIN, UNCHECKED_MAX));
@@ -120,17 +147,16 @@ fn number(digits: &[u8]) -> usize {
 /// Reads `/proc/self/statm`, and returns the number of bytes read; 0 if the system does not have the file.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn read_statm(text: &mut [u8]) -> usize {
-    // SAFETY: the path ends with a zero byte. The system writes at most `text.len()` bytes into `text`. The
-    // descriptor is closed once, and only if it was opened.
-    unsafe {
-        let file = libc::open(c"/proc/self/statm".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-        if file < 0 {
-            return 0;
-        }
-        let length = libc::read(file, text.as_mut_ptr().cast(), text.len());
-        libc::close(file);
-        usize::try_from(length).unwrap_or(0)
+    // SAFETY: the path ends with a zero byte, and the system only reads it.
+    let file = unsafe { libc::open(c"/proc/self/statm".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if file < 0 {
+        return 0;
     }
+    // SAFETY: the system writes at most `text.len()` bytes into `text`.
+    let length = unsafe { libc::read(file, text.as_mut_ptr().cast(), text.len()) };
+    // SAFETY: the descriptor was opened above, and is closed only here.
+    unsafe { libc::close(file) };
+    usize::try_from(length).unwrap_or(0)
 }
 
 #[cfg(all(target_os = "linux", not(miri)))]
