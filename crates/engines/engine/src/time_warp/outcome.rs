@@ -17,9 +17,11 @@ const LOOPING: u64 = 1 << 12;
 const OUTCOMES_PER_COMPACTION: u32 = 16;
 /// The number of outcomes in a row with too much memory in use after which the worker gives up.
 const OUTCOMES_MAX: u32 = 64;
-/// The part of the memory limit that executions ahead leave to memory that nobody counts: an eighth. Such
-/// memory is stacks, and freed memory that the allocator keeps.
+/// The part of the memory limit above [`UNCOUNTED_BESIDE`] that executions ahead leave to memory that nobody
+/// counts: an eighth. Such memory is stacks, and freed memory that the allocator keeps.
 const SHARE_UNCOUNTED: u64 = 8;
+/// Bytes of memory that nobody counts and that a process may take beside its limit.
+const UNCOUNTED_BESIDE: u64 = 8 << 20;
 
 impl<M: Restorable> Steps<'_, M> {
     /// Handles an outcome: computes GVT, and commits everything before it. `observe` is called in between.
@@ -79,7 +81,8 @@ impl<M: Restorable> Steps<'_, M> {
         let of: Inputs<'_, M> = (crew.model, world);
         let needed = bytes + crew.memory.lps as u64;
         // A log doubles its room when it is full.
-        let room = (limit - limit / SHARE_UNCOUNTED).saturating_sub(needed);
+        let uncounted = limit.saturating_sub(UNCOUNTED_BESIDE) / SHARE_UNCOUNTED;
+        let room = (limit - uncounted).saturating_sub(needed);
         let room = room / (2 * crew.sites.len() * Site::<M>::EXECUTION_BYTES) as u64;
         let room = u32::try_from(room).unwrap_or(u32::MAX).saturating_add(site.uncommitted());
         view.optimism.limit_uncommitted(if needed > limit { 0 } else { room });
