@@ -1,8 +1,8 @@
 //! TCP: a stream of bytes over a connection ([`parades_tcp`]), and the applications at its ends.
 //!
-//! The end that begins opens the connection, writes its bytes, all at once or piece by piece, and closes. The
-//! other end reads everything at once, and closes when the stream ends. A segment's header travels in a record
-//! ([`crate::segment`]).
+//! The end that begins opens the connection. Once it is established, the application writes its bytes, all at
+//! once or piece by piece, and closes. The other end reads everything at once, and closes when the stream ends.
+//! A segment's header travels in a record ([`crate::segment`]).
 
 use super::{Duration, Environment, Protocol, Segment, Setup};
 use crate::packet::PAYLOAD_MAX;
@@ -25,7 +25,7 @@ pub struct Tcp {
     pub settings: Settings,
     /// The bytes of the stream, or [`ENDLESS`].
     pub bytes: u64,
-    /// The pieces in which the application writes. `None` if it writes everything at the start.
+    /// The pieces in which the application writes. `None` if it writes everything at once.
     pub writes: Option<Writes>,
 }
 
@@ -38,7 +38,7 @@ pub struct Writes {
     /// The bytes of a piece. The last piece has the rest.
     pub bytes: u32,
     /// The rate of the application in bits per second. A piece is written after the time that it takes at
-    /// this rate.
+    /// this rate, the first one that time after the connection is established.
     pub rate_bps: u64,
 }
 
@@ -66,7 +66,6 @@ struct Source {
     produced: u64,
     /// Bytes that the connection has accepted.
     written: u64,
-    has_started: bool,
     is_connected: bool,
     has_closed: bool,
 }
@@ -226,14 +225,14 @@ impl Sender {
     pub(crate) fn on_start(tcp: &Tcp, flow: u32, start: Time, setup: &mut impl Setup) -> Sender {
         setup.set_timer(APPLICATION, start.since(Time::ZERO));
         let connection = Connection::connect(&tcp.settings, ports(flow, true), initial(setup));
-        let source = Source { produced: 0, written: 0, has_started: false, is_connected: false, has_closed: false };
+        let source = Source { produced: 0, written: 0, is_connected: false, has_closed: false };
         Sender { connection, source, counts: Counts::default() }
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {
         self.connection.fold(digest);
-        let Source { produced, written, has_started, is_connected, has_closed } = self.source;
-        let words = [produced, written, has_started.into(), is_connected.into(), has_closed.into()];
+        let Source { produced, written, is_connected, has_closed } = self.source;
+        let words = [produced, written, is_connected.into(), has_closed.into()];
         words.into_iter().chain([self.counts.sent, self.counts.received]).for_each(|word| digest.word(word));
     }
 }
@@ -312,16 +311,12 @@ impl<R: Recorder<SenderUndo>> Protocol for SenderMut<'_, R> {
             self.act(tcp, Call::Timer(timer), env);
             return;
         }
-        if !self.source.has_started {
-            self.source().into_mut().has_started = true;
+        if self.source.is_connected {
+            self.produce(tcp, env);
+            self.write(tcp, env);
+        } else {
             self.act(tcp, Call::Open, env);
-            if let Some(writes) = tcp.writes {
-                env.set_timer(APPLICATION, writes.gap());
-                return;
-            }
         }
-        self.produce(tcp, env);
-        self.write(tcp, env);
     }
 }
 
@@ -331,6 +326,10 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
         let notices = self.call(tcp, what, env).1;
         if notices.is_connected {
             self.source().into_mut().is_connected = true;
+            match tcp.writes {
+                Some(writes) => env.set_timer(APPLICATION, writes.gap()),
+                None => self.produce(tcp, env),
+            }
         }
         if notices.has_room || notices.is_connected {
             self.write(tcp, env);
@@ -355,15 +354,14 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
     }
 
     /// Writes what the application has produced, as far as the send buffer has room. Closes after the last
-    /// byte. A connection that is closed during its handshake would be given up.
+    /// byte.
     fn write<E: Environment>(&mut self, tcp: &Tcp, env: &mut E) {
         let waiting = self.source.produced - self.source.written;
         if waiting > 0 {
             let (accepted, _) = self.call(tcp, Call::Write(waiting), env);
             self.source().into_mut().written += accepted;
         }
-        let Source { written, is_connected, has_closed, .. } = self.source;
-        if written == tcp.bytes && is_connected && !has_closed {
+        if self.source.written == tcp.bytes && !self.source.has_closed {
             self.source().into_mut().has_closed = true;
             self.call(tcp, Call::Close, env);
         }
