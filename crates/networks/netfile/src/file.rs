@@ -342,7 +342,7 @@ impl NetworkFile {
         };
         value("network")?;
         let routing = if value("routing")? == Value::Choice("hops") { Metric::Hops } else { Metric::Delay };
-        let paths = if value("paths")? == Value::Choice("one") { Paths::One } else { Paths::All };
+        let paths = if value("paths")? == Value::Choice("single") { Paths::One } else { Paths::All };
         let convergence = if let Value::Duration(delay) = value("convergence")? { delay } else { Delay::ZERO };
         let headers = match value("headers")? {
             Value::Size(bytes) => u32::try_from(bytes).ok().filter(|&bytes| bytes <= 1 << 16),

@@ -120,9 +120,9 @@ pub(crate) const TOP: &[Key] = &[
     may(Parameter::choice("routing", "delay", &["delay", "hops"], "what makes a path short")),
     may(Parameter::choice(
         "paths",
-        "all",
-        &["all", "one"],
-        "all: flows spread over equally short paths, by a hash of the flow and the node; one: all take the first of them",
+        "ecmp",
+        &["ecmp", "single"],
+        "ecmp: flows spread over equally short paths, by a hash of the flow and the node; single: all take the first of them",
     )),
     may(Parameter::duration("convergence", Delay::ZERO, "from a failure, or a return, until routes follow")),
     may(Parameter::size(

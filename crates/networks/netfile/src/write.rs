@@ -31,7 +31,7 @@ pub fn explicit(title: &str, settings: &Settings, until: Time, description: &Des
     }
     settings.engine.iter().for_each(|engine| key(&mut text, "engine", &toml_string(engine)));
     key(&mut text, "routing", if description.routing == Metric::Hops { "\"hops\"" } else { "\"delay\"" });
-    key(&mut text, "paths", if description.paths == Paths::One { "\"one\"" } else { "\"all\"" });
+    key(&mut text, "paths", if description.paths == Paths::One { "\"single\"" } else { "\"ecmp\"" });
     key(&mut text, "convergence", &toml_string(&format_duration(description.convergence)));
     key(&mut text, "headers", &toml_string(&format_size(description.headers.into())));
     text.push_str("nodes = [\n");

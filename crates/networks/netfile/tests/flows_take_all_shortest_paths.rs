@@ -83,7 +83,7 @@ fn parallel_links_share_the_flows_of_each_direction() {
 
 #[test]
 fn one_path_is_the_first_link() {
-    let outcome = run(&parallel("paths = \"one\""));
+    let outcome = run(&parallel("paths = \"single\""));
     for from in ["west", "east"] {
         assert_eq!((of(&outcome, "first", from), of(&outcome, "second", from)), (1100, 0));
     }
@@ -125,7 +125,7 @@ to = "t.host.*"
 pairs = "random"
 "#;
     let static_route = "\n[[route]]\nat = \"west\"\nto = [\"e.3\", \"e.4\"]\nlink = \"second\"\n";
-    for text in [parallel(""), parallel("paths = \"one\""), parallel("") + static_route, fat_tree.to_owned()] {
+    for text in [parallel(""), parallel("paths = \"single\""), parallel("") + static_route, fat_tree.to_owned()] {
         let [routes, tables] = [text.clone(), text + late].map(|text| run(&text));
         assert!(count(&routes, "packets_received") > 1000);
         assert_eq!((routes.digest, routes.events), (tables.digest, tables.events));
@@ -163,7 +163,7 @@ to = ["t.host.4.*", "t.host.5.*", "t.host.6.*", "t.host.7.*", "t.host.0.*", "t.h
     };
     assert_eq!(cores(text), 16);
     // Four of 16, since each pair of pods has one path.
-    assert!(cores(&text.replace("[[part]]", "paths = \"one\"\n[[part]]")) < 16);
+    assert!(cores(&text.replace("[[part]]", "paths = \"single\"\n[[part]]")) < 16);
 }
 
 #[test]

@@ -67,12 +67,12 @@ pub(crate) const SAMPLE: Parameter = Parameter::duration(
 /// The parameter for equal paths, which the scenarios of packet networks have in common.
 pub(crate) const PATHS: Parameter = Parameter::choice(
     "paths",
-    "all",
+    "ecmp",
     &words(&EQUAL_PATHS),
-    "all: flows spread over equally short paths, by a hash of the flow and the node; one: all take the first of them",
+    "ecmp: flows spread over equally short paths, by a hash of the flow and the node; single: all take the first of them",
 );
 
-const EQUAL_PATHS: Table<Paths, 2> = [("all", Paths::All), ("one", Paths::One)];
+const EQUAL_PATHS: Table<Paths, 2> = [("ecmp", Paths::All), ("single", Paths::One)];
 
 /// Returns the value of [`PATHS`].
 pub(crate) fn paths(values: &Values) -> Paths {
