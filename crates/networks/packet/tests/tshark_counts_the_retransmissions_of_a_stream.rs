@@ -40,7 +40,7 @@ fn dumbbell(settings: &Settings, packets: u32, loss: f64, framing: Framing) -> N
         links.push(link(2 + i, 0, 100_000_000, 1, 0.0));
         links.push(link(1, 2 + SENDERS + i, 100_000_000, 1, 0.0));
     }
-    let settings = Settings { mss: 1448, ..settings.clone() };
+    let settings = Settings { mss: 1448, ..*settings };
     let kind = AppKind::Tcp(Box::new(Tcp { settings, bytes: 1_500_000, writes: None }));
     let ends = |i| Ends { source: NodeId(2 + i), destination: NodeId(2 + SENDERS + i), start: Time::from_secs(1) };
     let flows = (0..SENDERS).map(ends).collect();
