@@ -377,3 +377,67 @@ fn what_show_prints_works_anywhere_and_names_the_end() {
     let output = parades(&folder.0, "run phold --seed -1");
     assert!(said(&output).contains("a seed is a whole number from 0 to 18446744073709551615"), "{}", said(&output));
 }
+
+#[test]
+fn captures_are_files_of_nodes_and_links_alike_on_every_engine() {
+    let folder = Folder::new("captures");
+    let bytes = |name: &str| std::fs::read(folder.0.join(name)).expect("the file is there");
+    let names = |of: &str| {
+        let entries = std::fs::read_dir(folder.0.join(of)).expect("the folder is there").flatten();
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    };
+    let places = "--pcap-at west.0 --pcap-at gw-west-gw-east";
+    let run = |options: &str| text(&parades(&folder.0, &format!("run network --until 2s --quiet --brief {options}")));
+    for engine in ["sequential", "window --threads 2", "time-warp --threads 2"] {
+        run(&format!("--engine {engine} --pcap {} {places}", &engine[..6]));
+    }
+    assert_eq!(names("sequen"), ["gw-west-gw-east.pcapng", "west.0.pcapng"]);
+    for file in names("sequen") {
+        let expected = bytes(&format!("sequen/{file}"));
+        assert_eq!(bytes(&format!("window/{file}")), expected, "{file}");
+        assert_eq!(bytes(&format!("time-w/{file}")), expected, "{file}");
+    }
+    let interface = b"west.0-gw-west at west.0";
+    assert!(bytes("sequen/west.0.pcapng").windows(interface.len()).any(|found| found == interface));
+    // With a trace, both are written, and the choice of events is that of the trace alone.
+    run(&format!("--engine sequential --pcap both {places} --trace t --trace-lps east.0 --trace-before 1s"));
+    assert_eq!(bytes("both/west.0.pcapng"), bytes("sequen/west.0.pcapng"));
+    assert!(folder.read("t").lines().all(|line| line.starts_with("  | ") || line.contains(" east.0 <- ")));
+    // By default, all nodes where flows begin or end; and beginnings of packets alone.
+    run("--engine sequential --pcap all --pcap-snap 64B --pcap-ip 6");
+    assert_eq!(names("all").len(), 20);
+    assert!(bytes("all/west.0.pcapng").len() < bytes("sequen/west.0.pcapng").len() / 2);
+}
+
+#[test]
+fn captures_of_what_is_not_there_are_refused() {
+    let folder = Folder::new("captures-refused");
+    for (options, message) in [
+        ("network --pcap p --pcap-at west.00", "error: --pcap-at: there is no node or link `west.00`"),
+        (
+            "network --pcap p --pcap-at gw-west-gw-eas",
+            "error: --pcap-at: there is no node or link `gw-west-gw-eas`; did you mean the link `gw-west-gw-east`?",
+        ),
+        ("network --pcap p --pcap-at 1000", "error: --pcap-at: there is no node 1000; the run has nodes 0 to "),
+        ("phold --pcap p", "error: this scenario has no packets to capture; "),
+        (
+            "network --pcap p --pcap-ip 5",
+            "error: invalid value '5' for '--pcap-ip <VERSION>': the versions are `4` and `6`",
+        ),
+        (
+            "network --pcap p --pcap-snap 0B",
+            "error: invalid value '0B' for '--pcap-snap <SIZE>': write a size from `1B`",
+        ),
+        ("network --pcap-at west.0", "error: the following required arguments were not provided:"),
+    ] {
+        let refused = parades(&folder.0, &format!("run {options} --until 1s --quiet"));
+        assert_eq!(refused.status.code(), Some(2), "{options}: {}", said(&refused));
+        assert!(said(&refused).starts_with(message), "{options}: {}", said(&refused));
+    }
+    folder.write("file", "");
+    let refused = parades(&folder.0, "run network --pcap file --until 1s --quiet");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused).starts_with("error: file cannot be written: "), "{}", said(&refused));
+}
