@@ -434,7 +434,6 @@ const TCP: &[Key] = &[
     may(Parameter::integer("delayed_ack", 2, 1..=1 << 10, "segments that are acknowledged together")),
     may(Parameter::duration("min_rto", Delay::from_ms(200), "least retransmission timeout; 1s in profile ns3")),
     may(Parameter::boolean("pacing", false, "whether segments are spread over the round trip")),
-    may(Parameter::boolean("ecn", false, "whether routers may mark instead of drop (RFC 3168); dctcp always has it")),
     may(Parameter::boolean("hystart", true, "whether cubic leaves slow start before losses (RFC 9406)")),
 ];
 /// The names of the profiles of TCP.
@@ -467,7 +466,7 @@ pub(crate) const APP: Shape = Shape {
             0..=7,
             "the class of its packets; queues of kind `priority` send the highest first",
         )),
-        may(Parameter::boolean("ecn", false, "whether its packets may be marked instead of dropped (ECN)")),
+        may(Parameter::boolean("ecn", false, "whether its packets may be marked instead of dropped (RFC 3168); those of `dctcp` always may")),
         may(Parameter::duration("spread", Delay::ZERO, "flows start up to so much later, drawn from the seed")),
     ],
     kinds: &[

@@ -66,6 +66,7 @@ fn settings(fields: &Fields<'_>) -> Result<Settings, ConfigError> {
     }
     if name == "dctcp" || fields.boolean("ecn")? {
         settings.ecn = EcnUse::Ask;
+        settings.marks_all_segments = is_ns3 && name == "dctcp";
     }
     Ok(settings)
 }
@@ -97,5 +98,4 @@ pub(crate) fn write(tcp: &Tcp, key: &mut dyn FnMut(&str, &str)) {
     let (RtoFloor::Whole(least) | RtoFloor::Variation(least)) = settings.rto_floor;
     key("min_rto", &toml_string(&format_duration(least)));
     key("pacing", &settings.paces.to_string());
-    key("ecn", if settings.ecn == EcnUse::Ask { "true" } else { "false" });
 }

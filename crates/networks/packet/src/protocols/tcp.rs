@@ -67,7 +67,6 @@ struct Source {
     /// Bytes that the connection has accepted.
     written: u64,
     is_connected: bool,
-    has_closed: bool,
 }
 
 /// The counts of segments at an end.
@@ -225,14 +224,14 @@ impl Sender {
     pub(crate) fn on_start(tcp: &Tcp, flow: u32, start: Time, setup: &mut impl Setup) -> Sender {
         setup.set_timer(APPLICATION, start.since(Time::ZERO));
         let connection = Connection::connect(&tcp.settings, ports(flow, true), initial(setup));
-        let source = Source { produced: 0, written: 0, is_connected: false, has_closed: false };
+        let source = Source { produced: 0, written: 0, is_connected: false };
         Sender { connection, source, counts: Counts::default() }
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {
         self.connection.fold(digest);
-        let Source { produced, written, is_connected, has_closed } = self.source;
-        let words = [produced, written, is_connected.into(), has_closed.into()];
+        let Source { produced, written, is_connected } = self.source;
+        let words = [produced, written, is_connected.into()];
         words.into_iter().chain([self.counts.sent, self.counts.received]).for_each(|word| digest.word(word));
     }
 }
@@ -266,6 +265,8 @@ fn segment_of<'a, E: Environment>(segment: &Segment<'a, E::Record>) -> (&'a TcpS
 enum Call<'a> {
     Open,
     Write(u64),
+    /// Writes the last bytes of the stream, and closes.
+    WriteLast(u64),
     Close,
     Arrive(&'a TcpSegment, Ecn),
     Timer(Timer),
@@ -284,6 +285,7 @@ fn call<R: Recorder<ConnectionUndo>, C: Recorder<Counts>, E: Environment>(
     match call {
         Call::Open => connection.open(settings, &mut io),
         Call::Write(bytes) => accepted = connection.write(settings, bytes, &mut io),
+        Call::WriteLast(bytes) => accepted = connection.write_last(settings, bytes, &mut io),
         Call::Close => connection.close(settings, &mut io),
         Call::Arrive(TcpSegment { header, bytes, .. }, ecn) => {
             connection.on_segment(settings, header, *bytes, ecn, &mut io);
@@ -353,18 +355,17 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
         }
     }
 
-    /// Writes what the application has produced, as far as the send buffer has room. Closes after the last
-    /// byte.
+    /// Writes what the application has produced, as far as the send buffer has room. The last bytes close the
+    /// stream.
     fn write<E: Environment>(&mut self, tcp: &Tcp, env: &mut E) {
-        let waiting = self.source.produced - self.source.written;
-        if waiting > 0 {
-            let (accepted, _) = self.call(tcp, Call::Write(waiting), env);
-            self.source().into_mut().written += accepted;
+        let Source { produced, written, .. } = self.source;
+        if written == produced {
+            return;
         }
-        if self.source.written == tcp.bytes && !self.source.has_closed {
-            self.source().into_mut().has_closed = true;
-            self.call(tcp, Call::Close, env);
-        }
+        let (waiting, is_last) = (produced - written, produced == tcp.bytes);
+        let what = if is_last { Call::WriteLast(waiting) } else { Call::Write(waiting) };
+        let (accepted, _) = self.call(tcp, what, env);
+        self.source().into_mut().written += accepted;
     }
 }
 

@@ -99,6 +99,7 @@ fn settings(case: &Case) -> Result<Settings, String> {
     Ok(Settings {
         algorithm: algorithm.as_in_ns3(),
         ecn,
+        marks_all_segments: ecn == EcnUse::Ask,
         mss: case.mss,
         initial_window: case.initial_window,
         delayed_ack_segments: case.delayed,

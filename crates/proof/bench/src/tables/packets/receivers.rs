@@ -1,8 +1,8 @@
 //! A receiver's acknowledgements: `receiver.tsv`.
 //!
 //! A line has steps: `in FROM:TO`, perhaps with `fin`, is a segment that arrives; `out ack N sack A:B …` is the
-//! acknowledgement that must follow. Numbers count from the SYN, which has number 0. All segments arrive at
-//! once, so an acknowledgement that is delayed does not show.
+//! acknowledgement that must follow. Numbers count from the SYN, which has number 0. An acknowledgement that is
+//! delayed is sent when a step asks for it.
 
 use super::super::flows::{in_file, rows};
 use parades_config::{ConfigError, quoted};
@@ -59,19 +59,27 @@ fn receive(steps: &str) -> Result<Vec<String>, String> {
     let settings = Settings { timestamps: false, quick_acks: 0, ..Settings::linux() };
     let mut receiver = Connection::listen(&settings, Ports { local: 1, remote: 2 }, Seq(7));
     let mut wire = Wire::default();
-    let mut arrive = |header: Header, bytes, wire: &mut Wire| {
-        receiver.unrecorded().on_segment(&settings, &header, bytes, Ecn::NotCapable, wire);
-    };
     let syn = SynOptions { mss: Some(1460), window_shift: Some(8), has_sack: true };
     let header = Header { source_port: 2, destination_port: 1, window: u16::MAX, ..Header::default() };
-    arrive(Header { seq: FIRST, flags: Flags::SYN, syn, ..header }, 0, &mut wire);
+    let opening = Header { seq: FIRST, flags: Flags::SYN, syn, ..header };
+    receiver.unrecorded().on_segment(&settings, &opening, 0, Ecn::NotCapable, &mut wire);
     let header = Header { ack: Seq(8), flags: Flags::ACK, ..header };
-    arrive(Header { seq: FIRST.add(1), ..header }, 0, &mut wire);
+    let answer = Header { seq: FIRST.add(1), ..header };
+    receiver.unrecorded().on_segment(&settings, &answer, 0, Ecn::NotCapable, &mut wire);
     wire.sent.clear();
-    for step in steps.split(';').map(str::trim).filter(|step| step.starts_with("in")) {
+    let mut expected = 0;
+    for step in steps.split(';').map(str::trim) {
+        if step.starts_with("out") {
+            expected += 1;
+            if wire.sent.len() < expected {
+                receiver.unrecorded().on_timer(&settings, Timer::DelayedAck, &mut wire);
+            }
+            continue;
+        }
         let (from, to, is_last) = segment(step).ok_or_else(|| step.to_owned())?;
         let flags = if is_last { Flags::ACK | Flags::FIN } else { Flags::ACK };
-        arrive(Header { seq: FIRST.add(from), flags, ..header }, to - from, &mut wire);
+        let header = Header { seq: FIRST.add(from), flags, ..header };
+        receiver.unrecorded().on_segment(&settings, &header, to - from, Ecn::NotCapable, &mut wire);
     }
     Ok(wire.sent)
 }
