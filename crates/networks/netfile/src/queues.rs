@@ -213,7 +213,7 @@ fn thousandths(number: f64) -> u64 {
 }
 
 /// Returns a size below 4 GiB.
-fn size32(fields: &Fields<'_>, key: &str) -> Result<u32, ConfigError> {
+pub(crate) fn size32(fields: &Fields<'_>, key: &str) -> Result<u32, ConfigError> {
     let size = fields.size(key)?;
     u32::try_from(size)
         .map_err(|_| fields.wrong(key, format!("`{key}` is {size}B, which is too much"), "4294967295B is the most"))

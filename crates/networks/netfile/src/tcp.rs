@@ -1,6 +1,7 @@
 //! The keys of apps of the kind `tcp`.
 
 use crate::given::Fields;
+use crate::queues::size32;
 use parades_config::units::{format_duration, format_rate, format_size};
 use parades_config::{ConfigError, toml_string};
 use parades_packet::protocols::tcp::{ENDLESS, Tcp, Writes};
@@ -10,7 +11,7 @@ use parades_tcp::settings::{EcnUse, RtoFloor, Settings};
 /// Reads an app.
 pub(crate) fn read(fields: &Fields<'_>) -> Result<Tcp, ConfigError> {
     let writes = match (fields.has("writes"), fields.has("rate")) {
-        (true, true) => Some(Writes { bytes: fields.small_size("writes")?, rate_bps: fields.rate("rate")? }),
+        (true, true) => Some(Writes { bytes: size32(fields, "writes")?, rate_bps: fields.rate("rate")? }),
         (false, false) => None,
         (true, false) => return Err(fields.wrong("writes", "`writes` needs a `rate`", "give both, or none of them")),
         (false, true) => return Err(fields.wrong("rate", "`rate` needs `writes`", "give both, or none of them")),
@@ -45,7 +46,7 @@ fn settings(fields: &Fields<'_>) -> Result<Settings, ConfigError> {
         settings.initial_window = fields.count("initial_window")?;
     }
     if fields.has("buffer") {
-        let bytes = fields.small_size("buffer")?;
+        let bytes = size32(fields, "buffer")?;
         (settings.send_buffer, settings.receive_buffer) = (bytes, bytes);
     }
     if fields.has("sack") {
@@ -91,7 +92,10 @@ pub(crate) fn write(tcp: &Tcp, key: &mut dyn FnMut(&str, &str)) {
     }
     key("mss", &toml_string(&format_size(settings.mss.into())));
     key("initial_window", &settings.initial_window.to_string());
-    key("buffer", &toml_string(&format_size(settings.send_buffer.into())));
+    // The buffers of the profile linux differ from each other.
+    if settings.send_buffer == settings.receive_buffer {
+        key("buffer", &toml_string(&format_size(settings.send_buffer.into())));
+    }
     key("sack", &settings.sack.to_string());
     key("timestamps", &settings.timestamps.to_string());
     key("delayed_ack", &settings.delayed_ack_segments.to_string());

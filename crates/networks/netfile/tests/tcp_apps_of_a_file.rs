@@ -40,7 +40,7 @@ fn file(keys: &str) -> NetworkFile {
 
 fn settings(keys: &str) -> Settings {
     let file = file(keys);
-    let (description, _) = file.describe(&file.parameters(), 1).expect("it is possible");
+    let (description, ..) = file.describe(&file.parameters(), 1).expect("it is possible");
     match &description.apps[0].kind {
         AppKind::Tcp(tcp) => tcp.settings,
         other => panic!("{other:?}"),
@@ -65,10 +65,10 @@ fn a_profile_sets_everything_and_keys_change_it() {
 fn a_file_written_out_in_full_has_the_same_streams() {
     for keys in ["", "profile = \"ns3\"\ncongestion = \"dctcp\"", "writes = \"1kB\"\nrate = \"1Mbps\"\necn = true"] {
         let file = file(keys);
-        let (description, until) = file.describe(&file.parameters(), 1).expect("it is possible");
+        let (description, until, _) = file.describe(&file.parameters(), 1).expect("it is possible");
         let text = explicit("two hosts", &Default::default(), until, &description);
         let again = NetworkFile::parse("n.toml".as_ref(), text).expect("it is right").expect("it is a network");
-        let (described, _) = again.describe(&again.parameters(), 1).expect("it is possible");
+        let (described, ..) = again.describe(&again.parameters(), 1).expect("it is possible");
         assert_eq!(described.apps, description.apps, "{keys}");
     }
 }
