@@ -466,7 +466,11 @@ pub(crate) const APP: Shape = Shape {
             0..=7,
             "the class of its packets; queues of kind `priority` send the highest first",
         )),
-        may(Parameter::boolean("ecn", false, "whether its packets may be marked instead of dropped (RFC 3168); those of `dctcp` always may")),
+        may(Parameter::boolean(
+            "ecn",
+            false,
+            "whether its packets may be marked instead of dropped (RFC 3168); those of `dctcp` always may",
+        )),
         may(Parameter::duration("spread", Delay::ZERO, "flows start up to so much later, drawn from the seed")),
     ],
     kinds: &[
