@@ -70,3 +70,28 @@ fn a_platform_without_a_route_is_named() {
     std::fs::remove_file(&path).unwrap();
     assert!(said.starts_with(&format!("{}: the platform has no route from ", path.display())), "{said}");
 }
+
+#[test]
+fn flows_of_a_campus_come_from_a_file_and_a_wrong_word_is_named_with_its_place() {
+    let file = |name: &str, text: &str| {
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let values = |path: &str| with("campus", &["traffic=tcp", &format!("flows={path}")]).unwrap();
+    let right = file("right.txt", "# two flows\n0 17 3 1.25\n\n1 503 5 0\n");
+    Simulation::new(Scenario::named("campus").unwrap(), &values(&right), 1).unwrap();
+    let wrong = file("wrong.txt", "0 17 3 1.25\n0 x 3 1\n");
+    let said = error("campus", &values(&wrong));
+    assert!(
+        said.ends_with(
+            "wrong.txt:2:3: `x` is no number; write `campus host server start_s`, for example `0 17 3 1.25`"
+        ),
+        "{said}"
+    );
+    let beyond = file("beyond.txt", "0 504 3 1\n");
+    let said = error("campus", &values(&beyond));
+    assert!(said.contains("there is no flow to host 504 of campus 0 from server 3"), "{said}");
+    let udp = with("campus", &[&format!("flows={right}")]).unwrap();
+    assert!(error("campus", &udp).contains("`flows` is for `traffic=tcp`"));
+}

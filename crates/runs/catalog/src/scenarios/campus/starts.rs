@@ -42,18 +42,3 @@ fn start(text: &str, line: &str) -> Result<Start, Fault> {
         time.ok_or_else(|| Fault::new(place(start), format!("{} is no time in seconds", quoted(start)), FORM))?;
     Ok(Start { campus: number(campus)?, host: number(host)?, server: number(server)?, start: time })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_is_a_flow_and_a_wrong_word_is_named_with_its_place() {
-        let starts = parse("# flows\n0 17 3 1.25\n\n1 0 2 0\n").expect("it is right");
-        let first = Start { campus: 0, host: 17, server: 3, start: Time::from_ms(1250) };
-        assert_eq!((starts.len(), starts[0]), (2, first));
-        let text = "0 17 3 1.25\n0 x 3 1";
-        let error = parse(text).unwrap_err().within("f.txt".as_ref(), text);
-        assert_eq!(error.to_string(), "f.txt:2:3: `x` is no number");
-    }
-}
