@@ -34,10 +34,14 @@ fn settings(fields: &Fields<'_>) -> Result<Settings, ConfigError> {
     let name = fields.choice("congestion")?;
     let algorithm: Algorithm = name.parse().expect("the keys list the algorithms that there are");
     settings.algorithm = if is_ns3 { algorithm.as_in_ns3() } else { algorithm };
-    if let Algorithm::Cubic(cubic) = &mut settings.algorithm
-        && !fields.boolean("hystart")?
-    {
-        cubic.hystart = HyStart::Off;
+    match &mut settings.algorithm {
+        Algorithm::Cubic(cubic) if !fields.boolean("hystart")? => cubic.hystart = HyStart::Off,
+        Algorithm::Cubic(_) => {}
+        _ if fields.has("hystart") => {
+            let message = format!("`hystart` is a part of cubic, and the congestion control is {name}");
+            return Err(fields.wrong("hystart", message, "leave it out, or set `congestion = \"cubic\"`"));
+        }
+        _ => {}
     }
     if fields.has("mss") {
         settings.mss = fields.small_size("mss")?;

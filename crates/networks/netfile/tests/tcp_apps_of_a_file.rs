@@ -95,3 +95,14 @@ fn a_stream_without_an_end_needs_a_rate() {
     let message = error.unwrap_or_else(|error| error.to_string());
     assert!(message.contains("needs a `size`, or `writes` and `rate`"), "{message}");
 }
+
+#[test]
+fn hystart_is_refused_where_it_has_no_effect() {
+    let file = file("congestion = \"newreno\"\nhystart = true");
+    let error = file.describe(&file.parameters(), 1).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "n.toml:24:11: `hystart` is a part of cubic, and the congestion control is newreno; leave it out, or set \
+         `congestion = \"cubic\"`"
+    );
+}

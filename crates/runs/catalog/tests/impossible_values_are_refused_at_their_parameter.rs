@@ -94,4 +94,6 @@ fn flows_of_a_campus_come_from_a_file_and_a_wrong_word_is_named_with_its_place()
     assert!(said.contains("there is no flow to host 504 of campus 0 from server 3"), "{said}");
     let udp = with("campus", &[&format!("flows={right}")]).unwrap();
     assert!(error("campus", &udp).contains("`flows` is for `traffic=tcp`"));
+    let udp = with("campus", &["congestion=bbr"]).unwrap();
+    assert!(error("campus", &udp).contains("`congestion` is for `traffic=tcp`"));
 }

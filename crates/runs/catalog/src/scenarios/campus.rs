@@ -113,9 +113,10 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
 fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
     let link = |rate, delay| LinkKind { rate_bps: values.rate(rate), delay: values.duration(delay) };
     let traffic = value_of(values, "traffic", &TRAFFIC);
-    if let (Some(_), Traffic::Udp | Traffic::Multicast) = (values.path("flows"), traffic) {
-        let message = "`flows` is for `traffic=tcp`";
-        return Err(values.error_at("flows", message, "set `traffic=tcp`, or leave `flows` out"));
+    let of_tcp = ["flows", "congestion"].into_iter().find(|key| values.is_set(key));
+    if let (Some(key), Traffic::Udp | Traffic::Multicast) = (of_tcp, traffic) {
+        let message = format!("`{key}` is for `traffic=tcp`");
+        return Err(values.error_at(key, &message, &format!("set `traffic=tcp`, or leave `{key}` out")));
     }
     let starts = match values.path("flows") {
         Some(path) => starts::read(&path).map_err(|error| about_file(values, "flows", error))?,
