@@ -33,7 +33,7 @@ fn without_hidden(script: &str) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Returns the lines by which fish completes arguments without an option, which its generator leaves out.
+/// Returns the lines by which fish completes arguments without an option. Its generator leaves them out.
 fn positional_for_fish() -> String {
     let program = program_name();
     let line = |command: &str, files: &str, names: &[&str]| {

@@ -1,4 +1,4 @@
-//! What a file can have wrong, and the message: the place, what is wrong, what to do.
+//! Wrong files, and their messages: the place, the mistake, the remedy.
 
 mod common;
 
@@ -114,7 +114,7 @@ fn each_mistake_has_its_message() {
             small(&format!("{app}to = \"c\"\n")).replace("\"b\"]", "\"b\", \"c\"]"),
             "net.toml:9:1: there is no way from `a` to `c`, for the app `x`; add a link between them, or leave the app out",
         ),
-        // What a network has, and no network.
+        // Keys of a network without the key `network`.
         (
             "until = \"1s\"\nnodes = []\n".to_owned(),
             "net.toml:2:1: this is of networks, but the file has no key `network`; write `network = \"TITLE\"` as its first line",

@@ -1,7 +1,7 @@
 //! Impairments of a link, as in the network emulator netem: jitter, reordering, duplication, and losses in
 //! bursts.
 //!
-//! Impairments befall packets behind the transmitter, on their way to the far end. They only make delays
+//! Impairments act on packets behind the transmitter, on their way to the far end. They only make delays
 //! longer, so the lookahead of a link does not depend on them. All chances are drawn from the random stream of
 //! the sending node, one packet after the other.
 //!

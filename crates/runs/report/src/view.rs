@@ -7,7 +7,7 @@ const WIDTH: usize = 80;
 /// The width below which tables get no narrower, in characters.
 const LEAST_WIDTH: usize = 40;
 
-/// What is shown of results, and how wide.
+/// The parts of results that are shown, and their width.
 #[derive(Clone, Debug)]
 pub struct View {
     /// The greatest width of a line, in characters.

@@ -128,7 +128,7 @@ fn of_traces([a, b]: [&Recorded; 2], progress: &mut dyn FnMut(DiffProgress)) -> 
     let found = a.compare_traces(b, |share| progress(DiffProgress::Share(share)))?;
     let difference = a.difference(b);
     Ok(match found {
-        // Whether the runs are the same depends on the results.
+        // Equal traces decide nothing: the results may still differ.
         Traces::Same(events) => Verdict::SameTraces(events, difference?),
         Traces::Part(events, lines) => Verdict::Part(Part { events, lines, difference }),
     })

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers of several tests.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses its part of it, and what fails here fails the test")]
 

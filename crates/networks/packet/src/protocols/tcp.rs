@@ -116,7 +116,7 @@ pub struct Receiver {
     pub progress: Progress,
 }
 
-/// What a connection has told its application during one call.
+/// The notices of a connection to its application during one call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Notices {
     received: u64,

@@ -125,7 +125,7 @@ impl<R: Recorder<QueueUndo>> QueueMut<'_, R> {
         Some(packet)
     }
 
-    /// Takes out the next packet, and returns it, and true if it is to be marked. Packets that the control
+    /// Removes the next packet. Returns it, with true if it must be marked. Packets that the control
     /// law drops before it are added to `dropped`.
     pub(super) fn dequeue(&mut self, codel: &Codel, now: Time, dropped: &mut Dropped) -> Option<(Held, bool)> {
         let before = self.law;

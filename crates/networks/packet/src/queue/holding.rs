@@ -122,7 +122,7 @@ impl<R: Recorder<HoldingUndo>> HoldingMut<'_, R> {
         self.count(1, dropped.len() - before);
     }
 
-    /// Takes out the next packet, and returns it, and true if it is to be marked. Packets that are dropped
+    /// Removes the next packet. Returns it, with true if it must be marked. Packets that are dropped
     /// before it are added to `dropped`.
     pub(crate) fn dequeue(
         &mut self,

@@ -1,6 +1,6 @@
 //! Tables of next hops: where each node sends packets, by their destination.
 //!
-//! *Size.* A leaf needs no table: it sends everything by its one link. What is for a leaf goes to its
+//! *Size.* A leaf needs no table: it sends everything by its one link. A packet for a leaf goes to its
 //! neighbour first. So a table has an entry of two bytes for each inner node and each inner node that
 //! destinations are at or behind. A destination of static routes has entries of its own.
 //!
