@@ -35,7 +35,7 @@ pub(crate) const SCENARIO: Scenario = Scenario::new(
         ),
         Parameter::choice(
             "congestion",
-            "cubic",
+            CONGESTION,
             &["newreno", "cubic", "dctcp", "bbr", "vegas"],
             "congestion control of tcp, in the profile of ns-3",
         ),
@@ -89,6 +89,9 @@ enum Traffic {
 
 const TRAFFIC: Table<Traffic, 3> = [("udp", Traffic::Udp), ("tcp", Traffic::Tcp), ("multicast", Traffic::Multicast)];
 
+/// The congestion control of TCP by default.
+const CONGESTION: &str = "cubic";
+
 /// The end of a run by default.
 const UNTIL: Time = Time::from_ps(100_000_000_000_000);
 
@@ -113,7 +116,10 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
 fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
     let link = |rate, delay| LinkKind { rate_bps: values.rate(rate), delay: values.duration(delay) };
     let traffic = value_of(values, "traffic", &TRAFFIC);
-    let of_tcp = ["flows", "congestion"].into_iter().find(|key| values.is_set(key));
+    // The default is not refused: `parades show campus` prints it, whatever the traffic is.
+    let of_tcp = ["flows", "congestion"]
+        .into_iter()
+        .find(|key| values.is_set(key) && (*key != "congestion" || values.choice(key) != CONGESTION));
     if let (Some(key), Traffic::Udp | Traffic::Multicast) = (of_tcp, traffic) {
         let message = format!("`{key}` is for `traffic=tcp`");
         return Err(values.error_at(key, &message, &format!("set `traffic=tcp`, or leave `{key}` out")));
