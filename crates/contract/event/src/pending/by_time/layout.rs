@@ -9,8 +9,9 @@
 //!    half as wide. Each of these events is sorted by itself, which is slow.
 //!
 //! In case 1 the new windows cover half of the pending events. For pushes into a full side list, the set
-//! waits until the pushes are as many as the events that were pending at the last rebuild. In the other
-//! cases, it waits until the events executed since then are half as many as the pending events. Events beyond
+//! waits until the pushes are an eighth as many as the events that were pending at the last rebuild: such a
+//! push costs far more than moving an event. In the other cases, it waits until the events executed since
+//! then are half as many as the pending events. Events beyond
 //! the windows are scanned only after a quarter as many have been executed, and a coarse window is
 //! distributed once. So an event is moved a bounded number of times on average.
 
@@ -50,8 +51,11 @@ const TOLERANCE: u64 = 3;
 /// one by one costs more than opening another window.
 const AVOIDABLE_MAX: u64 = 32;
 /// The smallest number of pushes into a full side list after which the windows are made narrower. A set that
-/// was larger at the last rebuild waits for as many pushes as it then had events.
+/// was large at the last rebuild waits for as many pushes as it then had events, divided by
+/// [`EVENTS_PER_SIDE_PUSH`].
 const SIDE_PUSHES_MIN: usize = 4096;
+/// The number of events whose move in a rebuild costs about as much as a push into a full side list.
+const EVENTS_PER_SIDE_PUSH: usize = 8;
 
 /// Counters since the last rebuild.
 #[derive(Debug, Default)]
@@ -254,7 +258,8 @@ impl<P> WindowedPending<P> {
     /// Counts a push into a full side list, and rebuilds narrower windows if there have been too many.
     pub(super) fn count_side_push(&mut self) {
         self.stats.side_pushes += 1;
-        if self.stats.side_pushes > self.stats.len.max(SIDE_PUSHES_MIN) as u64 {
+        let patience = (self.stats.len / EVENTS_PER_SIDE_PUSH).max(SIDE_PUSHES_MIN);
+        if self.stats.side_pushes > patience as u64 {
             let width = self.executed_width();
             self.move_all_beyond();
             self.rebuild(Some(width));
