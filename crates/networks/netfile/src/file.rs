@@ -4,6 +4,7 @@
 use crate::apps;
 use crate::draft::{Draft, Quality, select};
 use crate::events;
+use crate::flows;
 use crate::given::{Entry, Fields, Given, Reader, What, at, entries, suggestion};
 use crate::links::{add_group, add_links, attach, is_attached_to_several};
 use crate::notes;
@@ -394,7 +395,7 @@ impl NetworkFile {
                 format!("a sample every {every} makes {samples} of them until {until}, more than {SAMPLES_MAX}");
             return Err(fields.wrong("every", message, "give a longer time"));
         }
-        for list in ["links", "apps"] {
+        for list in ["links", "apps", "flows"] {
             if fields.has(list) && every == Delay::ZERO {
                 return Err(fields.wrong(
                     list,
@@ -408,6 +409,7 @@ impl NetworkFile {
             samples_max: SAMPLES_MAX,
             links: once(draft.select_links(fields.reader, &fields.texts("links")?)?),
             apps: once(select(fields.reader, "app", &fields.texts("apps")?, names, |name| numbers.get(name).copied())?),
+            flows: once(flows::sampled(&fields, apps)?),
             percentiles: fields.boolean("percentiles")?,
         })
     }

@@ -100,6 +100,7 @@ mod apps;
 mod draft;
 mod events;
 mod file;
+mod flows;
 mod given;
 mod links;
 mod notes;

@@ -603,6 +603,12 @@ pub(crate) const MEASURE: Shape = Shape {
         may(Parameter::duration("every", Delay::ZERO, "time between two samples; 0s: none")),
         other("links", Form::Select, "links whose utilisation and queue are sampled one by one"),
         other("apps", Form::Select, "apps whose throughput is sampled one by one"),
+        other(
+            "flows",
+            Form::Select,
+            "flows whose goodput is sampled one by one, and of TCP its window, round trip and rate: `video#3` is flow 3 \
+             of the table of flows, an app's name all of its flows",
+        ),
         may(Parameter::boolean(
             "percentiles",
             true,

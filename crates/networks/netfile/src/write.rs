@@ -227,7 +227,7 @@ fn event(text: &mut String, event: &Event, Description { nodes, links, .. }: &De
 }
 
 fn measure(text: &mut String, description: &Description) {
-    let Measure { every, links, apps, percentiles, .. } = &description.measure;
+    let Measure { every, links, apps, flows, percentiles, .. } = &description.measure;
     text.push_str("\n[measure]\n");
     key(text, "every", &toml_string(&format_duration(*every)));
     let list = |names: Vec<&str>| format!("[{}]", names.into_iter().map(toml_string).collect::<Vec<_>>().join(", "));
@@ -237,5 +237,15 @@ fn measure(text: &mut String, description: &Description) {
     if !apps.is_empty() {
         key(text, "apps", &list(apps.iter().map(|&app| &*description.apps[app as usize].name).collect()));
     }
+    if !flows.is_empty() {
+        let names = flow_names(description);
+        key(text, "flows", &list(flows.iter().map(|&flow| &*names[flow as usize]).collect()));
+    }
     key(text, "percentiles", if *percentiles { "true" } else { "false" });
+}
+
+/// Returns the names of all flows.
+fn flow_names(description: &Description) -> Vec<String> {
+    let apps = description.apps.iter().flat_map(|app| app.flows.iter().map(|_| &app.name));
+    (0..).zip(apps).map(|(number, app)| parades_packet::flow::name(app, number)).collect()
 }

@@ -296,6 +296,9 @@ pub struct Measure {
     pub links: Vec<u32>,
     /// The apps whose throughput is sampled one by one.
     pub apps: Vec<u32>,
+    /// The flows whose goodput is sampled one by one, and of TCP flows the state of the sender. The number of a
+    /// flow counts the flows of all apps, in order.
+    pub flows: Vec<u32>,
     /// True if the percentiles of each flow's delay are measured. They take about a kilobyte a flow.
     pub percentiles: bool,
 }
@@ -303,6 +306,13 @@ pub struct Measure {
 impl Default for Measure {
     /// No samples and no percentiles.
     fn default() -> Measure {
-        Measure { every: Delay::ZERO, samples_max: u64::MAX, links: Vec::new(), apps: Vec::new(), percentiles: false }
+        Measure {
+            every: Delay::ZERO,
+            samples_max: u64::MAX,
+            links: Vec::new(),
+            apps: Vec::new(),
+            flows: Vec::new(),
+            percentiles: false,
+        }
     }
 }

@@ -6,6 +6,16 @@ use crate::traffic::{Pattern, Sizes};
 use parades_core::time::Time;
 use parades_topology::NodeId;
 
+/// Returns the name of a flow in series: that of its app, and its number in the table of flows.
+///
+/// ```
+/// assert_eq!(parades_packet::flow::name("video", 3), "video#3");
+/// ```
+#[must_use]
+pub fn name(app: &str, number: u32) -> String {
+    format!("{app}#{number}")
+}
+
 /// The end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {

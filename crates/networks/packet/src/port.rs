@@ -116,6 +116,13 @@ impl Port {
         planned + u64::from(self.managed().map_or(0, Managed::held))
     }
 
+    /// Returns the bytes of the packets that wait at `now`, headers included.
+    pub(crate) fn waiting_bytes_at(&self, now: Time) -> u64 {
+        let planned = self.queue.iter().flat_map(|queue| queue.backlog.packets());
+        let planned: u64 = planned.filter(|packet| packet.start > now).map(|packet| u64::from(packet.bytes)).sum();
+        planned + self.managed().map_or(0, Managed::held_bytes)
+    }
+
     /// Returns the time that the transmitter was busy until `now`.
     pub(crate) fn busy_at(&self, now: Time, line: &Line) -> Delay {
         self.busy_before(now, self.sent.busy, line)

@@ -10,18 +10,28 @@
 //!   wait;
 //! - `queue_longest`: packets in the longest of the queues;
 //! - `app_throughput_APP` of each app that is asked for;
-//! - `link_utilisation_LINK` and `link_queue_LINK` of each link that is asked for: the utilisation of its
-//!   busier direction in the period, and the packets that wait in the longer of its two queues.
+//! - `link_utilisation_LINK`, `link_queue_LINK` and `link_queue_bytes_LINK` of each link that is asked for:
+//!   the utilisation of its busier direction in the period, and the packets, and the bytes of the packets,
+//!   that wait in the longer of its two queues;
+//! - `flow_goodput_FLOW` of each flow that is asked for ([`crate::flow::name`]): the payload that the receiver
+//!   got in the period, as in `goodput`. Of a TCP flow also, at that moment, the congestion window
+//!   `flow_cwnd_FLOW`, the threshold of slow start `flow_ssthresh_FLOW`, the bytes believed to be in the
+//!   network `flow_in_flight_FLOW`, and the smoothed round trip `flow_rtt_FLOW`; and `flow_delivery_rate_FLOW`,
+//!   the payload that acknowledgements reported as delivered in the period. A threshold that is not set yet
+//!   and a round trip that is not measured yet have no point.
 //!
 //! The amount of a period is the difference of two totals, and the event carries the totals of the sample
 //! before. So a visit changes nothing at a node. Sampling changes only the run's series and the digest of its
 //! global events.
+
+mod flows;
 
 use crate::description::Measure;
 use crate::network::{Layout, Network, Vocabulary};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::record::Record;
+use flows::{FlowSeries, FlowState, FlowTotals};
 use parades_core::metrics::{MetricId, Metrics, Unit};
 use parades_core::prelude::{Context, Delay, Global, GlobalContext, Time};
 use parades_topology::NodeId;
@@ -43,6 +53,8 @@ struct Totals {
     lost: u64,
     /// Bytes of the apps that are asked for.
     of_apps: BTreeMap<u32, u64>,
+    /// Totals of the flows that are asked for.
+    of_flows: BTreeMap<u32, FlowTotals>,
     /// The busy time of each direction of the links that are asked for.
     busy: BTreeMap<(u32, bool), Delay>,
 }
@@ -53,8 +65,11 @@ pub struct Summary {
     totals: Totals,
     waiting: u64,
     longest: u64,
-    /// The packets in the longer queue of each link that is asked for.
-    queues: BTreeMap<u32, u64>,
+    /// The packets and the bytes in the longer queue of each link that is asked for. The two queues are
+    /// compared by packets, then by bytes.
+    queues: BTreeMap<u32, (u64, u64)>,
+    /// The states of the flows that are asked for. Their totals are still to be added to `totals`.
+    flows: BTreeMap<u32, FlowState>,
 }
 
 /// The series of a network.
@@ -68,14 +83,33 @@ pub(crate) struct Series {
     left_out: Option<MetricId>,
     /// The throughput series of each app that is asked for.
     apps: BTreeMap<u32, MetricId>,
-    /// Utilisation and queue, by link.
-    links: BTreeMap<u32, (MetricId, MetricId)>,
+    links: BTreeMap<u32, LinkSeries>,
+    flows: BTreeMap<u32, FlowSeries>,
+}
+
+/// The series of a link.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+struct LinkSeries {
+    utilisation: MetricId,
+    queue: MetricId,
+    queue_bytes: MetricId,
+}
+
+impl LinkSeries {
+    fn declare(net: &Layout, link: u32, metrics: &mut Metrics) -> LinkSeries {
+        let name = &net.link_names[link as usize];
+        LinkSeries {
+            utilisation: metrics.series(&format!("link_utilisation_{name}"), Unit::Ratio),
+            queue: metrics.series(&format!("link_queue_{name}"), Unit::Count),
+            queue_bytes: metrics.series(&format!("link_queue_bytes_{name}"), Unit::Bytes),
+        }
+    }
 }
 
 impl Series {
     /// Declares the series of a network.
     pub(crate) fn declare(net: &Layout, metrics: &mut Metrics) -> Series {
-        let Measure { apps, links, .. } = &net.measure;
+        let Measure { apps, links, flows, .. } = &net.measure;
         let [throughput, loss_rate] = match net.vocabulary {
             Vocabulary::Flows => ["goodput", "drop_rate"],
             Vocabulary::Apps => ["throughput", "loss_rate"],
@@ -94,14 +128,8 @@ impl Series {
                     (app, metrics.series(&format!("app_throughput_{name}"), Unit::BitsPerSecond))
                 })
                 .collect(),
-            links: links
-                .iter()
-                .map(|&link| {
-                    let name = &net.link_names[link as usize];
-                    let utilisation = metrics.series(&format!("link_utilisation_{name}"), Unit::Ratio);
-                    (link, (utilisation, metrics.series(&format!("link_queue_{name}"), Unit::Count)))
-                })
-                .collect(),
+            links: links.iter().map(|&link| (link, LinkSeries::declare(net, link, metrics))).collect(),
+            flows: flows.iter().map(|&flow| (flow, FlowSeries::declare(net, flow, metrics))).collect(),
         }
     }
 }
@@ -128,6 +156,9 @@ impl Summary {
             if series.apps.contains_key(&app) {
                 *summary.totals.of_apps.entry(app).or_default() += bytes;
             }
+            if series.flows.contains_key(&flow) {
+                summary.flows.entry(flow).or_default().add(&FlowState::of_end(endpoint, bytes));
+            }
         }
         for (port, interface) in node.egress.ports.iter().zip(net.topology.interfaces(id)) {
             let waiting = port.waiting_at(now);
@@ -138,7 +169,7 @@ impl Summary {
                 let is_back = net.topology.link(interface.link).a != id;
                 summary.totals.busy.insert((link, is_back), port.busy_at(now, net.lines.of(interface.link)));
                 let longer = summary.queues.entry(link).or_default();
-                *longer = waiting.max(*longer);
+                *longer = (waiting, port.waiting_bytes_at(now)).max(*longer);
             }
         }
         summary
@@ -152,18 +183,27 @@ impl Sample {
         Some((time, Sample { period, before: Arc::default() }))
     }
 
-    /// Records the points of the apps and links that are asked for.
+    /// Records the points of the apps, links and flows that are asked for.
     fn selected<D: Record>(&self, series: &Series, summary: &Summary, ctx: &mut GlobalContext<'_, Network<D>>) {
         let (before, now) = (&self.before, &summary.totals);
         for (&app, &id) in &series.apps {
             let of = |totals: &Totals| totals.of_apps.get(&app).copied().unwrap_or(0);
             ctx.point(id, self.per_second((of(now) - of(before)) * 8));
         }
-        for (&link, &(utilisation, queue)) in &series.links {
+        for (&link, of_link) in &series.links {
             let busy = |totals: &Totals, is_back| totals.busy.get(&(link, is_back)).map_or(0, |busy| busy.as_ps());
             let busier = [false, true].map(|is_back| busy(now, is_back) - busy(before, is_back)).into_iter().max();
-            ctx.point(utilisation, busier.unwrap_or(0) as f64 / self.period.as_ps() as f64);
-            ctx.point(queue, summary.queues.get(&link).copied().unwrap_or(0) as f64);
+            ctx.point(of_link.utilisation, busier.unwrap_or(0) as f64 / self.period.as_ps() as f64);
+            let (packets, bytes) = summary.queues.get(&link).copied().unwrap_or_default();
+            ctx.point(of_link.queue, packets as f64);
+            ctx.point(of_link.queue_bytes, bytes as f64);
+        }
+        for (flow, of_flow) in &series.flows {
+            let before = before.of_flows.get(flow).copied().unwrap_or_default();
+            let state = summary.flows.get(flow).copied().unwrap_or_default();
+            for (id, x) in of_flow.points(&state, before, self.period) {
+                ctx.point(id, x);
+            }
         }
     }
 
@@ -197,6 +237,7 @@ impl<D: Record> Global<Network<D>> for Sample {
             let longer = left.queues.entry(link).or_default();
             *longer = waiting.max(*longer);
         }
+        flows::merge(&mut left.flows, right.flows);
         left
     }
 
@@ -215,7 +256,9 @@ impl<D: Record> Global<Network<D>> for Sample {
         self.selected(series, &summary, ctx);
         // The last possible sample is the last one before the end of time.
         if ctx.now().checked_add(self.period).is_some() {
-            ctx.schedule(self.period, Sample { period: self.period, before: Arc::new(summary.totals) });
+            let of_flows = summary.flows.iter().map(|(&flow, state)| (flow, state.totals)).collect();
+            let before = Arc::new(Totals { of_flows, ..summary.totals });
+            ctx.schedule(self.period, Sample { period: self.period, before });
         }
     }
 }

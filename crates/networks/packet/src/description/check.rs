@@ -1,6 +1,6 @@
 //! The rules that a network must keep, whoever describes it.
 
-use super::{App, AppKind, Change, Description, Ends, Link, StaticRoute, Via};
+use super::{App, AppKind, Change, Description, Ends, Link, Measure, StaticRoute, Via};
 use crate::packet::{CLASSES, PAYLOAD_MAX};
 use parades_core::time::{Delay, Time};
 use std::collections::BTreeSet;
@@ -63,6 +63,21 @@ pub(crate) fn check(description: &Description) -> Result<(), String> {
                 "the event at {} is of no node or link, changes it to what cannot be, or is at the start",
                 event.at
             ));
+        }
+    }
+    check_measure(description)
+}
+
+/// Checks that everything that is sampled one by one exists.
+fn check_measure(Description { links, apps, measure, .. }: &Description) -> Result<(), String> {
+    let Measure { links: of_links, apps: of_apps, flows: of_flows, .. } = measure;
+    let flows = apps.iter().map(|app| app.flows.len()).sum();
+    for (noun, sampled, count) in
+        [("links", of_links, links.len()), ("apps", of_apps, apps.len()), ("flows", of_flows, flows)]
+    {
+        let mut seen = BTreeSet::new();
+        if !sampled.iter().all(|&number| (number as usize) < count && seen.insert(number)) {
+            return Err(format!("{noun} that exist are sampled one by one, each once; there are {count}"));
         }
     }
     Ok(())

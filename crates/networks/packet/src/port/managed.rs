@@ -68,6 +68,12 @@ impl Managed {
         self.holding().map_or(0, Holding::len)
     }
 
+    /// Returns the bytes of the packets that are held.
+    pub(super) fn held_bytes(&self) -> u64 {
+        let packets = self.holding().into_iter().flat_map(Holding::packets);
+        packets.map(|packet| u64::from(packet.bytes)).sum()
+    }
+
     /// Returns the sum of the times that the held packets have waited.
     pub(super) fn waited_at(&self, now: Time) -> Delay {
         self.holding().map_or(Delay::ZERO, |holding| holding.waited_at(now))
