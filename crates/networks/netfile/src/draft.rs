@@ -23,7 +23,7 @@ const LINK_BYTES: u64 = 450;
 const GROWTH_PERIOD: usize = 1 << 15;
 
 /// The quality of links that a table gives. Defaults fill the gaps.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Quality {
     pub(crate) rate_bps: Option<u64>,
     pub(crate) delay: Option<Delay>,
@@ -47,11 +47,11 @@ impl Quality {
     }
 
     /// Fills the gaps from another quality.
-    pub(crate) fn or(self, other: Quality) -> Quality {
+    pub(crate) fn or(&self, other: &Quality) -> Quality {
         Quality {
             rate_bps: self.rate_bps.or(other.rate_bps),
             delay: self.delay.or(other.delay),
-            queue: self.queue.or(other.queue),
+            queue: self.queue.as_ref().or(other.queue.as_ref()).cloned(),
             framing: self.framing.or(other.framing),
             loss: self.loss.or(other.loss),
             impairments: self.impairments.or(other.impairments),
@@ -71,7 +71,7 @@ impl Quality {
         let rate_bps = self.rate_bps.ok_or_else(|| missing("rate", "10Mbps"))?;
         let delay = self.delay.ok_or_else(|| missing("delay", "5ms"))?;
         let usual = Queue { discipline: QueueLimit::Packets(QUEUE_DEFAULT).into(), device: 0 };
-        let Queue { discipline: queue, device } = self.queue.unwrap_or(usual);
+        let Queue { discipline: queue, device } = self.queue.clone().unwrap_or(usual);
         let impairments = self.impairments.unwrap_or_default();
         let (loss, framing) = (self.loss.unwrap_or(0.0), self.framing.unwrap_or_default());
         let link = Link { from, to, rate_bps, delay, loss, name, framing, ..Link::default() };

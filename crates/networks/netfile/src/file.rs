@@ -298,7 +298,7 @@ impl NetworkFile {
         });
         let early = early.collect::<Result<Vec<_>, _>>()?;
         for part in of(&shape::PART)? {
-            notes.extend(Part::add(&mut draft, &part, of_links)?);
+            notes.extend(Part::add(&mut draft, &part, &of_links)?);
         }
         let members = groups.iter().zip(early).map(|(group, early)| match early {
             Some(nodes) => Ok(nodes),
@@ -306,10 +306,10 @@ impl NetworkFile {
         });
         let members = members.collect::<Result<Vec<_>, _>>()?;
         for (group, nodes) in groups.iter().zip(members) {
-            attach(&mut draft, group, nodes, of_links)?;
+            attach(&mut draft, group, nodes, &of_links)?;
         }
         for link in of(&shape::LINK)? {
-            add_links(&mut draft, &link, of_links)?;
+            add_links(&mut draft, &link, &of_links)?;
         }
         if draft.nodes.is_empty() {
             return Err(ConfigError::new("the network has no nodes")

@@ -48,7 +48,7 @@ pub(crate) fn attach(
     draft: &mut Draft,
     fields: &Fields<'_>,
     Members { nodes, mut hubs }: Members,
-    defaults: Quality,
+    defaults: &Quality,
 ) -> Result<(), ConfigError> {
     let own = Quality::of(fields, &draft.definitions)?;
     if !fields.has("attach") {
@@ -76,7 +76,7 @@ pub(crate) fn attach(
 }
 
 /// Adds the links of a table.
-pub(crate) fn add_links(draft: &mut Draft, fields: &Fields<'_>, defaults: Quality) -> Result<(), ConfigError> {
+pub(crate) fn add_links(draft: &mut Draft, fields: &Fields<'_>, defaults: &Quality) -> Result<(), ConfigError> {
     let quality = Quality::of(fields, &draft.definitions)?.or(defaults);
     let [from, to] =
         ["from", "to"].map(|key| fields.texts(key).and_then(|names| draft.select_nodes(fields.reader, &names)));

@@ -30,7 +30,7 @@ pub(crate) struct Part<'a, 'f> {
 
 impl Part<'_, '_> {
     /// Adds the part that a table describes, and returns notes for the user. `defaults` are the file's.
-    pub(crate) fn add(draft: &mut Draft, fields: &Fields<'_>, defaults: Quality) -> Result<Vec<String>, ConfigError> {
+    pub(crate) fn add(draft: &mut Draft, fields: &Fields<'_>, defaults: &Quality) -> Result<Vec<String>, ConfigError> {
         let own = Quality::of(fields, &draft.definitions)?;
         let quality = own.or(defaults);
         let kind = fields.kind.expect("a part has a kind").name;
@@ -42,7 +42,8 @@ impl Part<'_, '_> {
             },
             _ => Quality::default(),
         };
-        let mut part = Part { draft, fields, name: fields.text("name")?, quality, trunk: trunk.or(quality) };
+        let trunk = trunk.or(&quality);
+        let mut part = Part { draft, fields, name: fields.text("name")?, quality, trunk };
         match kind {
             "line" => part.shape(&Shape::Line { size: fields.count("size")? })?,
             "ring" => part.ring()?,
@@ -51,8 +52,8 @@ impl Part<'_, '_> {
             "torus" => part.torus()?,
             "fat-tree" => part.fat_tree()?,
             "random-geometric" => part.random_geometric()?,
-            "campus" => part.campus(own)?,
-            "backbone" => part.topology(&backbone(), own)?,
+            "campus" => part.campus(&own)?,
+            "backbone" => part.topology(&backbone(), &own)?,
             "graph" | "graphml" => return part.graph(),
             "edges" => part.edges()?,
             kind => unreachable!("`{kind}` is in the shape of parts and not in this match"),
@@ -84,8 +85,8 @@ impl Part<'_, '_> {
         self.draft.reserve(self.fields, "kind", shape.size())?;
         let first = self.nodes(shape.names())?;
         for (from, to, class) in shape.links() {
-            let quality = if class == Class::Trunk { self.trunk } else { self.quality };
-            self.join((first + from, first + to), quality)?;
+            let quality = if class == Class::Trunk { &self.trunk } else { &self.quality };
+            self.join((first + from, first + to), quality.clone())?;
         }
         Ok(())
     }
@@ -171,13 +172,13 @@ impl Part<'_, '_> {
         let first = self.nodes((0..size).map(|number| number.to_string()))?;
         let base = self.quality.delay.unwrap_or(Delay::ZERO);
         for (from, to, length) in links {
-            let quality = Quality { delay: Some(base.saturating_add(across.scaled(length))), ..self.quality };
+            let quality = Quality { delay: Some(base.saturating_add(across.scaled(length))), ..self.quality.clone() };
             self.join((first + from, first + to), quality)?;
         }
         Ok(())
     }
 
-    fn campus(&mut self, own: Quality) -> Result<(), ConfigError> {
+    fn campus(&mut self, own: &Quality) -> Result<(), ConfigError> {
         let (networks, lan_clients) = (self.fields.count("size")?, self.fields.count("lan_clients")?);
         let campus = Campus { networks, lan_clients, ..Campus::default() };
         // A campus has about as many links as nodes.
@@ -188,7 +189,7 @@ impl Part<'_, '_> {
     }
 
     /// Adds the nodes and links of a topology. Qualities in the table itself override the topology's.
-    fn topology(&mut self, topology: &Topology, own: Quality) -> Result<(), ConfigError> {
+    fn topology(&mut self, topology: &Topology, own: &Quality) -> Result<(), ConfigError> {
         self.imported(topology, own, |_| None)
     }
 
@@ -196,14 +197,14 @@ impl Part<'_, '_> {
     fn imported(
         &mut self,
         topology: &Topology,
-        own: Quality,
+        own: &Quality,
         loss: impl Fn(usize) -> Option<f64>,
     ) -> Result<(), ConfigError> {
         self.draft.reserve(self.fields, "kind", (topology.nodes() as u64, topology.links().len() as u64))?;
         let nodes = topology.node_ids().map(|node| self.node(topology.name(node))).collect::<Result<Vec<_>, _>>()?;
         for (id, link) in (0..).map(LinkId).zip(topology.links()) {
             let (rate_bps, delay, loss) = (Some(link.rate_bps), Some(link.delay), loss(id.index()));
-            let quality = own.or(Quality { rate_bps, delay, loss, ..Quality::default() }).or(self.quality);
+            let quality = own.or(&Quality { rate_bps, delay, loss, ..Quality::default() }).or(&self.quality);
             let ends = (nodes[link.a.index()], nodes[link.b.index()]);
             if topology.is_one_way(id) { self.join_one_way(ends, quality)? } else { self.join(ends, quality)? }
         }
@@ -218,9 +219,9 @@ impl Part<'_, '_> {
             ..given
         };
         let network = import::read(&path(self.fields)?, &options)?;
-        let Quality { queue, impairments, framing, .. } = self.quality;
+        let Quality { queue, impairments, framing, .. } = self.quality.clone();
         let own = Quality { queue, impairments, framing, ..Quality::default() };
-        self.imported(&network.topology, own, |link| network.losses[link])?;
+        self.imported(&network.topology, &own, |link| network.losses[link])?;
         Ok(network.notes)
     }
 }

@@ -9,7 +9,7 @@ use parades_packet::queue::{Codel, Discipline, FairCodel, Priority, QueueLimit, 
 use std::collections::BTreeMap;
 
 /// A queue of a link: its discipline, and the packets that the device below it holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Queue {
     pub(crate) discipline: Discipline,
     pub(crate) device: u32,
@@ -44,7 +44,7 @@ impl Definitions {
         let Some((found, span)) = fields.found("queue")? else { return Ok(None) };
         if let What::Text(text) = &found.what {
             if let Some(queue) = self.queues.get(text) {
-                return Ok(Some(*queue));
+                return Ok(Some(queue.clone()));
             }
             if let Some(discipline) = usual(text) {
                 return Ok(Some(Queue { discipline, device: 0 }));

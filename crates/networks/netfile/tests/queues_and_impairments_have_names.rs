@@ -121,7 +121,7 @@ fn described(text: &str) -> Description {
 #[test]
 fn links_have_the_queues_and_impairments_that_they_name() {
     let Description { links, apps, .. } = described(NET);
-    let queues: Vec<(Discipline, u32)> = links.iter().map(|link| (link.queue, link.device)).collect();
+    let queues: Vec<(Discipline, u32)> = links.iter().map(|link| (link.queue.clone(), link.device)).collect();
     let red = Red { max_average_milli: 35_500, is_gentle: false, ..Red::with_limit(80) };
     let codel = Codel { target: Delay::from_ms(10), marks: false, ..FairCodel::default().codel };
     let shaper = TokenBucket { rate_bps: 1_000_000, burst_bytes: 3000, limit: QueueLimit::Packets(100) };
@@ -176,9 +176,9 @@ fn the_command_line_sets_keys_of_a_queue() {
         values.set_argument("--set", set).unwrap_or_else(|error| panic!("{error}"));
     }
     let (Description { links, .. }, ..) = file.describe(&values, 1).unwrap_or_else(|error| panic!("{error}"));
-    let Link { queue: Discipline::Red(red), .. } = links[0] else { panic!("{:?}", links[0]) };
+    let Link { queue: Discipline::Red(red), .. } = &links[0] else { panic!("{:?}", links[0]) };
     assert_eq!((red.limit, red.min_average_milli), (QueueLimit::Packets(40), 5_000));
-    let Discipline::FairCodel(fair) = links[3].queue else { panic!("{:?}", links[3]) };
+    let Discipline::FairCodel(fair) = &links[3].queue else { panic!("{:?}", links[3]) };
     assert_eq!(fair.codel.target, Delay::from_ms(7));
 }
 

@@ -297,8 +297,8 @@ fn the_errors_of_files_that_are_referred_to_name_those() {
     let [first, second] = &links[..] else { panic!("{links:?}") };
     assert_eq!((first.name.as_str(), first.rate_bps, first.loss), ("p.a-p.b", 1_000_000, 0.25));
     assert_eq!(
-        (second.delay.as_ps(), second.queue),
-        (1_000_000_000, parades_packet::queue::QueueLimit::Packets(100).into())
+        (second.delay.as_ps(), &second.queue),
+        (1_000_000_000, &parades_packet::queue::QueueLimit::Packets(100).into())
     );
     // A byte order mark is no part of the first name.
     let links = of("\u{feff}a b 1Mbps\nc a 1Mbps\n").expect("all is right");

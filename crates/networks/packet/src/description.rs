@@ -141,7 +141,7 @@ impl Default for Link {
 
 impl Link {
     pub(crate) fn rules(&self) -> PortRules {
-        PortRules { discipline: self.queue, device: self.device, impairments: self.impairments }
+        PortRules { discipline: self.queue.clone(), device: self.device, impairments: self.impairments }
     }
 }
 

@@ -16,6 +16,10 @@
 //! the lookahead of the link. So a packet that waits needs two events, and one that does not wait needs one.
 //! Packets that are held are not pending events. The report counts them as packets in flight.
 //!
+//! # Disciplines of other crates
+//!
+//! Another crate adds a discipline of either kind, without a change of this crate: [`own`].
+//!
 //! # Waiting packets
 //!
 //! The packet in transmission does not wait, as in ns-3's drop-tail queue. A packet whose transmission starts
@@ -28,6 +32,7 @@ pub(crate) mod bucket;
 pub(crate) mod codel;
 pub(crate) mod fair;
 pub(crate) mod holding;
+pub mod own;
 pub(crate) mod priority;
 pub(crate) mod red;
 
@@ -35,6 +40,7 @@ pub use backlog::{Backlog, BacklogMut, BacklogUndo, Waiting, WaitingTotals};
 pub use bucket::TokenBucket;
 pub use codel::Codel;
 pub use fair::FairCodel;
+pub use own::{ArrivalQueue, Departure, DepartureQueue, Drops, HeldPacket, OtherDiscipline, PortView};
 pub use priority::Priority;
 pub use red::Red;
 
@@ -50,7 +56,8 @@ pub enum QueueLimit {
 impl QueueLimit {
     /// Returns true if a queue that would hold `packets` and `bytes` is within the limit.
     #[inline]
-    pub(crate) fn allows(self, packets: usize, bytes: u64) -> bool {
+    #[must_use]
+    pub fn allows(self, packets: usize, bytes: u64) -> bool {
         match self {
             QueueLimit::Packets(most) => packets <= most as usize,
             QueueLimit::Bytes(most) => bytes <= most,
@@ -79,7 +86,7 @@ pub struct Threshold {
 }
 
 /// A queue discipline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Discipline {
     /// First in, first out. A packet that exceeds the limit is dropped.
     DropTail(QueueLimit),
@@ -95,6 +102,8 @@ pub enum Discipline {
     FairCodel(FairCodel),
     /// A queue for each class of packets. The highest class goes first.
     Priority(Priority),
+    /// A discipline of another crate.
+    Other(OtherDiscipline),
 }
 
 impl Default for Discipline {
@@ -114,7 +123,22 @@ impl Discipline {
     /// Returns true if packets are held until the discipline selects one of them.
     #[inline]
     pub(crate) fn decides_on_departure(&self) -> bool {
-        matches!(self, Discipline::Codel(_) | Discipline::FairCodel(_) | Discipline::Priority(_))
+        match self {
+            Discipline::Codel(_) | Discipline::FairCodel(_) | Discipline::Priority(_) => true,
+            Discipline::Other(other) => other.decides_on_departure(),
+            Discipline::DropTail(_) | Discipline::Red(_) | Discipline::Threshold(_) | Discipline::TokenBucket(_) => {
+                false
+            }
+        }
+    }
+
+    /// Returns true if a transmitter may pause between two packets that wait.
+    pub(crate) fn shapes(&self) -> bool {
+        match self {
+            Discipline::TokenBucket(_) => true,
+            Discipline::Other(other) => !other.decides_on_departure(),
+            _ => false,
+        }
     }
 
     /// Checks the parameters.
@@ -134,6 +158,7 @@ impl Discipline {
             Discipline::Codel(codel) => codel.check(),
             Discipline::FairCodel(fair) => fair.check(),
             Discipline::Priority(priority) => priority.limit.check_positive(),
+            Discipline::Other(other) => other.check(),
         }
     }
 }
@@ -146,21 +171,21 @@ pub(crate) fn flow_hash(direction: u32) -> u32 {
 }
 
 /// A packet, as a discipline sees it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Offered {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offered {
     /// Its size in bytes, headers included.
-    pub(crate) bytes: u32,
+    pub bytes: u32,
     /// A hash of its flow and direction.
-    pub(crate) flow: u32,
-    /// Its class, below [`crate::packet::CLASSES`].
-    pub(crate) class: u8,
-    /// True if its sender understands congestion marks.
-    pub(crate) is_capable: bool,
+    pub flow: u32,
+    /// Its class, below [`crate::packet::CLASSES`]. The highest one is the most urgent.
+    pub class: u8,
+    /// True if its sender understands congestion marks (ECN).
+    pub is_capable: bool,
 }
 
 /// The answer of a discipline that decides on arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Admission {
+pub enum Admission {
     /// The packet is accepted.
     Pass,
     /// It is accepted, and marked as one that met congestion.

@@ -99,8 +99,8 @@ fn each_receiver_gets_each_packet_once_after_the_delay_of_its_path() {
 fn a_copy_dropped_is_lost_to_all_beyond_and_counted_once() {
     // Five packets, one each 2 ms. The link to node 3 takes 10 ms for a packet and lets none wait, so it
     // drops the second to the fifth. The link to node 2 lets none wait either, but no packet has to.
-    let none = QueueLimit::Packets(0).into();
-    let settings = Settings { queues: vec![(LinkId(1), none), (LinkId(2), none)], ..Settings::default() };
+    let none = || QueueLimit::Packets(0).into();
+    let settings = Settings { queues: vec![(LinkId(1), none()), (LinkId(2), none())], ..Settings::default() };
     let outcome = run(&model(vec![group(&[3, 6, 4, 5], 5)], settings), 1.0);
     assert_eq!(column(&outcome, "packets_delivered"), [1, 1, 5, 5]);
     assert_eq!(column(&outcome, "packets_dropped"), [4, 4, 0, 0]);

@@ -111,11 +111,11 @@ fn a_queue_of_its_own_belongs_to_one_link() {
         let network = Network::new(topology(4, links.clone()), flows.clone(), settings).expect("a network");
         count(&run(&network, 1.0), "packets_dropped")
     };
-    let none = QueueLimit::Packets(0).into();
+    let none = || QueueLimit::Packets(0).into();
     assert_eq!(dropped(vec![]), 0);
-    assert_eq!(dropped(vec![(LinkId(0), none), (LinkId(1), none)]), 0);
-    assert_eq!(dropped(vec![(LinkId(2), none)]), 1);
-    let settings = Settings { queues: vec![(LinkId(3), none)], ..Settings::default() };
+    assert_eq!(dropped(vec![(LinkId(0), none()), (LinkId(1), none())]), 0);
+    assert_eq!(dropped(vec![(LinkId(2), none())]), 1);
+    let settings = Settings { queues: vec![(LinkId(3), none())], ..Settings::default() };
     let error = Network::new(topology(4, links.clone()), flows.clone(), settings).expect_err("no such link");
     assert!(matches!(error, NetworkError::UnknownLink { link: 3, links: 3 }), "{error}");
 }

@@ -116,7 +116,7 @@ fn the_mean_queue_is_that_of_pollaczek_and_khinchine_in_every_order_of_service()
     ] {
         let marking = Marking { class: 3, is_ecn_capable: false };
         let apps = vec![app("one", 0, 0.3, true), App { marking, ..app("two", 1, 0.4, true) }];
-        let mut description = network(queue, apps);
+        let mut description = network(queue.clone(), apps);
         description.links[2].device = device;
         let outcome = run(description, 600);
         let (mean, expected) = (trunk(&outcome, "queue_mean"), 0.7 * 0.7 / (2.0 * 0.3));
@@ -174,7 +174,7 @@ fn a_lower_class_starves_only_while_a_higher_one_waits() {
     let queue = Discipline::Priority(Priority { limit: QueueLimit::Packets(50) });
     for (share, of_low) in [(1.2, 0.0), (0.6, 0.4)] {
         let apps = vec![app("low", 0, 0.8, false), high(app("high", 1, share, false))];
-        let outcome = run(network(queue, apps), 30);
+        let outcome = run(network(queue.clone(), apps), 30);
         let received = |flow| cell(&outcome, "flows", flow, "packets_received") / 30_000.0;
         let of_high: f64 = 1.0 - of_low;
         assert!((received(1) - of_high).abs() < 0.01, "the higher class got {}", received(1));
@@ -210,7 +210,7 @@ fn only_packets_whose_senders_understand_marks_are_marked() {
         let mut early = Vec::new();
         for is_ecn_capable in [true, false] {
             let marking = Marking { class: 0, is_ecn_capable };
-            let outcome = run(network(queue, vec![App { marking, ..app("one", 0, 0.95, true) }]), 60);
+            let outcome = run(network(queue.clone(), vec![App { marking, ..app("one", 0, 0.95, true) }]), 60);
             assert_eq!(trunk(&outcome, "packets_marked") > 0.0, is_ecn_capable, "{queue:?}");
             early.push(trunk(&outcome, "lost_early"));
         }
@@ -242,7 +242,7 @@ fn a_threshold_marks_the_packets_that_find_so_many_waiting() {
 fn a_packet_needs_two_events_only_where_it_waits_for_a_decision() {
     // At a load of 0.4 and constant gaps no packet waits: a timer and two hops for each packet.
     for queue in disciplines() {
-        let outcome = run(network(queue, vec![app("one", 0, 0.4, false)]), 10);
+        let outcome = run(network(queue.clone(), vec![app("one", 0, 0.4, false)]), 10);
         let (sent, received) = (count(&outcome, "packets_sent"), count(&outcome, "packets_received"));
         // One packet may be between two hops at the end.
         let hops = outcome.events - sent;
@@ -259,7 +259,7 @@ fn a_packet_needs_two_events_only_where_it_waits_for_a_decision() {
 fn a_link_that_goes_down_loses_the_packets_that_it_holds() {
     for queue in disciplines() {
         // At 100 ms, packets have come for 100 ms at twice the link's rate, and then the link is away for 1 s.
-        let mut description = network(queue, vec![app("one", 0, 2.0, false)]);
+        let mut description = network(queue.clone(), vec![app("one", 0, 2.0, false)]);
         description.events = vec![
             Event { at: Time::from_ms(100), change: Change::Link { link: 2, is_up: false } },
             Event { at: Time::from_ms(1100), change: Change::Link { link: 2, is_up: true } },
@@ -354,7 +354,7 @@ fn every_engine_gives_the_same_answer_with_every_discipline_on_impaired_links_th
         file.kind = AppKind::Transfer(transfer);
         file.marking = Marking { class: 5, is_ecn_capable: true };
         let apps = vec![app("one", 0, 0.8, true), app("two", 1, 0.5, false), file];
-        let mut description = network(queue, apps);
+        let mut description = network(queue.clone(), apps);
         let jitter = jitter[number % jitter.len()];
         let reorder = if jitter == Jitter::None { Probability::ZERO } else { ratio(1, 20) };
         description.links[2].impairments = Impairments {
@@ -365,7 +365,7 @@ fn every_engine_gives_the_same_answer_with_every_discipline_on_impaired_links_th
             bursts: Some(bursts),
         };
         description.links[2].device = u32::try_from(number % 3).expect("small");
-        description.links[0].queue = queue;
+        description.links[0].queue = queue.clone();
         description.measure = Measure { every: Delay::from_ms(100), links: vec![2], ..Measure::default() };
         description.events = vec![
             Event { at: Time::from_ms(700), change: Change::Link { link: 2, is_up: false } },

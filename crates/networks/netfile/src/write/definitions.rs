@@ -22,7 +22,7 @@ impl Definitions {
         for link in links {
             if !(matches!(link.queue, Discipline::DropTail(_)) && link.device == 0) {
                 let next = definitions.queues.len() + 1;
-                definitions.queues.entry((link.queue, link.device)).or_insert(next);
+                definitions.queues.entry((link.queue.clone(), link.device)).or_insert(next);
             }
             if !link.impairments.is_none() {
                 let next = definitions.impairments.len() + 1;
@@ -51,9 +51,9 @@ impl Definitions {
 
     /// Writes the keys by which a link refers to its queue and impairments.
     pub(super) fn name(&self, text: &mut String, link: &Link) {
-        match (self.queues.get(&(link.queue, link.device)), link.queue) {
+        match (self.queues.get(&(link.queue.clone(), link.device)), &link.queue) {
             (Some(number), _) => key(text, "queue", &toml_string(&queue_name(*number))),
-            (None, Discipline::DropTail(of)) => limit(text, "queue", of),
+            (None, Discipline::DropTail(of)) => limit(text, "queue", *of),
             (None, other) => unreachable!("the queue {other:?} has no definition"),
         }
         if let Some(number) = self.impairments.get(&link.impairments) {
@@ -109,6 +109,8 @@ fn queue(text: &mut String, discipline: &Discipline) {
             key(text, "memory", &toml_string(&format_size(of.memory)));
         }
         Discipline::Priority(of) => kind("priority", of.limit),
+        // The name and nothing else: only its crate knows its parameters.
+        Discipline::Other(of) => key(text, "kind", &toml_string(of.name())),
     }
 }
 

@@ -101,7 +101,8 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
         refused?;
         let slot = self.egress.keep(packet);
         let mut dropped = Dropped::new();
-        self.egress.ports().at(port as usize).hold(now, (slot, &offered), rules, &mut dropped);
+        let rng = self.ctx.rng();
+        self.egress.ports().at(port as usize).hold((now, rng), (slot, &offered), (line, rules), &mut dropped);
         self.release(port, (line, rules), dropped);
         Ok(())
     }

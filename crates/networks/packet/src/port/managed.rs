@@ -1,11 +1,18 @@
 //! Ports that are more than a drop-tail queue: other disciplines, devices with queues, impaired links.
+//!
+//! The steps of a packet depend on the discipline: [`arrival`] or [`departure`]. This file has the state, and the
+//! steps that both share.
+
+mod arrival;
+mod departure;
 
 use super::{Loss, Port, PortMut, PortUndo, Queue};
 use crate::impairment::{self, Impairments};
 use crate::line::{Line, PortRules};
 use crate::queue::bucket;
-use crate::queue::holding::{Dropped, Held, Holding};
-use crate::queue::{Admission, Discipline, Offered, Threshold, Waiting, red};
+use crate::queue::holding::Holding;
+use crate::queue::own::{Arriving, PortView};
+use crate::queue::{Discipline, Waiting, red};
 use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use parades_core::restore::{Recorder, Undoable};
@@ -22,6 +29,9 @@ pub(crate) struct Managed {
     impaired: impairment::State,
     /// True if an event of the port is pending, at which the device has room again.
     is_waking: bool,
+    /// The last packet that has started, at the last look at the backlog, if the discipline shapes the traffic.
+    /// It has no bytes before the first one.
+    last_started: Waiting,
     memory: Memory,
 }
 
@@ -33,6 +43,7 @@ enum Memory {
     Red(red::State),
     Bucket(bucket::State),
     Held(Box<Holding>),
+    Other(Arriving),
 }
 
 /// The way of a packet behind the transmitter.
@@ -51,9 +62,14 @@ impl Managed {
         let memory = match discipline {
             Discipline::Red(_) => Memory::Red(red::State::default()),
             Discipline::TokenBucket(_) => Memory::Bucket(bucket::State::default()),
-            other => Holding::new(other).map_or(Memory::None, |holding| Memory::Held(Box::new(holding))),
+            other => match (Holding::new(other), other) {
+                (Some(holding), _) => Memory::Held(Box::new(holding)),
+                (None, Discipline::Other(other)) => Memory::Other(other.arriving().expect("it holds no packets")),
+                (None, _) => Memory::None,
+            },
         };
-        Managed { marked: 0, duplicated: 0, impaired: impairment::State::default(), is_waking: false, memory }
+        let (impaired, last_started) = (impairment::State::default(), Waiting::default());
+        Managed { marked: 0, duplicated: 0, impaired, is_waking: false, last_started, memory }
     }
 
     fn holding(&self) -> Option<&Holding> {
@@ -79,12 +95,9 @@ impl Managed {
         self.holding().map_or(Delay::ZERO, |holding| holding.waited_at(now))
     }
 
-    /// Returns the last packet that a token bucket has started. `None` for other disciplines.
+    /// Returns the last packet that has started, if the discipline shapes the traffic.
     pub(super) fn last_started(&self) -> Option<Waiting> {
-        match &self.memory {
-            Memory::Bucket(state) => Some(state.last_started),
-            _ => None,
-        }
+        matches!(self.memory, Memory::Bucket(_) | Memory::Other(_)).then_some(self.last_started)
     }
 
     pub(super) fn fold(&self, digest: &mut Digest) {
@@ -92,6 +105,11 @@ impl Managed {
         for packet in self.holding().into_iter().flat_map(Holding::packets) {
             digest.word(packet.since.as_ps());
             digest.word(u64::from(packet.bytes));
+        }
+        match &self.memory {
+            Memory::Held(holding) => holding.fold(digest),
+            Memory::Other(queue) => queue.0.fold(digest),
+            Memory::None | Memory::Red(_) | Memory::Bucket(_) => {}
         }
     }
 }
@@ -123,258 +141,15 @@ impl Port {
         }
     }
 
+    /// Returns the port as a discipline sees it, before the number of packets that wait is known.
+    fn seen<'a>(&self, now: Time, line: &Line, rng: &'a Rng) -> PortView<'a> {
+        let (rate_bps, busy_until) = (line.at(now).rate_bps, self.sent.busy_until);
+        PortView { now, rate_bps, waiting: 0, waiting_bytes: 0, busy_until, must_wait: true, rng }
+    }
+
     /// Returns true if an event of the port is pending, at which it releases packets.
     pub(crate) fn is_waking(&self) -> bool {
         self.managed().is_some_and(|managed| managed.is_waking)
-    }
-}
-
-/// The steps of a port whose discipline decides on arrival.
-impl<R: Recorder<PortUndo>> PortMut<'_, R> {
-    /// Accepts a packet. Returns its way, or the reason why it is lost.
-    pub(crate) fn admit(
-        &mut self,
-        now: Time,
-        offered: &Offered,
-        (line, rules): (&Line, &PortRules),
-        rng: &Rng,
-    ) -> Result<Passage, Loss> {
-        self.drain(now, rules);
-        let verdict = self.try_admit(now, offered, (line, rules), rng);
-        match &verdict {
-            Ok(passage) => self.count_passage(passage),
-            Err(loss) => self.count_lost(*loss, rules),
-        }
-        verdict
-    }
-
-    fn try_admit(
-        &mut self,
-        now: Time,
-        offered: &Offered,
-        (line, rules): (&Line, &PortRules),
-        rng: &Rng,
-    ) -> Result<Passage, Loss> {
-        let quality = line.at(now);
-        if !quality.is_up {
-            return Err(Loss::Down);
-        }
-        let free = self.sent.busy_until.max(now);
-        let (start, is_marked) = self.decide((now, free), offered, (rules, quality.rate_bps), rng)?;
-        let passage = self.pass(now, (start, offered.bytes), (line, rules), rng);
-        self.settle((now, start, line.next_down(now)), offered, rules);
-        passage.map(|passage| Passage { is_marked, ..passage })
-    }
-
-    /// Asks the discipline. Returns the start of the packet's transmission, and true if the packet is marked.
-    fn decide(
-        &mut self,
-        (now, free): (Time, Time),
-        offered: &Offered,
-        (rules, rate_bps): (&PortRules, u64),
-        rng: &Rng,
-    ) -> Result<(Time, bool), Loss> {
-        let bytes = offered.bytes;
-        let mut queue = self.queue();
-        let mut queue = queue.get_or_insert_with(|| Queue::managed(&rules.discipline));
-        let (waiting, waiting_bytes) = queue.backlog.beyond(rules.device as usize);
-        let is_in_device = queue.backlog.packets().len() < rules.device as usize;
-        let mut managed = queue.managed();
-        let mut managed = managed.as_mut().expect("a managed port has the state for it");
-        let mut start = free;
-        let (admission, limit) = match (managed.memory(), &rules.discipline) {
-            (_, Discipline::DropTail(limit)) => (Admission::Pass, *limit),
-            (_, Discipline::Threshold(Threshold { mark_at, limit })) => {
-                let is_marked = offered.is_capable && waiting >= *mark_at as usize;
-                (if is_marked { Admission::Mark } else { Admission::Pass }, *limit)
-            }
-            (MemoryMut::Red(state), Discipline::Red(red)) => {
-                let queued = (waiting, offered.is_capable);
-                (state.into_mut().admit(red, (now, rate_bps), queued, rng), red.limit)
-            }
-            (MemoryMut::Bucket(state), Discipline::TokenBucket(bucket)) => {
-                let (admission, time) = match state.start(bucket, bytes, free) {
-                    Some(time) => (Admission::Pass, time),
-                    None => (Admission::Full, free),
-                };
-                start = time;
-                (admission, bucket.limit)
-            }
-            _ => unreachable!("a port keeps its discipline"),
-        };
-        let has_room = || limit.allows(waiting + 1, waiting_bytes + u64::from(bytes));
-        match admission {
-            Admission::Early => Err(Loss::Early),
-            Admission::Full => Err(Loss::Queue),
-            Admission::Pass | Admission::Mark if start > now && !is_in_device && !has_room() => Err(Loss::Queue),
-            Admission::Pass => Ok((start, false)),
-            Admission::Mark => Ok((start, true)),
-        }
-    }
-
-    /// Notes a packet whose transmission starts at `start`, after it has been given to the transmitter. At
-    /// `down` the link goes down, and loses the packets that wait.
-    fn settle(&mut self, (now, start, down): (Time, Time, Time), offered: &Offered, rules: &PortRules) {
-        let bytes = offered.bytes;
-        let waiting = Waiting { start: start.min(down), bytes };
-        if start > now
-            && let Some(mut queue) = self.queue().as_mut()
-        {
-            queue.backlog().add(waiting, now);
-        }
-        let idle_from = self.takes_from(now, rules);
-        let mut queue = self.queue();
-        let Some(mut queue) = queue.as_mut() else { return };
-        let mut managed = queue.managed();
-        let Some(mut managed) = managed.as_mut() else { return };
-        match (managed.memory(), &rules.discipline) {
-            (MemoryMut::Red(state), _) => state.into_mut().idle_from = idle_from,
-            (MemoryMut::Bucket(state), Discipline::TokenBucket(bucket)) if start < down => {
-                let state = state.into_mut();
-                state.take(bucket, bytes, start);
-                if start <= now {
-                    state.last_started = waiting;
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// The steps of a port whose discipline decides on departure.
-impl<R: Recorder<PortUndo>> PortMut<'_, R> {
-    /// Returns the reason why a packet cannot enter the queue, and counts it.
-    pub(crate) fn refuse_if_down(&mut self, now: Time, (line, rules): (&Line, &PortRules)) -> Result<(), Loss> {
-        if line.at(now).is_up {
-            return Ok(());
-        }
-        self.count_lost(Loss::Down, rules);
-        Err(Loss::Down)
-    }
-
-    /// Adds a packet, whose place in the node's store is `slot`. Packets that find no room are added to
-    /// `dropped`; that may be the packet itself.
-    pub(crate) fn hold(
-        &mut self,
-        now: Time,
-        (slot, offered): (u32, &Offered),
-        rules: &PortRules,
-        dropped: &mut Dropped,
-    ) {
-        let before = dropped.len();
-        let held = Held::new((slot, offered.bytes), now, offered.is_capable);
-        let mut queue = self.queue();
-        let mut queue = queue.get_or_insert_with(|| Queue::managed(&rules.discipline));
-        let mut managed = queue.managed();
-        let mut managed = managed.as_mut().expect("a managed port has the state for it");
-        if let MemoryMut::Held(mut holding) = managed.memory() {
-            holding.enqueue(held, (offered, &rules.discipline), dropped);
-        }
-        self.count_dropped(now, &dropped[before..]);
-    }
-
-    /// Lets the discipline select a packet, if the device takes one. Returns its place in the node's store and
-    /// its way. Packets that are lost are added to `dropped`.
-    pub(crate) fn release(
-        &mut self,
-        now: Time,
-        (line, rules): (&Line, &PortRules),
-        rng: &Rng,
-        dropped: &mut Dropped,
-    ) -> Option<(u32, Passage)> {
-        let before = dropped.len();
-        let released = self.try_release(now, (line, rules), rng, dropped);
-        self.count_dropped(now, &dropped[before..]);
-        if let Some((_, passage)) = &released {
-            self.count_passage(passage);
-        }
-        released
-    }
-
-    fn try_release(
-        &mut self,
-        now: Time,
-        (line, rules): (&Line, &PortRules),
-        rng: &Rng,
-        dropped: &mut Dropped,
-    ) -> Option<(u32, Passage)> {
-        self.drain(now, rules);
-        loop {
-            let is_up = line.at(now).is_up;
-            if is_up && self.takes_from(now, rules) > now {
-                return None;
-            }
-            let mut queue = self.queue().into_option()?;
-            let mut managed = queue.managed();
-            let mut managed = managed.as_mut()?;
-            let MemoryMut::Held(mut holding) = managed.memory() else { return None };
-            if !is_up {
-                holding.clear(dropped);
-                return None;
-            }
-            let (mut packet, is_marked) = holding.dequeue(&rules.discipline, now, dropped)?;
-            let start = self.sent.busy_until.max(now);
-            self.leave(now, start, packet);
-            match self.pass(now, (start, packet.bytes), (line, rules), rng) {
-                Ok(passage) => return Some((packet.slot(), Passage { is_marked, ..passage })),
-                // The packet has been counted as one that leaves, so it has not waited here any more.
-                Err(loss) => {
-                    packet.since = now;
-                    dropped.push((packet, loss));
-                }
-            }
-        }
-    }
-
-    /// Moves a packet from the discipline to the device.
-    fn leave(&mut self, now: Time, start: Time, packet: Held) {
-        let mut queue = self.queue();
-        let Some(mut queue) = queue.as_mut() else { return };
-        if packet.since < now {
-            queue.backlog().add_waited(now.since(packet.since));
-        }
-        if start > now {
-            queue.backlog().add(Waiting { start, bytes: packet.bytes }, now);
-        }
-    }
-
-    /// Notes the length of the queue. If packets are held, returns the delay until the device has room for the
-    /// next one, and expects an event of the port then.
-    pub(crate) fn wake_after(&mut self, now: Time, rules: &PortRules) -> Option<Delay> {
-        let from = self.takes_from(now, rules);
-        let mut queue = self.queue();
-        let mut queue = queue.as_mut()?;
-        let held = queue.managed.as_ref().map_or(0, |managed| managed.held());
-        let planned = u32::try_from(queue.backlog.packets().len()).unwrap_or(u32::MAX);
-        queue.backlog().note_length(held.saturating_add(planned));
-        let mut managed = queue.managed();
-        let mut managed = managed.as_mut()?;
-        if held == 0 || managed.is_waking {
-            return None;
-        }
-        *managed.is_waking() = true;
-        Some(from.since(now))
-    }
-
-    /// Notes that the event of the port has come.
-    pub(crate) fn wake(&mut self) {
-        if let Some(mut queue) = self.queue().as_mut()
-            && let Some(mut managed) = queue.managed().as_mut()
-        {
-            *managed.is_waking() = false;
-        }
-    }
-
-    /// Counts packets that the discipline has dropped.
-    fn count_dropped(&mut self, now: Time, dropped: &[(Held, Loss)]) {
-        let mut queue = self.queue();
-        let Some(mut queue) = queue.as_mut() else { return };
-        for (packet, loss) in dropped {
-            *queue.lost().at(*loss as usize) += 1;
-            if packet.since < now {
-                queue.backlog().add_waited(now.since(packet.since));
-            }
-        }
     }
 }
 
@@ -384,14 +159,13 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     fn drain(&mut self, now: Time, rules: &PortRules) {
         let mut queue = self.queue();
         let Some(mut queue) = queue.as_mut() else { return };
-        if matches!(rules.discipline, Discipline::TokenBucket(_)) {
+        if rules.discipline.shapes() {
             let packets = queue.backlog.packets();
             let started = packets.partition_point(|packet| packet.start <= now);
             if let Some(&last) = started.checked_sub(1).and_then(|last| packets.get(last))
                 && let Some(mut managed) = queue.managed().as_mut()
-                && let MemoryMut::Bucket(state) = managed.memory()
             {
-                state.into_mut().last_started = last;
+                *managed.last_started() = last;
             }
         }
         queue.backlog().drain(now);

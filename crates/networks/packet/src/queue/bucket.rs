@@ -1,6 +1,6 @@
 //! A token bucket: a shaper before the transmitter.
 
-use super::{QueueLimit, Waiting};
+use super::QueueLimit;
 use parades_core::restore::Undoable;
 use parades_core::time::{Delay, Time};
 
@@ -37,8 +37,6 @@ impl TokenBucket {
 pub(crate) struct State {
     /// The time at which the bucket is full again, if no more packets come.
     full_at: Time,
-    /// The last packet that has started, at the last look at the backlog. It has no bytes before the first one.
-    pub(crate) last_started: Waiting,
 }
 
 impl State {

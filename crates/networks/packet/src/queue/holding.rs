@@ -5,9 +5,11 @@
 
 use super::codel::{self, QueueMut};
 use super::fair::Fair;
+use super::own::{Departing, PortView};
 use super::priority::Classes;
 use super::{Discipline, Offered};
 use crate::port::Loss;
+use parades_core::digest::Digest;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::{Delay, Time};
 
@@ -59,6 +61,7 @@ enum Scheduler {
     Codel(codel::Queue),
     Fair(Fair),
     Priority(Box<Classes>),
+    Other(Departing),
 }
 
 impl Holding {
@@ -68,6 +71,7 @@ impl Holding {
             Discipline::Codel(_) => Scheduler::Codel(codel::Queue::new()),
             Discipline::FairCodel(_) => Scheduler::Fair(Fair::default()),
             Discipline::Priority(_) => Scheduler::Priority(Box::default()),
+            Discipline::Other(other) => Scheduler::Other(other.departing()?),
             _ => return None,
         };
         Some(Holding { packets: 0, scheduler })
@@ -84,6 +88,14 @@ impl Holding {
             Scheduler::Codel(queue) => queue.packets.iter().copied().collect(),
             Scheduler::Fair(fair) => fair.packets().collect(),
             Scheduler::Priority(classes) => classes.packets().collect(),
+            Scheduler::Other(queue) => queue.packets(),
+        }
+    }
+
+    /// Folds the state of a discipline of another crate.
+    pub(crate) fn fold(&self, digest: &mut Digest) {
+        if let Scheduler::Other(queue) = &self.scheduler {
+            queue.fold(digest);
         }
     }
 
@@ -98,24 +110,27 @@ impl<R: Recorder<HoldingUndo>> HoldingMut<'_, R> {
     /// Adds a packet. Packets that find no room are added to `dropped`; that may be the packet itself.
     pub(crate) fn enqueue(
         &mut self,
-        packet: Held,
-        (offered, discipline): (&Offered, &Discipline),
+        (packet, offered): (Held, &Offered),
+        (discipline, port): (&Discipline, &PortView<'_>),
         dropped: &mut Dropped,
     ) {
-        let (before, held) = (dropped.len(), self.packets + 1);
+        let (before, packets) = (dropped.len(), self.packets);
         match (self.scheduler(), discipline) {
             (SchedulerMut::Codel(mut queue), Discipline::Codel(codel)) => {
-                if codel.limit.allows(held as usize, queue.bytes + u64::from(packet.bytes)) {
+                if codel.limit.allows(packets as usize + 1, queue.bytes + u64::from(packet.bytes)) {
                     queue.enqueue(packet);
                 } else {
                     dropped.push((packet, Loss::Queue));
                 }
             }
             (SchedulerMut::Fair(mut fair), Discipline::FairCodel(parameters)) => {
-                fair.enqueue(packet, (parameters, offered.flow), held, dropped);
+                fair.enqueue(packet, (parameters, offered.flow), packets + 1, dropped);
             }
             (SchedulerMut::Priority(mut classes), Discipline::Priority(priority)) => {
                 classes.enqueue(packet, (priority, offered.class), dropped);
+            }
+            (SchedulerMut::Other(queue), Discipline::Other(_)) => {
+                queue.into_mut().enqueue((packet, offered), (packets, port), dropped);
             }
             _ => unreachable!("a port keeps its discipline"),
         }
@@ -127,14 +142,23 @@ impl<R: Recorder<HoldingUndo>> HoldingMut<'_, R> {
     pub(crate) fn dequeue(
         &mut self,
         discipline: &Discipline,
-        now: Time,
+        port: &PortView<'_>,
         dropped: &mut Dropped,
     ) -> Option<(Held, bool)> {
-        let before = dropped.len();
+        let (before, packets, now) = (dropped.len(), self.packets, port.now);
         let next = match (self.scheduler(), discipline) {
             (SchedulerMut::Codel(mut queue), Discipline::Codel(codel)) => queue.dequeue(codel, now, dropped),
             (SchedulerMut::Fair(mut fair), Discipline::FairCodel(parameters)) => fair.dequeue(parameters, now, dropped),
             (SchedulerMut::Priority(mut classes), _) => classes.dequeue().map(|packet| (packet, false)),
+            // A state that holds nothing is not copied.
+            (SchedulerMut::Other(_), Discipline::Other(_)) if packets == 0 => None,
+            (SchedulerMut::Other(queue), Discipline::Other(of)) => {
+                let next = queue.into_mut().dequeue((packets, port), dropped);
+                let gone = dropped.len() - before + usize::from(next.is_some());
+                let is_right = next.is_some() || gone == packets as usize;
+                assert!(is_right, "the queue `{}` holds packets, but selects none of them", of.name());
+                next
+            }
             _ => unreachable!("a port keeps its discipline"),
         };
         self.count(0, dropped.len() - before + usize::from(next.is_some()));
@@ -142,17 +166,22 @@ impl<R: Recorder<HoldingUndo>> HoldingMut<'_, R> {
     }
 
     /// Takes out all packets: the link goes down.
-    pub(crate) fn clear(&mut self, dropped: &mut Dropped) {
+    pub(crate) fn clear(&mut self, discipline: &Discipline, dropped: &mut Dropped) {
         let before = dropped.len();
         let mut lose = |packet| dropped.push((packet, Loss::Down));
-        match self.scheduler() {
-            SchedulerMut::Codel(mut queue) => clear(&mut queue, &mut lose),
-            SchedulerMut::Fair(mut fair) => fair.clear(&mut lose),
-            SchedulerMut::Priority(mut classes) => {
+        match (self.scheduler(), discipline) {
+            (SchedulerMut::Codel(mut queue), _) => clear(&mut queue, &mut lose),
+            (SchedulerMut::Fair(mut fair), _) => fair.clear(&mut lose),
+            (SchedulerMut::Priority(mut classes), _) => {
                 while let Some(packet) = classes.dequeue() {
                     lose(packet);
                 }
             }
+            (SchedulerMut::Other(mut queue), Discipline::Other(of)) => {
+                queue.packets().into_iter().for_each(lose);
+                queue.set(of.departing().expect("a port keeps its discipline"));
+            }
+            (SchedulerMut::Other(_), _) => unreachable!("a port keeps its discipline"),
         }
         self.count(0, dropped.len() - before);
     }

@@ -1,0 +1,134 @@
+//! The steps of a port whose discipline decides when a packet arrives.
+
+use super::{MemoryMut, MemoryUndo, Passage};
+use crate::line::{Line, PortRules};
+use crate::port::{Loss, PortMut, PortUndo, Queue};
+use crate::queue::{Admission, Discipline, Offered, PortView, QueueLimit, Threshold, Waiting};
+use parades_core::random::Rng;
+use parades_core::restore::Recorder;
+use parades_core::time::Time;
+
+impl<R: Recorder<PortUndo>> PortMut<'_, R> {
+    /// Accepts a packet. Returns its way, or the reason why it is lost.
+    pub(crate) fn admit(
+        &mut self,
+        now: Time,
+        offered: &Offered,
+        (line, rules): (&Line, &PortRules),
+        rng: &Rng,
+    ) -> Result<Passage, Loss> {
+        self.drain(now, rules);
+        let verdict = self.try_admit(now, offered, (line, rules), rng);
+        match &verdict {
+            Ok(passage) => self.count_passage(passage),
+            Err(loss) => self.count_lost(*loss, rules),
+        }
+        verdict
+    }
+
+    fn try_admit(
+        &mut self,
+        now: Time,
+        offered: &Offered,
+        (line, rules): (&Line, &PortRules),
+        rng: &Rng,
+    ) -> Result<Passage, Loss> {
+        let quality = line.at(now);
+        if !quality.is_up {
+            return Err(Loss::Down);
+        }
+        let port = self.seen(now, line, rng);
+        let (start, is_marked) = self.decide(port, offered, rules)?;
+        let passage = self.pass(now, (start, offered.bytes), (line, rules), rng);
+        self.settle((now, start, line.next_down(now)), offered, rules);
+        passage.map(|passage| Passage { is_marked, ..passage })
+    }
+
+    /// Asks the discipline. Returns the start of the packet's transmission, and true if the packet is marked.
+    fn decide(&mut self, mut port: PortView<'_>, offered: &Offered, rules: &PortRules) -> Result<(Time, bool), Loss> {
+        let free = port.busy_until.max(port.now);
+        let mut queue = self.queue();
+        let mut queue = queue.get_or_insert_with(|| Queue::managed(&rules.discipline));
+        let is_in_device = queue.backlog.packets().len() < rules.device as usize;
+        (port.waiting, port.waiting_bytes) = queue.backlog.beyond(rules.device as usize);
+        port.must_wait = free > port.now && !is_in_device;
+        let mut managed = queue.managed();
+        let mut managed = managed.as_mut().expect("a managed port has the state for it");
+        let (admission, limit, start) = ask(managed.memory(), &rules.discipline, (&port, free), offered);
+        let waits = start > port.now && !is_in_device;
+        let has_room =
+            |limit: QueueLimit| limit.allows(port.waiting + 1, port.waiting_bytes + u64::from(offered.bytes));
+        match admission {
+            Admission::Early => Err(Loss::Early),
+            Admission::Full => Err(Loss::Queue),
+            Admission::Pass | Admission::Mark if waits && limit.is_some_and(|limit| !has_room(limit)) => {
+                Err(Loss::Queue)
+            }
+            Admission::Pass => Ok((start, false)),
+            Admission::Mark => Ok((start, true)),
+        }
+    }
+
+    /// Notes a packet whose transmission starts at `start`, after it has been given to the transmitter. At
+    /// `down` the link goes down, and loses the packets that wait.
+    fn settle(&mut self, (now, start, down): (Time, Time, Time), offered: &Offered, rules: &PortRules) {
+        let bytes = offered.bytes;
+        let waiting = Waiting { start: start.min(down), bytes };
+        if start > now
+            && let Some(mut queue) = self.queue().as_mut()
+        {
+            queue.backlog().add(waiting, now);
+        }
+        let idle_from = self.takes_from(now, rules);
+        let mut queue = self.queue();
+        let Some(mut queue) = queue.as_mut() else { return };
+        let mut managed = queue.managed();
+        let Some(mut managed) = managed.as_mut() else { return };
+        match (managed.memory(), &rules.discipline) {
+            (MemoryMut::Red(state), _) => state.into_mut().idle_from = idle_from,
+            (MemoryMut::Bucket(state), Discipline::TokenBucket(bucket)) if start < down => {
+                state.into_mut().take(bucket, bytes, start);
+            }
+            _ => {}
+        }
+        if rules.discipline.shapes() && start <= now && start < down {
+            *managed.last_started() = waiting;
+        }
+    }
+}
+
+/// Asks a discipline about a packet. `free` is the time from which on the transmitter can send it. Returns the
+/// answer, the limit that the packet must keep if it waits, and the start of its transmission.
+fn ask<R: Recorder<MemoryUndo>>(
+    memory: MemoryMut<'_, R>,
+    discipline: &Discipline,
+    (port, free): (&PortView<'_>, Time),
+    offered: &Offered,
+) -> (Admission, Option<QueueLimit>, Time) {
+    match (memory, discipline) {
+        (_, Discipline::DropTail(limit)) => (Admission::Pass, Some(*limit), free),
+        (_, Discipline::Threshold(Threshold { mark_at, limit })) => {
+            let is_marked = offered.is_capable && port.waiting >= *mark_at as usize;
+            (if is_marked { Admission::Mark } else { Admission::Pass }, Some(*limit), free)
+        }
+        (MemoryMut::Red(state), Discipline::Red(red)) => {
+            let queued = (port.waiting, offered.is_capable);
+            let admission = state.into_mut().admit(red, (port.now, port.rate_bps), queued, port.rng);
+            (admission, Some(red.limit), free)
+        }
+        (MemoryMut::Bucket(state), Discipline::TokenBucket(bucket)) => match state.start(bucket, offered.bytes, free) {
+            Some(start) => (Admission::Pass, Some(bucket.limit), start),
+            None => (Admission::Full, None, free),
+        },
+        (MemoryMut::Other(state), Discipline::Other(_)) => {
+            let queue = &mut state.into_mut().0;
+            match queue.on_arrival(offered, port) {
+                admission @ (Admission::Pass | Admission::Mark) => {
+                    (admission, None, queue.start(offered, port).max(free))
+                }
+                refusal => (refusal, None, free),
+            }
+        }
+        _ => unreachable!("a port keeps its discipline"),
+    }
+}
