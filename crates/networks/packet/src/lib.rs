@@ -12,6 +12,8 @@
 //! - [`description`], a network in full, with every protocol, failures, and measurements app by app. Network
 //!   files are read into it.
 //!
+//! [`plane`] is the part of it without traffic, for models that make their own packets.
+//!
 //! Every direction of a link has a transmitter and a queue before it ([`queue`]). The results of a run are in
 //! its metrics: totals; the histogram `delay`, or one for each app; a row of the table `flows` for each flow
 //! and one of `links` for each direction of a link; and series over time ([`sampling`]), if
@@ -75,7 +77,9 @@ mod line;
 pub mod network;
 pub mod node;
 pub mod packet;
+pub mod plane;
 mod port;
+mod ports;
 pub mod probability;
 pub mod protocols;
 pub mod queue;

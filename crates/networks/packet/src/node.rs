@@ -46,6 +46,10 @@ impl<P: Undoable> Managed<P> {
 }
 
 impl<P: Undoable> Egress<P> {
+    pub(crate) fn new(ports: usize) -> Egress<P> {
+        Egress { ports: vec![Port::default(); ports].into(), lost: BTreeMap::new(), managed: None }
+    }
+
     /// Returns the packets that ports hold.
     pub(crate) fn held(&self) -> impl Iterator<Item = &P> {
         self.managed.iter().flat_map(|managed| managed.held.packets())
@@ -59,9 +63,7 @@ impl<P: Undoable> Egress<P> {
 
 impl<P: Whole + Payload> Node<P> {
     pub(crate) fn new(ports: usize, endpoints: Box<[Endpoint]>) -> Node<P> {
-        let ports = vec![Port::default(); ports].into();
-        let egress = Egress { ports, lost: BTreeMap::new(), managed: None };
-        Node { egress, endpoints }
+        Node { egress: Egress::new(ports), endpoints }
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {

@@ -22,7 +22,7 @@ use parades_core::time::{Delay, Time};
 
 /// The reason why a packet is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Loss {
+pub enum Loss {
     /// The queue is full.
     Queue,
     /// By chance, at the link's rate of loss.

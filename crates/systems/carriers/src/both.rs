@@ -5,9 +5,10 @@ mod half;
 use half::{AsFirst, AsSecond, Half};
 use parades_core::digest::{Digest, Payload};
 use parades_core::event::{Body, LpId, TimerId};
+use parades_core::metrics::{MetricId, Metrics};
 use parades_core::random::Rng;
 use parades_core::time::Time;
-use parades_program::{Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, Wiring};
+use parades_program::{AtEnd, Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, Wiring};
 use std::fmt;
 
 /// Names one of two carriers.
@@ -131,11 +132,38 @@ impl<M: 'static, A: Carrier<M>, B: Carrier<M>> Both<A, B, M> {
     }
 }
 
+/// The part of the end of a run that belongs to one of two carriers.
+struct EndOf<'a> {
+    layout: Layout,
+    ids: &'a [MetricId],
+}
+
+impl<'a> EndOf<'a> {
+    fn of(self, AtEnd { lp, end, metrics, .. }: AtEnd<'a>) -> AtEnd<'a> {
+        AtEnd { lp, layout: self.layout, end, ids: self.ids, metrics }
+    }
+}
+
+fn reborrow<'b>(at_end: &'b mut AtEnd<'_>) -> AtEnd<'b> {
+    AtEnd { metrics: &mut *at_end.metrics, ..*at_end }
+}
+
+impl<M: 'static, A: Carrier<M>, B: Carrier<M>> Both<A, B, M> {
+    /// Divides the layout and the ids of metrics between the two.
+    fn ends<'a>(&self, layout: Layout, ids: &'a [MetricId]) -> (EndOf<'a>, EndOf<'a>) {
+        let (first, second) = self.layouts(layout);
+        let (of_first, of_second) = ids.split_at(self.first.metrics(&mut Metrics::new()).len());
+        (EndOf { layout: first, ids: of_first }, EndOf { layout: second, ids: of_second })
+    }
+}
+
 impl<M: 'static, A: Carrier<M>, B: Carrier<M>> Carrier<M> for Both<A, B, M> {
     type Packet = Of<A::Packet, B::Packet>;
     type Access = (A::Access, B::Access);
     type Lp = Of<A::Lp, B::Lp>;
     type Plan = Of<A::Plan, B::Plan>;
+
+    const MAY_FAIL_AT_NODES: bool = A::MAY_FAIL_AT_NODES || B::MAY_FAIL_AT_NODES;
 
     fn lps(&self, nodes: u32) -> u32 {
         self.first.lps(nodes).saturating_add(self.second.lps(nodes))
@@ -261,6 +289,41 @@ impl<M: 'static, A: Carrier<M>, B: Carrier<M>> Carrier<M> for Both<A, B, M> {
             Of::First(lp) => self.first.held(lp),
             Of::Second(lp) => self.second.held(lp),
         }
+    }
+
+    fn fold_access(&self, access: &Self::Access, digest: &mut Digest) {
+        self.first.fold_access(&access.0, digest);
+        self.second.fold_access(&access.1, digest);
+    }
+
+    fn held_at_node(&self, access: &Self::Access) -> Held {
+        let [first, second] = [self.first.held_at_node(&access.0), self.second.held_at_node(&access.1)];
+        Held {
+            on_their_way: first.on_their_way + second.on_their_way,
+            stuck: first.stuck + second.stuck,
+            failed: first.failed + second.failed,
+            is_active: first.is_active || second.is_active,
+        }
+    }
+
+    fn metrics(&self, metrics: &mut Metrics) -> Vec<MetricId> {
+        let mut ids = self.first.metrics(metrics);
+        ids.extend(self.second.metrics(metrics));
+        ids
+    }
+
+    fn finish(&self, lp: &Self::Lp, at_end: AtEnd<'_>) {
+        let (of_first, of_second) = self.ends(at_end.layout, at_end.ids);
+        match lp {
+            Of::First(lp) => self.first.finish(lp, of_first.of(at_end)),
+            Of::Second(lp) => self.second.finish(lp, of_second.of(at_end)),
+        }
+    }
+
+    fn finish_access(&self, access: &Self::Access, mut at_end: AtEnd<'_>) {
+        let (of_first, of_second) = self.ends(at_end.layout, at_end.ids);
+        self.first.finish_access(&access.0, of_first.of(reborrow(&mut at_end)));
+        self.second.finish_access(&access.1, of_second.of(at_end));
     }
 }
 

@@ -6,6 +6,7 @@
 //! | [`Direct`] | a time that depends on its sender, its receiver and itself ([`Latencies`]) |
 //! | [`Matrix`] | the latency that a table has for its sender and receiver |
 //! | [`FlowLevel`] | as long as a flow over the links of a platform, which it shares with others |
+//! | [`PacketLevel`] | as long as a packet over the links and queues of a network, or it is lost |
 //! | [`Both`] | what one of two carriers says; each message names its carrier |
 //!
 //! A program over one of them runs over any other: all are carriers in the sense of
@@ -20,8 +21,10 @@ pub mod both;
 pub mod direct;
 pub mod flow_level;
 pub mod matrix;
+pub mod packet_level;
 
 pub use both::{Both, Which};
 pub use direct::{Constant, Direct, Latencies, Latency};
 pub use flow_level::FlowLevel;
 pub use matrix::Matrix;
+pub use packet_level::PacketLevel;

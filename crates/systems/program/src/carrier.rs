@@ -14,14 +14,17 @@
 //! 4. A packet reaches a node: [`Carrier::receive`] delivers the message to the node's processes, or reports
 //!    to the sender whether the message arrived.
 
+mod at_end;
 mod context;
 mod wiring;
 
+pub use at_end::{AtEnd, Held};
 pub use context::{AtNode, CarrierContext, Kernel, Mailbox, NodeContext};
 pub use wiring::{Layout, Wiring};
 
 use parades_core::digest::{Digest, Payload};
 use parades_core::event::{Body, LpId, TimerId};
+use parades_core::metrics::{MetricId, Metrics};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 use std::fmt;
@@ -129,6 +132,10 @@ pub trait Carrier<M>: Send + Sync + 'static {
     /// draws no random numbers. Then it may also be called earlier in the event, which saves time.
     const POSTS_AT_ONCE: bool = false;
 
+    /// True if messages may fail although the carrier has no LP of its own. The metric `messages_failed`
+    /// counts those of [`Carrier::held_at_node`] and [`Carrier::held`].
+    const MAY_FAIL_AT_NODES: bool = false;
+
     /// Returns the number of LPs that the carrier has beside the nodes. They follow the nodes in the order of
     /// ids ([`Layout`]).
     fn lps(&self, nodes: u32) -> u32 {
@@ -192,11 +199,39 @@ pub trait Carrier<M>: Send + Sync + 'static {
         let _ = (lp, digest);
     }
 
+    /// Folds the final state at a node into the digest, as [`Carrier::fold`].
+    fn fold_access(&self, access: &Self::Access, digest: &mut Digest) {
+        let _ = (access, digest);
+    }
+
     /// Returns the messages that an LP of the carrier's own holds at the end, and those that it did not
     /// deliver.
     fn held(&self, lp: &Self::Lp) -> Held {
         let _ = lp;
         Held::default()
+    }
+
+    /// Returns the messages that the carrier holds at a node at the end, and those that it lost there.
+    fn held_at_node(&self, access: &Self::Access) -> Held {
+        let _ = access;
+        Held::default()
+    }
+
+    /// Declares the carrier's metrics, after those of the program. Returns their ids, which the carrier gets
+    /// back at the end of the run ([`AtEnd`]).
+    fn metrics(&self, metrics: &mut Metrics) -> Vec<MetricId> {
+        let _ = metrics;
+        Vec::new()
+    }
+
+    /// Adds the final state of an LP of the carrier's own to the carrier's metrics.
+    fn finish(&self, lp: &Self::Lp, at_end: AtEnd<'_>) {
+        let _ = (lp, at_end);
+    }
+
+    /// Adds the final state at a node to the carrier's metrics.
+    fn finish_access(&self, access: &Self::Access, at_end: AtEnd<'_>) {
+        let _ = (access, at_end);
     }
 }
 
@@ -247,19 +282,6 @@ impl fmt::Display for Undelivered {
     }
 }
 impl std::error::Error for Undelivered {}
-
-/// The messages at an LP of a carrier's own at the end of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
-    /// Messages that would have arrived if the run had gone on.
-    pub on_their_way: u64,
-    /// Messages that would never have arrived.
-    pub stuck: u64,
-    /// Messages that were not delivered.
-    pub failed: u64,
-    /// True if a timer of the LP is still set, so that something may still happen at the nodes.
-    pub is_active: bool,
-}
 
 /// The packets of a program's carrier.
 pub(crate) type PacketOf<P> = <CarrierOf<P> as Carrier<MessageOf<P>>>::Packet;

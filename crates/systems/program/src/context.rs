@@ -11,8 +11,8 @@ use crate::serve::Serve;
 use crate::sleep::{Sleep, TIMEOUT, WAIT};
 use crate::spawn::{Handle, code};
 use crate::sync::{Barrier, Condition, Mutex, Semaphore};
-use crate::table::Table;
-use crate::wait::Waiter;
+use crate::table::{Code, Table};
+use crate::wait::{Place, Waiter};
 use parades_core::event::LpId;
 use parades_core::metrics::MetricId;
 use parades_core::random::Rng;
@@ -164,6 +164,17 @@ impl<P: Program> Node<P> {
             worker.ready(table, place);
             Handle::new(place, serial)
         })
+    }
+
+    /// Begins a process that serves the node's other processes, as [`Node::spawn`]. That it waits forever is
+    /// no deadlock, and no error of a program whose processes must end.
+    pub fn spawn_daemon<F>(self, name: &'static str, process: impl FnOnce(Node<P>) -> F) -> Handle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        let handle = self.spawn(name, process);
+        with_parts(|_, table| handle.make_daemon(table));
+        handle
     }
 
     /// Reads or changes the state that the node's processes share. Nothing else of the node can be used
@@ -331,8 +342,22 @@ impl<'a, P: Program> Start<'a, P> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (place, _) = self.table.add(name, Box::pin(process(self.node)), false);
+        self.begin(name, Box::pin(process(self.node)));
+    }
+
+    /// Begins a process that serves the node's other processes, as [`Node::spawn_daemon`].
+    pub fn spawn_daemon<F>(&mut self, name: &'static str, process: impl FnOnce(Node<P>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let place = self.begin(name, Box::pin(process(self.node)));
+        self.table.processes[place as usize].is_daemon = true;
+    }
+
+    fn begin(&mut self, name: &'static str, code: Code) -> Place {
+        let (place, _) = self.table.add(name, code, false);
         let ticket = self.table.ticket();
         self.table.sleep(WAIT, Time::ZERO, Waiter { place, ticket, waker: None });
+        place
     }
 }

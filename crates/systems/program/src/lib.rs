@@ -51,8 +51,8 @@ mod wait;
 
 pub use blocking::{Stack, StackKind};
 pub use carrier::{
-    AtNode, Carrier, CarrierContext, Departure, Held, Kernel, Layout, Letter, Mailbox, NodeContext, Receipt, Timed,
-    Undelivered, Wiring,
+    AtEnd, AtNode, Carrier, CarrierContext, Departure, Held, Kernel, Layout, Letter, Mailbox, NodeContext, Receipt,
+    Timed, Undelivered, Wiring,
 };
 pub use context::{Node, Start};
 pub use delivery::{Delivery, HostIs};
@@ -66,4 +66,4 @@ pub use sleep::Sleep;
 pub use spawn::Handle;
 pub use sync::{Acquire, Barrier, Condition, Mutex, Notified, Pass, Permit, Semaphore};
 pub use table::Killed;
-pub use wait::Wait;
+pub use wait::{Wait, now, waits_for};

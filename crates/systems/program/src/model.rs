@@ -1,6 +1,6 @@
 //! A program as a model: how a node executes an event.
 
-use crate::carrier::{AccessOf, AtNode, Carrier, Kernel, Layout, OwnLpOf, PacketOf, Wiring};
+use crate::carrier::{AccessOf, AtEnd, AtNode, Carrier, Kernel, Layout, OwnLpOf, PacketOf, Wiring};
 use crate::context::{Node, Start};
 use crate::desk::{self, Desk, Outgoing, Record, Worker};
 use crate::inbox::Inbox;
@@ -21,6 +21,8 @@ pub struct Processes<P> {
     layout: Layout,
     metrics: Metrics,
     ids: report::Ids,
+    /// The ids of the carrier's metrics.
+    carrier_ids: Vec<MetricId>,
     /// True if the nodes' states are too large for the caches, so that they are prefetched.
     fetches: bool,
 }
@@ -111,13 +113,18 @@ impl<P: Program> Processes<P> {
         let mut metrics = program.metrics();
         let nodes = program.nodes();
         let layout = Layout::new(nodes, nodes, program.carrier().lps(nodes));
-        let ids = report::Ids::declare(&mut metrics, layout.lps() > 0);
-        Processes { program: Arc::new(program), layout, metrics, ids, fetches: nodes > CACHED }
+        let ids = report::Ids::declare(&mut metrics, layout.lps() > 0 || P::Carrier::MAY_FAIL_AT_NODES);
+        let carrier_ids = program.carrier().metrics(&mut metrics);
+        Processes { program: Arc::new(program), layout, metrics, ids, carrier_ids, fetches: nodes > CACHED }
     }
 
     /// Returns the program.
     pub fn program(&self) -> &P {
         &self.program
+    }
+
+    fn at_end<'a>(&'a self, lp: LpId, end: &'a End, metrics: &'a mut Metrics) -> AtEnd<'a> {
+        AtEnd { lp, layout: self.layout, end, ids: &self.carrier_ids, metrics }
     }
 
     /// Polls the processes that `begin` makes ready, and then those that become ready by them.
@@ -322,6 +329,7 @@ impl<P: Program> Model for Processes<P> {
             LpState::Node(state) => {
                 let node = state.inner();
                 digest.word(u64::from(node.table.alive) << 32 | node.inbox.len() as u64);
+                self.program.carrier().fold_access(&node.access, digest);
                 self.program.fold(&node.state, digest);
             }
             LpState::Carrier(CarrierState(lp)) => self.program.carrier().fold(lp, digest),
@@ -329,14 +337,18 @@ impl<P: Program> Model for Processes<P> {
     }
 
     fn finish(&self, id: LpId, state: &LpState<P>, end: &End, metrics: &mut Metrics) {
+        let carrier = self.program.carrier();
         match state {
             LpState::Node(state) => {
                 let node = state.inner();
                 self.ids.finish(id, (&node.table, node.lost, node.inbox.len() as u64), metrics);
+                self.ids.finish_carrier(carrier.held_at_node(&node.access), metrics);
                 self.program.finish(id, &node.state, end, metrics);
+                carrier.finish_access(&node.access, self.at_end(id, end, metrics));
             }
             LpState::Carrier(CarrierState(lp)) => {
-                self.ids.finish_carrier(self.program.carrier().held(lp), metrics);
+                self.ids.finish_carrier(carrier.held(lp), metrics);
+                carrier.finish(lp, self.at_end(id, end, metrics));
             }
         }
     }

@@ -28,13 +28,13 @@ pub(crate) struct Ids {
     /// The first processes that wait: node, process, and the reason of the wait.
     waits: MetricId,
     deadlock: MetricId,
-    /// Messages that a carrier with LPs of its own did not deliver.
+    /// Messages that the carrier did not deliver, if it may fail.
     failed: Option<MetricId>,
 }
 
 impl Ids {
     /// Declares the metrics, after the program's own.
-    pub(crate) fn declare(metrics: &mut Metrics, carrier_has_lps: bool) -> Ids {
+    pub(crate) fn declare(metrics: &mut Metrics, may_fail: bool) -> Ids {
         let columns = ["node", "process", "waits for"].map(|name| Column::new(name, Unit::Count)).into_iter().collect();
         Ids {
             ended: metrics.counter("processes_ended", Unit::Count),
@@ -46,7 +46,7 @@ impl Ids {
             asleep: metrics.counter("nodes_asleep", Unit::Count),
             waits: metrics.table("first_waiting", columns),
             deadlock: metrics.value("deadlock", Unit::Count),
-            failed: carrier_has_lps.then(|| metrics.counter("messages_failed", Unit::Count)),
+            failed: may_fail.then(|| metrics.counter("messages_failed", Unit::Count)),
         }
     }
 
@@ -57,7 +57,7 @@ impl Ids {
         metrics.count(self.lost, lost);
         metrics.count(self.unread, unread);
         metrics.count(self.asleep, u64::from(table.clocks.iter().any(|clock| clock.due < Time::MAX)));
-        for process in table.processes.iter().filter(|process| process.state == State::Alive) {
+        for process in table.processes.iter().filter(|process| process.state == State::Alive && !process.is_daemon) {
             if counter(metrics, self.waiting) < NAMED {
                 let cells = [
                     Cell::from(u64::from(id.0)),

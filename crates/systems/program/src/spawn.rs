@@ -60,6 +60,13 @@ impl<T> Handle<T> {
         Handle { place, serial, result: PhantomData }
     }
 
+    /// Notes that the process may wait forever.
+    pub(crate) fn make_daemon(&self, table: &mut Table) {
+        if let Some(process) = table.process(self.place, self.serial) {
+            process.is_daemon = true;
+        }
+    }
+
     /// Returns whether the process has neither ended nor been killed.
     pub fn is_alive(&self) -> bool {
         with_parts(|_, table| {

@@ -35,6 +35,8 @@ pub(crate) struct Process {
     pub(crate) queued: bool,
     /// True if a handle of the process exists, so that its result may be asked for.
     pub(crate) held: bool,
+    /// True if the process may wait forever, as it only serves the others.
+    pub(crate) is_daemon: bool,
     pub(crate) wait: Wait,
 }
 
@@ -171,6 +173,7 @@ impl Table {
             state: State::Alive,
             queued: false,
             held,
+            is_daemon: false,
             wait: Wait::Unknown,
         };
         let first = self.processes.first().is_some_and(|first| first.state == State::Free).then_some(0);

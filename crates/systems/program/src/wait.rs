@@ -1,6 +1,7 @@
 //! Waits of processes: their names and reasons.
 
-use crate::desk::Worker;
+use crate::desk::{Worker, with_parts};
+use parades_core::time::Time;
 use std::fmt;
 use std::task::{Context, Waker};
 
@@ -31,6 +32,8 @@ pub enum Wait {
     Barrier(u32),
     /// It waits for a notification of the node's condition of this number.
     Condition(u32),
+    /// It waits for something that another crate has named ([`waits_for`]).
+    Named(&'static str),
 }
 
 impl fmt::Display for Wait {
@@ -46,8 +49,29 @@ impl fmt::Display for Wait {
             Wait::Semaphore(which) => write!(f, "its semaphore {which}"),
             Wait::Barrier(which) => write!(f, "the others at its barrier {which}"),
             Wait::Condition(which) => write!(f, "its condition {which}"),
+            Wait::Named(what) => f.write_str(what),
         }
     }
+}
+
+/// Returns the virtual time, for code that is given no [`crate::Node`].
+///
+/// # Panics
+///
+/// If no process of a node is being polled.
+#[inline]
+pub fn now() -> Time {
+    with_parts(|worker, _| worker.now.time)
+}
+
+/// Names the reason for which the process that is being polled waits, for reports. For futures of other
+/// crates, at each poll that ends in waiting. `what` completes the words "waits for".
+///
+/// # Panics
+///
+/// If no process of a node is being polled.
+pub fn waits_for(what: &'static str) {
+    with_parts(|worker, table| worker.waits(table, Wait::Named(what)));
 }
 
 /// A process that waits, with the name of its wait.

@@ -107,12 +107,19 @@ impl Tables {
     /// Returns the action of a node on a packet of a direction at a time.
     #[inline]
     pub(super) fn next(&self, node: NodeId, direction: u32, now: Time) -> Next<'_> {
-        let goal = &self.goals[direction as usize];
+        self.next_to(direction, (node, direction), now)
+    }
+
+    /// Returns the action of a node on a packet for the end of the direction `goal`. `flow` is the number from
+    /// which the packet's path is chosen.
+    #[inline]
+    pub(crate) fn next_to(&self, goal: u32, (node, flow): (NodeId, u32), now: Time) -> Next<'_> {
+        let goal = &self.goals[goal as usize];
         if goal.destination.node == node {
             return Next::Endpoint(goal.slot);
         }
         let table = &self.tables[self.number_at(now) as usize];
-        match self.next_hops.interface(table, node, &goal.destination, direction) {
+        match self.next_hops.interface(table, node, &goal.destination, flow) {
             Some(port) => {
                 let kind = self.kinds[(self.first_port[node.index()] + port) as usize];
                 Next::Port(Exit { port, kind, step: LOOK_UP })

@@ -10,8 +10,9 @@ use crate::forwarding::fixed::statics;
 use crate::forwarding::routes::SourceRoutes;
 use crate::forwarding::tables::{Refusal, Tables, Turns};
 use crate::forwarding::trees::{Members, Trees};
-use crate::line::{Course, Line, Lines, PortRules, Quality};
+use crate::line::{Course, Line, Lines, PortRules, Presence, Quality};
 use crate::packet::{direction, payload_of_segment};
+use crate::plane::Plane;
 use crate::protocols::Tcp;
 use crate::queue::Discipline;
 use crate::report;
@@ -130,6 +131,24 @@ fn check_queue(queue: &Discipline) -> Result<(), NetworkError> {
 
 /// Makes the network of a description.
 pub(super) fn described(description: Description) -> Result<Layout, NetworkError> {
+    of_description(description)?.assemble(None)
+}
+
+/// Makes the plane of a topology, with routes to these destinations.
+pub(crate) fn plane(topology: Topology, destinations: &[NodeId], settings: Settings) -> Result<Plane, NetworkError> {
+    of_settings(topology, Vec::new(), settings)?.plane(destinations)
+}
+
+/// Makes the plane of a description without apps.
+pub(crate) fn described_plane(description: Description, destinations: &[NodeId]) -> Result<Plane, NetworkError> {
+    if let Some(app) = description.apps.first() {
+        let name = &app.name;
+        return Err(NetworkError::Parameter(format!("a plane has no traffic of its own; leave out the app `{name}`")));
+    }
+    of_description(description)?.plane(destinations)
+}
+
+fn of_description(description: Description) -> Result<Parts, NetworkError> {
     check(&description).map_err(NetworkError::Parameter)?;
     let Description { nodes, links, apps, events, routing, paths, routes, convergence, headers, measure } = description;
     let one_way = (0..).map(LinkId).zip(&links).filter(|(_, link)| !link.is_duplex).map(|(id, _)| id).collect();
@@ -142,7 +161,7 @@ pub(super) fn described(description: Description) -> Result<Layout, NetworkError
     let topology = Topology::with_one_way(&nodes, ends.collect(), one_way);
     let topology = topology.map_err(|why| NetworkError::Parameter(why.to_string()))?;
     let statics = statics(&topology, &routes, |link| &links[link as usize].name).map_err(NetworkError::Parameter)?;
-    let parts = Parts {
+    Ok(Parts {
         topology,
         links: links.iter().map(|link| (link.loss, link.rules(), link.framing.bytes())).collect(),
         link_names: links.into_iter().map(|link| link.name).collect(),
@@ -155,8 +174,7 @@ pub(super) fn described(description: Description) -> Result<Layout, NetworkError
         headers,
         measure,
         vocabulary: Vocabulary::Apps,
-    };
-    parts.assemble(None)
+    })
 }
 
 /// All flows of a network.
@@ -172,23 +190,7 @@ struct Traffic {
 impl Parts {
     fn assemble(mut self, routes: Option<&Routes>) -> Result<Layout, NetworkError> {
         let traffic = Traffic::new(std::mem::take(&mut self.apps))?;
-        let quality = |(link, &(loss, _, framing)): (&Link, &(f64, PortRules, u8))| Quality {
-            rate_bps: link.rate_bps,
-            delay: link.delay,
-            loss,
-            is_up: true,
-            framing,
-        };
-        let first: Vec<Quality> = self.topology.links().iter().zip(&self.links).map(quality).collect();
-        let Course { changes, presence, turns } = Course::new(&self.topology, &first, &self.events);
-        let changes = changes.into_iter().chain(std::iter::repeat_with(Box::default));
-        let lines = first.into_iter().zip(&self.links).zip(changes);
-        let line = |((first, (_, rules, _)), changes): ((Quality, &(f64, PortRules, u8)), _)| Line {
-            first,
-            policy: rules.clone().into(),
-            changes,
-        };
-        let lines = Lines::new(lines.map(line));
+        let (lines, presence, turns) = self.lines();
         let turns = Turns { times: &turns, convergence: self.convergence };
         let (slots, mut forwarding) = self.paths(&traffic, &lines, turns, routes)?;
         forwarding.find_failures((&self.topology, &lines), (&self.events, self.convergence), || traffic.senders());
@@ -215,6 +217,43 @@ impl Parts {
         };
         layout.ids = report::declare(&layout).1;
         Ok(layout)
+    }
+
+    /// Returns the constants of all links over time, the absences of nodes, and the times at which routes may
+    /// change.
+    fn lines(&self) -> (Lines, Box<[Presence]>, Vec<Time>) {
+        let quality = |(link, &(loss, _, framing)): (&Link, &(f64, PortRules, u8))| Quality {
+            rate_bps: link.rate_bps,
+            delay: link.delay,
+            loss,
+            is_up: true,
+            framing,
+        };
+        let first: Vec<Quality> = self.topology.links().iter().zip(&self.links).map(quality).collect();
+        let Course { changes, presence, turns } = Course::new(&self.topology, &first, &self.events);
+        let changes = changes.into_iter().chain(std::iter::repeat_with(Box::default));
+        let lines = first.into_iter().zip(&self.links).zip(changes);
+        let line = |((first, (_, rules, _)), changes): ((Quality, &(f64, PortRules, u8)), _)| Line {
+            first,
+            policy: rules.clone().into(),
+            changes,
+        };
+        (Lines::new(lines.map(line)), presence, turns)
+    }
+
+    /// Makes a plane with tables for these destinations.
+    fn plane(self, destinations: &[NodeId]) -> Result<Plane, NetworkError> {
+        let nodes = self.topology.nodes();
+        if let Some(node) = destinations.iter().find(|node| node.index() >= nodes) {
+            let last = nodes - 1;
+            return Err(NetworkError::Parameter(format!("there is no node {}; the last one is {last}", node.0)));
+        }
+        let (lines, _, turns) = self.lines();
+        let turns = Turns { times: &turns, convergence: self.convergence };
+        let ends: Vec<(NodeId, u32)> = destinations.iter().map(|&node| (node, 0)).collect();
+        let tables = Tables::new((&self.topology, &lines), self.rules(), turns, &ends);
+        let tables = tables.map_err(refusal)?;
+        Ok(Plane { topology: self.topology, lines, tables, destinations: destinations.into() })
     }
 
     fn rules(&self) -> Rules<'_> {
@@ -287,15 +326,7 @@ impl Parts {
             [to, if traffic.answers(flow) { (ends.source, slot_of[there]) } else { to }]
         });
         let tables = Tables::new((topology, lines), self.rules(), turns, &ends.collect::<Vec<_>>());
-        let tables = tables.map_err(|refusal| match refusal {
-            Refusal::Routing(Time::ZERO, why) => NetworkError::Routing(why),
-            Refusal::Routing(at, why) => NetworkError::Parameter(format!("after the change at {at}, {why}")),
-            Refusal::TooLarge => NetworkError::Parameter(
-                "the routes of all nodes, for each state of the links, take more than 4 GiB; \
-                 have fewer nodes, ends of flows, or different failures"
-                    .into(),
-            ),
-        })?;
+        let tables = tables.map_err(refusal)?;
         for (flow, ends) in (0..).zip(&traffic.flows) {
             let ways = [(ends.source, ends.destination), (ends.destination, ends.source)];
             for (is_back, (from, to)) in [false, true].into_iter().zip(ways) {
@@ -311,6 +342,19 @@ impl Parts {
             }
         }
         Ok(tables)
+    }
+}
+
+/// Returns the error of tables that cannot be made.
+fn refusal(refusal: Refusal) -> NetworkError {
+    match refusal {
+        Refusal::Routing(Time::ZERO, why) => NetworkError::Routing(why),
+        Refusal::Routing(at, why) => NetworkError::Parameter(format!("after the change at {at}, {why}")),
+        Refusal::TooLarge => NetworkError::Parameter(
+            "the routes of all nodes, for each state of the links, take more than 4 GiB; \
+             have fewer nodes, ends of flows, or different failures"
+                .into(),
+        ),
     }
 }
 

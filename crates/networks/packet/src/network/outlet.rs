@@ -7,8 +7,8 @@ use crate::line::{Line, Policy, PortRules};
 use crate::node::{EgressMut, EgressUndo};
 use crate::packet::{Packet, payload_of_segment};
 use crate::port::{Loss, Passage};
+use crate::ports::{self, PortOwner};
 use crate::protocols::{Duration, Endpoint, EndpointUndo, Environment, Segment, Setup, Signal};
-use crate::queue::holding::Dropped;
 use crate::queue::{Offered, flow_hash};
 use crate::record::Record;
 use crate::segment::TcpSegment;
@@ -80,7 +80,6 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
     }
 
     /// Sends a packet by a port that is more than a drop-tail queue.
-    #[inline(never)]
     fn manage(
         &mut self,
         packet: Packet<D>,
@@ -89,66 +88,16 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
     ) -> Result<(), Loss> {
         let is_capable = packet.ecn() != Ecn::NotCapable;
         let offered = Offered { bytes, flow: flow_hash(packet.direction()), class: packet.class(), is_capable };
-        let now = self.ctx.now();
-        if !rules.discipline.decides_on_departure() {
-            let passage = self.egress.ports().at(port as usize).admit(now, &offered, (line, rules), self.ctx.rng());
-            self.capture_sent(&packet, port, passage.err());
-            self.launch(port, packet, &passage?);
-            return Ok(());
-        }
-        let refused = self.egress.ports().at(port as usize).refuse_if_down(now, (line, rules));
-        self.capture_sent(&packet, port, refused.err());
-        refused?;
-        let slot = self.egress.keep(packet);
-        let mut dropped = Dropped::new();
-        let rng = self.ctx.rng();
-        self.egress.ports().at(port as usize).hold((now, rng), (slot, &offered), (line, rules), &mut dropped);
-        self.release(port, (line, rules), dropped);
-        Ok(())
-    }
-
-    /// Sends the packets that the device of a port takes from its discipline, unless an event of the port is
-    /// still to come.
-    fn release(&mut self, port: u32, (line, rules): (&Line, &PortRules), mut dropped: Dropped) {
-        let now = self.ctx.now();
-        if !self.egress.ports[port as usize].is_waking() {
-            while let Some((slot, passage)) =
-                self.egress.ports().at(port as usize).release(now, (line, rules), self.ctx.rng(), &mut dropped)
-            {
-                let packet = self.egress.take(slot);
-                self.launch(port, packet, &passage);
-            }
-        }
-        for (held, loss) in dropped {
-            let packet = self.egress.take(held.slot());
-            self.lose(&packet, self.key(&packet), (Some(port), loss));
-        }
-        if let Some(delay) = self.egress.ports().at(port as usize).wake_after(now, rules) {
-            self.ctx.send_self(delay, Packet::wake(port));
-        }
+        ports::send(self, packet, (port, &offered), (line, rules))
     }
 
     /// Handles the event of a port: its device takes the next packet.
-    #[inline(never)]
     fn on_wake(&mut self, port: u32) {
         let net = self.net;
         let link = net.topology.interfaces(self.node())[port as usize].link;
         let line = net.lines.of(link);
         let Policy::Managed(rules) = &line.policy else { unreachable!("only managed ports have events") };
-        self.egress.ports().at(port as usize).wake();
-        self.release(port, (line, rules), Dropped::new());
-    }
-
-    /// Sends a packet on its way behind the transmitter, and its copy, if the link makes one.
-    fn launch(&mut self, port: u32, packet: Packet<D>, passage: &Passage) {
-        let packet = if passage.is_marked { packet.marked() } else { packet };
-        self.capture_arrival(&packet, port, passage.delay);
-        if let Some(delay) = passage.copy {
-            self.egress.duplicate(self.key(&packet));
-            self.capture_arrival(&packet, port, delay);
-            self.ctx.send(Port(port), delay, packet.clone());
-        }
-        self.ctx.send(Port(port), passage.delay, packet);
+        ports::wake(self, port, (line, rules));
     }
 
     /// Returns the key that counts a packet on its way to the next node: its direction, or the place of a
@@ -274,6 +223,39 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
             }
             None => self.signal(endpoints, endpoint, Signal::Timer(number)),
         }
+    }
+}
+
+impl<'a, D: Record, R: Recorder<EgressUndo<Packet<D>>>> PortOwner<'a, Packet<D>, R> for Outlet<'a, '_, D, R> {
+    fn now(&self) -> Time {
+        self.ctx.now()
+    }
+
+    fn parts(&mut self) -> (&mut EgressMut<'a, Packet<D>, R>, &Rng) {
+        (&mut self.egress, self.ctx.rng())
+    }
+
+    fn note_offer(&mut self, packet: &Packet<D>, port: u32, refusal: Option<Loss>) {
+        self.capture_sent(packet, port, refusal);
+    }
+
+    fn launch(&mut self, port: u32, packet: Packet<D>, passage: &Passage) {
+        let packet = if passage.is_marked { packet.marked() } else { packet };
+        self.capture_arrival(&packet, port, passage.delay);
+        if let Some(delay) = passage.copy {
+            self.egress.duplicate(self.key(&packet));
+            self.capture_arrival(&packet, port, delay);
+            self.ctx.send(Port(port), delay, packet.clone());
+        }
+        self.ctx.send(Port(port), passage.delay, packet);
+    }
+
+    fn lose_held(&mut self, packet: &Packet<D>, port: u32, loss: Loss) {
+        self.lose(packet, self.key(packet), (Some(port), loss));
+    }
+
+    fn wake_after(&mut self, port: u32, delay: Delay) {
+        self.ctx.send_self(delay, Packet::wake(port));
     }
 }
 

@@ -36,10 +36,7 @@ impl<C: Carrier<u64>> Program for Exchange<C> {
     }
 
     fn metrics(&self) -> Metrics {
-        let mut metrics = Metrics::new();
-        let columns = ["from", "to", "sent", "took"].map(|name| Column::new(name, Unit::Count));
-        metrics.table("arrivals", columns.into_iter().collect());
-        metrics
+        table_of_arrivals()
     }
 
     fn start(&self, start: &mut Start<'_, Self>) -> Vec<Arrival> {
@@ -64,9 +61,22 @@ impl<C: Carrier<u64>> Program for Exchange<C> {
     }
 
     fn finish(&self, _: LpId, arrivals: &Vec<Arrival>, _: &End, metrics: &mut Metrics) {
-        for &Arrival { from, to, sent, took } in arrivals {
-            metrics.row(MetricId(0), [u64::from(from.0), u64::from(to.0), sent, took.as_ps()].map(Cell::from));
-        }
+        add_rows(arrivals, metrics);
+    }
+}
+
+/// Declares the table of arrivals, as the first metric.
+pub(crate) fn table_of_arrivals() -> Metrics {
+    let mut metrics = Metrics::new();
+    let columns = ["from", "to", "sent", "took"].map(|name| Column::new(name, Unit::Count));
+    metrics.table("arrivals", columns.into_iter().collect());
+    metrics
+}
+
+/// Adds rows to the table of arrivals.
+pub(crate) fn add_rows(arrivals: &[Arrival], metrics: &mut Metrics) {
+    for &Arrival { from, to, sent, took } in arrivals {
+        metrics.row(MetricId(0), [u64::from(from.0), u64::from(to.0), sent, took.as_ps()].map(Cell::from));
     }
 }
 

@@ -4,7 +4,7 @@ use super::Protocol;
 use super::few::Few;
 use super::node::{Event, NodeState};
 use parades_core::prelude::*;
-use parades_program::{AtNode, Carrier, Kernel, Layout, Mailbox, Receipt, Undelivered, Wiring};
+use parades_program::{AtEnd, AtNode, Carrier, Kernel, Layout, Mailbox, Receipt, Undelivered, Wiring};
 
 /// The number of the kernel's timers that a node's driver uses.
 pub(super) const TIMERS: u32 = 2;
@@ -15,6 +15,9 @@ pub struct AsModel<P, C> {
     pub(super) protocol: P,
     pub(super) carrier: C,
     pub(super) layout: Layout,
+    metrics: Metrics,
+    /// The ids of the carrier's metrics.
+    carrier_ids: Vec<MetricId>,
 }
 
 impl<P: Protocol, C: Carrier<P::Message>> AsModel<P, C> {
@@ -22,7 +25,9 @@ impl<P: Protocol, C: Carrier<P::Message>> AsModel<P, C> {
     pub fn new(protocol: P, carrier: C) -> AsModel<P, C> {
         let nodes = protocol.nodes();
         let layout = Layout::new(nodes, nodes, carrier.lps(nodes));
-        AsModel { protocol, carrier, layout }
+        let mut metrics = protocol.metrics();
+        let carrier_ids = carrier.metrics(&mut metrics);
+        AsModel { protocol, carrier, layout, metrics, carrier_ids }
     }
 
     /// Returns the protocol.
@@ -94,7 +99,7 @@ impl<P: Protocol, C: Carrier<P::Message>> Model for AsModel<P, C> {
     }
 
     fn metrics(&self) -> Metrics {
-        self.protocol.metrics()
+        self.metrics.clone()
     }
 
     fn start(&self, ctx: &mut Context<'_, Self>) -> Self::State {
@@ -129,6 +134,7 @@ impl<P: Protocol, C: Carrier<P::Message>> Model for AsModel<P, C> {
         match lp {
             LpState::Node(node) => {
                 digest.word(node.word());
+                self.carrier.fold_access(&node.access, digest);
                 self.protocol.fold(&node.machine, digest);
             }
             LpState::Carrier(own) => self.carrier.fold(own, digest),
@@ -138,6 +144,11 @@ impl<P: Protocol, C: Carrier<P::Message>> Model for AsModel<P, C> {
     fn finish(&self, id: LpId, lp: &Self::State, end: &End, metrics: &mut Metrics) {
         if let LpState::Node(node) = lp {
             self.protocol.finish(id, &node.machine, end, metrics);
+        }
+        let at_end = AtEnd { lp: id, layout: self.layout, end, ids: &self.carrier_ids, metrics };
+        match lp {
+            LpState::Node(node) => self.carrier.finish_access(&node.access, at_end),
+            LpState::Carrier(own) => self.carrier.finish(own, at_end),
         }
     }
 
