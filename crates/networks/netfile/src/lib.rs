@@ -81,8 +81,9 @@
 //! # Results
 //!
 //! - Tables: `failures` (packets lost at each failure, flows whose path led over it, flows without a path
-//!   after it), `flows` (sent, received, lost for each reason, delays with percentiles, throughput), `links`
-//!   (utilisation, losses, longest queue), `transfers`, `requests`.
+//!   after it), `flows` (sent, received, lost for each reason, delays with percentiles, throughput, state at the
+//!   end, slowdown), `links` (utilisation, losses, longest queue), `transfers`, `requests`, `connections`.
+//!   `docs/network-results.md` defines states and slowdowns.
 //! - For each app: the histogram `delay_APP`, `throughput_APP`, `loss_ratio_APP`, and for transfers and
 //!   requests `completion_APP` or `response_APP`.
 //! - Totals, and with `[measure]` series over time.

@@ -203,7 +203,9 @@ pub(crate) struct Layout {
     has_marks: bool,
     pub(crate) slots: Slots,
     pub(crate) forwarding: Forwarding,
-    headers: u32,
+    /// The times at which paths may change, ascending: links change, and routes follow.
+    pub(crate) turns: Box<[Time]>,
+    pub(crate) headers: u32,
     /// The bytes of the smallest packet, headers included.
     packet_min: u32,
     pub(crate) measure: Measure,
@@ -367,6 +369,12 @@ impl Layout {
     /// Returns true if some flows are TCP connections.
     pub(crate) fn has_connections(&self) -> bool {
         self.apps.iter().any(|app| matches!(app.kind, AppKind::Tcp(_)))
+    }
+
+    /// Returns true if some flows have an end that the time from their start is measured to.
+    pub(crate) fn has_ends(&self) -> bool {
+        let has_end = |kind: &AppKind| matches!(kind, AppKind::Transfer(_) | AppKind::Requests(_) | AppKind::Tcp(_));
+        self.apps.iter().any(|app| has_end(&app.kind))
     }
 
     /// Returns the protocol of a flow.

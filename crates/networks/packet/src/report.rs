@@ -11,7 +11,10 @@ mod connections;
 mod exchanges;
 mod failures;
 mod flows;
+mod ideal;
 mod links;
+mod path;
+mod state;
 
 use crate::description::{App, AppKind};
 use crate::network::{Layout, Vocabulary};
@@ -32,6 +35,9 @@ const LINKS: MetricId = MetricId(1);
 // Tables of networks that are described app by app.
 const TRANSFERS: MetricId = MetricId(2);
 const REQUESTS: MetricId = MetricId(3);
+
+/// The name of the metric that is a note for the user. It is no figure.
+const NOTE: &str = "note";
 
 /// The metrics of a network, beside the tables.
 #[derive(Debug, Default)]
@@ -54,6 +60,10 @@ pub(crate) struct Ids {
     pub(crate) copies_made: Option<MetricId>,
     /// The table of failures, in networks that have some.
     failures: Option<MetricId>,
+    /// The mean, two percentiles and the greatest of the slowdowns of flows, in networks that measure them.
+    slowdowns: Option<[MetricId; 4]>,
+    /// A sentence on flows that could not complete.
+    note: Option<MetricId>,
 }
 
 /// The metrics of an app.
@@ -86,7 +96,7 @@ impl Ids {
 pub(crate) fn declare(net: &Layout) -> (Metrics, Ids) {
     let columns = |of: &[(&str, Unit)]| of.iter().map(|&(name, unit)| Column::new(name, unit)).collect();
     let (mut metrics, mut ids) = (Metrics::new(), Ids::default());
-    let of_flows = columns::of_flows(net.vocabulary).iter().map(columns::OfFlow::heading);
+    let of_flows = columns::of_flows(net).map(columns::OfFlow::heading);
     assert_eq!(metrics.table("flows", of_flows.collect()), FLOWS);
     let of_links = columns::of_links(net.vocabulary).iter().map(|column| Column::new(column.name, column.unit));
     assert_eq!(metrics.table("links", of_links.collect()), LINKS);
@@ -109,6 +119,11 @@ pub(crate) fn declare(net: &Layout) -> (Metrics, Ids) {
     if net.vocabulary == Vocabulary::Flows {
         ids.jitter_mean = Some(metrics.value("jitter_mean", Unit::Seconds));
     }
+    if net.has_ends() {
+        let name = |of: &str| format!("slowdown_{of}");
+        let names = ["mean", "p50", "p99", "max"].map(name);
+        ids.slowdowns = Some(names.map(|name| metrics.value(&name, Unit::Ratio)));
+    }
     ids.utilisation_max = Some(metrics.value("utilisation_max", Unit::Ratio));
     ids.link_directions_idle = Some(metrics.value("link_directions_idle", Unit::Count));
     if net.vocabulary == Vocabulary::Apps {
@@ -122,6 +137,9 @@ pub(crate) fn declare(net: &Layout) -> (Metrics, Ids) {
     }
     if !net.forwarding.failures.all().is_empty() {
         ids.failures = Some(metrics.table("failures", columns(&failures::COLUMNS)));
+    }
+    if ids.failures.is_some() || net.has_connections() {
+        ids.note = Some(metrics.value(NOTE, Unit::Count));
     }
     (metrics, ids)
 }

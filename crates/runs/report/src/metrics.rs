@@ -1,6 +1,7 @@
 //! Metrics as JSON values, and the names that they have in all forms of a result.
 
 use parades_core::metrics::{Cell, Estimate, Histogram, MetricValue, Metrics, Moments, Series, Table, Tally, Unit};
+use parades_session::NOTE;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Number, Value, json};
 
@@ -38,12 +39,13 @@ impl Serialize for Metric<'_> {
 }
 
 /// Returns every number and text among the metrics, by name: that of the metric, with the field if the metric
-/// has several. Metrics without a value are null. Tables and series are left out.
+/// has several. Metrics without a value are null. Tables, series and the note are left out.
 pub fn figures(metrics: &Metrics) -> Map<String, Value> {
     let mut figures = Map::new();
     for (metric_name, unit, value) in metrics.iter() {
         let name = name(metric_name, unit);
         let fields = match value {
+            _ if metric_name == NOTE => continue,
             MetricValue::Series(_) | MetricValue::Table(_) => continue,
             MetricValue::Steady(steady) if steady.estimate().is_none() => {
                 json!({"count": 0, "mean": null, "half_width_95": null})

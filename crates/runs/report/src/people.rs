@@ -7,7 +7,7 @@ use crate::tables::table_named;
 use crate::view::View;
 use parades_config::shortened_to;
 use parades_core::metrics::{Estimate, MetricValue, Table, Unit};
-use parades_session::{Failure, FinishedRun};
+use parades_session::{Failure, FinishedRun, NOTE};
 use std::fmt::Write;
 
 mod overviews;
@@ -49,7 +49,8 @@ impl Report<'_> {
 
     /// Returns the figures of the run, and the metrics of one value.
     fn figures(&self) -> Vec<(String, String)> {
-        let metrics = self.run.outcome.metrics.iter();
+        // The note is printed with the other notes of the run.
+        let metrics = self.run.outcome.metrics.iter().filter(|(name, ..)| *name != NOTE);
         let of_metrics = metrics.filter_map(|(name, unit, value)| Some((spoken(name), describe(unit, value)?)));
         self.figures_of_run().into_iter().map(|(name, value)| (name.to_owned(), value)).chain(of_metrics).collect()
     }

@@ -6,10 +6,15 @@ use crate::watchman::Watched;
 use crate::{Failure, Observer, Plan, Recording, Tracing};
 use parades_catalog::{Choice, Simulation};
 use parades_core::error::{Error, ErrorKind};
+use parades_core::metrics::{Cell, Metrics};
 use parades_core::run::{Control, Outcome, RunOptions};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
+
+/// The name of a metric that is a note for the user. A model declares it as a value, and may set it to a sentence
+/// on the run. It is among the notes of the run, and among the metrics of its JSON.
+pub const NOTE: &str = "note";
 
 /// A run that is over, with all that is reported of it.
 #[derive(Debug)]
@@ -133,6 +138,7 @@ pub(crate) fn run_made(
     let Executed { outcome, run_wall, setup_wall, ending } =
         execution.execute(options, observer, begin).map_err(failed)?;
     notes.extend(outcome.metrics.incomplete().map(str::to_owned));
+    notes.extend(note_of(&outcome.metrics));
     notes.extend(idle_threads(&outcome.engine_stats, choice.threads, simulation.lps()));
     Ok(FinishedRun {
         plan: plan.clone(),
@@ -214,6 +220,14 @@ fn ending(outcome: &Outcome, memory: Option<u64>, control: &Control) -> Ending {
         (Some(_), Some(bytes)) => Ending::OutOfMemory(bytes),
         (Some(_), None) if control.is_stopped() => Ending::Interrupted,
         _ => Ending::Complete,
+    }
+}
+
+/// Returns the note that the model has set.
+fn note_of(metrics: &Metrics) -> Option<String> {
+    match metrics.get(NOTE)?.value()? {
+        Cell::Text(note) => Some(note.to_string()),
+        _ => None,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::line::{Line, Lines};
 use parades_core::time::{Delay, Time};
 use parades_topology::routing::{Destination, NextHops, RoutingError, Rules, Table};
 use parades_topology::{LinkId, NodeId, Topology};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The largest number of entries of all tables together: four gigabytes.
 const ENTRIES_MAX: u64 = 1 << 31;
@@ -43,6 +43,15 @@ pub(crate) struct Turns<'a> {
     pub(crate) times: &'a [Time],
     /// The time from a change until routes follow.
     pub(crate) convergence: Delay,
+}
+
+impl Turns<'_> {
+    /// Returns the times at which links change or routes follow, ascending.
+    pub(crate) fn all(&self) -> Box<[Time]> {
+        let later = |turn: &Time| turn.checked_add(self.convergence);
+        let all: BTreeSet<Time> = self.times.iter().copied().chain(self.times.iter().filter_map(later)).collect();
+        all.into_iter().collect()
+    }
 }
 
 /// The reason why tables cannot be made.

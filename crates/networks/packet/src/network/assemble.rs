@@ -193,6 +193,7 @@ impl Parts {
         let (lines, presence, turns) = self.lines();
         let turns = Turns { times: &turns, convergence: self.convergence };
         let (slots, mut forwarding) = self.paths(&traffic, &lines, turns, routes)?;
+        let turns = turns.all();
         forwarding.find_failures((&self.topology, &lines), (&self.events, self.convergence), || traffic.senders());
         let packet_min = traffic.least_payload(self.headers).saturating_add(self.headers);
         let Parts { topology, link_names, headers, measure, vocabulary, .. } = self;
@@ -209,6 +210,7 @@ impl Parts {
             app_of_flow: app_of_flow.into(),
             slots,
             forwarding,
+            turns,
             headers,
             packet_min,
             measure,

@@ -66,6 +66,13 @@ impl Slots {
         address.checked_sub(self.first_group)
     }
 
+    /// Returns the address of the source of the group to which a flow belongs. `None` before the first group.
+    pub(crate) fn group_of(&self, flow: u32) -> Option<u32> {
+        let after = self.flow_of_group.partition_point(|&first| first <= flow);
+        let group = u32::try_from(after.checked_sub(1)?).expect("groups are counted in 32 bits");
+        Some(self.first_group + group)
+    }
+
     /// Returns the number of groups.
     pub(crate) fn groups(&self) -> usize {
         self.flow_of_group.len()

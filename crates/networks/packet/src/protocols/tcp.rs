@@ -44,7 +44,7 @@ pub struct Writes {
 
 impl Writes {
     /// Returns the time between two pieces.
-    fn gap(self) -> Delay {
+    pub(crate) fn gap(self) -> Delay {
         Delay::serialisation(u64::from(self.bytes), self.rate_bps)
     }
 }
@@ -67,6 +67,19 @@ struct Source {
     /// Bytes that the connection has accepted.
     written: u64,
     is_connected: bool,
+    /// `None` unless the connection has ended early.
+    ending: Option<Ending>,
+}
+
+/// The reason why a connection ends before the stream is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The other end refused the connection.
+    Refused = 1,
+    /// The other end reset the connection.
+    Reset = 2,
+    /// Retransmissions had no answer for too long.
+    TimedOut = 3,
 }
 
 /// The counts of segments at an end.
@@ -124,6 +137,7 @@ struct Notices {
     /// True if the send buffer has room again.
     has_room: bool,
     is_finished: bool,
+    ending: Option<Ending>,
 }
 
 /// The environment of a connection.
@@ -167,7 +181,10 @@ impl<E: Environment> environment::Environment for Io<'_, E> {
             Notice::Connected => self.notices.is_connected = true,
             Notice::Acknowledged { .. } => self.notices.has_room = true,
             Notice::Finished => self.notices.is_finished = true,
-            Notice::Closed | Notice::Reset | Notice::Refused | Notice::TimedOut => {}
+            Notice::Reset => self.notices.ending = Some(Ending::Reset),
+            Notice::Refused => self.notices.ending = Some(Ending::Refused),
+            Notice::TimedOut => self.notices.ending = Some(Ending::TimedOut),
+            Notice::Closed => {}
         }
     }
 }
@@ -224,14 +241,20 @@ impl Sender {
     pub(crate) fn on_start(tcp: &Tcp, flow: u32, start: Time, setup: &mut impl Setup) -> Sender {
         setup.set_timer(APPLICATION, start.since(Time::ZERO));
         let connection = Connection::connect(&tcp.settings, ports(flow, true), initial(setup));
-        let source = Source { produced: 0, written: 0, is_connected: false };
+        let source = Source { produced: 0, written: 0, is_connected: false, ending: None };
         Sender { connection, source, counts: Counts::default() }
+    }
+
+    /// Returns the reason why the connection has ended early. `None` if it has not.
+    pub(crate) fn ending(&self) -> Option<Ending> {
+        self.source.ending
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {
         self.connection.fold(digest);
-        let Source { produced, written, is_connected } = self.source;
+        let Source { produced, written, is_connected, ending } = self.source;
         let words = [produced, written, is_connected.into()];
+        ending.into_iter().for_each(|ending| digest.word(ending as u64));
         words.into_iter().chain([self.counts.sent, self.counts.received]).for_each(|word| digest.word(word));
     }
 }
@@ -313,7 +336,9 @@ impl<R: Recorder<SenderUndo>> Protocol for SenderMut<'_, R> {
             self.act(tcp, Call::Timer(timer), env);
             return;
         }
-        if self.source.is_connected {
+        if self.source.ending.is_some() {
+            // The application cannot write any more.
+        } else if self.source.is_connected {
             self.produce(tcp, env);
             self.write(tcp, env);
         } else {
@@ -326,6 +351,9 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
     /// Calls the connection, and writes more if the send buffer has room again.
     fn act<E: Environment>(&mut self, tcp: &Tcp, what: Call<'_>, env: &mut E) {
         let notices = self.call(tcp, what, env).1;
+        if notices.ending.is_some() {
+            self.source().into_mut().ending = notices.ending;
+        }
         if notices.is_connected {
             self.source().into_mut().is_connected = true;
             match tcp.writes {

@@ -5,8 +5,9 @@ use super::flows::{
     LOST, MAX, MEAN, MIN, P50, P95, P99, RECEIVED, REORDERED, SENT, Sums,
 };
 use super::ratio;
+use super::state::Fate;
 use crate::histogram::PERCENTILE_ERROR_PERMILLE;
-use crate::network::Vocabulary;
+use crate::network::{Layout, Vocabulary};
 use crate::port::{LOSSES, Totals as PortTotals};
 use parades_core::metrics::{Cell, Column, Unit};
 use parades_core::time::Time;
@@ -20,6 +21,8 @@ pub(super) struct FlowRow<'a> {
     pub(super) start: Time,
     pub(super) sums: &'a Sums,
     pub(super) is_complete: bool,
+    pub(super) fate: Fate,
+    pub(super) slowdown: Option<f64>,
     pub(super) has_percentiles: bool,
 }
 
@@ -131,12 +134,23 @@ const FLOWS_OF_APPS: &[OfFlow] = &[
     flow("answers_duplicated", Unit::Count, |row| row.sums[BACK_DUPLICATED].into()),
 ];
 
+/// Further columns, for networks whose flows may end in several ways.
+const ENDS: &[OfFlow] = &[
+    flow("state", Unit::Count, |row| row.fate.state.words().into()),
+    flow("slowdown", Unit::Ratio, |row| row.slowdown.map_or(Cell::Empty, Cell::Float)),
+    flow("no_path_since", Unit::Picoseconds, |row| {
+        row.fate.no_path_since.map_or(Cell::Empty, |since| since.as_ps().into())
+    }),
+];
+
 /// Returns the columns of the table of flows.
-pub(super) fn of_flows(vocabulary: Vocabulary) -> &'static [OfFlow] {
-    match vocabulary {
-        Vocabulary::Flows => FLOWS,
-        Vocabulary::Apps => FLOWS_OF_APPS,
-    }
+pub(super) fn of_flows(net: &Layout) -> impl Iterator<Item = &'static OfFlow> {
+    let (columns, ends) = match net.vocabulary {
+        Vocabulary::Flows if net.has_connections() => (FLOWS, ENDS),
+        Vocabulary::Flows => (FLOWS, &[][..]),
+        Vocabulary::Apps => (FLOWS_OF_APPS, ENDS),
+    };
+    columns.iter().chain(ends)
 }
 
 /// The facts of one direction of a link.
@@ -211,6 +225,10 @@ pub(super) fn of_links(vocabulary: Vocabulary) -> &'static [OfLink] {
 pub(super) struct Totals {
     pub(super) flows: u64,
     complete: u64,
+    /// Flows that have no path at the end.
+    cut_off: u64,
+    /// Connections that have ended without all their data.
+    given_up: u64,
     pub(super) sums: Sums,
     /// The sum of the jitters of flows with two arrived packets or more, in picoseconds, and the number of
     /// those flows.
@@ -220,9 +238,11 @@ pub(super) struct Totals {
 
 impl Totals {
     /// Counts a flow.
-    pub(super) fn add_flow(&mut self, is_complete: bool, sums: &Sums) {
+    pub(super) fn add_flow(&mut self, is_complete: bool, fate: Fate, sums: &Sums) {
         self.flows += 1;
         self.complete += u64::from(is_complete);
+        self.cut_off += u64::from(fate.no_path_since.is_some());
+        self.given_up += u64::from(fate.state.is_given_up());
         if sums[RECEIVED] > 1 {
             self.jitter_sum += u128::from(sums[JITTER]);
             self.jittered += 1;
@@ -269,6 +289,8 @@ const TOTALS: &[Total] = &[
 const TOTALS_OF_APPS: &[Total] = &[
     total("flows_total", Unit::Count, |totals| totals.flows),
     total("flows_complete", Unit::Count, |totals| totals.complete),
+    total("flows_cut_off", Unit::Count, |totals| totals.cut_off),
+    total("flows_given_up", Unit::Count, |totals| totals.given_up),
     total("packets_sent", Unit::Count, |totals| totals.both(SENT, BACK_SENT)),
     total("packets_received", Unit::Count, |totals| totals.both(RECEIVED, BACK_RECEIVED)),
     total("packets_lost", Unit::Count, Totals::lost),

@@ -1,7 +1,8 @@
 //! The results of each flow, of each app, and of all flows.
 
 use super::columns::{FlowRow, Totals, of_flows, totals as totals_of};
-use super::{FLOWS, ratio, set};
+use super::state::{Fate, Unable};
+use super::{FLOWS, ideal, ratio, set};
 use crate::description::AppKind;
 use crate::network::Layout;
 use crate::packet::Packet;
@@ -10,7 +11,7 @@ use crate::protocols::Endpoint;
 use crate::record::Record;
 use parades_core::metrics::{MetricId, MetricValue, Metrics};
 use parades_core::run::End;
-use parades_core::time::Time;
+use parades_core::time::{Delay, Time};
 
 // The places of a flow's sums. A flow's packets go to its destination; answers go back.
 pub(super) const SENT: usize = 0;
@@ -23,7 +24,7 @@ pub(super) const LOST: usize = 3;
 pub(super) const DUPLICATED: usize = LOST + LOSSES;
 pub(super) const IN_FLIGHT: usize = DUPLICATED + 1;
 /// 1 if the source has sent everything, or a transfer or all requests are done.
-const DONE: usize = IN_FLIGHT + 1;
+pub(super) const DONE: usize = IN_FLIGHT + 1;
 pub(super) const REORDERED: usize = DONE + 1;
 /// From here on: answers.
 pub(super) const BACK: usize = REORDERED + 1;
@@ -43,7 +44,12 @@ pub(super) const LAST: usize = JITTER + 1;
 pub(super) const P50: usize = LAST + 1;
 pub(super) const P95: usize = P50 + 1;
 pub(super) const P99: usize = P95 + 1;
-const SUMS: usize = P99 + 1;
+/// The time that a stream or a transfer took, or the mean time of a response, in picoseconds; 0 if it is not
+/// complete.
+const TOOK: usize = P99 + 1;
+/// The [`Ending`](crate::protocols::tcp::Ending) of a connection that has ended early, or 0.
+pub(super) const ENDING: usize = TOOK + 1;
+const SUMS: usize = ENDING + 1;
 
 pub(super) type Sums = [u64; SUMS];
 
@@ -131,7 +137,12 @@ pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, m
         ];
         // The results of requests are responses.
         let is_result = !matches!(kind, AppKind::Requests(_));
-        let results = [(BYTES, endpoint.received_bytes(kind)), (LAST, sink.last().as_ps())];
+        // After the stream of a connection, its end is still acknowledged.
+        let last = match endpoint {
+            Endpoint::TcpReceiver(receiver) => sink.last().min(receiver.progress.last),
+            _ => sink.last(),
+        };
+        let results = [(BYTES, endpoint.received_bytes(kind)), (LAST, last.as_ps())];
         add(flow, metrics, counts.into_iter().chain(times).chain(results.into_iter().filter(|_| is_result)));
     }
     match endpoint {
@@ -145,28 +156,68 @@ pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, m
         }
         Endpoint::TransferSender(sender) => {
             let is_done = u64::from(sender.finished < Time::MAX);
-            add(flow, metrics, [(SENT, sender.sent), (BACK_RECEIVED, sender.acknowledgements), (DONE, is_done)]);
+            let sums = [(SENT, sender.sent), (BACK_RECEIVED, sender.acknowledgements), (DONE, is_done)];
+            add(flow, metrics, sums.into_iter().chain([(TOOK, took(net, flow, sender.finished))]));
         }
         Endpoint::TransferReceiver(receiver) => add(flow, metrics, [(BACK_SENT, receiver.sent)]),
         Endpoint::RequestClient(client) => {
             let is_done = matches!(kind, AppKind::Requests(requests) if client.responses >= requests.count);
             let sums = [(SENT, u64::from(client.asked)), (BACK_RECEIVED, client.packets), (DONE, u64::from(is_done))];
-            add(flow, metrics, sums.into_iter().chain([(BYTES, client.bytes), (LAST, client.last.as_ps())]));
+            let mean = client.sum_ps.checked_div(client.responses).unwrap_or(0);
+            let results = [(BYTES, client.bytes), (LAST, client.last.as_ps()), (TOOK, mean)];
+            add(flow, metrics, sums.into_iter().chain(results));
         }
         Endpoint::RequestServer(server) => add(flow, metrics, [(BACK_SENT, server.sent)]),
         Endpoint::TcpSender(sender) => {
-            add(flow, metrics, [(SENT, sender.counts.sent), (BACK_RECEIVED, sender.counts.received)]);
+            let ending = sender.ending().map_or(0, |ending| ending as u64);
+            let sums = [(SENT, sender.counts.sent), (BACK_RECEIVED, sender.counts.received), (ENDING, ending)];
+            add(flow, metrics, sums);
         }
         Endpoint::TcpReceiver(receiver) => {
             let is_done = u64::from(receiver.progress.last < Time::MAX);
-            add(flow, metrics, [(BACK_SENT, receiver.counts.sent), (DONE, is_done)]);
+            let took = took(net, flow, receiver.progress.last);
+            add(flow, metrics, [(BACK_SENT, receiver.counts.sent), (DONE, is_done), (TOOK, took)]);
         }
         Endpoint::DatagramSink(_) | Endpoint::GroupSink(_) => {}
     }
 }
 
+/// Returns the time from the start of a flow to its end in picoseconds; 0 if the end is not reached.
+fn took(net: &Layout, flow: u32, end: Time) -> u64 {
+    if end == Time::MAX { 0 } else { end.since(net.flows[flow as usize].start).as_ps() }
+}
+
+/// Returns the slowdown of a flow: of a request, the mean over all responses. `None` for datagrams, and for a
+/// flow that has not reached its end or had no path at its start.
+fn slowdown(net: &Layout, flow: u32, sums: &Sums) -> Option<f64> {
+    if sums[TOOK] == 0 {
+        return None;
+    }
+    let alone = match net.kind_of(flow) {
+        AppKind::Tcp(tcp) => ideal::of_tcp(net, flow, tcp)?,
+        AppKind::Transfer(transfer) => ideal::of_transfer(net, flow, transfer)?,
+        AppKind::Requests(requests) => ideal::of_requests(net, flow, requests)?,
+        AppKind::Datagrams(_) | AppKind::Multicast(_) => return None,
+    };
+    ideal::slowdown(Delay::from_ps(sums[TOOK]), alone)
+}
+
+/// Sets the mean, the percentiles and the greatest of some slowdowns.
+fn summarise(net: &Layout, mut slowdowns: Vec<f64>, metrics: &mut Metrics) {
+    let Some([mean, p50, p99, max]) = net.ids.slowdowns else { return };
+    slowdowns.sort_by(f64::total_cmp);
+    let Some(&greatest) = slowdowns.last() else { return };
+    let count = slowdowns.len();
+    // The least value that `percent` percent of the flows do not exceed.
+    let at = |percent: usize| slowdowns[(count * percent).div_ceil(100).max(1) - 1];
+    metrics.set(mean, slowdowns.iter().sum::<f64>() / count as f64);
+    metrics.set(p50, at(50));
+    metrics.set(p99, at(99));
+    metrics.set(max, greatest);
+}
+
 /// Returns the lost packets of a flow, both ways.
-fn lost(sums: &Sums) -> u64 {
+pub(super) fn lost(sums: &Sums) -> u64 {
     sums[LOST..LOST + LOSSES].iter().chain(&sums[BACK_LOST..BACK_LOST + LOSSES]).sum()
 }
 
@@ -203,6 +254,7 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
     let mut totals = Totals::default();
     let mut received_by_groups = 0;
     let mut sums_of_flows: Sums = [0; SUMS];
+    let (mut unable, mut slowdowns) = (Unable::default(), Vec::new());
     let mut of_apps = vec![OfApp { sums: [0; SUMS], start: Time::MAX }; net.apps.len()];
     for (number, words) in all {
         let sums = from_words(&words);
@@ -227,7 +279,11 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
             }
             AppKind::Transfer(_) | AppKind::Requests(_) | AppKind::Tcp(_) => sums[DONE] == 1,
         };
-        totals.add_flow(is_complete, &sums);
+        let fate = Fate::of(net, flow, (&sums, is_complete), end.time);
+        let slowdown = slowdown(net, flow, &sums);
+        unable.add(net, flow, fate, &sums);
+        slowdowns.extend(slowdown);
+        totals.add_flow(is_complete, fate, &sums);
         let row = FlowRow {
             number,
             app: &net.apps[app as usize].name,
@@ -235,9 +291,11 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
             start: ends.start,
             sums: &sums,
             is_complete,
+            fate,
+            slowdown,
             has_percentiles: net.measure.percentiles,
         };
-        let cells = of_flows(net.vocabulary).iter().map(|column| (column.cell)(&row));
+        let cells = of_flows(net).map(|column| (column.cell)(&row));
         metrics.row(FLOWS, cells.collect::<Vec<_>>());
     }
     assert_eq!(totals.flows, net.flows.len() as u64, "every flow has an end that reports it");
@@ -248,6 +306,10 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
     check_delays(net.ids.delay, &totals, metrics)?;
     for (&id, total) in net.ids.counters.iter().zip(totals_of(net.vocabulary)) {
         metrics.count(id, (total.count)(&totals));
+    }
+    summarise(net, slowdowns, metrics);
+    if let (Some(id), Some(note)) = (net.ids.note, unable.note()) {
+        metrics.set(id, note.as_str());
     }
     let sent = sums_of_flows[SENT] + sums_of_flows[BACK_SENT];
     set(metrics, net.ids.loss_ratio, ratio(lost(&sums_of_flows) as f64, sent as f64));

@@ -1,0 +1,184 @@
+//! The time that a flow would take alone, on a network without other traffic: the divisor of its *slowdown*.
+//!
+//! All packets of a burst stand ready at the first link at once, and each node forwards a packet when its last
+//! bit has arrived. So the time of a burst is exact for a network that is idle and loses nothing. It leaves out
+//! congestion control: a flow that nothing disturbs, but that starts slowly, has a slowdown above 1.
+//!
+//! *References*: M. Alizadeh et al., "pFabric: minimal near-optimal datacenter transport", SIGCOMM 2013, section
+//! 5; B. Montazeri et al., "Homa", SIGCOMM 2018, section 5, which divides by the time of an unloaded network.
+
+use super::path::path;
+use crate::network::Layout;
+use crate::packet::IP_HEADER;
+use crate::protocols::{Requests, Tcp, Transfer};
+use parades_core::time::Delay;
+use parades_tcp::header::{BASE_BYTES, Flags, Header, SynOptions, Timestamps};
+
+/// A link on a path.
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    rate_bps: u64,
+    delay: Delay,
+    /// The bytes that a frame adds to a packet.
+    framing: u32,
+}
+
+/// An idle path in one direction.
+#[derive(Clone, Debug)]
+struct Idle(Vec<Hop>);
+
+/// Packets that stand ready at once: all have the same size, except the last one. Sizes are bytes with headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Burst {
+    packets: u64,
+    full: u32,
+    last: u32,
+}
+
+impl Burst {
+    /// Returns the burst of some bytes of payload.
+    fn of(bytes: u64, payload: u32, headers: u32) -> Burst {
+        let packets = bytes.div_ceil(u64::from(payload)).max(1);
+        let last = bytes - (packets - 1) * u64::from(payload);
+        let last = u32::try_from(last).expect("it is at most the payload of a packet");
+        Burst { packets, full: payload.saturating_add(headers), last: last.saturating_add(headers) }
+    }
+
+    fn one(bytes: u32) -> Burst {
+        Burst { packets: 1, full: bytes, last: bytes }
+    }
+}
+
+impl Hop {
+    fn serialisation(&self, bytes: u32) -> Delay {
+        Delay::serialisation(u64::from(bytes) + u64::from(self.framing), self.rate_bps)
+    }
+}
+
+impl Idle {
+    /// Returns the path of a flow when it starts. `None` if there is none.
+    fn of(net: &Layout, flow: u32, is_back: bool) -> Option<Idle> {
+        let start = net.flows[flow as usize].start;
+        let hop = |link| {
+            let quality = net.lines.of(link).at(start);
+            Hop { rate_bps: quality.rate_bps, delay: quality.delay, framing: quality.framing.into() }
+        };
+        Some(Idle(path(net, flow, is_back, start)?.into_iter().map(|interface| hop(interface.link)).collect()))
+    }
+
+    /// Returns the time from the first bit at the source to the last bit at the destination.
+    ///
+    /// The last packet waits behind the one before it at links up to some link `k`, and nowhere after. The one
+    /// before it leaves link `k` when the first packet has crossed all links up to `k`, and the others have
+    /// followed at the pace of the slowest of these links. The result is the maximum over `k`.
+    fn time_of(&self, burst: Burst) -> Delay {
+        let delays = self.0.iter().fold(Delay::ZERO, |sum, hop| sum.saturating_add(hop.delay));
+        let last_from = |k: usize| {
+            self.0[k..].iter().fold(Delay::ZERO, |sum, hop| sum.saturating_add(hop.serialisation(burst.last)))
+        };
+        if burst.packets < 2 {
+            return delays.saturating_add(last_from(0));
+        }
+        let (mut first, mut slowest, mut most) = (Delay::ZERO, Delay::ZERO, Delay::ZERO);
+        for (k, hop) in self.0.iter().enumerate() {
+            let full = hop.serialisation(burst.full);
+            (first, slowest) = (first.saturating_add(full), slowest.max(full));
+            let others = Delay::from_ps(slowest.as_ps().saturating_mul(burst.packets - 2));
+            most = most.max(first.saturating_add(others).saturating_add(last_from(k)));
+        }
+        delays.saturating_add(most)
+    }
+}
+
+/// Returns the time of a stream: a SYN and its answer, then the data, as fast as the application writes them.
+pub(super) fn of_tcp(net: &Layout, flow: u32, tcp: &Tcp) -> Option<Delay> {
+    let [there, back] = [Idle::of(net, flow, false)?, Idle::of(net, flow, true)?];
+    let Tcp { settings, bytes, writes } = tcp;
+    let timestamps = settings.timestamps.then(Timestamps::default);
+    let syn = SynOptions {
+        mss: settings.announces_mss.then_some(0),
+        window_shift: settings.window_scaling.then_some(0),
+        has_sack: settings.sack,
+    };
+    let syn = Header { flags: Flags::SYN, syn, timestamps, ..Header::default() };
+    let data = Header { flags: Flags::ACK, timestamps, ..Header::default() };
+    let [syn, data] = [syn, data].map(|header| header.bytes() + IP_HEADER);
+    let options = if settings.options_reduce_payload { data - IP_HEADER - BASE_BYTES } else { 0 };
+    let payload = settings.mss.saturating_sub(options).max(1);
+    let handshake = there.time_of(Burst::one(syn)).saturating_add(back.time_of(Burst::one(syn)));
+    let burst = |bytes| there.time_of(Burst::of(bytes, payload, data));
+    let data = match writes {
+        None => burst(*bytes),
+        Some(writes) => {
+            let pieces = bytes.div_ceil(u64::from(writes.bytes));
+            let last = bytes - (pieces - 1) * u64::from(writes.bytes);
+            let after = |piece: u64| Delay::from_ps(writes.gap().as_ps().saturating_mul(piece));
+            after(1).saturating_add(burst(*bytes)).max(after(pieces).saturating_add(burst(last)))
+        }
+    };
+    Some(handshake.saturating_add(data))
+}
+
+/// Returns the time of a transfer, up to the last acknowledgement.
+pub(super) fn of_transfer(net: &Layout, flow: u32, transfer: &Transfer) -> Option<Delay> {
+    let there = Idle::of(net, flow, false)?.time_of(Burst::of(transfer.bytes, transfer.segment, net.headers));
+    Some(there.saturating_add(Idle::of(net, flow, true)?.time_of(Burst::one(net.headers))))
+}
+
+/// Returns the time of a request, its mean service, and its response.
+pub(super) fn of_requests(net: &Layout, flow: u32, requests: &Requests) -> Option<Delay> {
+    let request = Burst::one(requests.request.saturating_add(net.headers));
+    let there = Idle::of(net, flow, false)?.time_of(request).saturating_add(requests.service.mean());
+    let response = Burst::of(requests.response, requests.packet, net.headers);
+    Some(there.saturating_add(Idle::of(net, flow, true)?.time_of(response)))
+}
+
+/// Returns the slowdown of something that took `took`; `None` if it would take no time alone.
+pub(super) fn slowdown(took: Delay, alone: Delay) -> Option<f64> {
+    (alone > Delay::ZERO).then(|| took.as_ps() as f64 / alone.as_ps() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parades_core::time::Time;
+
+    /// A path of links on which 1000 bytes take these times in microseconds, each 5 µs long.
+    fn idle(us_of_1000_bytes: &[u64]) -> Idle {
+        let hop = |&us: &u64| Hop { rate_bps: 8_000_000_000 / us, delay: Delay::from_us(5), framing: 0 };
+        Idle(us_of_1000_bytes.iter().map(hop).collect())
+    }
+
+    /// The arrival of the last packet, packet by packet: each starts on a link when it is there whole and the
+    /// packet before it has left.
+    fn simulated(Idle(hops): &Idle, burst: Burst) -> Delay {
+        let mut free = vec![Time::ZERO; hops.len()];
+        let mut arrived = Time::ZERO;
+        for number in 1..=burst.packets {
+            arrived = Time::ZERO;
+            let bytes = if number == burst.packets { burst.last } else { burst.full };
+            for (hop, free) in hops.iter().zip(&mut free) {
+                *free = arrived.max(*free).saturating_add(hop.serialisation(bytes));
+                arrived = free.saturating_add(hop.delay);
+            }
+        }
+        arrived.since(Time::ZERO)
+    }
+
+    #[test]
+    fn the_time_of_a_burst_is_that_of_a_simulation_packet_by_packet() {
+        for rates in [&[1_u64][..], &[1, 2], &[2, 1], &[1, 10, 1], &[10, 1, 2, 8, 1], &[4, 5, 20, 1]] {
+            for (packets, last) in [(1, 1000), (1, 40), (2, 1000), (2, 1), (3, 500), (50, 1000), (50, 10)] {
+                let (path, burst) = (idle(rates), Burst { packets, full: 1000, last });
+                assert_eq!(path.time_of(burst), simulated(&path, burst), "{rates:?} {burst:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_burst_has_all_bytes_and_headers() {
+        assert_eq!(Burst::of(2500, 1000, 40), Burst { packets: 3, full: 1040, last: 540 });
+        assert_eq!(Burst::of(2000, 1000, 40), Burst { packets: 2, full: 1040, last: 1040 });
+        assert_eq!(Burst::of(1, 1000, 40), Burst { packets: 1, full: 1040, last: 41 });
+    }
+}

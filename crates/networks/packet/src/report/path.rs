@@ -1,0 +1,65 @@
+//! The paths of flows, for results.
+
+use crate::description::AppKind;
+use crate::forwarding::Next;
+use crate::network::Layout;
+use crate::packet::{Packet, direction};
+use crate::record::NoRecord;
+use parades_core::time::Time;
+use parades_topology::Interface;
+
+/// Returns the hops of packets that go in a direction of a flow at a time. `None` if no path leads to the end,
+/// or a link on it is down.
+pub(super) fn path(net: &Layout, flow: u32, is_back: bool, time: Time) -> Option<Vec<Interface>> {
+    let ends = &net.flows[flow as usize];
+    let mut node = if is_back { ends.destination } else { ends.source };
+    let direction = match net.kind_of(flow) {
+        AppKind::Multicast(_) => net.slots.group_of(flow)?,
+        _ => direction(flow, is_back),
+    };
+    let first = net.forwarding.first_step(direction);
+    let mut packet = Packet::<NoRecord>::new((direction, first), 0, 0, (time, None));
+    let mut hops = Vec::new();
+    loop {
+        let (port, step) = match net.forwarding.next(node, &packet, time) {
+            Next::Port(exit) => (exit.port, exit.step),
+            Next::Endpoint(_) => return Some(hops),
+            Next::Copies(..) if node == ends.destination => return Some(hops),
+            Next::Copies(_, branches) => {
+                let leads = |to| net.forwarding.trees.flows_from(to).any(|below| below == flow);
+                let branch = branches.iter().find(|branch| leads(branch.to))?;
+                (branch.port, net.forwarding.step_of_place(branch.to))
+            }
+            Next::Nowhere => return None,
+        };
+        let hop = net.topology.interfaces(node)[port as usize];
+        if !net.lines.of(hop.link).at(time).is_up {
+            return None;
+        }
+        hops.push(hop);
+        node = hop.neighbour;
+        packet = packet.at_step(step);
+    }
+}
+
+/// Returns true if packets of a flow find a path at a time, in every direction in which they go.
+fn is_connected(net: &Layout, flow: u32, time: Time) -> bool {
+    let answers = !matches!(net.kind_of(flow), AppKind::Datagrams(_) | AppKind::Multicast(_));
+    path(net, flow, false, time).is_some() && (!answers || path(net, flow, true, time).is_some())
+}
+
+/// Returns the time since which a flow has had no path, if it has none just before `end`.
+pub(super) fn cut_since(net: &Layout, flow: u32, end: Time) -> Option<Time> {
+    let last = Time::from_ps(end.as_ps().checked_sub(1)?);
+    if net.forwarding.failures.all().is_empty() || is_connected(net, flow, last) {
+        return None;
+    }
+    let mut since = last;
+    for &turn in net.turns.iter().rev().skip_while(|turn| **turn > last) {
+        if is_connected(net, flow, turn) {
+            return Some(since);
+        }
+        since = turn;
+    }
+    Some(since)
+}
