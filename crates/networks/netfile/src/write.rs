@@ -128,6 +128,9 @@ fn app(text: &mut String, app: &App, names: &impl Fn(u32) -> String) {
             key(text, "control", if transfer.control == Control::Fixed { "\"fixed\"" } else { "\"reno\"" });
         }
         AppKind::Tcp(of) => tcp::write(of, &mut |name, value| key(text, name, value)),
+        // The name and nothing else: only their crates know their parameters.
+        AppKind::Other(of) => key(text, "kind", &toml_string(of.name())),
+        AppKind::Stream(of) => key(text, "kind", &toml_string(of.name())),
         AppKind::Requests(requests) => {
             key(text, "kind", "\"request-response\"");
             key(text, "request", &toml_string(&format_size(requests.request.into())));

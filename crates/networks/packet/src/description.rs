@@ -40,7 +40,7 @@ pub(crate) use check::{check, check_group};
 use crate::impairment::Impairments;
 use crate::line::PortRules;
 use crate::packet::Packet;
-use crate::protocols::{Datagrams, Requests, Tcp, Transfer};
+use crate::protocols::{Datagrams, OtherProtocol, OtherStream, Requests, Tcp, Transfer};
 use crate::queue::Discipline;
 use crate::record::Record;
 use parades_core::time::{Delay, Time};
@@ -243,6 +243,10 @@ pub enum AppKind {
     Requests(Requests),
     /// A stream of bytes over TCP, from the first end of each flow to the second.
     Tcp(Box<Tcp>),
+    /// A protocol of another crate.
+    Other(OtherProtocol),
+    /// An application of another crate over TCP.
+    Stream(Box<OtherStream>),
 }
 
 /// A change of a link or a node.

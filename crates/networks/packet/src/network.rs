@@ -368,7 +368,7 @@ impl<D: Record> Network<D> {
 impl Layout {
     /// Returns true if some flows are TCP connections.
     pub(crate) fn has_connections(&self) -> bool {
-        self.apps.iter().any(|app| matches!(app.kind, AppKind::Tcp(_)))
+        self.apps.iter().any(|app| matches!(app.kind, AppKind::Tcp(_) | AppKind::Stream(_)))
     }
 
     /// Returns true if some flows have an end that the time from their start is measured to.

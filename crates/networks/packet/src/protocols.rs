@@ -5,13 +5,17 @@
 //! measuring. It does not know whether a campus, a wide-area network, a network file or a test drives it.
 //! Parameters that many flows share are given to it each time, so that a flow's memory holds its state alone.
 //!
-//! A new protocol is a file beside the others, a variant of `AppKind`, and two variants of [`Endpoint`].
+//! A new protocol of this crate is a file beside the others, a variant of `AppKind`, and two variants of
+//! [`Endpoint`]. Another crate adds a protocol or an application without a change of this crate: [`own`],
+//! [`stream`].
 //!
 //! *Read next*: [`datagram`], the smallest protocol; [`transfer`].
 
 pub mod datagram;
 pub mod multicast;
+pub mod own;
 pub mod request;
+pub mod stream;
 pub mod tcp;
 pub mod transfer;
 
@@ -19,7 +23,9 @@ pub mod transfer;
 mod mock;
 
 pub use datagram::Datagrams;
+pub use own::OtherProtocol;
 pub use request::Requests;
+pub use stream::OtherStream;
 pub use tcp::Tcp;
 pub use transfer::{Control, Transfer};
 
@@ -62,6 +68,9 @@ pub trait Environment: Setup {
 
     /// Sends a segment to the other end, or to all receivers of a group.
     fn send(&mut self, number: u32, payload: u32, record: Option<Self::Record>);
+
+    /// Sends a packet of a protocol of another crate to the other end. `data` is read there.
+    fn send_data(&mut self, number: u32, payload: u32, data: &[u8]);
 
     /// Sends a TCP segment to the other end. `number` counts the segments of this end.
     fn send_segment(&mut self, number: u32, segment: TcpSegment, ecn: Ecn);
@@ -164,6 +173,10 @@ pub enum Endpoint {
     TcpSender(#[undoable(boxed)] Box<tcp::Sender>),
     /// Accepts a TCP connection, and receives a stream.
     TcpReceiver(#[undoable(boxed)] Box<tcp::Receiver>),
+    /// One end of a protocol of another crate.
+    Other(Box<own::End>),
+    /// One end of an application of another crate over TCP.
+    Stream(#[undoable(boxed)] Box<stream::End>),
 }
 
 impl Endpoint {
@@ -194,6 +207,12 @@ impl Endpoint {
             (AppKind::Tcp(tcp), false) => {
                 Endpoint::TcpReceiver(Box::new(tcp::Receiver::on_start(tcp, (flow, start), sink(), setup)))
             }
+            (AppKind::Other(other), _) => {
+                Endpoint::Other(Box::new(own::End::on_start(other, begins, (start, sink()), setup)))
+            }
+            (AppKind::Stream(stream), _) => {
+                Endpoint::Stream(Box::new(stream::End::on_start(stream, (flow, begins), (start, sink()), setup)))
+            }
         }
     }
 
@@ -206,17 +225,21 @@ impl Endpoint {
             Endpoint::TransferReceiver(receiver) => Some(&receiver.sink),
             Endpoint::RequestServer(server) => Some(&server.sink),
             Endpoint::TcpReceiver(receiver) => Some(&receiver.sink),
+            Endpoint::Other(end) => (!end.begins).then_some(&end.sink),
+            Endpoint::Stream(end) => (!end.begins).then_some(&end.sink),
             _ => None,
         }
     }
 
-    /// Returns the payload that this end has received: of a transfer, in order; of requests, in responses.
+    /// Returns the payload that this end has received: of a transfer, in order; of requests, in responses; of an
+    /// application of another crate over TCP, in order and in both directions.
     pub(crate) fn received_bytes(&self, kind: &AppKind) -> u64 {
         match (self, kind) {
             (Endpoint::TransferReceiver(receiver), AppKind::Transfer(transfer)) => transfer.bytes_below(receiver.next),
             (Endpoint::RequestClient(client), _) => client.bytes,
             (Endpoint::RequestServer(_), _) => 0,
             (Endpoint::TcpReceiver(receiver), _) => receiver.progress.bytes,
+            (Endpoint::Stream(end), _) => end.progress.bytes,
             _ => self.sink().map_or(0, |sink| sink.arrivals.bytes),
         }
     }
@@ -231,6 +254,8 @@ impl Endpoint {
             Endpoint::RequestServer(server) => server.fold(digest),
             Endpoint::TcpSender(sender) => sender.fold(digest),
             Endpoint::TcpReceiver(receiver) => receiver.fold(digest),
+            Endpoint::Other(end) => end.fold(digest),
+            Endpoint::Stream(end) => end.fold(digest),
             Endpoint::DatagramSink(_) | Endpoint::GroupSink(_) => {
                 self.sink().expect("it is a sink").fold(digest);
             }
@@ -265,6 +290,14 @@ impl<R: Recorder<EndpointUndo>> EndpointMut<'_, R> {
             EndpointMut::RequestServer(server) => react(server, of_requests(kind()), signal, env),
             EndpointMut::TcpSender(sender) => react(sender, of_tcp(kind()), signal, env),
             EndpointMut::TcpReceiver(receiver) => react(receiver, of_tcp(kind()), signal, env),
+            EndpointMut::Other(end) => match kind() {
+                AppKind::Other(other) => react(end, other, signal, env),
+                other => unreachable!("an end of another crate in a flow of {other:?}"),
+            },
+            EndpointMut::Stream(end) => match kind() {
+                AppKind::Stream(stream) => react(end, &**stream, signal, env),
+                other => unreachable!("an application of another crate in a flow of {other:?}"),
+            },
         }
     }
 }

@@ -74,6 +74,18 @@ pub trait Record: Payload + Clone {
         None
     }
 
+    /// Makes the record of a packet of another crate's protocol, sent at `sent`. `None` if packets of this
+    /// network carry none.
+    fn of_data(sent: Time, data: &[u8]) -> Option<Self> {
+        let _ = (sent, data);
+        None
+    }
+
+    /// Returns the data, if this is the record of such a packet.
+    fn data(&self) -> Option<&[u8]> {
+        None
+    }
+
     /// Returns the bytes by which the record crosses to another process. `payload` is the packet's.
     fn encode(&self, payload: u32) -> Vec<u8> {
         let mut bytes = vec![0; HEADER + payload as usize];

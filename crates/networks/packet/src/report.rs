@@ -147,7 +147,7 @@ pub(crate) fn declare(net: &Layout) -> (Metrics, Ids) {
 fn declare_app(App { name, kind, .. }: &App, metrics: &mut Metrics) -> AppIds {
     let completion = match kind {
         AppKind::Datagrams(_) | AppKind::Multicast(_) => None,
-        AppKind::Transfer(_) | AppKind::Tcp(_) => Some("completion"),
+        AppKind::Transfer(_) | AppKind::Tcp(_) | AppKind::Other(_) | AppKind::Stream(_) => Some("completion"),
         AppKind::Requests(_) => Some("response"),
     };
     AppIds {

@@ -54,18 +54,38 @@ impl Payload for TcpSegment {
     }
 }
 
-/// A segment and the digest of its fields, which is computed once.
+/// The content of a record.
+#[derive(Debug, Serialize, Deserialize)]
+enum Content {
+    Segment(TcpSegment),
+    /// The data of a packet of another crate's protocol, and the time when it was sent.
+    Data(Time, Box<[u8]>),
+}
+
+impl Payload for Content {
+    fn fold(&self, digest: &mut Digest) {
+        match self {
+            Content::Segment(segment) => segment.fold(digest),
+            Content::Data(sent, data) => {
+                digest.word(sent.as_ps());
+                digest.bytes(data);
+            }
+        }
+    }
+}
+
+/// A content and its digest, which is computed once.
 #[derive(Debug)]
 struct Shared {
     digest: u64,
-    segment: TcpSegment,
+    content: Content,
 }
 
 impl Shared {
-    fn new(segment: TcpSegment) -> Shared {
+    fn new(content: Content) -> Shared {
         let mut digest = Digest::default();
-        segment.fold(&mut digest);
-        Shared { digest: digest.value(), segment }
+        content.fold(&mut digest);
+        Shared { digest: digest.value(), content }
     }
 }
 
@@ -77,7 +97,8 @@ thread_local! {
     static POOL: RefCell<Vec<Arc<Shared>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A reference to a TCP segment, which all copies of its packet share.
+/// A reference to a TCP segment, or to the data of another crate's protocol, which all copies of its packet
+/// share.
 ///
 /// ```
 /// use parades_core::time::Time;
@@ -96,9 +117,9 @@ pub struct SegmentRef(
 );
 
 impl SegmentRef {
-    fn new(segment: TcpSegment) -> SegmentRef {
+    fn new(content: Content) -> SegmentRef {
         let pooled = POOL.try_with(|pool| pool.borrow_mut().pop()).ok().flatten();
-        let shared = Shared::new(segment);
+        let shared = Shared::new(content);
         let Some(mut reused) = pooled else { return SegmentRef(Some(Arc::new(shared))) };
         match Arc::get_mut(&mut reused) {
             Some(place) => {
@@ -146,7 +167,7 @@ fn release(record: Arc<Shared>) {
 
 impl fmt::Debug for SegmentRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.shared().segment.fmt(f)
+        self.shared().content.fmt(f)
     }
 }
 
@@ -168,20 +189,37 @@ impl Record for SegmentRef {
 
     #[inline]
     fn sent(&self) -> Time {
-        self.shared().segment.sent
+        match &self.shared().content {
+            Content::Segment(segment) => segment.sent,
+            Content::Data(sent, _) => *sent,
+        }
     }
 
     fn of_segment(segment: TcpSegment) -> Option<SegmentRef> {
-        Some(SegmentRef::new(segment))
+        Some(SegmentRef::new(Content::Segment(segment)))
     }
 
     #[inline]
     fn segment(&self) -> Option<&TcpSegment> {
-        Some(&self.shared().segment)
+        match &self.shared().content {
+            Content::Segment(segment) => Some(segment),
+            Content::Data(..) => None,
+        }
+    }
+
+    fn of_data(sent: Time, data: &[u8]) -> Option<SegmentRef> {
+        Some(SegmentRef::new(Content::Data(sent, data.into())))
+    }
+
+    fn data(&self) -> Option<&[u8]> {
+        match &self.shared().content {
+            Content::Segment(_) => None,
+            Content::Data(_, data) => Some(data),
+        }
     }
 
     fn encode(&self, _: u32) -> Vec<u8> {
-        postcard::to_allocvec(&self.shared().segment).expect("plain fields are written to memory")
+        postcard::to_allocvec(&self.shared().content).expect("plain fields are written to memory")
     }
 
     fn decode(bytes: &[u8]) -> Option<SegmentRef> {
@@ -196,6 +234,10 @@ const _: () = assert!(size_of::<parades_core::event::Body<crate::packet::Packet<
 mod tests {
     use super::*;
 
+    fn content(bytes: u32) -> Content {
+        Content::Segment(segment(bytes))
+    }
+
     fn segment(bytes: u32) -> TcpSegment {
         TcpSegment { sent: Time::from_ps(5), header: Header::default(), offset: 0, bytes }
     }
@@ -206,18 +248,18 @@ mod tests {
 
     #[test]
     fn the_last_reference_returns_its_memory_to_the_pool() {
-        let (first, before) = (SegmentRef::new(segment(1)), pooled());
+        let (first, before) = (SegmentRef::new(content(1)), pooled());
         let second = first.clone();
         drop(first);
         assert_eq!(pooled(), before);
         drop(second);
         assert_eq!(pooled(), before + 1);
-        assert_eq!(SegmentRef::new(segment(2)).segment(), Some(&segment(2)));
+        assert_eq!(SegmentRef::new(content(2)).segment(), Some(&segment(2)));
     }
 
     #[test]
     fn a_segment_crosses_to_another_process_whole() {
-        let record = SegmentRef::new(segment(3));
+        let record = SegmentRef::new(content(3));
         let copy = SegmentRef::decode(&record.encode(0)).expect("it was encoded");
         assert_eq!((copy.segment(), copy.shared().digest), (record.segment(), record.shared().digest));
     }

@@ -132,6 +132,8 @@ pub fn check_kind(kind: &AppKind) -> Result<(), String> {
             Ok(())
         }
         AppKind::Tcp(tcp) => tcp.check(),
+        AppKind::Other(other) => other.check(),
+        AppKind::Stream(stream) => stream.check(),
         AppKind::Requests(requests) => {
             let sizes = [requests.request, requests.packet];
             if sizes.iter().any(|&size| size == 0 || size > PAYLOAD_MAX) || requests.response == 0 {

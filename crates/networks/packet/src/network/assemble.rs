@@ -401,7 +401,7 @@ impl Traffic {
 
     /// Returns true if packets of a flow go back.
     fn answers(&self, flow: u32) -> bool {
-        matches!(self.kind(flow), AppKind::Transfer(_) | AppKind::Requests(_) | AppKind::Tcp(_))
+        !matches!(self.kind(flow), AppKind::Datagrams(_) | AppKind::Multicast(_))
     }
 
     /// Returns true if packets of a flow itself go in a direction. Packets of a group go down its tree.
@@ -483,7 +483,8 @@ impl Traffic {
         let least = |app: &u32| match &self.apps[*app as usize].kind {
             AppKind::Datagrams(datagrams) | AppKind::Multicast(datagrams) => datagrams.least_payload().unwrap_or(1),
             AppKind::Transfer(_) => 0,
-            AppKind::Tcp(_) => payload_of_segment(BASE_BYTES, headers),
+            AppKind::Tcp(_) | AppKind::Stream(_) => payload_of_segment(BASE_BYTES, headers),
+            AppKind::Other(other) => other.least_payload(),
             AppKind::Requests(requests) => {
                 let last = requests.payload(requests.packets() - 1);
                 requests.request.min(requests.payload(0)).min(last)

@@ -300,6 +300,12 @@ impl<D: Record, R: Recorder<EgressUndo<Packet<D>>>> Environment for Outlet<'_, '
         self.dispatch(&packet);
     }
 
+    fn send_data(&mut self, number: u32, payload: u32, data: &[u8]) {
+        let now = self.ctx.now();
+        let record = || D::of_data(now, data).expect("a network that is described carries records of data");
+        self.send(number, payload, (!data.is_empty()).then(record));
+    }
+
     fn send_segment(&mut self, number: u32, segment: TcpSegment, ecn: Ecn) {
         let step = self.net.forwarding.first_step(self.address);
         let payload = payload_of_segment(segment.header.bytes() + segment.bytes, self.net.headers);

@@ -5,7 +5,7 @@ use super::{Failure, Layout, Vocabulary};
 use crate::description::{AppKind, Change};
 use crate::packet::Packet;
 use crate::port::Loss;
-use crate::protocols::tcp;
+use crate::protocols::{own, stream, tcp};
 use crate::record::Record;
 use parades_core::event::{LpId, TimerId};
 use parades_core::time::Time;
@@ -28,6 +28,8 @@ impl Layout {
             (AppKind::Requests(_), false) => " response",
             (AppKind::Transfer(_), false) => " acknowledgement",
             (AppKind::Tcp(_), _) => " segment",
+            (AppKind::Other(other), _) => &format!(" {}", other.name()),
+            (AppKind::Stream(stream), _) => &format!(" {} segment", stream.name()),
             _ => "",
         };
         let (from, to) = self.ends(direction);
@@ -53,6 +55,8 @@ impl Layout {
             AppKind::Transfer(_) => "retransmission",
             AppKind::Requests(_) => "request or retry",
             AppKind::Tcp(_) => tcp::timer_text(number),
+            AppKind::Other(other) => &own::timer_text(other, number),
+            AppKind::Stream(stream) => &stream::timer_text(stream, number),
         };
         let traffic = self.traffic(address);
         match self.slots.group(address) {

@@ -70,6 +70,10 @@ impl Environment for Mock {
         self.did.push(Did::Sent(number, payload));
     }
 
+    fn send_data(&mut self, number: u32, payload: u32, _: &[u8]) {
+        self.did.push(Did::Sent(number, payload));
+    }
+
     fn send_segment(&mut self, number: u32, segment: TcpSegment, _: Ecn) {
         self.did.push(Did::Sent(number, segment.bytes));
     }

@@ -55,8 +55,8 @@ const SEGMENT_MAX: u32 = PAYLOAD_MAX - 60;
 const BUFFER_MAX: u32 = 1 << 30;
 
 /// The timer of the application. The timers before it are those of the connection.
-const APPLICATION: u32 = 4;
-const TIMERS: [Timer; 4] = [Timer::Retransmit, Timer::DelayedAck, Timer::Pacing, Timer::Reordering];
+pub(super) const APPLICATION: u32 = 4;
+pub(super) const TIMERS: [Timer; 4] = [Timer::Retransmit, Timer::DelayedAck, Timer::Pacing, Timer::Reordering];
 
 /// The application of the end that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
@@ -131,13 +131,15 @@ pub struct Receiver {
 
 /// The notices of a connection to its application during one call.
 #[derive(Clone, Copy, Debug, Default)]
-struct Notices {
-    received: u64,
-    is_connected: bool,
+pub(super) struct Notices {
+    pub(super) received: u64,
+    pub(super) is_connected: bool,
     /// True if the send buffer has room again.
     has_room: bool,
-    is_finished: bool,
-    ending: Option<Ending>,
+    pub(super) is_finished: bool,
+    /// True if both directions are closed in order.
+    pub(super) is_over: bool,
+    pub(super) ending: Option<Ending>,
 }
 
 /// The environment of a connection.
@@ -184,20 +186,20 @@ impl<E: Environment> environment::Environment for Io<'_, E> {
             Notice::Reset => self.notices.ending = Some(Ending::Reset),
             Notice::Refused => self.notices.ending = Some(Ending::Refused),
             Notice::TimedOut => self.notices.ending = Some(Ending::TimedOut),
-            Notice::Closed => {}
+            Notice::Closed => self.notices.is_over = true,
         }
     }
 }
 
 /// Returns the ports of a flow: those of the end that begins, or of the other one. Flows between the same
 /// nodes have different ports.
-fn ports(flow: u32, begins: bool) -> Ports {
+pub(super) fn ports(flow: u32, begins: bool) -> Ports {
     let (client, server) = flow_ports(flow);
     if begins { Ports { local: client, remote: server } } else { Ports { local: server, remote: client } }
 }
 
 /// Draws an initial sequence number (RFC 6528 asks for numbers that others cannot predict).
-fn initial(setup: &mut impl Setup) -> Seq {
+pub(super) fn initial(setup: &mut impl Setup) -> Seq {
     #[expect(clippy::cast_possible_truncation, reason = "below 2^32")]
     Seq(setup.rng().below(1 << 32) as u32)
 }
@@ -225,15 +227,20 @@ impl Tcp {
         if self.writes.is_some_and(|writes| writes.bytes == 0 || writes.rate_bps == 0) {
             return Err("writes nothing at a time; give `writes` and `rate` values above zero".into());
         }
-        let Settings { mss, initial_window, send_buffer, receive_buffer, .. } = self.settings;
-        if mss == 0 || mss > SEGMENT_MAX || initial_window == 0 {
-            return Err(format!("needs segments of 1 to {SEGMENT_MAX} bytes, and an initial window above zero"));
-        }
-        if send_buffer.min(receive_buffer) < mss || send_buffer.max(receive_buffer) > BUFFER_MAX {
-            return Err(format!("needs buffers of at least a segment, and at most {BUFFER_MAX} bytes (RFC 7323)"));
-        }
-        Ok(())
+        check_settings(&self.settings)
     }
+}
+
+/// Checks the settings of connections. The error is the end of a sentence that begins with the flow or the app.
+pub(super) fn check_settings(settings: &Settings) -> Result<(), String> {
+    let Settings { mss, initial_window, send_buffer, receive_buffer, .. } = *settings;
+    if mss == 0 || mss > SEGMENT_MAX || initial_window == 0 {
+        return Err(format!("needs segments of 1 to {SEGMENT_MAX} bytes, and an initial window above zero"));
+    }
+    if send_buffer.min(receive_buffer) < mss || send_buffer.max(receive_buffer) > BUFFER_MAX {
+        return Err(format!("needs buffers of at least a segment, and at most {BUFFER_MAX} bytes (RFC 7323)"));
+    }
+    Ok(())
 }
 
 impl Sender {
@@ -278,14 +285,14 @@ impl Receiver {
 }
 
 /// Returns the segment of a packet, and its mark.
-fn segment_of<'a, E: Environment>(segment: &Segment<'a, E::Record>) -> (&'a TcpSegment, Ecn) {
+pub(super) fn segment_of<'a, E: Environment>(segment: &Segment<'a, E::Record>) -> (&'a TcpSegment, Ecn) {
     use crate::record::Record;
     let record = segment.record.and_then(Record::segment);
     (record.expect("packets of TCP flows carry segments"), segment.ecn)
 }
 
 /// A call of a connection.
-enum Call<'a> {
+pub(super) enum Call<'a> {
     Open,
     Write(u64),
     /// Writes the last bytes of the stream, and closes.
@@ -297,7 +304,7 @@ enum Call<'a> {
 
 /// Calls a connection. Returns the bytes that it has accepted, and its notices. `counts` are those of this
 /// end.
-fn call<R: Recorder<ConnectionUndo>, C: Recorder<Counts>, E: Environment>(
+pub(super) fn call<R: Recorder<ConnectionUndo>, C: Recorder<Counts>, E: Environment>(
     (mut connection, counts): (ConnectionMut<'_, R>, Tracked<'_, Counts, C>),
     settings: &Settings,
     call: Call<'_>,

@@ -5,8 +5,10 @@ use super::ratio;
 use crate::description::AppKind;
 use crate::network::Layout;
 use crate::protocols::Endpoint;
+use crate::protocols::tcp::{Counts, ENDLESS, Progress};
 use parades_core::metrics::{Cell, Metrics, Unit};
 use parades_core::time::Time;
+use parades_tcp::connection::Connection;
 
 pub(super) const COLUMNS: [(&str, Unit); 22] = [
     ("flow", Unit::Count),
@@ -48,36 +50,45 @@ pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, m
     let (flow, _) = net.slots.role(address);
     let mut words = [0; WORDS];
     match endpoint {
-        Endpoint::TcpSender(sender) => {
-            let counts = sender.connection.counts();
-            words[..SENDER].copy_from_slice(&[
-                sender.counts.sent,
-                counts.retransmissions(),
-                counts.fast_retransmissions,
-                counts.timeout_retransmissions,
-                counts.probe_retransmissions,
-                counts.spurious_retransmissions,
-                counts.timeouts,
-                counts.recoveries,
-                counts.mark_reductions,
-                sender.connection.smoothed_rtt().as_ps(),
-                u64::from(sender.connection.cwnd()),
-            ]);
-        }
+        Endpoint::TcpSender(sender) => words[..SENDER].copy_from_slice(&of_sender(&sender.connection, sender.counts)),
         Endpoint::TcpReceiver(receiver) => {
-            let time = |time: Time| if time < Time::MAX { time.as_ps() } else { 0 };
-            let progress = receiver.progress;
-            words[BYTES..].copy_from_slice(&[
-                progress.bytes,
-                time(progress.first),
-                time(progress.last),
-                receiver.sink.arrivals.packets,
-                receiver.connection.counts().out_of_order,
-            ]);
+            let arrived = receiver.sink.arrivals.packets;
+            words[BYTES..].copy_from_slice(&of_receiver(&receiver.connection, arrived, receiver.progress));
+        }
+        Endpoint::Stream(end) if end.begins => {
+            words[..SENDER].copy_from_slice(&of_sender(&end.connection, end.counts));
+        }
+        Endpoint::Stream(end) => {
+            words[BYTES..].copy_from_slice(&of_receiver(&end.connection, end.counts.received, end.progress));
         }
         _ => return,
     }
     metrics.add_to_sums(table, u64::from(flow), &words);
+}
+
+/// Returns the words of the end that opens a connection.
+fn of_sender(connection: &Connection, segments: Counts) -> [u64; SENDER] {
+    let counts = connection.counts();
+    [
+        segments.sent,
+        counts.retransmissions(),
+        counts.fast_retransmissions,
+        counts.timeout_retransmissions,
+        counts.probe_retransmissions,
+        counts.spurious_retransmissions,
+        counts.timeouts,
+        counts.recoveries,
+        counts.mark_reductions,
+        connection.smoothed_rtt().as_ps(),
+        u64::from(connection.cwnd()),
+    ]
+}
+
+/// Returns the words of the other end. `arrived` is the number of segments that it got.
+fn of_receiver(connection: &Connection, arrived: u64, progress: Progress) -> [u64; WORDS - BYTES] {
+    let time = |time: Time| if time < Time::MAX { time.as_ps() } else { 0 };
+    let Progress { bytes, first, last } = progress;
+    [bytes, time(first), time(last), arrived, connection.counts().out_of_order]
 }
 
 /// Makes the rows.
@@ -85,13 +96,18 @@ pub(super) fn conclude(net: &Layout, metrics: &mut Metrics) {
     let Some(table) = net.ids.connections else { return };
     for (flow, words) in metrics.take_sums(table) {
         let (kind, mut row) = begin_row(net, flow);
-        let AppKind::Tcp(tcp) = kind else { continue };
+        let bytes = match kind {
+            AppKind::Tcp(tcp) if tcp.bytes < ENDLESS => tcp.bytes.into(),
+            // The stream does not end, or only the application knows its size.
+            AppKind::Tcp(_) | AppKind::Stream(_) => Cell::Empty,
+            _ => continue,
+        };
         let place = usize::try_from(flow).expect("flows are counted in 32 bits");
         let start = net.flows[place].start.as_ps();
         let since_start = |time: u64| if time > 0 { Cell::Integer(time - start) } else { Cell::Empty };
         let seconds = words[LAST].saturating_sub(start) as f64 / 1e12;
         let integer = |place: usize| Cell::Integer(words[place]);
-        row.extend([tcp.bytes.into(), integer(BYTES), since_start(words[FIRST]), since_start(words[LAST])]);
+        row.extend([bytes, integer(BYTES), since_start(words[FIRST]), since_start(words[LAST])]);
         row.extend([ratio(words[BYTES] as f64 * 8.0, seconds), integer(0), integer(RECEIVED)]);
         row.extend((1..=8).map(integer));
         row.extend([integer(OUT_OF_ORDER), integer(9), integer(10)]);

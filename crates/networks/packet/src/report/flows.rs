@@ -178,6 +178,16 @@ pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, m
             let took = took(net, flow, receiver.progress.last);
             add(flow, metrics, [(BACK_SENT, receiver.counts.sent), (DONE, is_done), (TOOK, took)]);
         }
+        Endpoint::Other(end) if end.begins => {
+            let sums = [(SENT, end.counts.sent), (BACK_RECEIVED, end.counts.received)];
+            add(flow, metrics, sums.into_iter().chain([(DONE, u64::from(end.is_complete()))]));
+        }
+        Endpoint::Other(end) => add(flow, metrics, [(BACK_SENT, end.counts.sent)]),
+        Endpoint::Stream(end) if end.begins => {
+            let sums = [(SENT, end.counts.sent), (BACK_RECEIVED, end.counts.received), (BYTES, end.progress.bytes)];
+            add(flow, metrics, sums.into_iter().chain([(DONE, u64::from(end.is_complete()))]));
+        }
+        Endpoint::Stream(end) => add(flow, metrics, [(BACK_SENT, end.counts.sent)]),
         Endpoint::DatagramSink(_) | Endpoint::GroupSink(_) => {}
     }
 }
@@ -277,7 +287,7 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
             AppKind::Datagrams(_) | AppKind::Multicast(_) => {
                 sums[DONE] == 1 && sums[RECEIVED] == sums[SENT] + sums[DUPLICATED]
             }
-            AppKind::Transfer(_) | AppKind::Requests(_) | AppKind::Tcp(_) => sums[DONE] == 1,
+            _ => sums[DONE] == 1,
         };
         let fate = Fate::of(net, flow, (&sums, is_complete), end.time);
         let slowdown = slowdown(net, flow, &sums);

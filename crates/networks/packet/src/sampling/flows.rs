@@ -59,7 +59,7 @@ impl FlowSeries {
         let name = flow::name(&net.apps[net.app_of_flow[flow as usize] as usize].name, flow);
         let mut series = |what: &str, unit| metrics.series(&format!("flow_{what}_{name}"), unit);
         let goodput = series("goodput", Unit::BitsPerSecond);
-        let sender = matches!(net.kind_of(flow), AppKind::Tcp(_)).then(|| SenderSeries {
+        let sender = matches!(net.kind_of(flow), AppKind::Tcp(_) | AppKind::Stream(_)).then(|| SenderSeries {
             cwnd: series("cwnd", Unit::Bytes),
             ssthresh: series("ssthresh", Unit::Bytes),
             in_flight: series("in_flight", Unit::Bytes),
@@ -99,13 +99,15 @@ impl FlowState {
     /// Returns the part of the state that an end has. `received` is the payload that it has received.
     pub(super) fn of_end(endpoint: &Endpoint, received: u64) -> FlowState {
         match endpoint {
-            Endpoint::TcpSender(sender) => {
-                let delivered = sender.connection.sender().rate.delivered;
-                let totals = FlowTotals { received, delivered };
-                FlowState { totals, sender: Some(SenderState::of(&sender.connection)) }
-            }
+            Endpoint::TcpSender(sender) => FlowState::of_sender(&sender.connection, received),
+            Endpoint::Stream(end) if end.begins => FlowState::of_sender(&end.connection, received),
             _ => FlowState { totals: FlowTotals { received, delivered: 0 }, sender: None },
         }
+    }
+
+    fn of_sender(connection: &Connection, received: u64) -> FlowState {
+        let totals = FlowTotals { received, delivered: connection.sender().rate.delivered };
+        FlowState { totals, sender: Some(SenderState::of(connection)) }
     }
 
     /// Adds the part of the other end.
