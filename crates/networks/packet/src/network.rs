@@ -28,33 +28,24 @@
 
 pub(crate) mod assemble;
 mod captures;
+mod layout;
+mod model;
 mod outlet;
 mod slots;
 mod words;
 
-use crate::description::{App, AppKind, Description, Ends, Measure};
-use crate::flow::{Flow, Group};
 pub use crate::forwarding::failures::Failure;
-use crate::forwarding::{Forwarding, Next};
-use crate::line::{Lines, Presence};
-use crate::node::{Node, NodeMut, NodeParts, NodeUndo};
-use crate::packet::Packet;
-use crate::port::Loss;
-use crate::protocols::Endpoint;
+pub(crate) use layout::Layout;
+
+use crate::description::{App, AppKind, Description, Ends};
+use crate::flow::{Flow, Group};
 use crate::protocols::Tcp;
 use crate::queue::Discipline;
 use crate::record::{NoRecord, Record};
-use crate::report;
-use crate::sampling::Sample;
 use crate::segment::SegmentRef;
-use outlet::{Outlet, Starting};
-use parades_core::capture::CapturePoint;
 use parades_core::prelude::*;
-use parades_core::restore::Recorder;
 use parades_topology::routing::{Metric, Paths, RoutingError};
-use parades_topology::{LinkId, NodeId, Topology};
-use slots::Slots;
-use std::fmt;
+use parades_topology::{LinkId, Topology};
 use std::marker::PhantomData;
 
 /// The settings of a network of UDP flows or groups.
@@ -183,34 +174,6 @@ pub(crate) enum Vocabulary {
 pub struct Network<D: Record = NoRecord> {
     pub(crate) layout: Layout,
     records: PhantomData<fn() -> D>,
-}
-
-/// Everything that is fixed when a network is made. Functions that take it instead of a [`Network`] are
-/// compiled once, and not for each type of records.
-#[derive(Debug)]
-pub(crate) struct Layout {
-    pub(crate) topology: Topology,
-    pub(crate) lines: Lines,
-    /// The name of each link. Empty if links have no names.
-    pub(crate) link_names: Vec<String>,
-    /// The absences of each node. Empty if no node ever goes away.
-    presence: Box<[Presence]>,
-    /// The names and the protocols of all apps. Their flows are in `flows`.
-    pub(crate) apps: Vec<App>,
-    pub(crate) flows: Vec<Ends>,
-    pub(crate) app_of_flow: Box<[u32]>,
-    /// True if an app marks its packets: with a class, or as packets that routers may mark.
-    has_marks: bool,
-    pub(crate) slots: Slots,
-    pub(crate) forwarding: Forwarding,
-    /// The times at which paths may change, ascending: links change, and routes follow.
-    pub(crate) turns: Box<[Time]>,
-    pub(crate) headers: u32,
-    /// The bytes of the smallest packet, headers included.
-    packet_min: u32,
-    pub(crate) measure: Measure,
-    pub(crate) vocabulary: Vocabulary,
-    pub(crate) ids: report::Ids,
 }
 
 impl<D: Record> From<Layout> for Network<D> {
@@ -362,174 +325,5 @@ impl<D: Record> Network<D> {
     /// ```
     pub fn tree_links(&self) -> usize {
         self.layout.forwarding.trees.links()
-    }
-}
-
-impl Layout {
-    /// Returns true if some flows are TCP connections.
-    pub(crate) fn has_connections(&self) -> bool {
-        self.apps.iter().any(|app| matches!(app.kind, AppKind::Tcp(_) | AppKind::Stream(_)))
-    }
-
-    /// Returns true if some flows have an end that the time from their start is measured to.
-    pub(crate) fn has_ends(&self) -> bool {
-        let has_end = |kind: &AppKind| matches!(kind, AppKind::Transfer(_) | AppKind::Requests(_) | AppKind::Tcp(_));
-        self.apps.iter().any(|app| has_end(&app.kind))
-    }
-
-    /// Returns the protocol of a flow.
-    #[inline]
-    pub(crate) fn kind_of(&self, flow: u32) -> &AppKind {
-        &self.apps[self.app_of_flow[flow as usize] as usize].kind
-    }
-
-    /// Returns the key that counts the packets lost on the way to a place of a tree. It is above the keys of
-    /// all directions.
-    fn lost_key(&self, place: u32) -> u32 {
-        self.slots.end() + place
-    }
-
-    /// Returns the failure that loses packets which leave a node by a port at `now`, if the link is down or goes
-    /// down before they arrive.
-    pub(crate) fn failure_of(&self, node: NodeId, port: u32, now: Time) -> Option<u32> {
-        let link = self.topology.interfaces(node)[port as usize].link;
-        self.forwarding.failures.of_loss(&self.topology, &self.lines, link, now)
-    }
-
-    /// Returns the key that counts the packets lost at a failure. It is above all other keys.
-    pub(crate) fn failure_key(&self, failure: u32) -> u32 {
-        let places = u32::try_from(self.forwarding.trees.places()).expect("places are counted in 32 bits");
-        self.lost_key(places) + failure
-    }
-
-    /// Returns the place of a key made by [`Layout::lost_key`]; `None` for a direction.
-    pub(crate) fn place_of_key(&self, key: u32) -> Option<u32> {
-        key.checked_sub(self.slots.end())
-    }
-
-    /// Returns the time at which a node is back, if it is away at `now`.
-    #[inline]
-    fn away_until(&self, node: LpId, now: Time) -> Option<Time> {
-        self.presence.get(node.index())?.away_until(now)
-    }
-}
-
-impl<D: Record> Model for Network<D> {
-    type State = Node<Packet<D>>;
-    type Message = Packet<D>;
-    type Global = Sample;
-
-    fn lps(&self) -> u32 {
-        LpId::from_index(self.layout.topology.nodes()).0
-    }
-
-    /// A channel for each interface, at the port of the interface's number.
-    fn channels(&self) -> Channels {
-        let lookaheads: Vec<Delay> =
-            self.layout.lines.kinds.iter().map(|line| line.lookahead(self.layout.packet_min)).collect();
-        let mut channels = Channels::none();
-        for node in self.layout.topology.node_ids() {
-            for end in self.layout.topology.interfaces(node) {
-                let kind = self.layout.lines.kind_of_link[end.link.index()];
-                channels.connect(LpId(node.0), LpId(end.neighbour.0), lookaheads[kind as usize]);
-            }
-        }
-        channels
-    }
-
-    fn metrics(&self) -> Metrics {
-        report::declare(&self.layout).0
-    }
-
-    fn globals(&self) -> Vec<(Time, Sample)> {
-        Sample::first(self.layout.measure.every).into_iter().collect()
-    }
-
-    fn start(&self, ctx: &mut Context<'_, Self>) -> Node<Packet<D>> {
-        let node = NodeId(ctx.id().0);
-        let addresses = self.layout.slots.of(node);
-        let start = |(slot, &address): (u32, &u32)| {
-            let (flow, begins) = self.layout.slots.role(address);
-            let start = self.layout.flows[flow as usize].start;
-            let mut setup = Starting { ctx, slot, slots: addresses.len() };
-            Endpoint::on_start(
-                self.layout.kind_of(flow),
-                (flow, begins),
-                (start, self.layout.measure.percentiles),
-                &mut setup,
-            )
-        };
-        let endpoints = (0..).zip(addresses).map(start);
-        Node::new(self.layout.topology.interfaces(node).len(), endpoints.collect())
-    }
-
-    #[inline]
-    fn handle(&self, node: &mut Node<Packet<D>>, event: Body<&Packet<D>>, ctx: &mut Context<'_, Self>) {
-        self.execute(node.unrecorded(), event, ctx);
-    }
-
-    fn fold(&self, node: &Node<Packet<D>>, digest: &mut Digest) {
-        node.fold(digest);
-    }
-
-    fn finish(&self, id: LpId, node: &Node<Packet<D>>, end: &End, metrics: &mut Metrics) {
-        report::finish(&self.layout, (NodeId(id.0), node), end, metrics);
-        node.egress.held().for_each(|packet| report::in_flight(&self.layout, packet, metrics));
-    }
-
-    fn unfinished(&self, messages: Unfinished<Packet<D>>, metrics: &mut Metrics) {
-        for event in messages.in_order() {
-            if let Body::Message(packet) = &event.body {
-                report::in_flight(&self.layout, packet, metrics);
-            }
-        }
-    }
-
-    fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
-        report::conclude(&self.layout, end, metrics)
-    }
-
-    fn lp_name(&self, lp: LpId) -> Option<String> {
-        (lp.0 < self.lps()).then(|| self.layout.topology.name(NodeId(lp.0)).to_owned())
-    }
-
-    fn capture_points(&self) -> Vec<CapturePoint> {
-        self.layout.capture_points()
-    }
-
-    fn describe(&self, event: &Event<Packet<D>>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str(&match &event.body {
-            Body::Message(packet) => self.layout.packet_text(packet),
-            Body::Timer(timer) => self.layout.timer_text(event.receiver(), *timer, event.time()),
-        })
-    }
-}
-
-impl<D: Record> ByRecord for Network<D> {
-    #[inline(always)]
-    fn execute<R: Recorder<NodeUndo<Packet<D>>>>(
-        &self,
-        mut node: NodeMut<'_, Packet<D>, R>,
-        event: Body<&Packet<D>>,
-        ctx: &mut Context<'_, Self>,
-    ) {
-        let NodeParts { egress, mut endpoints } = node.split();
-        let mut outlet = Outlet::new(&self.layout, egress, ctx);
-        match event {
-            Body::Message(packet) if packet.is_served() => outlet.serve(&mut endpoints, packet),
-            Body::Message(packet) => match self.layout.forwarding.next(outlet.node(), packet, outlet.ctx.now()) {
-                Next::Port(exit) => outlet.forward(packet, exit),
-                Next::Endpoint(slot) => outlet.deliver(&mut endpoints, slot, packet),
-                Next::Copies(place, hops) => {
-                    outlet.count_copies(hops.len() + usize::from(place.receiver().is_some()));
-                    if let Some(slot) = place.receiver() {
-                        outlet.deliver(&mut endpoints, slot, packet);
-                    }
-                    outlet.copy(packet, hops);
-                }
-                Next::Nowhere => outlet.lose(packet, packet.direction(), (None, Loss::Down)),
-            },
-            Body::Timer(timer) => outlet.on_timer(&mut endpoints, timer),
-        }
     }
 }

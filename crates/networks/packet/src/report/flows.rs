@@ -184,8 +184,9 @@ pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, m
         }
         Endpoint::Other(end) => add(flow, metrics, [(BACK_SENT, end.counts.sent)]),
         Endpoint::Stream(end) if end.begins => {
+            let ending = end.ending().map_or(0, |ending| ending as u64);
             let sums = [(SENT, end.counts.sent), (BACK_RECEIVED, end.counts.received), (BYTES, end.progress.bytes)];
-            add(flow, metrics, sums.into_iter().chain([(DONE, u64::from(end.is_complete()))]));
+            add(flow, metrics, sums.into_iter().chain([(DONE, u64::from(end.is_complete())), (ENDING, ending)]));
         }
         Endpoint::Stream(end) => add(flow, metrics, [(BACK_SENT, end.counts.sent)]),
         Endpoint::DatagramSink(_) | Endpoint::GroupSink(_) => {}
@@ -207,7 +208,8 @@ fn slowdown(net: &Layout, flow: u32, sums: &Sums) -> Option<f64> {
         AppKind::Tcp(tcp) => ideal::of_tcp(net, flow, tcp)?,
         AppKind::Transfer(transfer) => ideal::of_transfer(net, flow, transfer)?,
         AppKind::Requests(requests) => ideal::of_requests(net, flow, requests)?,
-        AppKind::Datagrams(_) | AppKind::Multicast(_) => return None,
+        // Nothing is known of the packets that a protocol of another crate would send.
+        AppKind::Datagrams(_) | AppKind::Multicast(_) | AppKind::Other(_) | AppKind::Stream(_) => return None,
     };
     ideal::slowdown(Delay::from_ps(sums[TOOK]), alone)
 }

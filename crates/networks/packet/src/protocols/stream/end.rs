@@ -1,7 +1,7 @@
 //! The ends of connections whose applications are of other crates.
 
 use super::{FIRST_TIMER, OtherStream, StreamEnd, StreamIo, TIMERS};
-use crate::protocols::tcp::{self, APPLICATION, Call, Counts, Notices, Progress, initial, ports, segment_of};
+use crate::protocols::tcp::{self, APPLICATION, Call, Counts, Ending, Notices, Progress, initial, ports, segment_of};
 use crate::protocols::{Duration, Environment, Protocol, Segment, Setup};
 use crate::sink::Sink;
 use parades_core::digest::Digest;
@@ -39,6 +39,8 @@ struct Output {
     is_closed: bool,
     /// True if both directions are closed in order.
     is_complete: bool,
+    /// The way in which the connection has ended early.
+    ending: Option<Ending>,
 }
 
 /// One end of a connection, with its application.
@@ -85,11 +87,17 @@ impl End {
         self.connection.fold(digest);
         self.state.0.fold(digest);
         self.sink.fold(digest);
-        let Output { waiting, is_closing, is_closed, is_complete } = self.output;
+        let Output { waiting, is_closing, is_closed, is_complete, ending } = self.output;
         let flags = [is_closing, is_closed, is_complete].map(u64::from);
         let Progress { bytes, first, last } = self.progress;
         let words = [waiting, self.counts.sent, self.counts.received, bytes, first.as_ps(), last.as_ps()];
         words.into_iter().chain(flags).for_each(|word| digest.word(word));
+        ending.into_iter().for_each(|ending| digest.word(ending as u64));
+    }
+
+    /// Returns the way in which the connection has ended early.
+    pub(crate) fn ending(&self) -> Option<Ending> {
+        self.output.ending
     }
 
     /// Returns true if both directions are closed in order.
@@ -157,7 +165,8 @@ impl<R: Recorder<EndUndo>> EndMut<'_, R> {
             self.output().into_mut().is_complete = true;
         }
         if notices.ending.is_some() {
-            *self.output() = Output { waiting: 0, is_closing: true, is_closed: true, ..self.output };
+            let ending = notices.ending;
+            *self.output() = Output { waiting: 0, is_closing: true, is_closed: true, ending, ..self.output };
             self.react(env, |end, io| end.on_failed(io));
         }
     }
@@ -175,7 +184,7 @@ impl<R: Recorder<EndUndo>> EndMut<'_, R> {
 
     /// Gives the connection what the application has written, as far as the send buffer has room.
     fn write<E: Environment>(&mut self, of: &OtherStream, env: &mut E) {
-        let Output { waiting, is_closing, is_closed, is_complete } = self.output;
+        let Output { waiting, is_closing, is_closed, .. } = self.output;
         if is_closed || waiting == 0 && !is_closing {
             return;
         }
@@ -187,7 +196,7 @@ impl<R: Recorder<EndUndo>> EndMut<'_, R> {
         let (accepted, _) = self.call(of, what, env);
         let waiting = waiting - accepted;
         if accepted > 0 || waiting == 0 {
-            *self.output() = Output { waiting, is_closing, is_closed: is_closing && waiting == 0, is_complete };
+            *self.output() = Output { waiting, is_closed: is_closing && waiting == 0, ..self.output };
         }
     }
 }
