@@ -541,7 +541,7 @@ pub(crate) const APP: Shape = Shape {
         },
         Variant {
             name: "transfer",
-            meaning: "bytes moved reliably, through a sliding window",
+            meaning: "bytes moved reliably through an idealised sliding window, with segments of one size: for comparisons with theory and for speed, and no model of TCP",
             keys: &[
                 must(Parameter::size("size", 1, "what is to arrive").positive()),
                 may(Parameter::size("segment", 1460, "payload of a segment").positive()),

@@ -1,6 +1,10 @@
 //! Reliable transfers: a sliding window of segments, cumulative acknowledgements, and two ways to detect
 //! losses.
 //!
+//! It is an idealised sliding window: every segment has the same payload, and there is no handshake, no
+//! receive buffer and no byte numbers. It is meant for comparisons with theory, and for speed. It is no model
+//! of TCP; [`super::tcp`] is.
+//!
 //! - The *receiver* keeps segments that arrive out of order. It answers every segment with the number of the
 //!   next segment that it expects.
 //! - The *sender* has at most a window of segments in flight. With [`Control::Reno`] it has at most as many
