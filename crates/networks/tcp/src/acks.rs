@@ -178,8 +178,10 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         if !self.settings.keeps_backoff {
             self.send.round_trip.backoff = 0;
         }
+        let is_disordered = self.send.mode == Mode::Disorder && !self.settings.restarts_timer_in_disorder;
         let is_later_part = self.send.mode == Mode::Recovery && !self.send.is_first_part;
-        if !is_later_part || self.settings.restarts_timer_at_each_part || self.outstanding.is_empty() {
+        let keeps_timer = is_disordered || (is_later_part && !self.settings.restarts_timer_at_each_part);
+        if !keeps_timer || self.outstanding.is_empty() {
             self.restart_timer();
         }
         if self.send.mode == Mode::Recovery {

@@ -54,7 +54,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             return;
         }
         self.take_timestamp(header, from);
-        self.note_mark(flags, ecn, end > from);
+        self.note_mark(flags, ecn, Span { from, to: end });
         if !self.accept_ack(header, from, end > from) {
             return;
         }

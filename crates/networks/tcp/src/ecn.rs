@@ -5,29 +5,38 @@ use crate::control::{Congestion, CongestionControl};
 use crate::endpoint::Endpoint;
 use crate::environment::{Ecn, Environment};
 use crate::header::Flags;
-use crate::receiver::Due;
+use crate::receiver::{Due, Span};
 use crate::sender::Mode;
 use crate::settings::Settings;
 use parades_core::restore::Recorder;
 
 impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     /// Notes the mark of an arriving segment, and the answer of the other end to an echo.
-    pub(crate) fn note_mark(&mut self, flags: Flags, ecn: Ecn, has_data: bool) {
+    pub(crate) fn note_mark(&mut self, flags: Flags, ecn: Ecn, segment: Span) {
         if !self.send.uses_ecn {
             return;
         }
+        let is_marked = ecn == Ecn::Marked && self.counts_mark(segment.from);
         if self.control.needs_exact_marks() {
-            if has_data && ecn != Ecn::NotCapable {
-                self.note_exact_mark(ecn == Ecn::Marked);
+            if segment.from < segment.to && ecn != Ecn::NotCapable {
+                self.note_exact_mark(is_marked);
             }
             return;
         }
         if flags.has(Flags::CWR) {
             self.receive.echoes_mark = false;
         }
-        if ecn == Ecn::Marked {
-            self.receive.echoes_mark = true;
+        self.receive.echoes_mark |= is_marked;
+    }
+
+    /// Returns true if the mark of a segment that begins at `place` counts.
+    fn counts_mark(&mut self, place: u64) -> bool {
+        if self.settings.counts_all_marks {
+            return true;
         }
+        let is_new = place > self.receive.marked_at;
+        self.receive.marked_at = self.receive.marked_at.max(place);
+        is_new
     }
 
     /// Notes whether a segment has a mark. When this changes, the segments before are acknowledged at once,

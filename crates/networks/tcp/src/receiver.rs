@@ -73,7 +73,9 @@ pub struct Receiver {
     pub recent_len: u8,
     /// True if acknowledgements echo a congestion mark.
     pub echoes_mark: bool,
-
+    /// The place of the last segment whose mark counted. Used by ns-3's rule only
+    /// ([`crate::settings::Settings::counts_all_marks`]).
+    pub marked_at: u64,
     /// The time of the last challenge acknowledgement.
     pub challenged_at: Option<Time>,
 }

@@ -48,12 +48,22 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     fn on_duplicate(&mut self) {
         self.send.duplicates += 1;
         self.send.mode = Mode::Disorder;
-        let is_first_lost = self.receive.has_sack && self.outstanding.front().is_some_and(|front| front.is_lost);
-        if is_first_lost || (self.has_enough_duplicates() && self.may_recover_again()) {
+        if self.shows_loss() || (self.has_enough_duplicates() && self.may_recover_again()) {
             self.enter_recovery();
         } else if !self.receive.has_sack && self.settings.limited_transmit && !self.has_enough_duplicates() {
             self.add_duplicate();
         }
+    }
+
+    /// Returns true if selective acknowledgements show that the first segment is lost (RFC 6675, section 5,
+    /// step 2). ns-3 looks at the segments after the first one.
+    fn shows_loss(&self) -> bool {
+        if !self.receive.has_sack || self.settings.judges_first_segment {
+            return self.receive.has_sack && self.outstanding.front().is_some_and(|front| front.is_lost);
+        }
+        let second = self.index_after(self.send.una + u64::from(self.send.window.mss));
+        let mut others = self.outstanding.iter().skip(second);
+        others.find(|sent| sent.is_lost || sent.is_sacked).is_some_and(|sent| sent.is_lost)
     }
 
     /// Returns true if duplicate acknowledgements alone show a loss. With RACK, only the time of arrival

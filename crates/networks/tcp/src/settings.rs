@@ -92,6 +92,10 @@ pub struct Settings {
     /// True if all segments can be marked, also those without data and retransmissions. RFC 3168 (section
     /// 6.1.4) permits marks of new data only. ns-3's DCTCP permits all.
     pub marks_all_segments: bool,
+    /// True if each mark counts (RFC 3168, section 6.1.3). In ns-3 a mark counts only if its segment begins
+    /// beyond the last one whose mark counted. So a retransmission's mark is lost, and that of the first data
+    /// if the acknowledgement of the SYN, which begins at the same number, had a mark too.
+    pub counts_all_marks: bool,
     /// True if everything that arrived before a change of marks is acknowledged at the change (RFC 8257,
     /// section 3.2). ns-3 leaves the last segment out, so its acknowledgement repeats the previous one.
     pub acknowledges_all_at_mark_change: bool,
@@ -123,6 +127,9 @@ pub struct Settings {
     /// True if each acknowledgement of a part restarts the timer in a recovery. False in ns-3, which restarts
     /// it at the first one only ("impatient", RFC 6582, section 4).
     pub restarts_timer_at_each_part: bool,
+    /// True if an acknowledgement that advances restarts the timer also if it reports segments out of order for
+    /// the first time (RFC 6298, rule 5.3). In ns-3 it does not, outside of a recovery.
+    pub restarts_timer_in_disorder: bool,
     /// True if each timeout reduces the threshold of slow start, also a repeated one of the same segment.
     /// RFC 5681 (section 3.1) reduces it at the first one only; ns-3 at each one.
     pub reduces_at_each_timeout: bool,
@@ -137,6 +144,9 @@ pub struct Settings {
     /// True if a duplicate acknowledgement without SACK has neither data nor another window (RFC 5681,
     /// section 2). In ns-3 every acknowledgement that does not advance is a duplicate.
     pub duplicates_are_plain: bool,
+    /// True if the first duplicate acknowledgements begin a recovery if the first segment is lost (RFC 6675,
+    /// section 5, step 2). In ns-3 the first segment after it that is marked must be lost, not received.
+    pub judges_first_segment: bool,
     /// True if duplicates without SACK begin a recovery even if nothing beyond the last recovery is
     /// acknowledged. RFC 6582 requires more (section 3.2, step 1); ns-3 does not.
     pub recovers_at_last_recovery: bool,
@@ -232,6 +242,7 @@ impl Settings {
             dsack: true,
             ecn: EcnUse::Accept,
             marks_all_segments: false,
+            counts_all_marks: true,
             acknowledges_all_at_mark_change: true,
             initial_window: 10,
             initial_ssthresh: u32::MAX,
@@ -246,12 +257,14 @@ impl Settings {
             rtt_source: RttSource::Sent,
             keeps_backoff: true,
             restarts_timer_at_each_part: true,
+            restarts_timer_in_disorder: true,
             reduces_at_each_timeout: false,
             syn_timeout: Delay::from_secs(1),
             syn_retries: 6,
             data_retries: 15,
             duplicate_threshold: 3,
             duplicates_are_plain: true,
+            judges_first_segment: true,
             recovers_at_last_recovery: false,
             limited_transmit: true,
             reduction: Reduction::Rfc9937,
@@ -297,6 +310,7 @@ impl Settings {
             receive_buffer: 131_072,
             dsack: false,
             ecn: EcnUse::Off,
+            counts_all_marks: false,
             acknowledges_all_at_mark_change: false,
             delayed_ack_timeout: Delay::from_ms(200),
             quick_acks: 1,
@@ -307,10 +321,12 @@ impl Settings {
             rtt_source: RttSource::Echo,
             keeps_backoff: false,
             restarts_timer_at_each_part: false,
+            restarts_timer_in_disorder: false,
             reduces_at_each_timeout: true,
             syn_timeout: Delay::from_secs(3),
             data_retries: 6,
             duplicates_are_plain: false,
+            judges_first_segment: false,
             recovers_at_last_recovery: true,
             reduction: Reduction::Rfc6937 { wraps: true },
             flight_size: FlightSize::Pipe,

@@ -145,7 +145,7 @@ impl Bands {
         };
         vec![
             row("last_s", ours.last_s, self.last_s, WIDER.0),
-            row("mean_s", ours.mean_s(), self.mean_s, WIDER.0),
+            row("mean_s", ours.mean_s, self.mean_s, WIDER.0),
             row("drops", ours.drops, self.drops, WIDER.1),
             row("queue", ours.queue, self.queue, WIDER.1),
             row("marks", ours.marks, self.marks, WIDER.1),
@@ -183,7 +183,7 @@ fn losses(cases: &[Case], results: &BTreeMap<&str, Results>, expected: &BTreeMap
     for case in cases {
         let Some(group) = case.group() else { continue };
         let [ours, theirs] = groups.entry(group).or_default();
-        ours.push(results[&*case.name].mean_s());
+        ours.push(results[&*case.name].mean_s);
         theirs.extend(expected[&case.name].iter().map(|[_, completion]| completion));
     }
     let rows = groups.into_iter().map(|(group, [ours, theirs])| {

@@ -17,7 +17,10 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         (line, rules): (&Line, &PortRules),
         rng: &Rng,
     ) -> Result<Passage, Loss> {
-        self.drain(now, rules);
+        // A packet that arrives at the moment at which a device takes the next one finds the queue as it was
+        // before, as in ns-3.
+        let taken_by = if rules.device > 0 { Time::from_ps(now.as_ps().saturating_sub(1)) } else { now };
+        self.drain(taken_by, rules);
         let verdict = self.try_admit(now, offered, (line, rules), rng);
         match &verdict {
             Ok(passage) => self.count_passage(passage),
@@ -39,6 +42,7 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         }
         let port = self.seen(now, line, rng);
         let (start, is_marked) = self.decide(port, offered, rules)?;
+        self.drain(now, rules);
         let passage = self.pass(now, (start, offered.bytes), (line, rules), rng);
         self.settle((now, start, line.next_down(now)), offered, rules);
         passage.map(|passage| Passage { is_marked, ..passage })

@@ -118,11 +118,21 @@ impl Case {
         FIRST_START.checked_add(Delay::from_ps(later)).unwrap_or(Time::MAX)
     }
 
+    /// Returns the seeds with which the case is run. A queue that draws random numbers makes one run a sample, so
+    /// such a case is run with several seeds.
+    pub(super) fn seeds(&self) -> std::ops::Range<u64> {
+        let count = if self.queue.0 == "red" { RANDOM_RUNS } else { 1 };
+        self.seed..self.seed + count
+    }
+
     /// Returns the name of the group of cases that differ only in the seed of losses.
     pub(super) fn group(&self) -> Option<&str> {
         if self.loss > 0.0 { self.name.rsplit_once("_run").map(|(group, _)| group) } else { None }
     }
 }
+
+/// The number of runs of a case whose queue draws random numbers. Odd, so that one of them is the median.
+const RANDOM_RUNS: u64 = 25;
 
 /// The start of the first flow.
 pub(super) const FIRST_START: Time = Time::from_ps(1_000_000_000_000);

@@ -20,6 +20,8 @@ pub(super) struct Results {
     pub(super) flows: Vec<Option<(f64, f64)>>,
     /// The longest time from a flow's start to its last byte, in seconds.
     pub(super) last_s: f64,
+    /// The mean completion of all flows, in seconds.
+    pub(super) mean_s: f64,
     /// Packets dropped at the bottleneck.
     pub(super) drops: f64,
     /// Packets marked there.
@@ -29,24 +31,39 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// Returns the mean completion of all flows, in seconds.
-    pub(super) fn mean_s(&self) -> f64 {
-        let sum: f64 = self.flows.iter().flatten().map(|(_, last)| last).sum();
-        sum / self.flows.len() as f64
+    /// Returns the median of each quantity over several runs, with the flows of the first run.
+    fn median(runs: &[Results]) -> Results {
+        let median = |of: fn(&Results) -> f64| {
+            let mut values: Vec<f64> = runs.iter().map(of).collect();
+            values.sort_by(f64::total_cmp);
+            values[values.len() / 2]
+        };
+        Results {
+            flows: runs[0].flows.clone(),
+            last_s: median(|run| run.last_s),
+            mean_s: median(|run| run.mean_s),
+            drops: median(|run| run.drops),
+            marks: median(|run| run.marks),
+            queue: median(|run| run.queue),
+        }
     }
 }
 
 /// The end of a run: no case takes as long.
 const UNTIL: Time = Time::from_ps(1_000_000_000_000_000);
 
-/// Runs a case.
+/// Runs a case. Returns the median of each quantity over its seeds.
 pub(super) fn run(case: &Case) -> Result<Results, Failure> {
     let wrong = |what: String| Failure::usage(format!("the case {}: {what}", case.name), "correct the case");
     let network = Network::described(describe(case).map_err(wrong)?).map_err(|error| wrong(error.to_string()))?;
-    let options = RunOptions { seed: case.seed, ..RunOptions::until(UNTIL) };
-    let outcome = parades_engine::sequential::run(&network, options);
-    let outcome = outcome.map_err(|error| Failure::simulation(format!("the case {}: {error}", case.name)))?;
-    Ok(read(case, &outcome.metrics))
+    let run = |seed: u64| {
+        let options = RunOptions { seed, ..RunOptions::until(UNTIL) };
+        let outcome = parades_engine::sequential::run(&network, options);
+        let outcome = outcome.map_err(|error| Failure::simulation(format!("the case {}: {error}", case.name)))?;
+        Ok(read(case, &outcome.metrics))
+    };
+    let runs = case.seeds().map(run).collect::<Result<Vec<_>, Failure>>()?;
+    Ok(Results::median(&runs))
 }
 
 fn describe(case: &Case) -> Result<Description, String> {
@@ -138,6 +155,7 @@ fn read(case: &Case, metrics: &Metrics) -> Results {
     let ends = (0..).zip(&flows).filter_map(|(i, flow)| Some(case.start(i).as_secs_f64() + flow.as_ref()?.1));
     let end_s = ends.fold(0.0, f64::max);
     let last_s = flows.iter().flatten().map(|(_, last)| *last).fold(0.0, f64::max);
+    let mean_s = flows.iter().flatten().map(|(_, last)| last).sum::<f64>() / flows.len() as f64;
     let links = table("links");
     let of_bottleneck = links.rows().into_iter().find(|row| row[column(links, "link")] == Cell::from("0-1"));
     let count = |name: &str| of_bottleneck.map_or(0.0, |row| number(&row[column(links, name)]));
@@ -145,6 +163,7 @@ fn read(case: &Case, metrics: &Metrics) -> Results {
     Results {
         flows,
         last_s,
+        mean_s,
         drops: count("lost_queue") + count("lost_early"),
         marks: count("packets_marked"),
         queue: count("queue_mean") * UNTIL.as_secs_f64() / span,
