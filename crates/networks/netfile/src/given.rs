@@ -140,16 +140,21 @@ impl<'a> Fields<'a> {
         let Some(entry) = top.iter().find(|entry| entry.key == shape.name) else {
             // The command line may set keys of a table that the file does not have.
             let sets_one = !shape.several && reader.parameters.sets_keys_of(shape.name);
-            return if sets_one { Ok(vec![Fields::of(reader, shape, (&(0..0), 0), &[])?]) } else { Ok(Vec::new()) };
+            let own = || Fields::of(reader, shape, &(0..0), &[], path_of(reader, shape, &[], 0));
+            return if sets_one { Ok(vec![own()?]) } else { Ok(Vec::new()) };
         };
         let (name, noun) = (shape.name, entry.value.what.noun());
         match &entry.value.what {
             What::Table(entries) if !shape.several => {
-                Ok(vec![Fields::of(reader, shape, (&entry.value.span, 0), entries)?])
+                let path = path_of(reader, shape, entries, 0);
+                Ok(vec![Fields::of(reader, shape, &entry.value.span, entries, path)?])
             }
             What::List(list) if shape.several => {
                 let table = |(place, given): (usize, &'a Given)| match &given.what {
-                    What::Table(entries) => Fields::of(reader, shape, (&given.span, place), entries),
+                    What::Table(entries) => {
+                        let path = path_of(reader, shape, entries, place);
+                        Fields::of(reader, shape, &given.span, entries, path)
+                    }
                     other => Err(reader.error(
                         &given.span,
                         format!("`{name}` must be a list of tables, not of {}", other.noun()),
@@ -171,32 +176,66 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Reads the keys of a table, but not their values. `path` is the beginning of the paths of its keys.
     fn of(
         reader: Reader<'a>,
         shape: &'static Shape,
-        (span, place): (&Range<usize>, usize),
+        span: &Range<usize>,
         entries: &'a [Entry],
+        path: Option<String>,
     ) -> Result<Fields<'a>, ConfigError> {
-        let name = || match shape.several {
-            true => format!("{}.{}.", shape.name, paths::name_of(shape, entries, place)),
-            false => format!("{}.", shape.name),
-        };
-        let path = reader.parameters.sets_keys().then(name);
         let mut fields = Fields { reader, shape, kind: None, span: span.clone(), entries, path };
         if !shape.kinds.is_empty() {
             fields.kind = Some(fields.read_kind()?);
         }
-        let kind = fields.kind;
-        let known = || shape.keys_of(kind).map(|key| key.name).chain((!shape.kinds.is_empty()).then_some("kind"));
-        for entry in entries {
-            if !known().any(|key| key == entry.key) {
-                return Err(reader.error(&entry.key_span, fields.unknown(&entry.key), suggestion(&entry.key, known())));
+        fields.check_keys()?;
+        Ok(fields)
+    }
+
+    /// Returns the table that is the value of a key. `None` if the value is no table.
+    pub(crate) fn table(&self, name: &str, shape: &'static Shape) -> Result<Option<Fields<'a>>, ConfigError> {
+        let Some(Entry { value: Given { what: What::Table(entries), span }, .. }) = self.entry(name) else {
+            return Ok(None);
+        };
+        let path = self.path.as_ref().map(|path| format!("{path}{name}."));
+        Fields::of(self.reader, shape, span, entries, path).map(Some)
+    }
+
+    /// Returns a table of a kind that has no keys but the defaults. Its place is that of the key `name`.
+    pub(crate) fn usual(
+        &self,
+        name: &str,
+        shape: &'static Shape,
+        kind: &'static Variant,
+    ) -> Result<Fields<'a>, ConfigError> {
+        let span = self.entry(name).map_or(&self.span, |entry| &entry.value.span).clone();
+        let fields = Fields { reader: self.reader, shape, kind: Some(kind), span, entries: &[], path: None };
+        fields.check_keys()?;
+        Ok(fields)
+    }
+
+    /// Checks that the table has all keys that it needs, each once, and no other.
+    fn check_keys(&self) -> Result<(), ConfigError> {
+        let keys = || self.shape.keys_of(self.kind);
+        let has_kinds = !self.shape.kinds.is_empty();
+        for entry in self.entries.iter().filter(|entry| !(has_kinds && entry.key == "kind")) {
+            let name = entry.key.as_str();
+            let Some(key) = keys().find(|key| key.is_called(name)) else {
+                let known = keys().map(|key| key.name).chain(has_kinds.then_some("kind"));
+                let near = nearest(name, keys().flat_map(|key| key.also.iter().copied()).chain(known.clone()));
+                let help = near.map_or_else(|| suggestion(name, known), |near| format!("did you mean `{near}`?"));
+                return Err(self.reader.error(&entry.key_span, self.unknown(name), help));
+            };
+            let is_same = |other: &&Entry| key.is_called(&other.key) && other.key_span.start < entry.key_span.start;
+            if let Some(first) = self.entries.iter().find(is_same) {
+                let message = format!("`{name}` and `{}` are two names of one key", first.key);
+                return Err(self.reader.error(&entry.key_span, message, "leave one of them out"));
             }
         }
-        if let Some(missing) = shape.keys_of(kind).find(|key| key.required && !fields.has(key.name)) {
-            return Err(fields.missing(missing));
+        match keys().find(|key| key.required && !self.has(key.name)) {
+            Some(missing) => Err(self.missing(missing)),
+            None => Ok(()),
         }
-        Ok(fields)
     }
 
     fn noun(&self) -> String {
@@ -227,7 +266,7 @@ impl<'a> Fields<'a> {
             let message = format!("`kind` must be text, not {}", found.what.noun());
             return Err(self.reader.error(&entry.value.span, message, format!("its kinds are {}", all())));
         };
-        self.shape.kinds.iter().find(|kind| kind.name == name).ok_or_else(|| {
+        self.shape.kinds.iter().find(|kind| kind.is_called(name)).ok_or_else(|| {
             let help = nearest(name, names())
                 .map_or_else(|| format!("its kinds are {}", all()), |near| format!("did you mean `{near}`?"));
             self.reader.error(&entry.value.span, format!("{} has no kind {}", self.shape.noun, quoted(name)), help)
@@ -235,8 +274,13 @@ impl<'a> Fields<'a> {
     }
 
     fn entry(&self, key: &str) -> Option<&'a Entry> {
-        let set = self.path.as_ref().and_then(|path| self.reader.parameters.set(&format!("{path}{key}")));
-        set.or_else(|| self.entries.iter().find(|entry| entry.key == key))
+        let also = self.shape.keys_of(self.kind).find(|known| known.name == key).map_or(&[][..], |known| known.also);
+        let names = also.iter().copied().chain([key]);
+        let set = self
+            .path
+            .as_ref()
+            .and_then(|path| names.clone().find_map(|name| self.reader.parameters.set(&format!("{path}{name}"))));
+        set.or_else(|| self.entries.iter().find(|entry| names.clone().any(|name| entry.key == name)))
     }
 
     fn key(&self, name: &str) -> &'static Key {
@@ -440,6 +484,14 @@ impl Found {
             None => explained,
         }
     }
+}
+
+/// Returns the beginning of the paths of a table's keys, if the command line sets any key.
+fn path_of(reader: Reader<'_>, shape: &Shape, entries: &[Entry], place: usize) -> Option<String> {
+    reader.parameters.sets_keys().then(|| match shape.several {
+        true => format!("{}.{}.", shape.name, paths::name_of(shape, entries, place)),
+        false => format!("{}.", shape.name),
+    })
 }
 
 /// Returns the help for an unknown key.

@@ -1,10 +1,11 @@
 //! Keys of a file by their paths, which the command line can set: `app.video.rate`, `link.west-east.delay`,
 //! `defaults.queue`, `routing`.
 //!
-//! A path is the table, the name in it, and the key. An event or a route has no name: it has its place, from 1.
+//! A path is the table, the name in it, and the key. An event or a route has no name: it has its place, from 1. Where
+//! the queue of a link is a table, its keys have paths too: `link.west-east.queue.limit`.
 
 use crate::given::{Entry, Given, What, suggestion};
-use crate::shape::{Form, Key, LINK, Shape, TABLES, TOP};
+use crate::shape::{Form, Key, LINK, QUEUE_OF_LINK, Shape, TABLES, TOP};
 use parades_config::{ConfigError, Parameter, SETTINGS, nearest, quoted};
 use std::ops::Range;
 
@@ -39,7 +40,10 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
             Some(Given { what: What::Table(own), span }) => (&own[..], span.clone()),
             _ => (&[][..], 0..0),
         };
-        return of_table(shape, own, span, (path, rest)).map(Some);
+        return match rest.strip_prefix("queue.").and_then(|key| Some((key, queue_of(own)?))) {
+            Some((key, (queue, span))) => of_table(&QUEUE_OF_LINK, queue, span, (path, key)).map(Some),
+            None => of_table(shape, own, span, (path, rest)).map(Some),
+        };
     }
     let Some((name, key)) = rest.rsplit_once('.') else {
         let message = format!("{} names {} and no key of it", quoted(path), shape.noun);
@@ -54,7 +58,12 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
         _ => None,
     });
     let tables: Vec<_> = tables.collect();
-    match tables.iter().find(|(own_name, ..)| own_name == name) {
+    let named = |name: &str| tables.iter().find(|(own_name, ..)| own_name == name);
+    let of_queue = || named(name.strip_suffix(".queue")?).and_then(|(_, own, _)| queue_of(own));
+    if let (None, Some((queue, span))) = (named(name), of_queue()) {
+        return of_table(&QUEUE_OF_LINK, queue, span, (path, key)).map(Some);
+    }
+    match named(name) {
         Some((_, own, span)) => of_table(shape, own, (*span).clone(), (path, key)).map(Some),
         None => {
             let names = || tables.iter().map(|(name, ..)| name.as_str());
@@ -65,6 +74,14 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
             };
             Err(ConfigError::new(format!("the file has no {table} {}", quoted(name))).with_help(help))
         }
+    }
+}
+
+/// Returns the table that is the key `queue` of a link, and its place.
+fn queue_of(link: &[Entry]) -> Option<(&[Entry], Range<usize>)> {
+    match &link.iter().find(|entry| entry.key == "queue")?.value {
+        Given { what: What::Table(own), span } => Some((own, span.clone())),
+        _ => None,
     }
 }
 
@@ -87,13 +104,13 @@ fn of_table(
 ) -> Result<Target, ConfigError> {
     let entry = |name: &str| own.iter().find(|entry| entry.key == name).map(|entry| &entry.value);
     let kind = match entry("kind").map(|given| &given.what) {
-        Some(What::Text(kind)) => shape.kinds.iter().find(|known| known.name == kind),
+        Some(What::Text(kind)) => shape.kinds.iter().find(|known| known.is_called(kind)),
         _ => None,
     };
     // The kind may come from a parameter: then any kind's keys will do.
     let of_any = || shape.kinds.iter().flat_map(|kind| kind.keys);
     let keys = || shape.keys_of(kind).chain(of_any().filter(|_| kind.is_none()));
-    let key: Option<&Key> = keys().find(|key| key.name == name && name != "name");
+    let key: Option<&Key> = keys().find(|key| key.is_called(name) && name != "name");
     let Some(Key { form, meaning, .. }) = key else {
         let message = format!("{} has no key {} that can be set", shape.noun, quoted(name));
         return Err(ConfigError::new(message).with_help(suggestion(name, keys().map(|key| key.name))));

@@ -1,4 +1,4 @@
-//! The tables `[[queue]]` and `[[impairment]]`, to which links refer by name.
+//! The queues and impairments of links, and the tables `[[queue]]` and `[[impairment]]`, to which links refer by name.
 
 use crate::given::{Fields, What};
 use crate::shape::{self, QUEUE_DEFAULT};
@@ -27,9 +27,7 @@ impl Definitions {
     pub(crate) fn read(queues: &[Fields<'_>], impairments: &[Fields<'_>]) -> Result<Definitions, ConfigError> {
         let mut definitions = Definitions::default();
         for fields in queues {
-            let queue = Queue { discipline: discipline(fields)?, device: fields.count("device")? };
-            queue.discipline.check().map_err(|what| wrong(fields, "queue", &what))?;
-            define(fields, &mut definitions.queues, queue)?;
+            define(fields, &mut definitions.queues, Queue::of(fields)?)?;
         }
         for fields in impairments {
             let impairments = read_impairments(fields)?;
@@ -39,34 +37,38 @@ impl Definitions {
         Ok(definitions)
     }
 
-    /// Reads the key `queue`: packets, bytes, or the name of a queue or of a discipline.
+    /// Reads the key `queue` of a link: packets, bytes, the name of a queue or of its kind, or a table.
     pub(crate) fn queue(&self, fields: &Fields<'_>) -> Result<Option<Queue>, ConfigError> {
+        if let Some(own) = fields.table("queue", &shape::QUEUE_OF_LINK)? {
+            return Queue::of(&own).map(Some);
+        }
         let Some((found, span)) = fields.found("queue")? else { return Ok(None) };
         if let What::Text(text) = &found.what {
             if let Some(queue) = self.queues.get(text) {
                 return Ok(Some(queue.clone()));
             }
-            if let Some(discipline) = usual(text) {
-                return Ok(Some(Queue { discipline, device: 0 }));
+            if let Some(kind) = shape::QUEUES.kinds.iter().find(|kind| kind.is_called(text)) {
+                return Queue::of(&fields.usual("queue", &shape::QUEUE_OF_LINK, kind)?).map(Some);
             }
             if !text.trim().starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first)) {
-                let mut names: Vec<&str> = self.queues.keys().map(String::as_str).collect();
-                kinds().for_each(|kind| names.push(kind));
-                let help = nearest(text, names).map_or_else(
-                    || {
-                        format!(
-                            "define it below `[[queue]]`, or name one of {}",
-                            kinds().collect::<Vec<_>>().join(", ")
-                        )
-                    },
-                    |near| format!("did you mean `{near}`?"),
-                );
-                let error = ConfigError::new(format!("there is no queue {}", quoted(text))).with_help(help);
-                return Err(found.explain(error).at(fields.spot(span)));
+                let error = ConfigError::new(format!("there is no queue {}", quoted(text)));
+                return Err(found.explain(error.with_help(self.near(text))).at(fields.spot(span)));
             }
         }
         let limit = limit(fields, "queue")?;
         Ok(limit.map(|limit| Queue { discipline: limit.into(), device: 0 }))
+    }
+
+    /// Returns the help for the unknown name of a queue.
+    fn near(&self, name: &str) -> String {
+        let kinds = || shape::QUEUES.kinds.iter().flat_map(|kind| kind.also.iter().copied().chain([kind.name]));
+        match nearest(name, self.queues.keys().map(String::as_str).chain(kinds())) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => {
+                let kinds: Vec<&str> = shape::QUEUES.kinds.iter().map(|kind| kind.name).collect();
+                format!("define it below `[[queue]]`, or name one of {}", kinds.join(", "))
+            }
+        }
     }
 
     /// Reads the key `impairment`: a name.
@@ -86,39 +88,34 @@ impl Definitions {
     }
 }
 
-/// Returns the names of the disciplines.
-fn kinds() -> impl Iterator<Item = &'static str> {
-    shape::QUEUES.kinds.iter().map(|kind| kind.name)
+impl Queue {
+    /// Reads a table of a queue.
+    fn of(fields: &Fields<'_>) -> Result<Queue, ConfigError> {
+        let discipline = discipline(fields)?;
+        discipline.check().map_err(|what| wrong(fields, "queue", &what))?;
+        Ok(Queue { discipline, device: fields.count("device")? })
+    }
 }
 
+/// Returns an error of a table, at its name if it has one.
 fn wrong(fields: &Fields<'_>, noun: &str, what: &str) -> ConfigError {
-    let name = fields.text("name").unwrap_or_default();
-    fields.wrong("name", format!("the {noun} {} {what}", quoted(&name)), "change that")
+    let name = if fields.has("name") { fields.text("name").unwrap_or_default() } else { String::new() };
+    let name = if name.is_empty() { name } else { format!(" {}", quoted(&name)) };
+    fields.wrong("name", format!("the {noun}{name} {what}"), "change that")
 }
 
-/// Adds a definition. Its name must be new, and not the name of a discipline.
+/// Adds a definition. Its name must be new. The name of a kind of queue may only be that of a queue of this kind.
 fn define<T>(fields: &Fields<'_>, known: &mut BTreeMap<String, T>, value: T) -> Result<(), ConfigError> {
     let name = fields.text("name")?;
-    let is_taken = known.contains_key(&name) || kinds().any(|kind| kind == name);
+    let is_other_kind =
+        |kind: &&'static shape::Variant| kind.is_called(&name) && fields.kind.is_none_or(|own| own.name != kind.name);
+    let is_taken = known.contains_key(&name) || shape::QUEUES.kinds.iter().any(|kind| is_other_kind(&kind));
     if is_taken || !name.starts_with(char::is_alphabetic) {
-        let help = "use a letter first, and no name of another one or of a discipline";
+        let help = "use a letter first, and no name of another one or of another kind of queue";
         return Err(fields.wrong("name", format!("{} cannot be the name of this one", quoted(&name)), help));
     }
     known.insert(name, value);
     Ok(())
-}
-
-/// Returns a discipline with its usual parameters, by its name. `None` if it has parameters without a default.
-fn usual(kind: &str) -> Option<Discipline> {
-    let limit = QueueLimit::Packets(QUEUE_DEFAULT);
-    match kind {
-        "drop-tail" => Some(Discipline::DropTail(limit)),
-        "red" => Some(Discipline::Red(Red::with_limit(QUEUE_DEFAULT))),
-        "codel" => Some(Discipline::Codel(Codel::default())),
-        "fq-codel" => Some(Discipline::FairCodel(FairCodel::default())),
-        "priority" => Some(Discipline::Priority(Priority { limit })),
-        _ => None,
-    }
 }
 
 fn discipline(fields: &Fields<'_>) -> Result<Discipline, ConfigError> {
@@ -126,15 +123,15 @@ fn discipline(fields: &Fields<'_>) -> Result<Discipline, ConfigError> {
     let given = limit(fields, "limit")?;
     let limit = given.unwrap_or(QueueLimit::Packets(QUEUE_DEFAULT));
     Ok(match kind {
-        "drop-tail" => Discipline::DropTail(limit),
+        "droptail" => Discipline::DropTail(limit),
         "red" => Discipline::Red(red(fields, limit)?),
-        "threshold" => Discipline::Threshold(Threshold { mark_at: fields.count("mark_at")?, limit }),
+        "dctcp" => Discipline::Threshold(Threshold { mark_at: fields.count("mark_at")?, limit }),
         "token-bucket" => {
             let (rate_bps, burst_bytes) = (fields.rate("rate")?, fields.size("burst")?);
             Discipline::TokenBucket(TokenBucket { rate_bps, burst_bytes, limit })
         }
         "codel" => Discipline::Codel(codel(fields, given.unwrap_or(Codel::default().limit))?),
-        "fq-codel" => {
+        "fqcodel" => {
             let codel = codel(fields, given.unwrap_or(FairCodel::default().codel.limit))?;
             let (queues, quantum) = (fields.count("queues")?, size32(fields, "quantum")?);
             Discipline::FairCodel(FairCodel { codel, queues, quantum, memory: fields.size("memory")? })
@@ -145,7 +142,11 @@ fn discipline(fields: &Fields<'_>) -> Result<Discipline, ConfigError> {
 }
 
 fn red(fields: &Fields<'_>, limit: QueueLimit) -> Result<Red, ConfigError> {
-    let packets = if let QueueLimit::Packets(packets) = limit { packets } else { QUEUE_DEFAULT };
+    let mean_packet = size32(fields, "mean_packet")?;
+    let packets = match limit {
+        QueueLimit::Packets(packets) => packets,
+        QueueLimit::Bytes(bytes) => u32::try_from(bytes / u64::from(mean_packet)).unwrap_or(u32::MAX).max(1),
+    };
     let usual = Red::with_limit(packets);
     let average = |key: &str, usual: u64| if fields.has(key) { fields.float(key).map(thousandths) } else { Ok(usual) };
     Ok(Red {
@@ -156,7 +157,7 @@ fn red(fields: &Fields<'_>, limit: QueueLimit) -> Result<Red, ConfigError> {
         weight: probability(fields, "weight")?,
         is_gentle: fields.boolean("gentle")?,
         waits: fields.boolean("wait")?,
-        mean_packet: size32(fields, "mean_packet")?,
+        mean_packet,
         marks: fields.boolean("ecn")?,
     })
 }

@@ -29,7 +29,8 @@ editors complete such files. This page is made from the same tables; a test fail
 
 The command line sets any key by its path, which is the table, the name and the key: `--set app.video.rate=5Mbps`,
 `--set link.west-east.delay=5ms`, `--set defaults.queue=50`, `--set routing=hops`. An event or a
-route has its place instead of a name: `--set event.1.at=3s`. A link without a name is `FROM-TO`. Lists, such as `nodes` and `flows`, are changed in the
+route has its place instead of a name: `--set event.1.at=3s`. A link without a name is `FROM-TO`. If its queue is a table,
+the table's keys are set too: `--set link.west-east.queue.limit=50`. Lists, such as `nodes` and `flows`, are changed in the
 file.
 
 In names, `*` stands for any letters if several nodes, links or apps may be meant. Sizes are `1500B` or `64KiB`, durations
@@ -40,7 +41,7 @@ In names, `*` stands for any letters if several nodes, links or apps may be mean
 /// Returns a setting of the run. Its default is that of the command.
 fn of_setting(setting: &'static Parameter) -> (Key, String) {
     let form = Form::One(*setting);
-    (Key { name: setting.key(), form, meaning: setting.meaning(), required: false }, String::new())
+    (Key { name: setting.key(), form, meaning: setting.meaning(), required: false, also: &[] }, String::new())
 }
 
 fn table(page: &mut String, shape: &Shape) {
@@ -52,7 +53,8 @@ fn table(page: &mut String, shape: &Shape) {
         rows(page, shape.keys.iter().map(|key| (*key, default(key))));
     }
     for kind in shape.kinds {
-        let _ = write!(page, "### `kind = \"{}\"`\n\n{}.\n\n", kind.name, capital(kind.meaning));
+        let also: Vec<String> = kind.also.iter().map(|name| format!(" Also written `{name}`.")).collect();
+        let _ = write!(page, "### `kind = \"{}\"`\n\n{}.{}\n\n", kind.name, capital(kind.meaning), also.concat());
         if !kind.keys.is_empty() {
             rows(page, kind.keys.iter().map(|key| (*key, default(key))));
         }
@@ -62,7 +64,8 @@ fn table(page: &mut String, shape: &Shape) {
 fn rows(page: &mut String, keys: impl Iterator<Item = (Key, String)>) {
     page.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
     for (key, default) in keys {
-        let name = if key.required { format!("**`{}`**", key.name) } else { format!("`{}`", key.name) };
+        let mut name = if key.required { format!("**`{}`**", key.name) } else { format!("`{}`", key.name) };
+        key.also.iter().for_each(|also| name += &format!(", or `{also}`"));
         let _ = writeln!(page, "| {name} | {} | {default} | {} |", value(&key.form), key.meaning.replace('|', "\\|"));
     }
     page.push('\n');
@@ -76,6 +79,7 @@ fn value(form: &Form) -> String {
             Kind::Float { .. } => "number".to_owned(),
             Kind::Fraction { .. } => "number from 0 to 1, or percent".to_owned(),
             Kind::Duration { .. } => "duration".to_owned(),
+            Kind::Size { .. } if parameter.default_unit().is_some() => "size, or a number of bytes".to_owned(),
             Kind::Size { .. } => "size".to_owned(),
             Kind::Rate { .. } => "rate".to_owned(),
             Kind::Boolean { .. } => "`true` or `false`".to_owned(),
@@ -84,7 +88,7 @@ fn value(form: &Form) -> String {
             _ => "text".to_owned(),
         },
         Form::Limit => "packets, or a size".to_owned(),
-        Form::Queue => "packets, a size, or a name".to_owned(),
+        Form::Queue => "packets, a size, a name, or a table".to_owned(),
         Form::Packet => "size, or `internet-mix`".to_owned(),
         Form::Select => format!("name, or list of names: `{}`", example(form)),
         Form::Names | Form::Sides | Form::Flows => format!("list: `{}`", example(form)),

@@ -1,7 +1,7 @@
 //! The JSON schema of network files. Editors complete and check files by it. It is made from the shapes that
 //! the reader uses.
 
-use crate::shape::{Form, Key, Shape, TABLES, TOP, Variant};
+use crate::shape::{Form, Key, QUEUE_OF_LINK, Shape, TABLES, TOP, Variant};
 use parades_config::units::{DURATION, Quantity, RATE, SIZE};
 use parades_config::{Kind, Parameter, SETTINGS};
 use serde_json::{Map, Value, json};
@@ -51,9 +51,9 @@ fn of_shape(shape: &Shape) -> Value {
     }
     let of_kind = |kind: &'static Variant| {
         let keys: Vec<Key> = shape.keys_of(Some(kind)).copied().collect();
-        described(table(&keys, Some(kind.name)), kind.meaning)
+        described(table(&keys, Some(kind)), kind.meaning)
     };
-    let kinds: Vec<&str> = shape.kinds.iter().map(|kind| kind.name).collect();
+    let kinds: Vec<&str> = shape.kinds.iter().flat_map(names_of).collect();
     // The list of kinds for editors; which keys each has, by the first that fits.
     json!({
         "type": "object",
@@ -63,15 +63,22 @@ fn of_shape(shape: &Shape) -> Value {
     })
 }
 
-fn table(keys: &[Key], kind: Option<&str>) -> Value {
+/// Returns the names of a kind.
+fn names_of(kind: &Variant) -> impl Iterator<Item = &'static str> + use<> {
+    [kind.name].into_iter().chain(kind.also.iter().copied())
+}
+
+fn table(keys: &[Key], kind: Option<&Variant>) -> Value {
     let mut properties = Map::new();
     let mut required: Vec<&str> = Vec::new();
     if let Some(kind) = kind {
-        properties.insert("kind".into(), json!({"const": kind}));
+        properties.insert("kind".into(), json!({"enum": names_of(kind).collect::<Vec<_>>()}));
         required.push("kind");
     }
     for key in keys {
-        properties.insert(key.name.to_owned(), of_key(key));
+        for name in key.also.iter().copied().chain([key.name]) {
+            properties.insert(name.to_owned(), of_key(key));
+        }
         if key.required {
             required.push(key.name);
         }
@@ -98,6 +105,7 @@ fn of_key(key: &Key) -> Value {
             {"type": "integer", "minimum": 0, "maximum": u32::MAX},
             size(),
             {"type": "string", "pattern": r"^[^0-9+.-]"},
+            of_shape(&QUEUE_OF_LINK),
         ]}),
         Form::Packet => json!({"anyOf": [size(), {"const": "internet-mix"}, reference()]}),
         Form::Select => json!({"anyOf": [text, {"type": "array", "items": text}]}),
@@ -136,6 +144,9 @@ fn of_parameter(parameter: &Parameter) -> Value {
             {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?%$"},
         ]}),
         Kind::Duration { .. } => quantity(&DURATION),
+        Kind::Size { .. } if parameter.default_unit().is_some() => {
+            json!({"anyOf": [{"type": "integer", "minimum": 0}, quantity(&SIZE)]})
+        }
         Kind::Size { .. } => quantity(&SIZE),
         Kind::Rate { .. } => quantity(&RATE),
         Kind::Boolean { .. } => json!({"type": "boolean"}),

@@ -27,7 +27,7 @@ max = 35.5
 gentle = false
 [[queue]]
 name = "data-centre"
-kind = "threshold"
+kind = "dctcp"
 mark_at = 20
 limit = "64KiB"
 device = 1
@@ -38,7 +38,7 @@ rate = "1Mbps"
 burst = "3000B"
 [[queue]]
 name = "home"
-kind = "fq-codel"
+kind = "fqcodel"
 target = "10ms"
 queues = 64
 ecn = false
@@ -186,7 +186,7 @@ fn the_command_line_sets_keys_of_a_queue() {
 fn a_wrong_queue_or_impairment_gets_one_clear_message() {
     for (from, to, says) in [
         ("queue = \"shaper\"", "queue = \"shapr\"", "there is no queue `shapr`"),
-        ("queue = \"shaper\"", "queue = \"token-bucket\"", "there is no queue `token-bucket`"),
+        ("queue = \"shaper\"", "queue = \"token-bucket\"", "a queue of kind `token-bucket` needs the key `rate`"),
         ("impairment = \"radio\"", "impairment = \"wire\"", "there is no impairment `wire`"),
         ("limit = 10\n", "limit = \"0B\"\n", "the queue `classes` has a limit of zero bytes"),
         ("max = 35.5", "max = 5", "a `min` of 10 packets and a `max` of 5"),
@@ -195,7 +195,8 @@ fn a_wrong_queue_or_impairment_gets_one_clear_message() {
         ("burst = \"3000B\"", "burst = \"0B\"", "`burst`"),
         ("rate = \"1Mbps\"\nburst", "burst", "needs the key `rate`"),
         ("name = \"home\"\nkind", "name = \"usual\"\nkind", "cannot be the name"),
-        ("name = \"usual\"\nkind = \"red\"", "name = \"red\"\nkind = \"red\"", "cannot be the name"),
+        ("name = \"usual\"\nkind = \"red\"", "name = \"codel\"\nkind = \"red\"", "cannot be the name"),
+        ("name = \"usual\"\nkind = \"red\"", "name = \"drop-tail\"\nkind = \"red\"", "cannot be the name"),
         ("target = \"10ms\"", "target = \"2s\"", "the interval no shorter than the target"),
         ("kind = \"priority\"", "kind = \"priorities\"", "has no kind `priorities`"),
         ("jitter = \"1ms\"\ndistribution = \"pareto\"\nshape = 2.5\n", "", "has no jitter"),

@@ -4,6 +4,7 @@
 //!   interleavings.
 //! - [`transport`]: carries events between partitions.
 //! - [`random_model`], [`random`]: random models, on all engines.
+//! - [`random_network`], [`networks`]: random network files, on all engines and on ranks.
 //! - [`matrix`]: the shipped models, on all engines.
 //! - [`golden`]: traces that are kept beside the code.
 //!
@@ -19,7 +20,9 @@ pub mod engines;
 pub mod golden;
 pub mod ledger;
 pub mod matrix;
+pub mod networks;
 pub mod random;
 pub mod random_model;
+pub mod random_network;
 pub mod report;
 pub mod transport;

@@ -5,6 +5,7 @@
 
 use parades_conformance::engines::Fault;
 use parades_conformance::matrix::{Selection, check_selection};
+use parades_conformance::networks::{check_network, check_networks};
 use parades_conformance::random::{ALL, Choice, SOAK, catch_fault, check_genes, check_seeds};
 use parades_conformance::report::{Report, silence_panics};
 use parades_conformance::{golden, random_model::Genes};
@@ -15,6 +16,8 @@ use std::time::{Duration, Instant as WallInstant};
 
 const USAGE: &str = "usage: parades-conformance COMMAND
   random COUNT [--from SEED]   random models on all engines
+  networks COUNT [--from SEED] random network files on all engines, and on ranks
+  network FILE                 one network file, as `networks` runs it
   soak MINUTES                 random models on time-warp, on 2 to 8 workers that sometimes fall behind
   genes LIST [--soak TIMES]    the random model of these genes, on all engines; or TIMES times as `soak` runs it
   matrix [--model M] [--engine E] [--transport T] [--workers N] [--seed N] [--tie-seed N]
@@ -40,18 +43,27 @@ fn run(arguments: &[String]) -> Result<bool, String> {
     match &words[..] {
         ["random", count, options @ ..] => {
             silence_panics(true);
-            let from: u64 = match options {
-                [] => 0,
-                ["--from", seed] => number(seed)?,
-                _ => return Err(format!("what is `{}`?", options.join(" "))),
-            };
-            let count: u64 = number(count)?;
-            timed(|| check_seeds(with_time_limit(from..from.saturating_add(count), ALL), ALL))
+            let seeds = parse_seeds(count, options)?;
+            timed(|| check_seeds(with_time_limit(seeds, replay_of(ALL)), ALL))
+        }
+        ["networks", count, options @ ..] => {
+            silence_panics(true);
+            let seeds = parse_seeds(count, options)?;
+            timed(|| check_networks(with_time_limit(seeds, |seed| format!("networks 1 --from {seed}"))))
+        }
+        ["network", file] => {
+            silence_panics(true);
+            let text = std::fs::read_to_string(file).map_err(|error| format!("{file} cannot be read: {error}"))?;
+            timed(|| {
+                let mut report = Report::default();
+                check_network(&text, &mut report);
+                report
+            })
         }
         ["soak", minutes] => {
             silence_panics(true);
             let minutes = number(minutes)?;
-            timed(|| check_seeds(with_time_limit(seeds_for(minutes), SOAK), SOAK))
+            timed(|| check_seeds(with_time_limit(seeds_for(minutes), replay_of(SOAK)), SOAK))
         }
         ["genes", list, options @ ..] => {
             silence_panics(true);
@@ -101,10 +113,27 @@ fn seeds_for(minutes: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Returns the same seeds, with a time limit for each model. If a model exceeds it, the program prints how to
-/// replay the model, and ends.
+fn parse_seeds(count: &str, options: &[&str]) -> Result<std::ops::Range<u64>, String> {
+    let from: u64 = match options {
+        [] => 0,
+        ["--from", seed] => number(seed)?,
+        _ => return Err(format!("what is `{}`?", options.join(" "))),
+    };
+    Ok(from..from.saturating_add(number(count)?))
+}
+
+/// Returns the arguments that replay the model of a seed.
+fn replay_of(choice: Choice<'static>) -> impl Fn(u64) -> String + Send + 'static {
+    move |seed| format!("genes {}{}", Genes::from_seed(seed), choice.arguments)
+}
+
+/// Returns the same seeds, with a time limit for each model. If a model exceeds it, the program prints the
+/// arguments that replay the model, and ends.
 #[expect(clippy::disallowed_methods, reason = "only the time limit depends on it")]
-fn with_time_limit(seeds: impl Iterator<Item = u64>, choice: Choice<'static>) -> impl Iterator<Item = u64> {
+fn with_time_limit(
+    seeds: impl Iterator<Item = u64>,
+    replay: impl Fn(u64) -> String + Send + 'static,
+) -> impl Iterator<Item = u64> {
     let begun = Arc::new(Mutex::new(None));
     let seen = Arc::clone(&begun);
     std::thread::spawn(move || {
@@ -114,8 +143,7 @@ fn with_time_limit(seeds: impl Iterator<Item = u64>, choice: Choice<'static>) ->
             if let Some((seed, begin)) = begun
                 && begin.elapsed() > TIME_LIMIT
             {
-                let (genes, arguments) = (Genes::from_seed(seed), choice.arguments);
-                println!("the model of seed {seed} does not end; replay: parades-conformance genes {genes}{arguments}");
+                println!("the model of seed {seed} does not end; replay: parades-conformance {}", replay(seed));
                 std::process::exit(1);
             }
         }

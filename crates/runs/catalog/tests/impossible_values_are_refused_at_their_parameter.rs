@@ -79,19 +79,23 @@ fn flows_of_a_campus_come_from_a_file_and_a_wrong_word_is_named_with_its_place()
         path.display().to_string()
     };
     let values = |path: &str| with("campus", &["traffic=tcp", &format!("flows={path}")]).unwrap();
-    let right = file("right.txt", "# two flows\n0 17 3 1.25\n\n1 503 5 0\n");
+    let right = file("right.txt", "# two flows\n0 17 3 1.25 # one\n\n  1\t503 5 0\r\n#0 504 9\n");
     Simulation::new(Scenario::named("campus").unwrap(), &values(&right), 1).unwrap();
-    let wrong = file("wrong.txt", "0 17 3 1.25\n0 x 3 1\n");
-    let said = error("campus", &values(&wrong));
-    assert!(
-        said.ends_with(
-            "wrong.txt:2:3: `x` is no number; write `campus host server start_s`, for example `0 17 3 1.25`"
-        ),
-        "{said}"
-    );
-    let beyond = file("beyond.txt", "0 504 3 1\n");
-    let said = error("campus", &values(&beyond));
-    assert!(said.contains("there is no flow to host 504 of campus 0 from server 3"), "{said}");
+    let form = "write `campus host server start_s`, for example `0 17 3 1.25`";
+    for (text, says) in [
+        ("0 17 3 1.25\n0 x 3 1\n", "flows.txt:2:3: `x` is no number"),
+        ("0 17 3\n", "flows.txt:1:1: the line has 3 words, and a flow has four"),
+        ("0 17 3 1s\n", "flows.txt:1:8: `1s` is no time in seconds"),
+        ("0 17 3 -1\n", "flows.txt:1:8: `-1` is no time in seconds"),
+        ("0 -1 3 1\n", "flows.txt:1:3: `-1` is no number"),
+        ("2 17 3 1\n", "flows.txt:1:1: there is no campus 2: with these parameters they are 0 to 1"),
+        ("0 504 3 1\n", "flows.txt:1:3: there is no host 504: with these parameters they are 0 to 503"),
+        ("0 17 6 1\n", "flows.txt:1:6: there is no server 6: with these parameters they are 2 to 5"),
+        ("# nothing\n", "flows.txt: the file has no flow"),
+    ] {
+        let said = error("campus", &values(&file("flows.txt", text)));
+        assert!(said.ends_with(&format!("{says}; {form}")), "{said}");
+    }
     let udp = with("campus", &[&format!("flows={right}")]).unwrap();
     assert!(error("campus", &udp).contains("`flows` is for `traffic=tcp`"));
     let udp = with("campus", &["congestion=bbr"]).unwrap();

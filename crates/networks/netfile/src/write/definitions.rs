@@ -83,13 +83,13 @@ fn queue(text: &mut String, discipline: &Discipline) {
         limit(text, "limit", of);
     };
     match discipline {
-        Discipline::DropTail(limit) => kind("drop-tail", *limit),
+        Discipline::DropTail(limit) => kind("droptail", *limit),
         Discipline::Red(of) => {
             kind("red", of.limit);
             red(text, of);
         }
         Discipline::Threshold(of) => {
-            kind("threshold", of.limit);
+            kind("dctcp", of.limit);
             key(text, "mark_at", &of.mark_at.to_string());
         }
         Discipline::TokenBucket(of) => {
@@ -102,7 +102,7 @@ fn queue(text: &mut String, discipline: &Discipline) {
             codel(text, of);
         }
         Discipline::FairCodel(of) => {
-            kind("fq-codel", of.codel.limit);
+            kind("fqcodel", of.codel.limit);
             codel(text, &of.codel);
             key(text, "queues", &of.queues.to_string());
             key(text, "quantum", &toml_string(&format_size(of.quantum.into())));

@@ -92,6 +92,9 @@ const TRAFFIC: Table<Traffic, 3> = [("udp", Traffic::Udp), ("tcp", Traffic::Tcp)
 /// The congestion control of TCP by default.
 const CONGESTION: &str = "cubic";
 
+/// The LAN routers of a campus, to which hosts are linked.
+const LANS: u32 = 12;
+
 /// The end of a run by default.
 const UNTIL: Time = Time::from_ps(100_000_000_000_000);
 
@@ -124,16 +127,20 @@ fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
         let message = format!("`{key}` is for `traffic=tcp`");
         return Err(values.error_at(key, &message, &format!("set `traffic=tcp`, or leave `{key}` out")));
     }
+    let (networks, lan_clients) = (int32(values, "networks"), int32(values, "lan_clients"));
     let starts = match values.path("flows") {
-        Some(path) => starts::read(&path).map_err(|error| about_file(values, "flows", error))?,
+        Some(path) => {
+            let bounds = starts::Bounds { campuses: networks, hosts: lan_clients.saturating_mul(LANS) };
+            starts::read(&path, bounds).map_err(|error| about_file(values, "flows", error))?
+        }
         None => Vec::new(),
     };
     let algorithm: Algorithm = values.choice("congestion").parse().expect("the parameter lists the algorithms");
     Ok(Parameters {
         tcp: Settings { algorithm: algorithm.as_in_ns3(), ..Settings::ns3() },
         starts,
-        networks: int32(values, "networks"),
-        lan_clients: int32(values, "lan_clients"),
+        networks,
+        lan_clients,
         inner: link("inner_rate", "inner_delay"),
         access: link("access_rate", "access_delay"),
         ring: link("ring_rate", "ring_delay"),
