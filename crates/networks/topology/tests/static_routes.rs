@@ -35,6 +35,20 @@ fn ring() -> Topology {
     network(7, &[(0, 1, 1), (1, 2, 1), (2, 3, 1), (3, 4, 1), (4, 0, 1), (5, 0, 1), (6, 2, 1)])
 }
 
+/// All nodes look up their entries for a destination of static routes, and the leaf's neighbour has none for itself.
+#[test]
+fn a_leaf_reaches_its_neighbour_also_if_a_static_route_leads_there() {
+    let topology = ring();
+    let statics = statics(&topology, &[(2, 3, 0)]);
+    let rules = Rules { metric: Metric::Hops, paths: Paths::All, statics: &statics };
+    let next_hops = NextHops::new(&topology, topology.node_ids(), &statics);
+    let table = next_hops.table(&topology, rules, |_| Some(0)).expect("no route leads into a loop");
+    let to = next_hops.destination(NodeId(0)).expect("it is a destination");
+    for node in topology.node_ids() {
+        assert!(next_hops.is_reachable(&topology, &table, node, &to), "{node:?}");
+    }
+}
+
 #[test]
 fn a_static_route_leads_along_another_path_and_only_to_its_destination() {
     let topology = ring();

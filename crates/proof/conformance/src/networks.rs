@@ -15,6 +15,8 @@ use parades_packet::segment::SegmentRef;
 
 type Model = Network<SegmentRef>;
 
+/// The arguments that run a file again. The command `networks` takes the seed.
+const REPLAY: &str = "networks 1 --from SEED";
 /// The largest number of workers of a rank.
 const WORKERS_OF_RANK: usize = 2;
 /// The greatest number of events of a run. A run that would have more ends earlier.
@@ -27,10 +29,11 @@ pub fn check_networks(seeds: impl IntoIterator<Item = u64>) -> Report {
         let before = report.differences.len();
         let text = from_seed(seed);
         check_network(&text, &mut report);
-        if report.differences.len() > before {
-            let is_first = before == 0;
-            let simplest = if is_first { shrunk(text, has_difference) } else { text };
-            report.differences.insert(before, format!("networks 1 --from {seed}; the file is\n{simplest}"));
+        for difference in &mut report.differences[before..] {
+            difference.insert_str(0, &format!("seed {seed}: "));
+        }
+        if before == 0 && !report.differences.is_empty() {
+            report.differences.push(format!("seed {seed} shrunk is\n{}", shrunk(text, has_difference)));
         }
     }
     report
@@ -40,11 +43,11 @@ pub fn check_networks(seeds: impl IntoIterator<Item = u64>) -> Report {
 /// `sequential`. The file written out in full must be the same network.
 pub fn check_network(text: &str, report: &mut Report) {
     if let Err(what) = check_in_full(text) {
-        report.difference(what, "network FILE");
+        report.difference(what, REPLAY);
     }
     let model = match build(text) {
         Ok(built) => (built.model, built.until),
-        Err(what) => return report.difference(format!("the file is refused: {what}"), "network FILE"),
+        Err(what) => return report.difference(format!("the file is refused: {what}"), REPLAY),
     };
     let (model, mut until) = model;
     let mut digest = Digest::default();
@@ -61,7 +64,7 @@ pub fn check_network(text: &str, report: &mut Report) {
     };
     report.count_model(&answer);
     if let Err(error) = &answer.result {
-        return report.difference(format!("sequential ended with the error `{error}`"), "network FILE");
+        return report.difference(format!("sequential ended with the error `{error}`"), REPLAY);
     }
     let in_one = engines().into_iter().map(|engine| (engine, &Carrier::ALL[..], &WORKERS[..]));
     let on_ranks =
@@ -90,7 +93,7 @@ fn check_run(
     let (_, again) = check(model, traced, engine, setting, &expected(model, traced));
     let traced = again.err().unwrap_or_else(|| "no difference in a second run, with traces".into());
     let (name, carrier, workers) = (engine.name, setting.carrier.name(), setting.workers);
-    report.difference(format!("{name} over {carrier}, {workers} workers: {what}\n  {traced}"), "network FILE");
+    report.difference(format!("{name} over {carrier}, {workers} workers: {what}\n  {traced}"), REPLAY);
 }
 
 /// Checks that the file written out in full makes the same network.

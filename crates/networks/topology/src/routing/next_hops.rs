@@ -185,7 +185,7 @@ impl NextHops {
     /// Returns true if a path leads from `node` to a destination.
     pub fn is_reachable(&self, topology: &Topology, table: &Table, node: NodeId, to: &Destination) -> bool {
         let anchor = if topology.is_leaf(node) { topology.interfaces(node)[0].neighbour } else { node };
-        node == to.node || self.interface(table, anchor, to, 0).is_some()
+        [node, anchor].contains(&to.node) || self.interface(table, anchor, to, 0).is_some()
     }
 }
 

@@ -53,17 +53,15 @@ pub fn from_seed(seed: u64) -> String {
         text += &block;
     }
     let names = names(&text);
-    // Static routes may lead in a circle or nowhere. Such a file is refused.
+    let rest: String = changes::events(&draw, &names).concat() + &changes::measure(&draw, &names);
+    // A static route may lead into a loop or nowhere, at the start or after a failure. Such a file is refused.
     for block in changes::routes(&draw, &names) {
         let more = format!("{text}{block}");
-        if build(&more).is_ok() {
+        if !build(&format!("{more}{rest}")).is_err_and(|why| why.contains("static route")) {
             text = more;
         }
     }
-    for block in changes::events(&draw, &names) {
-        text += &block;
-    }
-    text + &changes::measure(&draw, &names)
+    text + &rest
 }
 
 fn read(text: &str) -> Result<NetworkFile, String> {
