@@ -51,8 +51,8 @@ fn run(arguments: &[String]) -> Result<bool, String> {
             let seeds = parse_seeds(count, options)?;
             timed(|| check_networks(with_time_limit(seeds, |seed| format!("networks 1 --from {seed}"))))
         }
+        // Panics are shown, with their places.
         ["network", file] => {
-            silence_panics(true);
             let text = std::fs::read_to_string(file).map_err(|error| format!("{file} cannot be read: {error}"))?;
             timed(|| {
                 let mut report = Report::default();

@@ -54,14 +54,20 @@ pub fn from_seed(seed: u64) -> String {
     }
     let names = names(&text);
     let rest: String = changes::events(&draw, &names).concat() + &changes::measure(&draw, &names);
-    // A static route may lead into a loop or nowhere, at the start or after a failure. Such a file is refused.
     for block in changes::routes(&draw, &names) {
         let more = format!("{text}{block}");
-        if !build(&format!("{more}{rest}")).is_err_and(|why| why.contains("static route")) {
+        if is_possible(&format!("{more}{rest}")) {
             text = more;
         }
     }
     text + &rest
+}
+
+/// Returns false if the file is refused because of a static route: it may lead into a loop or nowhere, at the
+/// start or after a failure, or leave by a link that carries packets the other way only.
+fn is_possible(text: &str) -> bool {
+    let no_path = "there is no way";
+    build(text).err().is_none_or(|why| why.contains(no_path))
 }
 
 fn read(text: &str) -> Result<NetworkFile, String> {
