@@ -47,6 +47,7 @@ fn together_they_have_every_kind_of_queue_app_and_change() {
                 AppKind::Transfer(_) => "transfer",
                 AppKind::Requests(_) => "requests",
                 AppKind::Tcp(tcp) => tcp.settings.algorithm.name(),
+                AppKind::Other(_) | AppKind::Stream(_) => "other",
             });
         }
         for event in &description.events {
