@@ -231,8 +231,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the payload that this end has received: of a transfer, in order; of requests, in responses; of an
-    /// application of another crate over TCP, in order and in both directions.
+    /// Returns the payload that this end has received: of a transfer, in order; of requests, in responses; of
+    /// an application of another crate over TCP, in order and in both directions.
     pub(crate) fn received_bytes(&self, kind: &AppKind) -> u64 {
         match (self, kind) {
             (Endpoint::TransferReceiver(receiver), AppKind::Transfer(transfer)) => transfer.bytes_below(receiver.next),

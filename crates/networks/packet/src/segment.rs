@@ -263,4 +263,16 @@ mod tests {
         let copy = SegmentRef::decode(&record.encode(0)).expect("it was encoded");
         assert_eq!((copy.segment(), copy.shared().digest), (record.segment(), record.shared().digest));
     }
+
+    #[test]
+    fn the_data_of_a_packet_cross_to_another_process_whole() {
+        let record = SegmentRef::of_data(Time::from_ps(8), &[3, 1, 4]).expect("it carries data");
+        let copy = SegmentRef::decode(&record.encode(100)).expect("it was encoded");
+        assert_eq!((copy.data(), copy.sent(), copy.segment()), (Some(&[3, 1, 4][..]), Time::from_ps(8), None));
+        assert_eq!(copy.shared().digest, record.shared().digest);
+        assert_ne!(
+            copy.shared().digest,
+            SegmentRef::new(Content::Data(Time::from_ps(8), [3, 1, 5].into())).shared().digest
+        );
+    }
 }

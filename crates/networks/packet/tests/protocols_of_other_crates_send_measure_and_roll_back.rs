@@ -1,5 +1,5 @@
-//! Protocols and applications that this test writes, as another crate would: results computed by hand, and one
-//! answer on every engine.
+//! Protocols and applications that this test writes, as another crate would: results computed by hand, and
+//! one answer on every engine.
 
 use parades_core::metrics::Cell;
 use parades_core::prelude::*;
@@ -236,8 +236,8 @@ fn cell(outcome: &Outcome, table: &str, column: &str) -> Cell {
 #[test]
 fn questions_and_answers_take_the_time_that_one_computes_and_are_counted_in_the_table_of_flows() {
     let outcome = run(network(vec![("ask", questions(20, Delay::ZERO))], 0.0));
-    // With headers of 30 bytes, a question has 94 bytes and an answer 1000. At 8 Mbit/s a byte takes 1 us, and at
-    // 800 Mbit/s 10 ns. Each way has two links of 1 ms. The answer comes 3 ms after the question.
+    // With headers of 30 bytes, a question has 94 bytes and an answer 1000. At 8 Mbit/s a byte takes 1 us,
+    // and at 800 Mbit/s 10 ns. Each way has two links of 1 ms. The answer comes 3 ms after the question.
     let there = 2_000_000 + 94 * 1010;
     let round = there + 3_000_000 + 2_000_000 + 1000 * 1010;
     let times = outcome.metrics.get("completion_ask").and_then(|metric| metric.tally()).expect("a histogram");
@@ -264,7 +264,8 @@ fn a_lost_packet_is_asked_for_again_by_the_timer() {
     let outcome = run(network(vec![("ask", questions(1000, Delay::ZERO))], 0.3));
     let Cell::Integer(sent) = cell(&outcome, "flows", "packets_sent") else { panic!("a count") };
     let Cell::Integer(answered) = cell(&outcome, "flows", "answers_received") else { panic!("a count") };
-    // An answer takes 8.1 ms, and a retry 50 ms: about half of the questions are answered, since 0.7^2 = 0.49.
+    // An answer takes 8.1 ms, and a retry 50 ms: about half of the questions are answered, since 0.7^2 =
+    // 0.49.
     assert!((answered as f64 / sent as f64 - 0.49).abs() < 0.12, "{answered} of {sent}");
     let spent = answered as f64 * 8.1 + (sent - answered) as f64 * 50.0;
     assert!((spent - 3990.0).abs() < 60.0, "{spent} ms");

@@ -49,8 +49,8 @@ impl ArrivalQueue for OwnThreshold {
     }
 }
 
-/// A shaper: a packet of `n` bytes starts `n` bytes of the rate after the one before. It is a token bucket whose
-/// burst is one packet, if all packets have the same size.
+/// A shaper: a packet of `n` bytes starts `n` bytes of the rate after the one before. It is a token bucket
+/// whose burst is one packet, if all packets have the same size.
 #[derive(Clone, Debug)]
 struct Pacer {
     rate_bps: u64,
@@ -167,8 +167,8 @@ fn stack() -> Discipline {
 /// 8 Mbit/s: a packet of 970 bytes, 1000 with its headers, takes 1 ms.
 const SLOW: u64 = 8_000_000;
 
-/// Two sources send over a router and a slow link with this queue: packets that may be marked, and packets of a
-/// higher class. Together they need a tenth more than the link has. The link is down for 100 ms.
+/// Two sources send over a router and a slow link with this queue: packets that may be marked, and packets of
+/// a higher class. Together they need a tenth more than the link has. The link is down for 100 ms.
 fn network(queue: Discipline, device: u32) -> Description {
     let link = |name: &str, from, to, rate_bps| {
         let delay = Delay::from_ms(1);
@@ -220,7 +220,8 @@ fn a_discipline_written_outside_gives_the_results_of_the_same_one_inside() {
             let device = if outside == pacer() { 0 } else { device };
             let [ours, theirs] = [&outside, &inside].map(|queue| run(network(queue.clone(), device)));
             assert!(count(&ours, "packets_lost_queue") > 50, "{outside:?}");
-            // Results have delays, losses for each reason, marks, utilisation, and the mean length of the queue.
+            // Results have delays, losses for each reason, marks, utilisation, and the mean length of the
+            // queue.
             assert_eq!(ours.metrics, theirs.metrics, "{outside:?}");
             assert_eq!(ours.events, theirs.events, "{outside:?}");
         }

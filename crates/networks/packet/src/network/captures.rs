@@ -49,8 +49,8 @@ impl Layout {
         port.unwrap_or_else(|| self.port_of_receiver(interface))
     }
 
-    /// Returns a number for the receiving end of a link in one direction, where there is no port. It is that of
-    /// the link, counted after all ports.
+    /// Returns a number for the receiving end of a link in one direction, where there is no port. It is that
+    /// of the link, counted after all ports.
     fn port_of_receiver(&self, Interface { neighbour, link, .. }: Interface) -> u32 {
         let number = self.topology.interfaces(neighbour).len() + link.index();
         u32::try_from(number).expect("ports and links are counted in 32 bits")
@@ -114,8 +114,8 @@ impl Layout {
 }
 
 impl<D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'_, '_, D, R> {
-    /// Captures a packet that is given to a plain port, where its future is known at once: as sent here, and as
-    /// arriving at the neighbour, unless it is lost.
+    /// Captures a packet that is given to a plain port, where its future is known at once: as sent here, and
+    /// as arriving at the neighbour, unless it is lost.
     #[cold]
     #[inline(never)]
     pub(super) fn capture(&mut self, packet: &Packet<D>, port: u32, accepted: Result<Delay, Loss>) {
@@ -125,8 +125,8 @@ impl<D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'_, '_, D, R> {
         }
     }
 
-    /// Captures a packet that is given to a port, before the queue. `loss` is the reason why the packet is lost,
-    /// if that is known already.
+    /// Captures a packet that is given to a port, before the queue. `loss` is the reason why the packet is
+    /// lost, if that is known already.
     pub(super) fn capture_sent(&mut self, packet: &Packet<D>, port: u32, loss: Option<Loss>) {
         if !self.ctx.has_captures() {
             return;

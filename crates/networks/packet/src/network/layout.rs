@@ -62,8 +62,8 @@ impl Layout {
         self.slots.end() + place
     }
 
-    /// Returns the failure that loses packets which leave a node by a port at `now`, if the link is down or goes
-    /// down before they arrive.
+    /// Returns the failure that loses packets which leave a node by a port at `now`, if the link is down or
+    /// goes down before they arrive.
     pub(crate) fn failure_of(&self, node: NodeId, port: u32, now: Time) -> Option<u32> {
         let link = self.topology.interfaces(node)[port as usize].link;
         self.forwarding.failures.of_loss(&self.topology, &self.lines, link, now)

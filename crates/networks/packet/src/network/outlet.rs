@@ -186,7 +186,8 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
         endpoints.at(slot as usize).on_signal(kind, signal, self);
     }
 
-    /// Handles a message of the node to itself: calls the application of an endpoint, or a port. At a node that is away, the call waits for the node's return.
+    /// Handles a message of the node to itself: calls the application of an endpoint, or a port. At a node
+    /// that is away, the call waits for the node's return.
     pub(super) fn serve<E: Recorder<At<EndpointUndo>>>(
         &mut self,
         endpoints: &mut Endpoints<'_, E>,

@@ -1,7 +1,7 @@
 //! Ports that are more than a drop-tail queue: other disciplines, devices with queues, impaired links.
 //!
-//! The steps of a packet depend on the discipline: [`arrival`] or [`departure`]. This file has the state, and the
-//! steps that both share.
+//! The steps of a packet depend on the discipline: [`arrival`] or [`departure`]. This file has the state, and
+//! the steps that both share.
 
 mod arrival;
 mod departure;
@@ -29,8 +29,8 @@ pub(crate) struct Managed {
     impaired: impairment::State,
     /// True if an event of the port is pending, at which the device has room again.
     is_waking: bool,
-    /// The last packet that has started, at the last look at the backlog, if the discipline shapes the traffic.
-    /// It has no bytes before the first one.
+    /// The last packet that has started, at the last look at the backlog, if the discipline shapes the
+    /// traffic. It has no bytes before the first one.
     last_started: Waiting,
     memory: Memory,
 }
@@ -213,8 +213,8 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     }
 }
 
-/// Finds the way of a packet behind the transmitter. Without impairments it would arrive after `delay`. `loss`
-/// is the chance of a loss, and `down` the time at which the link next goes down.
+/// Finds the way of a packet behind the transmitter. Without impairments it would arrive after `delay`.
+/// `loss` is the chance of a loss, and `down` the time at which the link next goes down.
 fn travel(
     (impairments, state): (&Impairments, &mut impairment::State),
     (now, delay): (Time, Delay),

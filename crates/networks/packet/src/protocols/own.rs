@@ -7,6 +7,8 @@
 //! An end reacts to its start, to packets, to timers and to calls. It acts through a [`PacketIo`].
 //! Applications over TCP are in [`super::stream`].
 //!
+//! While its node is away, an end gets no packets, and its timers and calls wait for the return of the node.
+//!
 //! *Determinism*: an end may depend on its state, its arguments and its [`PacketIo`] alone. Functions of
 //! floating-point numbers come from the crate `libm`.
 //!
@@ -163,8 +165,8 @@ pub trait PacketIo {
     /// Cancels a timer, if it is set.
     fn cancel_timer(&mut self, timer: u32);
 
-    /// Calls the end after a delay: [`PacketEnd::on_call`]. Any number of calls may be pending, and no call can
-    /// be cancelled.
+    /// Calls the end after a delay: [`PacketEnd::on_call`]. Any number of calls may be pending, and no call
+    /// can be cancelled.
     fn call(&mut self, delay: Delay, number: u32);
 
     /// Sends a packet to the other end. `payload` is in bytes, without headers. `data` is the part of the
@@ -194,8 +196,8 @@ impl OtherProtocol {
         OtherProtocol { name, first: Arc::new(first), second: Arc::new(second), least_payload: 0 }
     }
 
-    /// Promises that no packet has a smaller payload. The lookahead of links grows with the smallest packet, and
-    /// parallel runs are faster with a longer lookahead.
+    /// Promises that no packet has a smaller payload. The lookahead of links grows with the smallest packet,
+    /// and parallel runs are faster with a longer lookahead.
     #[must_use]
     pub fn with_least_payload(self, bytes: u32) -> OtherProtocol {
         OtherProtocol { least_payload: bytes, ..self }

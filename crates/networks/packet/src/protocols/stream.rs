@@ -2,11 +2,12 @@
 //!
 //! A crate adds an application in three steps. It writes a type for each end, or one for both. It implements
 //! [`StreamEnd`] for these types. It makes a value of each, gives both to [`OtherStream::new`], and this to
-//! [`AppKind::Stream`](crate::description::AppKind). Each flow is one connection, and its ends start as copies
-//! of these values.
+//! [`AppKind::Stream`](crate::description::AppKind). Each flow is one connection, and its ends start as
+//! copies of these values.
 //!
 //! Streams have numbers of bytes and no contents: an end that has read 100 bytes knows that the other end has
-//! written 100. An end reads everything at once. What it writes waits until the connection takes it.
+//! written 100. An end reads everything at once. The bytes that it writes wait until the connection takes
+//! them.
 //!
 //! The rules for determinism and rollback are those of [`super::own`].
 //!
@@ -140,7 +141,8 @@ pub trait StreamIo {
     /// Cancels a timer, if it is set.
     fn cancel_timer(&mut self, timer: u32);
 
-    /// Writes bytes. They wait until the connection takes them. After [`StreamIo::close`], nothing is written.
+    /// Writes bytes. They wait until the connection takes them. After [`StreamIo::close`], nothing is
+    /// written.
     fn write(&mut self, bytes: u64);
 
     /// Returns the bytes that wait for the connection.
@@ -157,8 +159,8 @@ pub trait StreamIo {
 }
 
 /// An application of another crate over TCP: its name, the settings of its connections, and the two ends of
-/// which each flow has a copy. Two applications are equal if their settings and names are equal, and the texts
-/// of their ends for debugging.
+/// which each flow has a copy. Two applications are equal if their settings and names are equal, and the
+/// texts of their ends for debugging.
 #[derive(Clone, Debug)]
 pub struct OtherStream {
     name: &'static str,

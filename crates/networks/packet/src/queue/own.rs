@@ -1,9 +1,9 @@
 //! Queue disciplines of other crates.
 //!
 //! A crate adds a discipline in three steps. It writes a type for the state of one port. It implements
-//! [`ArrivalQueue`] or [`DepartureQueue`] for this type. It makes a value with its parameters, and gives it to
-//! [`Discipline::on_arrival`] or [`Discipline::on_departure`](super::Discipline::on_departure). The queue of
-//! each port starts as a copy of that value.
+//! [`ArrivalQueue`] or [`DepartureQueue`] for this type. It makes a value with its parameters, and gives it
+//! to [`Discipline::on_arrival`] or [`Discipline::on_departure`](super::Discipline::on_departure). The queue
+//! of each port starts as a copy of that value.
 //!
 //! [`ArrivalQueue`] is the cheaper one: a packet needs no second event.
 //!
@@ -196,8 +196,8 @@ impl Drops<'_> {
     }
 }
 
-/// A discipline of another crate: its name, and the queue of which each port has a copy. Two of them are equal
-/// if their names are equal, and the texts of their queues for debugging.
+/// A discipline of another crate: its name, and the queue of which each port has a copy. Two of them are
+/// equal if their names are equal, and the texts of their queues for debugging.
 #[derive(Clone, Debug)]
 pub struct OtherDiscipline {
     name: &'static str,
@@ -209,6 +209,16 @@ pub struct OtherDiscipline {
 pub(super) enum Prototype {
     Arrival(Arc<dyn ArrivalQueue>),
     Departure(Arc<dyn DepartureQueue>),
+}
+
+impl Prototype {
+    fn is_clone_of(&self, other: &Prototype) -> bool {
+        match (self, other) {
+            (Prototype::Arrival(one), Prototype::Arrival(another)) => Arc::ptr_eq(one, another),
+            (Prototype::Departure(one), Prototype::Departure(another)) => Arc::ptr_eq(one, another),
+            _ => false,
+        }
+    }
 }
 
 impl OtherDiscipline {
@@ -263,6 +273,10 @@ impl Discipline {
 /// Orders by name, then by the text for debugging. The order has no other meaning.
 impl Ord for OtherDiscipline {
     fn cmp(&self, other: &OtherDiscipline) -> Ordering {
+        // Most links of a network have clones of one value.
+        if self.queue.is_clone_of(&other.queue) {
+            return self.name.cmp(other.name);
+        }
         let text = |of: &OtherDiscipline| format!("{:?}", of.queue);
         self.name.cmp(other.name).then_with(|| text(self).cmp(&text(other)))
     }

@@ -101,8 +101,8 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     }
 }
 
-/// Asks a discipline about a packet. `free` is the time from which on the transmitter can send it. Returns the
-/// answer, the limit that the packet must keep if it waits, and the start of its transmission.
+/// Asks a discipline about a packet. `free` is the time from which on the transmitter can send it. Returns
+/// the answer, the limit that the packet must keep if it waits, and the start of its transmission.
 fn ask<R: Recorder<MemoryUndo>>(
     memory: MemoryMut<'_, R>,
     discipline: &Discipline,

@@ -41,8 +41,8 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         self.count_dropped(now, &dropped[before..]);
     }
 
-    /// Lets the discipline select a packet, if the device takes one. Returns its place in the node's store and
-    /// its way. Packets that are lost are added to `dropped`.
+    /// Lets the discipline select a packet, if the device takes one. Returns its place in the node's store
+    /// and its way. Packets that are lost are added to `dropped`.
     pub(crate) fn release(
         &mut self,
         now: Time,
@@ -107,8 +107,8 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         }
     }
 
-    /// Notes the length of the queue. If packets are held, returns the delay until the device has room for the
-    /// next one, and expects an event of the port then.
+    /// Notes the length of the queue. If packets are held, returns the delay until the device has room for
+    /// the next one, and expects an event of the port then.
     pub(crate) fn wake_after(&mut self, now: Time, rules: &PortRules) -> Option<Delay> {
         let from = self.takes_from(now, rules);
         let mut queue = self.queue();

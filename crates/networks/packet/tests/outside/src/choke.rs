@@ -1,6 +1,6 @@
-//! CHOKe (R. Pan, B. Prabhakar, K. Psounis, "CHOKe, a stateless active queue management scheme for approximating
-//! fair bandwidth allocation", IEEE INFOCOM, 2000), without RED's average: a packet that finds a long queue is
-//! compared with one that waits, drawn at random. If both are of one flow, both are dropped.
+//! CHOKe (R. Pan, B. Prabhakar, K. Psounis, "CHOKe, a stateless active queue management scheme for
+//! approximating fair bandwidth allocation", IEEE INFOCOM, 2000), without RED's average: a packet that finds
+//! a long queue is compared with one that waits, drawn at random. If both are of one flow, both are dropped.
 
 use parades_core::digest::Digest;
 use parades_packet::queue::{Departure, DepartureQueue, Discipline, Drops, HeldPacket, PortView, QueueLimit};

@@ -1,5 +1,5 @@
-//! A network of a file, with a congestion control, a queue, a protocol and an application of this crate. It runs
-//! on each engine, and all must give one digest.
+//! A network of a file, with a congestion control, a queue, a protocol and an application of this crate. It
+//! runs on each engine, and all must give one digest.
 
 mod choke;
 mod pages;

@@ -1,4 +1,5 @@
-//! An application over TCP: a client asks for pages of random sizes, one after the other, over one connection.
+//! An application over TCP: a client asks for pages of random sizes, one after the other, over one
+//! connection.
 
 use parades_core::digest::Digest;
 use parades_core::time::{Delay, Time};
@@ -6,8 +7,8 @@ use parades_packet::description::AppKind;
 use parades_packet::protocols::stream::{OtherStream, StreamEnd, StreamIo};
 use parades_tcp::settings::Settings;
 
-/// Asks for a page, reads it, thinks, and asks again. A request has as many bytes as the page has kilobytes, so
-/// the server knows what is asked.
+/// Asks for a page, reads it, thinks, and asks again. A request has as many bytes as the page has kilobytes,
+/// so the server knows what is asked.
 #[derive(Clone, Debug)]
 struct Client {
     pages: u32,

@@ -1,4 +1,5 @@
-//! A protocol with packets of its own: one end sends at random times, and the other one sends back what it gets.
+//! A protocol with packets of its own: one end sends at random times, and the other one sends back what it
+//! gets.
 
 use parades_core::digest::Digest;
 use parades_core::time::{Delay, Time};

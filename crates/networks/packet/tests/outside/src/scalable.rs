@@ -1,4 +1,5 @@
-//! Scalable TCP (T. Kelly, "Scalable TCP: improving performance in highspeed wide area networks", ACM SIGCOMM CCR
+//! Scalable TCP (T. Kelly, "Scalable TCP: improving performance in highspeed wide area networks", ACM SIGCOMM
+//! CCR
 //! 33(2), 2003): the window grows by a hundredth of what is acknowledged, and loses an eighth at a loss.
 
 use parades_core::digest::Digest;
