@@ -65,7 +65,9 @@ impl<D: Record> Model for Network<D> {
         Node::new(self.layout.topology.interfaces(node).len(), endpoints.collect())
     }
 
-    #[inline]
+    // Always inlined into the kernel's function of the same name. As a call, its arguments would go through
+    // memory, and the compiler does not inline a function of this size by itself.
+    #[inline(always)]
     fn handle(&self, node: &mut Node<Packet<D>>, event: Body<&Packet<D>>, ctx: &mut Context<'_, Self>) {
         self.execute(node.unrecorded(), event, ctx);
     }
