@@ -226,9 +226,9 @@ pub(crate) struct RunArguments {
     /// Captures at this node or link (repeatable) [default: every node where a flow begins or ends].
     #[arg(long, value_name = "NAME", requires = "pcap")]
     pub(crate) pcap_at: Vec<String>,
-    /// The version of IP in captures: 4 or 6.
-    #[arg(long, value_name = "VERSION", value_parser = ip_version, default_value = "4", requires = "pcap")]
-    pub(crate) pcap_ip: IpVersion,
+    /// The version of IP in captures, 4 or 6 [default: that of the network].
+    #[arg(long, value_name = "VERSION", value_parser = ip_version, requires = "pcap")]
+    pub(crate) pcap_ip: Option<IpVersion>,
     /// Captures at most this length of each packet: `96B` [default: whole packets].
     #[arg(long, value_name = "SIZE", value_parser = snap_length, allow_hyphen_values = true, requires = "pcap")]
     pub(crate) pcap_snap: Option<u32>,

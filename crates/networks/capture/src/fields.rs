@@ -1,7 +1,7 @@
 //! The fields of a captured packet, until its bytes are written.
 //!
 //! Models put fields into [`Captured::packet`](parades_core::capture::Captured::packet). They name nodes and
-//! groups by number. The writer of the capture selects the version of IP, and so the addresses.
+//! groups by number. The version of IP decides on the addresses. The writer of the capture may replace it.
 
 use crate::address::{IpVersion, group_address, node_address};
 use crate::frame::{Frame, Framing, Ip, Transport};
@@ -45,6 +45,7 @@ pub enum Protocol {
 /// use parades_capture::fields::{Host, PacketFields, Protocol};
 /// use parades_capture::frame::Framing;
 /// let fields = PacketFields {
+///     version: IpVersion::V4,
 ///     source: Host::Node(0),
 ///     destination: Host::Node(1),
 ///     protocol: Protocol::Udp(50_000, 50_001),
@@ -62,6 +63,8 @@ pub enum Protocol {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketFields {
+    /// The version of IP.
+    pub version: IpVersion,
     /// The sender.
     pub source: Host,
     /// The receiver.

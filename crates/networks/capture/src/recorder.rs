@@ -27,8 +27,8 @@ pub enum Place {
 /// The settings of captures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The version of IP.
-    pub version: IpVersion,
+    /// The version of IP; `None` for that of the network.
+    pub version: Option<IpVersion>,
     /// The largest number of bytes of a packet that is written; 0 for all.
     pub snap_length: u32,
 }
@@ -138,7 +138,8 @@ impl<W: Write> Recorder<W> {
             }
             let point = &self.points[interface.point];
             let at = (interface.number, point);
-            self.files[interface.file].add(captured, &fields, at, (self.settings.version, &self.names))?;
+            let version = self.settings.version.unwrap_or(fields.version);
+            self.files[interface.file].add(captured, &fields, at, (version, &self.names))?;
         }
         Ok(())
     }

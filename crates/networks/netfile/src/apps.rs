@@ -4,11 +4,12 @@ use crate::draft::Draft;
 use crate::given::{Fields, Given, What};
 use crate::shape::PACKET_DEFAULT;
 use crate::tcp;
+
 use parades_config::units::{parse_duration, parse_size};
 use parades_config::{ConfigError, quoted};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
-use parades_packet::description::{App, AppKind, Ends, Marking, check_kind};
+use parades_packet::description::{App, AppKind, Ends, IpVersion, Marking, check_kind};
 use parades_packet::flow::Limit;
 use parades_packet::packet::PAYLOAD_MAX;
 use parades_packet::protocols::{Control, Datagrams, Requests, Transfer};
@@ -24,7 +25,7 @@ const FLOWS_MAX: usize = 1 << 24;
 /// Returns the apps of a file.
 pub(crate) fn read(
     tables: &[Fields<'_>],
-    draft: &Draft,
+    (draft, ip): (&Draft, IpVersion),
     packet: Option<Sizes>,
     seed: u64,
 ) -> Result<Vec<App>, ConfigError> {
@@ -55,7 +56,7 @@ pub(crate) fn read(
         }
         let class = u8::try_from(fields.integer("class")?).expect("the reader bounds it");
         let marking = Marking { class, is_ecn_capable: fields.boolean("ecn")? };
-        let kind = kind(fields, packet.as_ref())?;
+        let kind = kind(fields, ip, packet.as_ref())?;
         check_kind(&kind)
             .map_err(|what| fields.wrong("kind", format!("the app {} {what}", quoted(&name)), "change that"))?;
         apps.push(App { name, kind, marking, flows });
@@ -207,7 +208,7 @@ pub(crate) fn packet(fields: &Fields<'_>) -> Result<Option<Sizes>, ConfigError> 
     }
 }
 
-fn kind(fields: &Fields<'_>, packet_default: Option<&Sizes>) -> Result<AppKind, ConfigError> {
+fn kind(fields: &Fields<'_>, ip: IpVersion, packet_default: Option<&Sizes>) -> Result<AppKind, ConfigError> {
     match fields.kind.expect("an app has a kind").name {
         "transfer" => Ok(AppKind::Transfer(Transfer {
             bytes: fields.size("size")?,
@@ -215,7 +216,7 @@ fn kind(fields: &Fields<'_>, packet_default: Option<&Sizes>) -> Result<AppKind, 
             window: fields.count("window")?,
             control: if fields.choice("control")? == "fixed" { Control::Fixed } else { Control::Reno },
         })),
-        "tcp" => Ok(AppKind::Tcp(Box::new(tcp::read(fields)?))),
+        "tcp" => Ok(AppKind::Tcp(Box::new(tcp::read(fields, ip)?))),
         "request-response" => {
             let period = |mean: &str, how: &str| -> Result<Period, ConfigError> {
                 let length = fields.duration(mean)?;

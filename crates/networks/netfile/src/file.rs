@@ -16,8 +16,9 @@ use crate::shape::{self, FILE_BYTES_MAX, Form, Shape, TABLES, TOP};
 use parades_config::{
     ConfigError, Parameter, Place, SETTINGS, Settings, Source, Value, Values, inputs, malformed, quoted,
 };
+
 use parades_core::time::{Delay, Time};
-use parades_packet::description::{App, Description, Measure};
+use parades_packet::description::{App, Description, Framing, IpVersion, Measure, headers_by_default};
 use parades_packet::network::{Network, NetworkError};
 use parades_packet::segment::SegmentRef;
 use parades_topology::routing::{Metric, Paths};
@@ -316,23 +317,26 @@ impl NetworkFile {
                 .with_help("name some: `nodes = [\"a\", \"b\"]`")
                 .at(Place::File(self.source.path.clone())));
         }
+        let top = self.top(reader)?;
         let packet = defaults.as_ref().map_or(Ok(None), |fields| apps::packet(fields))?;
         let apps = of(&shape::APP)?;
-        let apps = apps::read(&apps, &draft, packet, seed)?;
+        let apps = apps::read(&apps, (&draft, top.ip), packet, seed)?;
         let events = events::read(&of(&shape::EVENT)?, &draft)?;
         let measure = self.measure(of(&shape::MEASURE)?.pop(), &draft, &apps, until)?;
-        let (routing, paths, convergence, headers) = self.top(reader)?;
         let routes = routes::read(&of(&shape::ROUTE)?, &draft)?;
         notes.extend(notes::unused_parameters(&self.declared, &self.entries));
         notes.extend(notes::of_network(&apps, &events, until));
         let Draft { nodes, links, .. } = draft;
+        let has_frames = links.iter().any(|link| link.framing != Framing::None);
+        let Top { routing, paths, convergence, ip, headers } = top;
+        let headers = headers.unwrap_or_else(|| headers_by_default(ip, has_frames));
         let description =
-            Description { nodes, links, apps, events, routing, paths, routes, convergence, headers, measure };
+            Description { nodes, links, apps, events, routing, paths, routes, convergence, ip, headers, measure };
         Ok((description, until, notes))
     }
 
     /// Reads the keys above all tables.
-    fn top(&self, reader: Reader<'_>) -> Result<(Metric, Paths, Delay, u32), ConfigError> {
+    fn top(&self, reader: Reader<'_>) -> Result<Top, ConfigError> {
         let value = |name: &str| {
             let key = TOP.iter().find(|key| key.name == name).expect("the key is in the list");
             let Form::One(parameter) = &key.form else { panic!("`{name}` is not of one value") };
@@ -345,6 +349,11 @@ impl NetworkFile {
         let routing = if value("routing")? == Value::Choice("hops") { Metric::Hops } else { Metric::Delay };
         let paths = if value("paths")? == Value::Choice("single") { Paths::One } else { Paths::All };
         let convergence = if let Value::Duration(delay) = value("convergence")? { delay } else { Delay::ZERO };
+        let ip = match value("ip")? {
+            Value::Integer(4) => IpVersion::V4,
+            Value::Integer(6) => IpVersion::V6,
+            _ => return Err(self.error_at("ip", "there is no such version of IP", "the versions are 4 and 6")),
+        };
         let headers = match value("headers")? {
             Value::Size(bytes) => u32::try_from(bytes).ok().filter(|&bytes| bytes <= 1 << 16),
             _ => None,
@@ -352,7 +361,8 @@ impl NetworkFile {
         let headers = headers.ok_or_else(|| {
             self.error_at("headers", "`headers` is more than a packet can carry", "65536B is the most")
         })?;
-        Ok((routing, paths, convergence, headers))
+        let headers = self.entry_with(reader.parameters, "headers").map(|_| headers);
+        Ok(Top { routing, paths, convergence, ip, headers })
     }
 
     /// Adds the nodes of the key `nodes`.
@@ -413,6 +423,16 @@ impl NetworkFile {
             percentiles: fields.boolean("percentiles")?,
         })
     }
+}
+
+/// The values of the keys above all tables.
+struct Top {
+    routing: Metric,
+    paths: Paths,
+    convergence: Delay,
+    ip: IpVersion,
+    /// `None` if the file does not give them.
+    headers: Option<u32>,
 }
 
 /// Reads a value as that of a parameter.

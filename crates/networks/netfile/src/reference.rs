@@ -98,7 +98,7 @@ fn value(form: &Form) -> String {
 
 /// Keys without a default of their own: another key or the table of defaults counts, or there is no bound.
 const WITHOUT_DEFAULT: &[&str] =
-    &["rate", "delay", "loss", "stop", "size", "gap", "trunk_rate", "trunk_delay", "jitter"];
+    &["rate", "delay", "loss", "stop", "size", "gap", "trunk_rate", "trunk_delay", "jitter", "headers"];
 
 /// Returns the default, if it is a value that one could write.
 fn default(key: &Key) -> String {

@@ -162,10 +162,12 @@ pub(crate) const TOP: &[Key] = &[
         "ecmp: flows spread over equally short paths, by a hash of the flow and the node; single: all take the first of them",
     )),
     may(Parameter::duration("convergence", Delay::ZERO, "from a failure, or a return, until routes follow")),
+    may(Parameter::integer("ip", 4, 4..=6, "version of IP: 4 or 6, whose headers have 20 or 40 bytes")),
     may(Parameter::size(
         "headers",
         30,
-        "headers that come to the payload of a datagram: UDP 8, IP 20, PPP 2; TCP has its own",
+        "headers that come to the payload of a datagram; by default UDP 8, IP 20 or 40, and PPP 2 unless a link has a \
+         `framing`; TCP has its own",
     )),
     other("nodes", Form::Names, "names of nodes"),
 ];

@@ -2,14 +2,16 @@
 
 use crate::given::Fields;
 use crate::queues::size32;
+
 use parades_config::units::{format_duration, format_rate, format_size};
 use parades_config::{ConfigError, toml_string};
+use parades_packet::description::IpVersion;
 use parades_packet::protocols::tcp::{ENDLESS, Tcp, Writes};
 use parades_tcp::control::{Algorithm, HyStart};
 use parades_tcp::settings::{EcnUse, RtoFloor, Settings};
 
 /// Reads an app.
-pub(crate) fn read(fields: &Fields<'_>) -> Result<Tcp, ConfigError> {
+pub(crate) fn read(fields: &Fields<'_>, ip: IpVersion) -> Result<Tcp, ConfigError> {
     let writes = match (fields.has("writes"), fields.has("rate")) {
         (true, true) => Some(Writes { bytes: size32(fields, "writes")?, rate_bps: fields.rate("rate")? }),
         (false, false) => None,
@@ -24,11 +26,11 @@ pub(crate) fn read(fields: &Fields<'_>) -> Result<Tcp, ConfigError> {
             return Err(fields.wrong("kind", message, "add for example `size = \"1MB\"`"));
         }
     };
-    Ok(Tcp { settings: settings(fields)?, bytes, writes })
+    Ok(Tcp { settings: settings(fields, ip)?, bytes, writes })
 }
 
 /// Returns the settings: those of the profile, changed by the keys that are given.
-fn settings(fields: &Fields<'_>) -> Result<Settings, ConfigError> {
+fn settings(fields: &Fields<'_>, ip: IpVersion) -> Result<Settings, ConfigError> {
     let is_ns3 = fields.choice("profile")? == "ns3";
     let mut settings = if is_ns3 { Settings::ns3() } else { Settings::linux() };
     let name = fields.choice("congestion")?;
@@ -45,6 +47,9 @@ fn settings(fields: &Fields<'_>) -> Result<Settings, ConfigError> {
     }
     if fields.has("mss") {
         settings.mss = fields.small_size("mss")?;
+    } else if !is_ns3 {
+        // A packet has 1500 bytes with its headers. ns-3's segments have 536 bytes over both versions of IP.
+        settings.mss -= ip.header_bytes() - IpVersion::V4.header_bytes();
     }
     if fields.has("initial_window") {
         settings.initial_window = fields.count("initial_window")?;

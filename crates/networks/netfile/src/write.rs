@@ -4,10 +4,13 @@ mod definitions;
 
 use crate::tcp;
 use definitions::Definitions;
+
 use parades_config::units::{format_duration, format_rate, format_size, format_time};
 use parades_config::{Settings, toml_string};
 use parades_core::time::Time;
-use parades_packet::description::{App, AppKind, Change, Description, Event, Framing, Link, Measure, StaticRoute, Via};
+use parades_packet::description::{
+    App, AppKind, Change, Description, Event, Framing, IpVersion, Link, Measure, StaticRoute, Via,
+};
 use parades_packet::flow::Limit;
 use parades_packet::protocols::{Control, Datagrams};
 use parades_packet::traffic::{Pattern, Period, Sizes};
@@ -33,6 +36,9 @@ pub fn explicit(title: &str, settings: &Settings, until: Time, description: &Des
     key(&mut text, "routing", if description.routing == Metric::Hops { "\"hops\"" } else { "\"delay\"" });
     key(&mut text, "paths", if description.paths == Paths::One { "\"single\"" } else { "\"ecmp\"" });
     key(&mut text, "convergence", &toml_string(&format_duration(description.convergence)));
+    if description.ip == IpVersion::V6 {
+        key(&mut text, "ip", "6");
+    }
     key(&mut text, "headers", &toml_string(&format_size(description.headers.into())));
     text.push_str("nodes = [\n");
     for name in &description.nodes {

@@ -43,6 +43,7 @@ use crate::packet::Packet;
 use crate::protocols::{Datagrams, OtherProtocol, OtherStream, Requests, Tcp, Transfer};
 use crate::queue::Discipline;
 use crate::record::Record;
+pub use parades_capture::address::IpVersion;
 use parades_core::time::{Delay, Time};
 use parades_tcp::environment::Ecn;
 use parades_topology::NodeId;
@@ -68,7 +69,9 @@ pub struct Description {
     /// The time from a failure or a return until routes follow. Until then packets are sent along the old
     /// routes, and lost at links that are down.
     pub convergence: Delay,
-    /// The headers of every packet, in bytes.
+    /// The version of IP. It decides on the size of TCP segments, and on the addresses in captures.
+    pub ip: IpVersion,
+    /// The headers of every datagram, in bytes: see [`headers_by_default`].
     pub headers: u32,
     /// Optional measurements.
     pub measure: Measure,
@@ -87,10 +90,27 @@ impl Default for Description {
             paths: Paths::All,
             routes: Vec::new(),
             convergence: Delay::ZERO,
-            headers: 30,
+            ip: IpVersion::V4,
+            headers: headers_by_default(IpVersion::V4, false),
             measure: Measure::default(),
         }
     }
+}
+
+/// Returns the usual headers of a datagram in bytes: UDP 8, IP 20 or 40, and PPP 2, unless the links of the network
+/// have frames of their own.
+///
+/// ```
+/// use parades_capture::address::IpVersion;
+/// use parades_packet::description::headers_by_default;
+/// assert_eq!([IpVersion::V4, IpVersion::V6].map(|ip| headers_by_default(ip, false)), [30, 50]);
+/// assert_eq!([IpVersion::V4, IpVersion::V6].map(|ip| headers_by_default(ip, true)), [28, 48]);
+/// ```
+#[must_use]
+pub const fn headers_by_default(ip: IpVersion, has_frames: bool) -> u32 {
+    const UDP: u32 = 8;
+    let framing = if has_frames { Framing::None } else { Framing::Ppp };
+    UDP + ip.header_bytes() + framing.bytes() as u32
 }
 
 /// A link. Each direction has a transmitter, a queue before it, and the whole rate.

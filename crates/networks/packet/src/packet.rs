@@ -1,6 +1,7 @@
 //! A packet between two nodes.
 
 use crate::record::{NoRecord, Record};
+use parades_capture::address::IpVersion;
 use parades_core::digest::{Digest, Payload};
 use parades_core::restore::Undoable;
 use parades_core::time::Time;
@@ -64,14 +65,15 @@ const CLASS_MASK: u8 = 0b111 << CLASS_SHIFT;
 pub const CLASSES: u8 = 8;
 
 /// The header of IPv4 without options, in bytes.
-pub const IP_HEADER: u32 = 20;
+pub const IP_HEADER: u32 = IpVersion::V4.header_bytes();
 
-/// Returns the payload of a datagram that is as long as a TCP segment of `bytes` bytes, header included.
+/// Returns the payload of a datagram that is as long as a TCP segment of `bytes` bytes, the headers of TCP and IP
+/// included.
 /// Nodes on the path add a datagram's `headers` to every payload. If those are longer than the headers of IP
 /// and TCP, a short segment is as long as a datagram without payload.
 #[inline]
 pub(crate) const fn payload_of_segment(bytes: u32, headers: u32) -> u32 {
-    (bytes + IP_HEADER).saturating_sub(headers)
+    bytes.saturating_sub(headers)
 }
 
 /// The longest payload of a UDP packet over IPv4, in bytes.

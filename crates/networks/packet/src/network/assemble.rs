@@ -17,6 +17,7 @@ use crate::plane::Plane;
 use crate::protocols::Tcp;
 use crate::queue::Discipline;
 use crate::report;
+use parades_capture::address::IpVersion;
 use parades_core::time::{Delay, Time};
 use parades_topology::routing::{Metric, Paths, Routes, RoutingError, Rules, StaticRoutes};
 use parades_topology::{Link, LinkId, NodeId, Topology};
@@ -34,6 +35,7 @@ struct Parts {
     paths: Paths,
     statics: StaticRoutes,
     convergence: Delay,
+    ip: IpVersion,
     headers: u32,
     measure: Measure,
     vocabulary: Vocabulary,
@@ -119,6 +121,7 @@ fn of_settings(topology: Topology, apps: Vec<App>, settings: Settings) -> Result
         paths,
         statics: StaticRoutes::default(),
         convergence: Delay::ZERO,
+        ip: IpVersion::V4,
         headers,
         measure,
         vocabulary: Vocabulary::Flows,
@@ -150,7 +153,8 @@ pub(crate) fn described_plane(description: Description, destinations: &[NodeId])
 
 fn of_description(description: Description) -> Result<Parts, NetworkError> {
     check(&description).map_err(NetworkError::Parameter)?;
-    let Description { nodes, links, apps, events, routing, paths, routes, convergence, headers, measure } = description;
+    let Description { nodes, links, apps, events, routing, paths, routes, convergence, ip, headers, measure } =
+        description;
     let one_way = (0..).map(LinkId).zip(&links).filter(|(_, link)| !link.is_duplex).map(|(id, _)| id).collect();
     let ends = links.iter().map(|link| Link {
         a: NodeId(link.from),
@@ -171,6 +175,7 @@ fn of_description(description: Description) -> Result<Parts, NetworkError> {
         paths,
         statics,
         convergence,
+        ip,
         headers,
         measure,
         vocabulary: Vocabulary::Apps,
@@ -185,8 +190,8 @@ impl Parts {
         let (slots, mut forwarding) = self.paths(&traffic, &lines, turns, routes)?;
         let turns = turns.all();
         forwarding.find_failures((&self.topology, &lines), (&self.events, self.convergence), || traffic.senders());
-        let packet_min = traffic.least_payload(self.headers).saturating_add(self.headers);
-        let Parts { topology, link_names, headers, measure, vocabulary, .. } = self;
+        let packet_min = traffic.least_payload(self.ip, self.headers).saturating_add(self.headers);
+        let Parts { topology, link_names, ip, headers, measure, vocabulary, .. } = self;
         let Traffic { flows, app_of_flow, apps, .. } = traffic;
         let has_marks = apps.iter().any(|app| app.marking != Marking::default());
         let mut layout = Layout {
@@ -201,6 +206,7 @@ impl Parts {
             slots,
             forwarding,
             turns,
+            ip,
             headers,
             packet_min,
             measure,

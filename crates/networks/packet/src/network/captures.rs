@@ -2,7 +2,7 @@
 
 use super::Layout;
 use super::outlet::Outlet;
-use crate::description::Framing;
+use crate::description::{Framing, headers_by_default};
 use crate::node::EgressUndo;
 use crate::packet::Packet;
 use crate::port::Loss;
@@ -64,15 +64,15 @@ impl Layout {
         })
     }
 
-    /// Returns the layer below IP on a link. Headers of 30 bytes have room for IPv4, UDP and PPP.
+    /// Returns the layer below IP on a link. Headers of 30 bytes have room for IPv4, UDP and PPP, and those of 50
+    /// bytes for IPv6.
     fn link_layer(&self, link: LinkId) -> LinkLayer {
-        const WITH_PPP: u32 = 30;
         const PPP: u8 = Framing::Ppp.bytes();
         const ETHERNET: u8 = Framing::Ethernet.bytes();
         match self.lines.of(link).first.framing {
             PPP => LinkLayer::Ppp,
             ETHERNET => LinkLayer::Ethernet,
-            _ if self.headers == WITH_PPP => LinkLayer::Ppp,
+            _ if self.headers == headers_by_default(self.ip, false) => LinkLayer::Ppp,
             _ => LinkLayer::None,
         }
     }
@@ -101,6 +101,7 @@ impl Layout {
         #[expect(clippy::cast_possible_truncation, reason = "the identification is the low half of the number")]
         let identification = packet.number() as u16;
         PacketFields {
+            version: self.ip,
             source,
             destination,
             protocol,

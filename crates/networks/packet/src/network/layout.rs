@@ -6,6 +6,7 @@ use crate::description::{App, AppKind, Ends, Measure};
 use crate::forwarding::Forwarding;
 use crate::line::{Lines, Presence};
 use crate::report;
+use parades_capture::address::IpVersion;
 use parades_core::event::LpId;
 use parades_core::time::Time;
 use parades_topology::{NodeId, Topology};
@@ -30,6 +31,7 @@ pub(crate) struct Layout {
     pub(crate) forwarding: Forwarding,
     /// The times at which paths may change, ascending: links change, and routes follow.
     pub(crate) turns: Box<[Time]>,
+    pub(crate) ip: IpVersion,
     pub(crate) headers: u32,
     /// The bytes of the smallest packet, headers included.
     pub(super) packet_min: u32,

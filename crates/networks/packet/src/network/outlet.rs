@@ -309,7 +309,8 @@ impl<D: Record, R: Recorder<EgressUndo<Packet<D>>>> Environment for Outlet<'_, '
 
     fn send_segment(&mut self, number: u32, segment: TcpSegment, ecn: Ecn) {
         let step = self.net.forwarding.first_step(self.address);
-        let payload = payload_of_segment(segment.header.bytes() + segment.bytes, self.net.headers);
+        let bytes = segment.header.bytes() + segment.bytes + self.net.ip.header_bytes();
+        let payload = payload_of_segment(bytes, self.net.headers);
         let record = D::of_segment(segment).expect("a network with TCP flows carries records of segments");
         let packet = Packet::new((self.address, step), number, payload, (self.ctx.now(), Some(record)));
         let class = if self.net.has_marks {

@@ -14,7 +14,7 @@ use parades_core::restore::{Recorder, Tracked, Undoable};
 use parades_core::time::{Delay, Time};
 use parades_tcp::connection::{Connection, ConnectionMut, ConnectionUndo, Ports};
 use parades_tcp::environment::{self, Ecn, Notice, Timer};
-use parades_tcp::header::Header;
+use parades_tcp::header::{Flags, Header};
 use parades_tcp::seq::Seq;
 use parades_tcp::settings::Settings;
 
@@ -92,6 +92,30 @@ pub struct Counts {
     pub received: u64,
 }
 
+/// The sequence numbers of the other end that have arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[undoable(whole)]
+pub struct Heard {
+    /// The highest sequence number after a segment that has arrived.
+    end: Option<Seq>,
+    /// Segments with data, a SYN or a FIN that began before the end: the retransmissions of the other end, and its
+    /// segments out of order, in a capture at this end.
+    pub repeated: u64,
+}
+
+impl Heard {
+    /// Returns the state after a segment.
+    pub(crate) fn after(self, TcpSegment { header, bytes, .. }: &TcpSegment) -> Heard {
+        let takes = |flag| u32::from(header.flags.has(flag));
+        let length = bytes + takes(Flags::SYN) + takes(Flags::FIN);
+        let end = header.seq.add(length);
+        let Some(before) = self.end else { return Heard { end: Some(end), repeated: self.repeated } };
+        let last = if before.is_before(end) { end } else { before };
+        let is_repeated = length > 0 && header.seq.is_before(before);
+        Heard { end: Some(last), repeated: self.repeated + u64::from(is_repeated) }
+    }
+}
+
 /// The state of the end that begins.
 #[derive(Clone, Debug, PartialEq, Undoable)]
 pub struct Sender {
@@ -100,6 +124,8 @@ pub struct Sender {
     source: Source,
     /// The segments of this end.
     pub counts: Counts,
+    /// The SYN and the FIN of the other end.
+    pub heard: Heard,
 }
 
 /// The progress of the stream at the receiving application.
@@ -249,7 +275,7 @@ impl Sender {
         setup.set_timer(APPLICATION, start.since(Time::ZERO));
         let connection = Connection::connect(&tcp.settings, ports(flow, true), initial(setup));
         let source = Source { produced: 0, written: 0, is_connected: false, ending: None };
-        Sender { connection, source, counts: Counts::default() }
+        Sender { connection, source, counts: Counts::default(), heard: Heard::default() }
     }
 
     /// Returns the reason why the connection has ended early. `None` if it has not.
@@ -262,6 +288,7 @@ impl Sender {
         let Source { produced, written, is_connected, ending } = self.source;
         let words = [produced, written, is_connected.into()];
         ending.into_iter().for_each(|ending| digest.word(ending as u64));
+        Some(self.heard.repeated).filter(|repeated| *repeated > 0).into_iter().for_each(|word| digest.word(word));
         words.into_iter().chain([self.counts.sent, self.counts.received]).for_each(|word| digest.word(word));
     }
 }
@@ -335,6 +362,10 @@ impl<R: Recorder<SenderUndo>> Protocol for SenderMut<'_, R> {
     fn on_segment<E: Environment>(&mut self, tcp: &Tcp, segment: &Segment<'_, E::Record>, env: &mut E) {
         self.counts().into_mut().received += 1;
         let (segment, ecn) = segment_of::<E>(segment);
+        let heard = self.heard.after(segment);
+        if heard != self.heard {
+            *self.heard() = heard;
+        }
         self.act(tcp, Call::Arrive(segment, ecn), env);
     }
 

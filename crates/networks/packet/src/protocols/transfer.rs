@@ -96,6 +96,8 @@ pub struct Sender {
     pub sent: u64,
     /// Segments retransmitted.
     pub retransmitted: u64,
+    /// Segments retransmitted because of duplicate acknowledgements. The others follow a timeout.
+    pub retransmitted_fast: u64,
     /// Timeouts.
     pub timeouts: u64,
     /// Acknowledgements that arrived.
@@ -145,6 +147,7 @@ impl Sender {
             rto: RTO_FIRST,
             sent: 0,
             retransmitted: 0,
+            retransmitted_fast: 0,
             timeouts: 0,
             acknowledgements: 0,
             finished: Time::MAX,
@@ -293,6 +296,7 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
     fn retransmit<E: Environment>(&mut self, transfer: &Transfer, env: &mut E) {
         *self.sent() += 1;
         *self.retransmitted() += 1;
+        *self.retransmitted_fast() += 1;
         *self.timed() = NONE;
         env.send(self.una, transfer.payload(self.una), None);
         env.set_timer(RETRANSMIT, self.rto);

@@ -5,12 +5,12 @@ use super::ratio;
 use crate::description::AppKind;
 use crate::network::Layout;
 use crate::protocols::Endpoint;
-use crate::protocols::tcp::{Counts, ENDLESS, Progress};
+use crate::protocols::tcp::{Counts, ENDLESS, Heard, Progress};
 use parades_core::metrics::{Cell, Metrics, Unit};
 use parades_core::time::Time;
 use parades_tcp::connection::Connection;
 
-pub(super) const COLUMNS: [(&str, Unit); 22] = [
+pub(super) const COLUMNS: [(&str, Unit); 23] = [
     ("flow", Unit::Count),
     ("app", Unit::Count),
     ("source", Unit::Count),
@@ -26,6 +26,7 @@ pub(super) const COLUMNS: [(&str, Unit); 22] = [
     ("retransmissions_fast", Unit::Count),
     ("retransmissions_timeout", Unit::Count),
     ("retransmissions_probe", Unit::Count),
+    ("retransmissions_answers", Unit::Count),
     ("retransmissions_spurious", Unit::Count),
     ("timeouts", Unit::Count),
     ("recoveries", Unit::Count),
@@ -36,7 +37,7 @@ pub(super) const COLUMNS: [(&str, Unit); 22] = [
 ];
 
 // The places of a connection's words: those of the sender come first.
-const SENDER: usize = 11;
+const SENDER: usize = 12;
 const BYTES: usize = SENDER;
 const FIRST: usize = BYTES + 1;
 const LAST: usize = FIRST + 1;
@@ -50,13 +51,15 @@ pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, m
     let (flow, _) = net.slots.role(address);
     let mut words = [0; WORDS];
     match endpoint {
-        Endpoint::TcpSender(sender) => words[..SENDER].copy_from_slice(&of_sender(&sender.connection, sender.counts)),
+        Endpoint::TcpSender(sender) => {
+            words[..SENDER].copy_from_slice(&of_sender(&sender.connection, sender.counts, sender.heard));
+        }
         Endpoint::TcpReceiver(receiver) => {
             let arrived = receiver.sink.arrivals.packets;
             words[BYTES..].copy_from_slice(&of_receiver(&receiver.connection, arrived, receiver.progress));
         }
         Endpoint::Stream(end) if end.begins => {
-            words[..SENDER].copy_from_slice(&of_sender(&end.connection, end.counts));
+            words[..SENDER].copy_from_slice(&of_sender(&end.connection, end.counts, end.heard));
         }
         Endpoint::Stream(end) => {
             words[BYTES..].copy_from_slice(&of_receiver(&end.connection, end.counts.received, end.progress));
@@ -67,14 +70,15 @@ pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, m
 }
 
 /// Returns the words of the end that opens a connection.
-fn of_sender(connection: &Connection, segments: Counts) -> [u64; SENDER] {
+fn of_sender(connection: &Connection, segments: Counts, heard: Heard) -> [u64; SENDER] {
     let counts = connection.counts();
     [
         segments.sent,
-        counts.retransmissions(),
+        counts.retransmissions() + heard.repeated,
         counts.fast_retransmissions,
         counts.timeout_retransmissions,
         counts.probe_retransmissions,
+        heard.repeated,
         counts.spurious_retransmissions,
         counts.timeouts,
         counts.recoveries,
@@ -109,8 +113,8 @@ pub(super) fn conclude(net: &Layout, metrics: &mut Metrics) {
         let integer = |place: usize| Cell::Integer(words[place]);
         row.extend([bytes, integer(BYTES), since_start(words[FIRST]), since_start(words[LAST])]);
         row.extend([ratio(words[BYTES] as f64 * 8.0, seconds), integer(0), integer(RECEIVED)]);
-        row.extend((1..=8).map(integer));
-        row.extend([integer(OUT_OF_ORDER), integer(9), integer(10)]);
+        row.extend((1..=9).map(integer));
+        row.extend([integer(OUT_OF_ORDER), integer(10), integer(11)]);
         metrics.row(table, row);
     }
 }

@@ -7,7 +7,7 @@ use crate::protocols::Endpoint;
 use parades_core::metrics::{Cell, Metrics, Unit};
 use parades_core::time::Time;
 
-pub(super) const TRANSFER_COLUMNS: [(&str, Unit); 10] = [
+pub(super) const TRANSFER_COLUMNS: [(&str, Unit); 12] = [
     ("flow", Unit::Count),
     ("app", Unit::Count),
     ("source", Unit::Count),
@@ -18,6 +18,8 @@ pub(super) const TRANSFER_COLUMNS: [(&str, Unit); 10] = [
     ("segments_sent_again", Unit::Count),
     ("timeouts", Unit::Count),
     ("completion", Unit::Picoseconds),
+    ("segments_sent_again_fast", Unit::Count),
+    ("segments_sent_again_timeout", Unit::Count),
 ];
 
 pub(super) const REQUEST_COLUMNS: [(&str, Unit); 9] = [
@@ -44,6 +46,8 @@ pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, m
                 sender.retransmitted,
                 sender.timeouts,
                 if sender.finished < Time::MAX { took } else { u64::MAX },
+                sender.retransmitted_fast,
+                sender.retransmitted - sender.retransmitted_fast,
             ];
             metrics.add_to_sums(TRANSFERS, u64::from(flow), &words);
         }
@@ -64,6 +68,7 @@ pub(super) fn conclude(net: &Layout, metrics: &mut Metrics) {
         row.push(transfer.bytes.into());
         row.extend(words[..4].iter().map(|&word| Cell::Integer(word)));
         row.push(if words[4] == u64::MAX { Cell::Empty } else { words[4].into() });
+        row.extend(words[5..7].iter().map(|&word| Cell::Integer(word)));
         metrics.row(TRANSFERS, row);
     }
     for (flow, words) in metrics.take_sums(REQUESTS) {

@@ -9,7 +9,6 @@
 
 use super::path::path;
 use crate::network::Layout;
-use crate::packet::IP_HEADER;
 use crate::protocols::{Requests, Tcp, Transfer};
 use parades_core::time::Delay;
 use parades_tcp::header::{BASE_BYTES, Flags, Header, SynOptions, Timestamps};
@@ -102,8 +101,8 @@ pub(super) fn of_tcp(net: &Layout, flow: u32, tcp: &Tcp) -> Option<Delay> {
     };
     let syn = Header { flags: Flags::SYN, syn, timestamps, ..Header::default() };
     let data = Header { flags: Flags::ACK, timestamps, ..Header::default() };
-    let [syn, data] = [syn, data].map(|header| header.bytes() + IP_HEADER);
-    let options = if settings.options_reduce_payload { data - IP_HEADER - BASE_BYTES } else { 0 };
+    let options = if settings.options_reduce_payload { data.bytes() - BASE_BYTES } else { 0 };
+    let [syn, data] = [syn, data].map(|header| header.bytes() + net.ip.header_bytes());
     let payload = settings.mss.saturating_sub(options).max(1);
     let handshake = there.time_of(Burst::one(syn)).saturating_add(back.time_of(Burst::one(syn)));
     let burst = |bytes| there.time_of(Burst::of(bytes, payload, data));

@@ -6,6 +6,7 @@ use crate::forwarding::trees::Members;
 use crate::network::NetworkError;
 use crate::network::slots::Slots;
 use crate::packet::{direction, payload_of_segment};
+use parades_capture::address::IpVersion;
 use parades_core::event::TimerId;
 use parades_tcp::header::BASE_BYTES;
 use parades_topology::{NodeId, Topology};
@@ -139,11 +140,11 @@ impl Traffic {
     }
 
     /// Returns the least payload of a packet, answers included.
-    pub(super) fn least_payload(&self, headers: u32) -> u32 {
+    pub(super) fn least_payload(&self, ip: IpVersion, headers: u32) -> u32 {
         let least = |app: &u32| match &self.apps[*app as usize].kind {
             AppKind::Datagrams(datagrams) | AppKind::Multicast(datagrams) => datagrams.least_payload().unwrap_or(1),
             AppKind::Transfer(_) => 0,
-            AppKind::Tcp(_) | AppKind::Stream(_) => payload_of_segment(BASE_BYTES, headers),
+            AppKind::Tcp(_) | AppKind::Stream(_) => payload_of_segment(BASE_BYTES + ip.header_bytes(), headers),
             AppKind::Other(other) => other.least_payload(),
             AppKind::Requests(requests) => {
                 let last = requests.payload(requests.packets() - 1);

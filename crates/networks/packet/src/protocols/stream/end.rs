@@ -1,7 +1,9 @@
 //! The ends of connections whose applications are of other crates.
 
 use super::{FIRST_TIMER, OtherStream, StreamEnd, StreamIo, TIMERS};
-use crate::protocols::tcp::{self, APPLICATION, Call, Counts, Ending, Notices, Progress, initial, ports, segment_of};
+use crate::protocols::tcp::{
+    self, APPLICATION, Call, Counts, Ending, Heard, Notices, Progress, initial, ports, segment_of,
+};
 use crate::protocols::{Duration, Environment, Protocol, Segment, Setup};
 use crate::sink::Sink;
 use parades_core::digest::Digest;
@@ -59,6 +61,8 @@ pub struct End {
     pub sink: Sink,
     /// The segments of this end.
     pub counts: Counts,
+    /// The segments of the other end.
+    pub heard: Heard,
     /// The bytes that arrived. `last` is the time at which the other end's stream ended.
     pub progress: Progress,
 }
@@ -80,7 +84,8 @@ impl End {
         };
         let (state, output, counts) = (State(prototype.copy()), Output::default(), Counts::default());
         let progress = Progress { bytes: 0, first: Time::MAX, last: Time::MAX };
-        End { connection, state, output, begins, start, sink, counts, progress }
+        let heard = Heard::default();
+        End { connection, state, output, begins, start, sink, counts, heard, progress }
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {
@@ -93,6 +98,7 @@ impl End {
         let words = [waiting, self.counts.sent, self.counts.received, bytes, first.as_ps(), last.as_ps()];
         words.into_iter().chain(flags).for_each(|word| digest.word(word));
         ending.into_iter().for_each(|ending| digest.word(ending as u64));
+        Some(self.heard.repeated).filter(|repeated| *repeated > 0).into_iter().for_each(|word| digest.word(word));
     }
 
     /// Returns the way in which the connection has ended early.
@@ -113,6 +119,10 @@ impl<R: Recorder<EndUndo>> Protocol for EndMut<'_, R> {
         let (now, delay) = (env.now(), env.now().since(segment.sent));
         let (tcp_segment, ecn) = segment_of::<E>(segment);
         self.counts().into_mut().received += 1;
+        let heard = self.heard.after(tcp_segment);
+        if heard != self.heard {
+            *self.heard() = heard;
+        }
         self.sink().receive(now, (segment.number, tcp_segment.bytes), delay);
         if !self.begins {
             env.observe(Duration::Delay, delay);
