@@ -61,6 +61,7 @@ pub use parades_packet as packet;
 pub use parades_program as program;
 pub use parades_report as report;
 pub use parades_session as session;
+pub use parades_sockets as sockets;
 pub use parades_sweep as sweep;
 pub use parades_tcp as tcp;
 pub use parades_topology as topology;

@@ -25,4 +25,5 @@ pub mod random;
 pub mod random_model;
 pub mod random_network;
 pub mod report;
+mod sockets;
 pub mod transport;

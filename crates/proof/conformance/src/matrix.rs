@@ -280,6 +280,7 @@ pub fn models() -> Vec<Case> {
         unrestorable("chord", 30_000, chord_constant()),
         wired("chord-machine", 30_000, chord_machine()),
         unrestorable("chord-precise", 30_000, chord_precise()),
+        unrestorable("sockets", 2_000, crate::sockets::talk_model()),
         wired("network", 2_000, network()),
         wired("faulty-lookahead", 5_000, faulty(faulty::Fault::Lookahead)),
         wired("faulty-loop", 5_000, faulty(faulty::Fault::ZeroDelayLoop)),

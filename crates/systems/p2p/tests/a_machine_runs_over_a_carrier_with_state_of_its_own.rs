@@ -1,12 +1,19 @@
 //! Chord over a carrier that has an LP of its own, state at each node and timers there, by both drivers.
 
+use parades_carriers::PacketLevel;
+use parades_carriers::packet_level::Format;
 use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_engine::{rollback_check, sequential, time_warp, window};
 use parades_p2p::chord::{Chord, Message, Parameters};
 use parades_p2p::churn::{Churn, Law};
 use parades_p2p::driver::AsModel;
+use parades_packet::network::Settings as NetworkSettings;
+use parades_packet::plane::Plane;
+use parades_packet::queue::{Codel, Discipline};
 use parades_program::{Carrier, CarrierContext, Departure, Layout, Letter, NodeContext, Wiring};
+use parades_topology::{Link, NodeId, Topology};
+use std::fmt::Debug;
 
 /// The delay from a node to the hub, and from the hub to a node.
 const WIRE: Delay = Delay::from_ms(2);
@@ -89,8 +96,35 @@ impl Carrier<Message> for Hub {
     }
 }
 
+/// Thirty hosts at five routers in a ring, whose queues hold packets, over links that lose some.
+fn packets() -> PacketLevel<Message> {
+    let link = |a, b, ms| Link { a: NodeId(a), b: NodeId(b), rate_bps: 100_000, delay: Delay::from_ms(ms) };
+    let mut links: Vec<Link> = (0..30).map(|host| link(host, 30 + host % 5, 2)).collect();
+    links.extend((0..5).map(|router| link(30 + router, 30 + (router + 1) % 5, 10)));
+    let names: Vec<String> = (0..35).map(|node| format!("n{node}")).collect();
+    let topology = Topology::new(&names, links).expect("the links join nodes");
+    let queue = Discipline::Codel(Codel::default());
+    let settings = NetworkSettings { queue, losses: vec![0.01; 35], ..NetworkSettings::default() };
+    let hosts: Vec<NodeId> = (0..30).map(NodeId).collect();
+    let plane = Plane::new(topology, &hosts, settings).expect("it is possible");
+    PacketLevel::new(plane, Format::of_bytes(|_| 480)).expect("each node has a place of its own")
+}
+
 #[test]
 fn both_drivers_give_one_answer_and_the_machine_can_be_rolled_back() {
+    agree(|| Hub);
+}
+
+#[test]
+fn so_do_they_over_packets_whose_queues_are_rolled_back_too() {
+    agree(packets);
+}
+
+/// Runs Chord over a carrier by both drivers, and the machine under engines that roll back.
+fn agree<C>(carrier: fn() -> C)
+where
+    C: Carrier<Message, Access: Clone + PartialEq + Debug, Lp: Clone + PartialEq + Debug>,
+{
     let law = |mean| Law::exponential(Delay::from_secs(mean)).expect("a mean above zero");
     let churn = Churn::random(law(20), law(5), Time::MAX).with_crash(0.5);
     for churn in [None, Some(churn)] {
@@ -99,9 +133,9 @@ fn both_drivers_give_one_answer_and_the_machine_can_be_rolled_back() {
                 Parameters { nodes: 30, churn: churn.clone(), fingers_at_once: true, ..Parameters::default() };
             let until = Time::ZERO.checked_add(Delay::from_secs(100)).expect("a short run");
             let options = || RunOptions { seed, ..RunOptions::until(until) };
-            let program = Chord::over(Hub, parameters.clone(), seed).expect("possible");
+            let program = Chord::over(carrier(), parameters.clone(), seed).expect("possible");
             let expected = sequential::run(&program, options()).expect("it runs");
-            let model = AsModel::new(Chord::new(parameters, seed).expect("possible"), Hub);
+            let model = AsModel::new(Chord::new(parameters, seed).expect("possible"), carrier());
             let check = |engine: &str, outcome: Result<Outcome, Error>| {
                 let outcome = outcome.expect("it runs");
                 assert_eq!(
