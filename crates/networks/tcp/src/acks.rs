@@ -81,6 +81,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         // An answer to a probe shows that the other end is alive.
         if send.timer == TimerUse::Persist {
             send.retries = 0;
+            self.note_answer();
         }
     }
 
@@ -175,6 +176,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     fn on_advance(&mut self, report: &Report) {
         self.send.retries = 0;
         self.send.persist_backoff = 0;
+        self.note_answer();
         if !self.settings.keeps_backoff {
             self.send.round_trip.backoff = 0;
         }

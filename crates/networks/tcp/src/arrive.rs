@@ -44,6 +44,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         if !self.is_acceptable(from, end) {
             return self.reject(header, Some(Span { from, to: end }));
         }
+        self.receive.heard_at = self.env.now();
         if flags.has(Flags::RST) {
             return self.on_reset(from);
         }
@@ -58,6 +59,9 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         if !self.accept_ack(header, from, end > from) {
             return;
         }
+        if self.refuses_data(end - u64::from(flags.has(Flags::FIN))) {
+            return;
+        }
         self.receive_text(from, end, flags.has(Flags::FIN));
         self.complete();
     }
@@ -66,6 +70,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     pub(crate) fn complete(&mut self) {
         if self.state.can_transmit() {
             self.output();
+        }
+        if self.state.can_transmit() || *self.state == State::FinWait2 {
             self.arm();
         }
         if *self.state != State::Closed {

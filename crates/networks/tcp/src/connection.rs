@@ -271,6 +271,12 @@ impl<R: Recorder<ConnectionUndo>> ConnectionMut<'_, R> {
         self.endpoint(settings, env).close();
     }
 
+    /// Closes both directions: the application reads nothing more either, as after `close` of a socket. The
+    /// connection is reset if bytes are unread, or if more data arrive (RFC 9293, section 3.6).
+    pub fn release<E: Environment>(&mut self, settings: &Settings, env: &mut E) {
+        self.endpoint(settings, env).release();
+    }
+
     /// Resets the connection. Nothing that is still unsent will be sent.
     pub fn abort<E: Environment>(&mut self, settings: &Settings, env: &mut E) {
         self.endpoint(settings, env).abort();

@@ -37,6 +37,8 @@ pub struct Counts {
     pub challenges: u64,
     /// Probes of a closed window.
     pub window_probes: u64,
+    /// Keep-alive probes.
+    pub keep_alives: u64,
 }
 
 impl Counts {

@@ -55,15 +55,25 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
 
     /// Adds bytes to the send buffer. Returns the number of bytes that it had room for.
     fn buffer(&mut self, bytes: u64) -> u64 {
-        let can_write =
-            matches!(*self.state, State::SynSent | State::SynReceived | State::Established | State::CloseWait);
-        if !can_write || self.send.is_closing {
+        if !self.can_write() {
             return 0;
         }
-        let waiting = self.send.written - self.send.una.clamp(1, self.send.written);
-        let accepted = bytes.min(u64::from(self.settings.send_buffer).saturating_sub(waiting));
+        let accepted = bytes.min(self.room());
         self.send.written += accepted;
         accepted
+    }
+
+    /// Returns true if the application may write.
+    pub(crate) fn can_write(&self) -> bool {
+        let is_open =
+            matches!(*self.state, State::SynSent | State::SynReceived | State::Established | State::CloseWait);
+        is_open && !self.send.is_closing
+    }
+
+    /// Returns the number of bytes that the send buffer has room for.
+    pub(crate) fn room(&self) -> u64 {
+        let waiting = self.send.written - self.send.una.clamp(1, self.send.written);
+        u64::from(self.settings.send_buffer).saturating_sub(waiting)
     }
 
     /// Sends what the application has written.
@@ -77,14 +87,23 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     /// Closes this direction (RFC 9293, section 3.10.4).
     pub(crate) fn close(&mut self) {
         match *self.state {
-            State::Listen | State::SynSent => return self.finish(Notice::Closed),
-            State::SynReceived => {}
+            State::Listen | State::SynSent => self.finish(Notice::Closed),
+            State::SynReceived | State::Established | State::CloseWait => {
+                self.begin_close();
+                self.send_written();
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes that the application writes no more: a FIN follows the last byte.
+    pub(crate) fn begin_close(&mut self) {
+        self.send.is_closing = true;
+        match *self.state {
             State::Established => *self.state = State::FinWait1,
             State::CloseWait => *self.state = State::LastAck,
-            _ => return,
+            _ => {}
         }
-        self.send.is_closing = true;
-        self.send_written();
     }
 
     /// Resets the connection (RFC 9293, section 3.10.5).

@@ -6,8 +6,8 @@ use parades_core::time::{Delay, Time};
 /// The timers of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// Retransmission (RFC 6298), probes of a closed window, tail loss probes, and TIME-WAIT. They exclude
-    /// each other.
+    /// Retransmission (RFC 6298), probes of a closed window, tail loss probes, keep-alive, FIN-WAIT-2 and
+    /// TIME-WAIT. They exclude each other.
     Retransmit = 0,
     /// A delayed acknowledgement.
     DelayedAck = 1,
@@ -49,8 +49,18 @@ pub enum Notice {
     Reset,
     /// The other end refused the connection.
     Refused,
-    /// The connection was given up after retransmissions without an answer.
+    /// The connection was given up: retransmissions or probes had no answer, or the user timeout or the bound of
+    /// FIN-WAIT-2 has passed.
     TimedOut,
+}
+
+/// Bytes that the application adds to the send buffer at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refill {
+    /// The number of bytes.
+    pub bytes: u64,
+    /// True if they are the last ones of the stream, so that this direction closes.
+    pub is_last: bool,
 }
 
 /// The environment of a connection.
@@ -61,6 +71,14 @@ pub trait Environment {
     /// Sends a segment with `bytes` bytes of payload. `offset` is the place of the first of them in the
     /// stream, counted from 0.
     fn transmit(&mut self, header: &Header, offset: u64, bytes: u32, ecn: Ecn);
+
+    /// Asks the application for at most `room` more bytes, before a segment would be sent that is not full. An
+    /// application that is waiting for room in the send buffer so fills the segment. By default there are no
+    /// more bytes.
+    fn refill(&mut self, room: u64) -> Refill {
+        let _ = room;
+        Refill::default()
+    }
 
     /// Sets a timer. A timer that is set already is reset.
     fn set_timer(&mut self, timer: Timer, delay: Delay);

@@ -41,6 +41,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         self.send.next = 1;
         if self.send.retries == 0 {
             self.send.last_sent = self.env.now();
+            self.note_answer();
         }
         let ecn = self.ecn_of_control();
         self.transmit(flags, 0, 0, ecn);
@@ -50,7 +51,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
 
     /// Retransmits the SYN, or gives the connection up.
     pub(crate) fn on_syn_timeout(&mut self) {
-        if self.send.retries >= self.settings.syn_retries {
+        if self.is_given_up(self.settings.syn_retries) {
             return self.finish(Notice::TimedOut);
         }
         self.send.retries += 1;
@@ -156,6 +157,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         }
         self.send.retries = 0;
         self.stop_timer();
+        self.note_answer();
+        self.receive.heard_at = now;
         *self.state = if self.send.is_closing { State::FinWait1 } else { State::Established };
         self.control.reborrow().into_mut().on_start(now, &mut self.send.window);
         self.env.notify(Notice::Connected);

@@ -81,6 +81,7 @@ pub mod environment;
 mod frto;
 mod handshake;
 pub mod header;
+mod liveness;
 mod pacing;
 mod probe;
 mod proportional;

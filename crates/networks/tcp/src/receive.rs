@@ -6,6 +6,7 @@ use crate::environment::{Environment, Timer};
 use crate::header::SACK_BLOCKS_MAX;
 use crate::receiver::{Due, Span};
 use crate::sender::bytes;
+use crate::settings::{DelayedAckCount, IpVersion, Settings};
 use parades_core::restore::Recorder;
 
 impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
@@ -40,7 +41,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         }
         self.advance(end);
         self.deliver(next);
-        self.schedule_ack(had_gap);
+        self.schedule_ack(had_gap, bytes(to - from) - u32::from(has_fin));
     }
 
     /// Notes the first part of a segment that had arrived before (RFC 2883).
@@ -112,13 +113,26 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     }
 
     /// Decides when data in order are acknowledged (RFC 9293, section 3.8.6.3; RFC 5681, section 4.2).
-    fn schedule_ack(&mut self, had_gap: bool) {
-        self.receive.unacknowledged_segments += 1;
-        let is_full = self.receive.unacknowledged_segments >= self.settings.delayed_ack_segments;
+    fn schedule_ack(&mut self, had_gap: bool, payload: u32) {
+        let is_full = self.count_segment(payload);
         let is_quick = self.receive.quick_acks > 0;
         self.receive.quick_acks = self.receive.quick_acks.saturating_sub(1);
         let due = if had_gap || is_full || is_quick { Due::Now } else { Due::Delayed };
         self.receive.due = self.receive.due.max(due);
+    }
+
+    /// Counts a segment towards the acknowledgement of several. Returns true if their number is reached.
+    fn count_segment(&mut self, payload: u32) -> bool {
+        let Settings { mss, delayed_ack_segments, delayed_ack_count, .. } = *self.settings;
+        self.receive.largest_segment = self.receive.largest_segment.max(payload);
+        let full_size = self.receive.largest_segment.max(IpVersion::V4.default_mss().min(mss));
+        let counts = delayed_ack_count != DelayedAckCount::FullSegments || payload >= full_size;
+        self.receive.unacknowledged_segments += u32::from(counts);
+        if delayed_ack_count == DelayedAckCount::Bytes {
+            let unacknowledged = self.receive.next - self.receive.acknowledged;
+            return unacknowledged > u64::from(full_size) * u64::from(delayed_ack_segments.saturating_sub(1));
+        }
+        self.receive.unacknowledged_segments >= delayed_ack_segments
     }
 
     /// Sends the acknowledgement that is due, or sets the timer of a delayed one.

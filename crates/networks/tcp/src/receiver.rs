@@ -57,8 +57,11 @@ pub struct Receiver {
     pub timestamp_at: Time,
     /// The place acknowledged by the last segment that was sent.
     pub acknowledged: u64,
-    /// Full segments in order since the last acknowledgement.
+    /// Segments in order since the last acknowledgement, those that count
+    /// ([`crate::settings::Settings::delayed_ack_count`]).
     pub unacknowledged_segments: u32,
+    /// The payload of the largest segment that has arrived, in bytes.
+    pub largest_segment: u32,
     /// The acknowledgement that is due.
     pub due: Due,
     /// True if the timer of a delayed acknowledgement is set.
@@ -76,6 +79,10 @@ pub struct Receiver {
     /// The place of the last segment whose mark counted. Used by ns-3's rule only
     /// ([`crate::settings::Settings::counts_all_marks`]).
     pub marked_at: u64,
+    /// The arrival of the last acceptable segment.
+    pub heard_at: Time,
+    /// True if the application has released the connection, so it reads nothing more.
+    pub is_released: bool,
     /// The time of the last challenge acknowledgement.
     pub challenged_at: Option<Time>,
 }

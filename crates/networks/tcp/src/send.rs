@@ -3,7 +3,7 @@
 use crate::connection::ConnectionUndo;
 use crate::control::CongestionControl;
 use crate::endpoint::Endpoint;
-use crate::environment::Environment;
+use crate::environment::{Environment, Refill};
 use crate::header::Flags;
 use crate::sender::{Mode, Reason, Sent, TimerUse, bytes};
 use crate::state::State;
@@ -39,7 +39,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             return;
         }
         let mut has_sent_new = false;
-        while let Some(choice) = self.choose() {
+        while let Some(choice) = self.choose_after_refill() {
             let len = match choice {
                 Choice::Again(index) => self.outstanding[index].len,
                 Choice::New { len, .. } => len,
@@ -68,6 +68,20 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             self.restart_timer();
         }
         self.note_application_limit();
+    }
+
+    /// Lets the application fill the next segment, then returns the next segment to send.
+    fn choose_after_refill(&mut self) -> Option<Choice> {
+        let data = self.send.written.saturating_sub(self.send.next);
+        if data < u64::from(self.send.window.mss) && self.can_write() {
+            let room = self.room();
+            let Refill { bytes, is_last } = if room > 0 { self.env.refill(room) } else { Refill::default() };
+            self.send.written += bytes.min(room);
+            if is_last && bytes <= room {
+                self.begin_close();
+            }
+        }
+        self.choose()
     }
 
     /// Returns true if nothing is sent because the FIN is, and no recovery runs (ns-3).
@@ -169,6 +183,10 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             phase_start: Time::ZERO,
         };
         let is_first = self.send.in_flight() == 0;
+        if self.outstanding.is_empty() && self.send.timer != TimerUse::Persist {
+            self.note_answer();
+            self.send.retries = 0;
+        }
         self.send.rate.on_sent(&mut sent, is_first, now);
         self.send.next = sent.end();
         self.outstanding.push_back(sent);

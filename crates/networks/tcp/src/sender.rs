@@ -47,6 +47,10 @@ pub enum TimerUse {
     Persist,
     /// The end of TIME-WAIT.
     TimeWait,
+    /// A keep-alive probe of an idle connection.
+    KeepAlive,
+    /// The end of a connection that waits in FIN-WAIT-2 for nothing more.
+    FinWait2,
 }
 
 /// The reason of a retransmission.
@@ -210,6 +214,10 @@ pub struct Sender {
     pub retries: u32,
     /// The number of doublings of the probe's timeout.
     pub persist_backoff: u32,
+    /// The time since which something sent is unanswered.
+    pub unanswered_since: Time,
+    /// The time of the last keep-alive probe.
+    pub probed_at: Time,
     /// The delivery rate.
     pub rate: Rate,
     /// The state of RACK.
@@ -263,6 +271,8 @@ impl Sender {
             due: Time::ZERO,
             retries: 0,
             persist_backoff: 0,
+            unanswered_since: Time::ZERO,
+            probed_at: Time::ZERO,
             rate: Rate::new(),
             rack: Rack::new(),
             last_sent: Time::ZERO,

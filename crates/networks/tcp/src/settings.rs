@@ -3,62 +3,11 @@
 //! Two profiles set all of them: [`Settings::linux`] and [`Settings::ns3`]. A field whose value in a profile
 //! deviates from an RFC says so.
 
+mod choices;
+
 use crate::control::{Algorithm, Cubic, NewReno};
+pub use choices::{DelayedAckCount, EcnUse, FlightSize, IpVersion, KeepAlive, Reduction, RtoFloor, RttSource};
 use parades_core::time::Delay;
-
-/// The use of congestion marks (RFC 3168).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EcnUse {
-    /// Marks are never negotiated.
-    Off,
-    /// Marks are used if the other end asks for them.
-    Accept,
-    /// A SYN asks for marks.
-    Ask,
-}
-
-/// The way in which the window shrinks in a recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reduction {
-    /// To the threshold of slow start at once (RFC 6675, RFC 6582).
-    AtOnce,
-    /// Proportional rate reduction, RFC 6937 with its slow-start reduction bound.
-    Rfc6937 {
-        /// True if the product of the proportional part is computed modulo 2^32, as in ns-3. Above 4 GiB the
-        /// recovery then sends too little, until the bytes in flight have reached the threshold.
-        wraps: bool,
-    },
-    /// Proportional rate reduction, RFC 9937.
-    Rfc9937,
-}
-
-/// The lower bound of the retransmission timeout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RtoFloor {
-    /// The whole timeout is at least this long (RFC 6298, rule 2.4).
-    Whole(Delay),
-    /// The part for the variation of the round trip is at least this long (Linux).
-    Variation(Delay),
-}
-
-/// The source of round-trip measurements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RttSource {
-    /// The times at which segments were sent. Timestamps only measure retransmitted segments.
-    Sent,
-    /// The echoed timestamp, in its ticks, of the oldest segment that is acknowledged. No measurement if this
-    /// segment was retransmitted, or was sent before the last timeout (ns-3).
-    Echo,
-}
-
-/// The bytes that count as flight size when a loss reduces the window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlightSize {
-    /// All bytes that are not acknowledged cumulatively (RFC 5681).
-    Outstanding,
-    /// The bytes that are believed to be in the network, after the loss was noticed (ns-3).
-    Pipe,
-}
 
 /// The settings of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,6 +54,8 @@ pub struct Settings {
     pub initial_ssthresh: u32,
     /// The number of segments after which an acknowledgement is sent at once. RFC 9293 requires 2.
     pub delayed_ack_segments: u32,
+    /// The segments that count towards this number.
+    pub delayed_ack_count: DelayedAckCount,
     /// The longest delay of an acknowledgement. RFC 9293 requires less than 500 ms.
     pub delayed_ack_timeout: Delay,
     /// The number of segments at the begin of a connection that are acknowledged without delay.
@@ -139,6 +90,14 @@ pub struct Settings {
     pub syn_retries: u32,
     /// The number of retransmissions of a segment before the connection is given up.
     pub data_retries: u32,
+    /// The time for which data may stay unacknowledged before the connection is given up (RFC 9293, section
+    /// 3.8.3; RFC 5482). It replaces both numbers of retransmissions. `None` if those decide, as in Linux.
+    pub user_timeout: Option<Delay>,
+    /// Probes of a connection that is idle; `None` for no probes, as RFC 9293 requires by default (MUST-25).
+    pub keep_alive: Option<KeepAlive>,
+    /// The longest stay in FIN-WAIT-2 of a connection that its application has released
+    /// ([`crate::ConnectionMut::release`]). `None` without a bound: RFC 9293 has none. Linux has 60 s.
+    pub fin_wait_2_timeout: Option<Delay>,
     /// The number of duplicate acknowledgements that show a loss (RFC 5681).
     pub duplicate_threshold: u32,
     /// True if a duplicate acknowledgement without SACK has neither data nor another window (RFC 5681,
@@ -247,6 +206,7 @@ impl Settings {
             initial_window: 10,
             initial_ssthresh: u32::MAX,
             delayed_ack_segments: 2,
+            delayed_ack_count: DelayedAckCount::Bytes,
             delayed_ack_timeout: Delay::from_ms(40),
             quick_acks: 16,
             nagle: true,
@@ -262,6 +222,9 @@ impl Settings {
             syn_timeout: Delay::from_secs(1),
             syn_retries: 6,
             data_retries: 15,
+            user_timeout: None,
+            keep_alive: None,
+            fin_wait_2_timeout: Some(Delay::from_secs(60)),
             duplicate_threshold: 3,
             duplicates_are_plain: true,
             judges_first_segment: true,
@@ -312,6 +275,7 @@ impl Settings {
             ecn: EcnUse::Off,
             counts_all_marks: false,
             acknowledges_all_at_mark_change: false,
+            delayed_ack_count: DelayedAckCount::Segments,
             delayed_ack_timeout: Delay::from_ms(200),
             quick_acks: 1,
             nagle: false,
@@ -325,6 +289,7 @@ impl Settings {
             reduces_at_each_timeout: true,
             syn_timeout: Delay::from_secs(3),
             data_retries: 6,
+            fin_wait_2_timeout: None,
             duplicates_are_plain: false,
             judges_first_segment: false,
             recovers_at_last_recovery: true,
@@ -353,5 +318,15 @@ impl Settings {
             restarts_after_syn_loss: false,
             ..Settings::linux()
         }
+    }
+
+    /// Returns the settings for the same frames over another version of the Internet protocol. They are those
+    /// of version 4 before.
+    #[must_use]
+    pub const fn over(self, version: IpVersion) -> Settings {
+        let larger = version.header_bytes() - IpVersion::V4.header_bytes();
+        let has_default = self.absent_mss == IpVersion::V4.default_mss();
+        let absent_mss = if has_default { version.default_mss() } else { self.absent_mss };
+        Settings { mss: self.mss.saturating_sub(larger), absent_mss, ..self }
     }
 }

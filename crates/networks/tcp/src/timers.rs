@@ -13,6 +13,8 @@ use parades_core::time::Delay;
 impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     /// Sets the timer.
     pub(crate) fn set_timer(&mut self, timer: TimerUse, delay: Delay) {
+        let is_bounded = !matches!(timer, TimerUse::TimeWait | TimerUse::KeepAlive | TimerUse::FinWait2);
+        let delay = if is_bounded { self.within_user_timeout(delay) } else { delay };
         self.send.timer = timer;
         self.send.due = self.env.now().saturating_add(delay);
         self.env.set_timer(Timer::Retransmit, delay);
@@ -43,7 +45,15 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         let keeps = matches!(has, TimerUse::Retransmit | TimerUse::TailLossProbe);
         match needs {
             TimerUse::None => self.stop_timer(),
-            TimerUse::Persist => self.set_timer(needs, self.persist_timeout()),
+            TimerUse::Persist => {
+                self.note_answer();
+                self.set_timer(needs, self.persist_timeout());
+            }
+            TimerUse::KeepAlive => {
+                let delay = self.settings.keep_alive.map_or(Delay::MAX, |keep_alive| self.time_until_probe(keep_alive));
+                self.set_timer(needs, delay);
+            }
+            TimerUse::FinWait2 => self.set_timer(needs, self.settings.fin_wait_2_timeout.unwrap_or(Delay::MAX)),
             TimerUse::TailLossProbe if !keeps => {
                 let delay = self.probe_timeout();
                 self.set_timer(needs, delay);
@@ -57,7 +67,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     /// Returns the use of the timer that the state needs.
     fn needed_timer(&self) -> TimerUse {
         if self.outstanding.is_empty() {
-            return if self.is_blocked() { TimerUse::Persist } else { TimerUse::None };
+            return if self.is_blocked() { TimerUse::Persist } else { self.idle_timer() };
         }
         if self.send.peer_window == 0 {
             return TimerUse::Persist;
@@ -80,13 +90,15 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             TimerUse::Retransmit => self.on_timeout(),
             TimerUse::TailLossProbe => self.on_probe_timer(),
             TimerUse::Persist => self.on_persist_timer(),
+            TimerUse::KeepAlive => self.on_keep_alive_timer(),
+            TimerUse::FinWait2 => self.finish(Notice::TimedOut),
         }
     }
 
     /// Probes a closed window: with the first segment that is not acknowledged, or with new data. These are what
     /// the window allows, and at least one byte.
     fn on_persist_timer(&mut self) {
-        if self.send.retries >= self.settings.data_retries {
+        if self.is_given_up(self.settings.data_retries) {
             return self.finish(Notice::TimedOut);
         }
         self.send.retries += 1;
@@ -105,7 +117,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     /// Handles a timeout: all that is not received counts as lost (RFC 6298, section 5; RFC 5681, section
     /// 3.1).
     fn on_timeout(&mut self) {
-        if self.send.retries >= self.settings.data_retries {
+        if self.is_given_up(self.settings.data_retries) {
             return self.finish(Notice::TimedOut);
         }
         let is_first = self.send.retries == 0;

@@ -6,7 +6,7 @@ use parades_core::time::Delay;
 use parades_tcp::control::{Algorithm, Dctcp};
 use parades_tcp::environment::{Ecn, Timer};
 use parades_tcp::header::{Flags, Header, Range};
-use parades_tcp::settings::{EcnUse, Settings};
+use parades_tcp::settings::{DelayedAckCount, EcnUse, Settings};
 use script::{OURS, Script, THEIRS, plain};
 
 /// Returns the blocks of an acknowledgement, as bytes of the stream.
@@ -214,4 +214,30 @@ fn an_urgent_pointer_changes_nothing() {
     let header = Header { flags: Flags::ACK | Flags::URG | Flags::PSH, ack: OURS.add(1), ..script.ack_of(0) };
     script.arrive(header, 100);
     assert_eq!(script.env.delivered, 100);
+}
+
+/// RFC 5681, section 4.2: at least every second full-sized segment is acknowledged.
+#[test]
+fn delayed_acknowledgements_count_full_sized_segments_or_bytes_or_segments() {
+    let acknowledged = |delayed_ack_count, sizes: &[u32]| {
+        let mut script = Script::established(Settings { delayed_ack_count, ..plain() });
+        let mut byte = 0;
+        let each = sizes.iter().map(|&bytes| {
+            script.data(byte, bytes);
+            byte += bytes;
+            !script.sent().is_empty()
+        });
+        each.collect::<Vec<_>>()
+    };
+    use DelayedAckCount::{Bytes, FullSegments, Segments};
+    for count in [FullSegments, Bytes, Segments] {
+        assert_eq!(acknowledged(count, &[1000; 4]), [false, true, false, true]);
+    }
+    let mixed = [1000, 100, 1000, 100, 100];
+    assert_eq!(acknowledged(FullSegments, &mixed), [false, false, true, false, false]);
+    assert_eq!(acknowledged(Bytes, &mixed), [false, true, false, true, false]);
+    assert_eq!(acknowledged(Segments, &mixed), [false, true, false, true, false]);
+    // Segments that are smaller than the default MSS are no full-sized ones (RFC 9293, MUST-15: 536 bytes).
+    assert_eq!(acknowledged(FullSegments, &[100; 6]), [false; 6]);
+    assert_eq!(acknowledged(Bytes, &[100; 6]), [false, false, false, false, false, true]);
 }

@@ -279,3 +279,17 @@ fn a_loss_after_a_mark_is_repaired_without_another_reduction() {
     assert_eq!(script.sent_data()[0], (1000, 1000));
     assert_eq!((script.end.sender().mode, script.end.ssthresh()), (Mode::Recovery, ssthresh));
 }
+
+/// RFC 9293, section 3.7.4, and RFC 5681: a sender sends full-sized segments if it has the data. 1,500 bytes are in
+/// the buffer, and one segment is in flight.
+#[test]
+fn an_application_that_waits_for_room_fills_the_next_segment() {
+    for (unwritten, sent) in [(0, 500), (4000, MSS)] {
+        let mut script = Script::established(Settings { send_buffer: 1500, initial_window: 1, ..plain() });
+        assert_eq!(script.write(1500), 1500);
+        assert_eq!(script.sent_data(), [(0, MSS)]);
+        script.env.unwritten = unwritten;
+        script.ack(MSS, &[]);
+        assert_eq!(script.sent_data()[0], (MSS, sent));
+    }
+}

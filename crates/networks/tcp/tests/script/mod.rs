@@ -4,10 +4,10 @@
 
 use parades_core::restore::Undoable;
 use parades_core::time::{Delay, Time};
-use parades_tcp::environment::{Ecn, Environment, Notice, Timer};
+use parades_tcp::environment::{Ecn, Environment, Notice, Refill, Timer};
 use parades_tcp::header::{Flags, Header, Range, SynOptions, Timestamps};
 use parades_tcp::seq::Seq;
-use parades_tcp::settings::{EcnUse, RtoFloor, Settings};
+use parades_tcp::settings::{DelayedAckCount, EcnUse, RtoFloor, Settings};
 use parades_tcp::{Connection, Ports, State};
 
 /// The initial sequence number of the end under test.
@@ -49,6 +49,8 @@ pub(crate) struct Kept {
     timers: [Option<Time>; 4],
     pub(crate) notices: Vec<Notice>,
     pub(crate) delivered: u32,
+    /// Bytes that the application adds as soon as the send buffer has room.
+    pub(crate) unwritten: u64,
     reads: bool,
 }
 
@@ -58,6 +60,11 @@ impl Environment for Kept {
     }
     fn transmit(&mut self, header: &Header, _: u64, bytes: u32, ecn: Ecn) {
         self.out.push(Out { at: self.now, header: *header, bytes, ecn });
+    }
+    fn refill(&mut self, room: u64) -> Refill {
+        let bytes = room.min(self.unwritten);
+        self.unwritten -= bytes;
+        Refill { bytes, is_last: false }
     }
     fn set_timer(&mut self, timer: Timer, delay: Delay) {
         self.timers[timer as usize] = Some(self.now.saturating_add(delay));
@@ -92,12 +99,13 @@ pub(crate) struct Script {
 }
 
 /// Returns settings without options that would change the numbers: no timestamps, RTO of at least a second,
-/// no probes, no loss detection by time, no Nagle.
+/// no probes, no loss detection by time, no Nagle. Every second segment is acknowledged, whatever its size.
 pub(crate) fn plain() -> Settings {
     Settings {
         mss: MSS,
         timestamps: false,
         quick_acks: 0,
+        delayed_ack_count: DelayedAckCount::Segments,
         nagle: false,
         rack: false,
         tail_loss_probe: false,
@@ -179,6 +187,10 @@ impl Script {
 
     pub(crate) fn close(&mut self) {
         self.end.unrecorded().close(&self.settings, &mut self.env);
+    }
+
+    pub(crate) fn release(&mut self) {
+        self.end.unrecorded().release(&self.settings, &mut self.env);
     }
 
     pub(crate) fn abort(&mut self) {
