@@ -8,7 +8,7 @@ use parades_config::{ConfigError, toml_string};
 use parades_packet::description::IpVersion;
 use parades_packet::protocols::tcp::{ENDLESS, Tcp, Writes};
 use parades_tcp::control::{Algorithm, HyStart};
-use parades_tcp::settings::{EcnUse, RtoFloor, Settings};
+use parades_tcp::settings::{EcnUse, KeepAlive, RtoFloor, Settings};
 
 /// Reads an app.
 pub(crate) fn read(fields: &Fields<'_>, ip: IpVersion) -> Result<Tcp, ConfigError> {
@@ -71,6 +71,12 @@ fn settings(fields: &Fields<'_>, ip: IpVersion) -> Result<Settings, ConfigError>
         let least = fields.duration("min_rto")?;
         settings.rto_floor = if is_ns3 { RtoFloor::Whole(least) } else { RtoFloor::Variation(least) };
     }
+    if fields.has("keep_alive") {
+        settings.keep_alive = Some(KeepAlive { idle: fields.duration("keep_alive")?, ..KeepAlive::DEFAULT });
+    }
+    if fields.has("user_timeout") {
+        settings.user_timeout = Some(fields.duration("user_timeout")?);
+    }
     if fields.has("pacing") {
         settings.paces = fields.boolean("pacing")?;
     }
@@ -110,5 +116,11 @@ pub(crate) fn write(tcp: &Tcp, key: &mut dyn FnMut(&str, &str)) {
     key("delayed_ack", &settings.delayed_ack_segments.to_string());
     let (RtoFloor::Whole(least) | RtoFloor::Variation(least)) = settings.rto_floor;
     key("min_rto", &toml_string(&format_duration(least)));
+    if let Some(KeepAlive { idle, .. }) = settings.keep_alive {
+        key("keep_alive", &toml_string(&format_duration(idle)));
+    }
+    if let Some(timeout) = settings.user_timeout {
+        key("user_timeout", &toml_string(&format_duration(timeout)));
+    }
     key("pacing", &settings.paces.to_string());
 }

@@ -93,6 +93,18 @@ fn streams_that_lose_segments_arrive_whole_and_alike_on_every_engine() {
     }
 }
 
+/// 20,000 bytes of buffer are no whole number of segments. The application fills each segment before it is sent.
+/// ns-3.37, whose application writes 8 bytes at a time, sends 212 packets until the last byte arrives. The
+/// acknowledgement of the other end's FIN follows.
+#[test]
+fn a_stream_that_its_send_buffer_limits_is_sent_in_full_segments() {
+    let settings = Settings { send_buffer: 20_000, ..Settings::ns3() };
+    let metrics = sequential::run(&dumbbell(1, 300_000, 100, settings), until(10)).expect("it runs").metrics;
+    assert_eq!(column(&metrics, "bytes_received"), [300_000]);
+    assert_eq!(column(&metrics, "segments_sent"), [213]);
+    assert_eq!(column(&metrics, "completion"), [770_151_840_000]);
+}
+
 #[test]
 fn all_streams_of_a_campus_arrive_whole() {
     let parameters = campus::Parameters { networks: 2, lan_clients: 3, ..campus::Parameters::default() };

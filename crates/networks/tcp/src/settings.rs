@@ -185,6 +185,7 @@ pub struct Settings {
 impl Settings {
     /// Returns the settings of Linux. They follow the RFCs where Linux does.
     #[must_use]
+    #[expect(clippy::too_many_lines, reason = "one line for each setting")]
     pub const fn linux() -> Settings {
         Settings {
             algorithm: Algorithm::Cubic(Cubic::rfc9438()),

@@ -34,6 +34,18 @@ const TCP: &[Key] = &[
     may(Parameter::boolean("timestamps", true, "whether segments have timestamps (RFC 7323)")),
     may(Parameter::integer("delayed_ack", 2, 1..=1 << 10, "segments that are acknowledged together")),
     may(Parameter::duration("min_rto", Delay::from_ms(200), "least retransmission timeout; 1s in profile ns3")),
+    may(Parameter::duration(
+        "keep_alive",
+        Delay::from_hours(2),
+        "silence after which the other end is asked whether it is alive (RFC 9293); never by default",
+    )
+    .positive()),
+    may(Parameter::duration(
+        "user_timeout",
+        Delay::from_secs(900),
+        "time without an acknowledgement after which a connection is given up (RFC 5482); never by default",
+    )
+    .positive()),
     may(Parameter::boolean("pacing", false, "whether segments are spread over the round trip")),
     may(Parameter::boolean("hystart", true, "whether cubic leaves slow start before losses (RFC 9406)")),
 ];

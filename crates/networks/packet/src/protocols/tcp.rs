@@ -13,7 +13,7 @@ use parades_core::digest::Digest;
 use parades_core::restore::{Recorder, Tracked, Undoable};
 use parades_core::time::{Delay, Time};
 use parades_tcp::connection::{Connection, ConnectionMut, ConnectionUndo, Ports};
-use parades_tcp::environment::{self, Ecn, Notice, Timer};
+use parades_tcp::environment::{self, Ecn, Notice, Refill, Timer};
 use parades_tcp::header::{Flags, Header};
 use parades_tcp::seq::Seq;
 use parades_tcp::settings::Settings;
@@ -163,14 +163,25 @@ pub(super) struct Notices {
     /// True if the send buffer has room again.
     has_room: bool,
     pub(super) is_finished: bool,
+    /// Bytes that the application has added to the send buffer.
+    refilled: u64,
     /// True if both directions are closed in order.
     pub(super) is_over: bool,
     pub(super) ending: Option<Ending>,
 }
 
+/// The bytes that an application has produced, and that wait for room in the send buffer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unwritten {
+    bytes: u64,
+    /// True if they end the stream.
+    is_last: bool,
+}
+
 /// The environment of a connection.
 struct Io<'a, E> {
     env: &'a mut E,
+    unwritten: Unwritten,
     /// Segments sent by this end before.
     sent: u64,
     notices: Notices,
@@ -188,6 +199,14 @@ impl<E: Environment> environment::Environment for Io<'_, E> {
         self.sent += 1;
         let segment = TcpSegment { sent: self.env.now(), header: *header, offset, bytes };
         self.env.send_segment(number, segment, ecn);
+    }
+
+    /// The application writes as soon as there is room.
+    fn refill(&mut self, room: u64) -> Refill {
+        let bytes = room.min(self.unwritten.bytes);
+        self.unwritten.bytes -= bytes;
+        self.notices.refilled += bytes;
+        Refill { bytes, is_last: bytes > 0 && self.unwritten.bytes == 0 && self.unwritten.is_last }
     }
 
     fn set_timer(&mut self, timer: Timer, delay: Delay) {
@@ -332,12 +351,22 @@ pub(super) enum Call<'a> {
 /// Calls a connection. Returns the bytes that it has accepted, and its notices. `counts` are those of this
 /// end.
 pub(super) fn call<R: Recorder<ConnectionUndo>, C: Recorder<Counts>, E: Environment>(
-    (mut connection, counts): (ConnectionMut<'_, R>, Tracked<'_, Counts, C>),
+    end: (ConnectionMut<'_, R>, Tracked<'_, Counts, C>),
     settings: &Settings,
     call: Call<'_>,
     env: &mut E,
 ) -> (u64, Notices) {
-    let mut io = Io { env, sent: counts.sent, notices: Notices::default() };
+    call_writing(end, settings, (call, Unwritten::default()), env)
+}
+
+/// As [`call`], for an application with unwritten bytes.
+fn call_writing<R: Recorder<ConnectionUndo>, C: Recorder<Counts>, E: Environment>(
+    (mut connection, counts): (ConnectionMut<'_, R>, Tracked<'_, Counts, C>),
+    settings: &Settings,
+    (call, unwritten): (Call<'_>, Unwritten),
+    env: &mut E,
+) -> (u64, Notices) {
+    let mut io = Io { env, unwritten, sent: counts.sent, notices: Notices::default() };
     let mut accepted = 0;
     match call {
         Call::Open => connection.open(settings, &mut io),
@@ -405,8 +434,18 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
     }
 
     fn call<E: Environment>(&mut self, tcp: &Tcp, what: Call<'_>, env: &mut E) -> (u64, Notices) {
+        let Source { produced, written, .. } = self.source;
+        let unwritten = match what {
+            // The call itself writes all that it can.
+            Call::Write(_) | Call::WriteLast(_) => Unwritten::default(),
+            _ => Unwritten { bytes: produced - written, is_last: produced == tcp.bytes },
+        };
         let SenderParts { mut connection, counts, .. } = self.split();
-        call((connection.reborrow(), counts), &tcp.settings, what, env)
+        let answer = call_writing((connection.reborrow(), counts), &tcp.settings, (what, unwritten), env);
+        if answer.1.refilled > 0 {
+            self.source().into_mut().written += answer.1.refilled;
+        }
+        answer
     }
 
     /// Lets the application produce its next bytes.

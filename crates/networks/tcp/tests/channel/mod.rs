@@ -10,7 +10,7 @@ use parades_tcp::control::{Algorithm, Bbr, Cubic, Dctcp, NewReno, Vegas};
 use parades_tcp::environment::{Ecn, Environment, Notice, Timer};
 use parades_tcp::header::{Flags, Header, Range};
 use parades_tcp::seq::Seq;
-use parades_tcp::settings::{EcnUse, FlightSize, Reduction, Settings};
+use parades_tcp::settings::{DelayedAckCount, EcnUse, FlightSize, KeepAlive, Reduction, Settings};
 use parades_tcp::{Connection, ConnectionUndo, Ports, Span, State};
 
 /// A generator of random numbers (xorshift64*).
@@ -71,6 +71,8 @@ pub(crate) fn random_settings(random: &mut Random) -> Settings {
         Reduction::Rfc6937 { wraps: false },
         Reduction::Rfc9937,
     ];
+    let counts = [DelayedAckCount::FullSegments, DelayedAckCount::Bytes, DelayedAckCount::Segments];
+    let brief = KeepAlive { idle: Delay::from_secs(1), interval: Delay::from_ms(600), probes: 200 };
     let mut settings = Settings {
         algorithm,
         mss: if random.flip() { 1460 } else { random.small(30, 2000) },
@@ -82,6 +84,8 @@ pub(crate) fn random_settings(random: &mut Random) -> Settings {
         ecn: [EcnUse::Off, EcnUse::Accept, EcnUse::Ask][random.small(0, 2) as usize],
         initial_window: random.small(1, 10),
         delayed_ack_segments: random.small(1, 3),
+        delayed_ack_count: counts[random.small(0, 2) as usize],
+        keep_alive: random.once_in(4).then_some(brief),
         reduction: reductions[random.small(0, 3) as usize],
         syn_retries: 60,
         data_retries: 200,
@@ -89,7 +93,7 @@ pub(crate) fn random_settings(random: &mut Random) -> Settings {
         persist_max: Delay::from_secs(2),
         ..base
     };
-    let flags: [&mut bool; 17] = [
+    let flags: [&mut bool; 20] = [
         &mut settings.dsack,
         &mut settings.nagle,
         &mut settings.keeps_backoff,
@@ -107,6 +111,9 @@ pub(crate) fn random_settings(random: &mut Random) -> Settings {
         &mut settings.undoes_by_dsack,
         &mut settings.paces,
         &mut settings.restarts_after_idle,
+        &mut settings.counts_all_marks,
+        &mut settings.judges_first_segment,
+        &mut settings.restarts_timer_in_disorder,
     ];
     for flag in flags {
         *flag ^= random.once_in(4);
