@@ -63,7 +63,12 @@ fn a_profile_sets_everything_and_keys_change_it() {
 
 #[test]
 fn a_file_written_out_in_full_has_the_same_streams() {
-    for keys in ["", "profile = \"ns3\"\ncongestion = \"dctcp\"", "writes = \"1kB\"\nrate = \"1Mbps\"\necn = true"] {
+    for keys in [
+        "",
+        "keep_alive = \"1h\"\nuser_timeout = \"30s\"",
+        "profile = \"ns3\"\ncongestion = \"dctcp\"",
+        "writes = \"1kB\"\nrate = \"1Mbps\"\necn = true",
+    ] {
         let file = file(keys);
         let (description, until, _) = file.describe(&file.parameters(), 1).expect("it is possible");
         let text = explicit("two hosts", &Default::default(), until, &description);

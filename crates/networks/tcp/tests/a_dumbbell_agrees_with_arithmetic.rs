@@ -3,26 +3,8 @@
 mod harness;
 
 use harness::{Dumbbell, Outcome};
-use parades_core::time::{Delay, Time};
 use parades_tcp::settings::Settings;
 use parades_tcp::{Connection, State};
-
-/// 100 Mbps and 1 ms at the edges, 10 Mbps and 20 ms between the routers.
-fn dumbbell(size: u64) -> Dumbbell {
-    Dumbbell {
-        sizes: vec![size],
-        starts: vec![Time::from_secs(1)],
-        rate: 10_000_000,
-        delay: Delay::from_ms(20),
-        access: 100_000_000,
-        access_delays: vec![Delay::from_ms(1)],
-        queue: 100,
-        mark_above: None,
-        loss: 0,
-        seed: 1,
-        until: Time::from_secs(100),
-    }
-}
 
 fn ns3() -> Settings {
     Settings { mss: 1448, send_buffer: 4_000_000, receive_buffer: 4_000_000, ..Settings::ns3() }
@@ -37,27 +19,27 @@ fn a_transfer_of_one_segment_takes_two_round_trips_with_their_serialisations() {
     // SYN and SYN-ACK: 58 bytes with PPP and IPv4. Two access links (4.64 us), the bottleneck (46.4 us), and
     // 22 ms of propagation, twice: 44,111.36 us. The last acknowledgement (54 bytes, 4.32 us) leaves first,
     // then 1,054 bytes: 84.32 us twice, 843.2 us, and 22 ms.
-    let outcome = harness::run(&dumbbell(1000), &ns3());
+    let outcome = harness::run(&Dumbbell::of(1000), &ns3());
     assert!((completion_us(&outcome) - 67_127.52).abs() < 1e-6, "{}", completion_us(&outcome));
 }
 
 #[test]
 fn an_initial_window_arrives_at_the_rate_of_the_bottleneck() {
     // As above with 1,502 bytes: 67,557.6 us. Nine more segments follow, 1,201.6 us each.
-    let outcome = harness::run(&dumbbell(14_480), &ns3());
+    let outcome = harness::run(&Dumbbell::of(14_480), &ns3());
     assert!((completion_us(&outcome) - 78_372.0).abs() < 1e-6, "{}", completion_us(&outcome));
 }
 
 #[test]
 fn the_slow_start_of_a_transfer_of_100_kilobytes_agrees_with_ns3() {
-    let outcome = harness::run(&dumbbell(100_000), &ns3());
+    let outcome = harness::run(&Dumbbell::of(100_000), &ns3());
     assert!((completion_us(&outcome) - 231_687.04).abs() < 1e-6, "{}", completion_us(&outcome));
 }
 
 #[test]
 fn every_byte_arrives_through_a_short_queue_in_both_profiles() {
     for settings in [ns3(), Settings::linux(), Settings { sack: false, ..Settings::linux() }] {
-        let outcome = harness::run(&Dumbbell { queue: 10, ..dumbbell(3_000_000) }, &settings);
+        let outcome = harness::run(&Dumbbell { queue: 10, ..Dumbbell::of(3_000_000) }, &settings);
         assert_eq!(outcome.flows[0].received, 3_000_000);
         let client: &Connection = &outcome.clients[0];
         assert!(client.counts().retransmissions() >= outcome.drops, "{:?}", client.counts());

@@ -3,29 +3,13 @@
 mod harness;
 
 use harness::{Dumbbell, Outcome};
-use parades_core::time::{Delay, Time};
+use parades_core::time::Delay;
 use parades_tcp::control::Algorithm;
 use parades_tcp::settings::{EcnUse, Settings};
 
 const SIZE: u64 = 10_000_000;
 /// In units of 2^-32.
 const ONE_PERCENT: u64 = (1 << 32) / 100;
-
-fn dumbbell() -> Dumbbell {
-    Dumbbell {
-        sizes: vec![SIZE],
-        starts: vec![Time::from_secs(1)],
-        rate: 10_000_000,
-        delay: Delay::from_ms(20),
-        access: 100_000_000,
-        access_delays: vec![Delay::from_ms(1)],
-        queue: 100,
-        mark_above: None,
-        loss: 0,
-        seed: 1,
-        until: Time::from_secs(1000),
-    }
-}
 
 fn run(name: &str, dumbbell: &Dumbbell) -> (Outcome, f64) {
     let algorithm: Algorithm = name.parse().expect("the name is known");
@@ -40,7 +24,7 @@ fn run(name: &str, dumbbell: &Dumbbell) -> (Outcome, f64) {
 #[test]
 fn without_loss_the_bottleneck_is_never_idle() {
     for name in ["newreno", "cubic", "dctcp", "vegas", "bbr"] {
-        let (_, seconds) = run(name, &dumbbell());
+        let (_, seconds) = run(name, &Dumbbell::of(SIZE));
         assert!((8.35..8.5).contains(&seconds), "{name}: {seconds}");
     }
 }
@@ -50,7 +34,7 @@ fn without_loss_the_bottleneck_is_never_idle() {
 #[test]
 fn controls_by_delay_keep_the_queue_short_and_lose_nothing() {
     for (name, queue) in [("newreno", 50.0..100.0), ("cubic", 50.0..100.0), ("vegas", 1.0..8.0), ("bbr", 3.0..12.0)] {
-        let (outcome, _) = run(name, &dumbbell());
+        let (outcome, _) = run(name, &Dumbbell::of(SIZE));
         assert!(queue.contains(&outcome.mean_queue), "{name}: {}", outcome.mean_queue);
         assert_eq!(outcome.drops == 0, queue.end < 50.0, "{name}: {}", outcome.drops);
     }
@@ -60,7 +44,7 @@ fn controls_by_delay_keep_the_queue_short_and_lose_nothing() {
 /// / 2), which is 5.4 for 38 packets on the path and K = 20.
 #[test]
 fn the_queue_of_dctcp_stays_near_the_threshold() {
-    let (outcome, seconds) = run("dctcp", &Dumbbell { mark_above: Some(20), ..dumbbell() });
+    let (outcome, seconds) = run("dctcp", &Dumbbell { mark_above: Some(20), ..Dumbbell::of(SIZE) });
     assert_eq!(outcome.drops, 0);
     assert!((15.5..21.0).contains(&outcome.mean_queue), "{}", outcome.mean_queue);
     assert!(seconds < 8.7, "{seconds}");
@@ -77,7 +61,7 @@ fn under_random_loss_the_throughput_is_that_of_the_formula() {
     let reno = SIZE as f64 / 1448.0 * 0.0457 / (1.31 / libm::sqrt(0.01));
     let steeper = reno / libm::sqrt(1.7 / 0.6 / 1.5);
     for (name, least, most) in [("newreno", 0.9 * reno, 1.1 * reno), ("cubic", 0.9 * steeper, 1.1 * reno)] {
-        let times = (1..=6).map(|seed| run(name, &Dumbbell { loss: ONE_PERCENT, seed, ..dumbbell() }).1);
+        let times = (1..=6).map(|seed| run(name, &Dumbbell { loss: ONE_PERCENT, seed, ..Dumbbell::of(SIZE) }).1);
         let mean = times.sum::<f64>() / 6.0;
         assert!(mean > least && mean < most, "{name}: {mean}, by the formulas {least} to {most}");
     }
@@ -87,7 +71,7 @@ fn under_random_loss_the_throughput_is_that_of_the_formula() {
 #[test]
 fn under_random_loss_bbr_uses_the_link() {
     for seed in 1..=3 {
-        let (_, seconds) = run("bbr", &Dumbbell { loss: ONE_PERCENT, seed, ..dumbbell() });
+        let (_, seconds) = run("bbr", &Dumbbell { loss: ONE_PERCENT, seed, ..Dumbbell::of(SIZE) });
         assert!(seconds < 8.42 / 0.9, "{seconds}");
     }
 }

@@ -49,6 +49,26 @@ pub(crate) struct Dumbbell {
     pub(crate) until: Time,
 }
 
+impl Dumbbell {
+    /// Returns the usual dumbbell with one flow of `size` bytes: 100 Mbps and 1 ms at the edges, 10 Mbps and 20 ms
+    /// between the routers, where 100 packets may wait.
+    pub(crate) fn of(size: u64) -> Dumbbell {
+        Dumbbell {
+            sizes: vec![size],
+            starts: vec![Time::from_secs(1)],
+            rate: 10_000_000,
+            delay: Delay::from_ms(20),
+            access: 100_000_000,
+            access_delays: vec![Delay::from_ms(1)],
+            queue: 100,
+            mark_above: None,
+            loss: 0,
+            seed: 1,
+            until: Time::from_secs(1000),
+        }
+    }
+}
+
 /// The times of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flow {
