@@ -98,6 +98,7 @@ impl<P: Program<Message = Packet>> Daemon<P> {
             *receive = node.receive();
         }
         let (mut out, due) = sockets.with(|table| {
+            table.close_dropped(now);
             for message in received {
                 table.on_packet(now, message.from, &message.message);
             }

@@ -18,7 +18,7 @@ use parades_core::time::Time;
 use parades_tcp::settings::Settings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Context, Waker};
 use timers::Timers;
 
 /// The first port for sockets that ask for none (RFC 6335, section 6).
@@ -109,11 +109,16 @@ impl SocketTable {
         }
     }
 
-    /// Handles everything that is due by now, and connections whose handles were dropped.
-    pub(crate) fn on_time(&mut self, now: Time) {
+    /// Closes the connections whose handles were dropped. It comes before everything else that happens at
+    /// this time, since a connection without a handle may be freed.
+    pub(crate) fn close_dropped(&mut self, now: Time) {
         for name in std::mem::take(&mut self.dropped) {
             self.close_orphan(name, now);
         }
+    }
+
+    /// Handles the timers that are due by now.
+    pub(crate) fn on_time(&mut self, now: Time) {
         for (name, timer) in self.timers.due(now) {
             self.on_timer(name, timer, now);
         }
@@ -172,6 +177,13 @@ impl SocketTable {
                 return Err(Error::NoPort);
             }
         }
+    }
+}
+
+/// Adds the waker of a wait to a list, unless it is there.
+fn note_waiter(waiters: &mut Vec<Waker>, context: &Context<'_>) {
+    if !waiters.iter().any(|waiter| waiter.will_wake(context.waker())) {
+        waiters.push(context.waker().clone());
     }
 }
 

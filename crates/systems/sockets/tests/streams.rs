@@ -152,6 +152,37 @@ fn a_connection_is_refused_where_nobody_listens_and_reset_where_somebody_gives_u
 }
 
 #[test]
+fn a_listener_that_closes_resets_the_connections_that_nobody_has_accepted() {
+    let main: Main = |node, sockets| {
+        Box::pin(async move {
+            if node.id() == SERVER {
+                let early = TcpListener::bind(&sockets, 80).await.expect("the port is free");
+                let late = TcpListener::bind(&sockets, 81).await.expect("the port is free");
+                // A SYN of client n is here after 4 + n ms, and the handshake is over after 3 * (4 + n) ms. So
+                // the SYN of clients 1, 3 and 5 have come, but not that of client 7.
+                node.sleep(Delay::from_us(9_500)).await;
+                drop(early);
+                // Client 2 is connected. The handshakes of clients 4, 6 and 8 are not over.
+                node.sleep(Delay::from_us(10_500)).await;
+                return drop(late);
+            }
+            let port = if node.id().0.is_multiple_of(2) { 81 } else { 80 };
+            let outcome = match TcpStream::connect(&sockets, (SERVER, port)).await {
+                Ok(stream) => stream.read(&mut [0; 10]).await.expect_err("nobody accepts"),
+                Err(error) => error,
+            };
+            say(node, outcome);
+        })
+    };
+    let network = NetworkSettings::default();
+    let outcome = run_under_all_engines(Script { carrier: star(8, network), settings: Settings::linux(), main }, 100);
+    let lines = lines(&outcome);
+    let refused: Vec<&String> = lines.iter().filter(|line| line.contains("was refused")).collect();
+    assert!(refused.len() == 1 && refused[0].starts_with("7: "), "{lines:?}");
+    assert_eq!(lines.iter().filter(|line| line.contains("has reset the connection")).count(), 7, "{lines:?}");
+}
+
+#[test]
 fn a_server_may_close_first_and_its_bytes_still_arrive() {
     let main: Main = |node, sockets| {
         Box::pin(async move {

@@ -2,7 +2,7 @@
 
 use super::connection::{Io, Notices, Phase, Tcb};
 use super::timers::TIMERS;
-use super::{Ends, Name, SocketTable};
+use super::{Ends, Name, SocketTable, note_waiter};
 use crate::address::Address;
 use crate::bytes::Bytes;
 use crate::error::Error;
@@ -63,7 +63,7 @@ impl SocketTable {
     pub(crate) fn poll_accept(&mut self, port: u16, context: &Context<'_>) -> Poll<(Name, Address)> {
         let listener = self.listeners.get_mut(&port).expect("a listener has its port until it is dropped");
         let Some(name) = listener.ready.pop_front() else {
-            listener.waiters.push(context.waker().clone());
+            note_waiter(&mut listener.waiters, context);
             return Poll::Pending;
         };
         listener.unaccepted.retain(|other| *other != name);
@@ -96,7 +96,7 @@ impl SocketTable {
             Some(error) => Poll::Ready(Err(error)),
             None if tcb.is_connected => Poll::Ready(Ok(())),
             None => {
-                tcb.writers.push(context.waker().clone());
+                note_waiter(&mut tcb.writers, context);
                 Poll::Pending
             }
         }
@@ -119,7 +119,7 @@ impl SocketTable {
                 None if tcb.is_finished => Poll::Ready(Ok(0)),
                 None => {
                     tcb.appetite = to.len();
-                    tcb.readers.push(context.waker().clone());
+                    note_waiter(&mut tcb.readers, context);
                     Poll::Pending
                 }
             };
@@ -146,10 +146,13 @@ impl SocketTable {
         if let Some(error) = tcb.fault.or(tcb.is_shut.then_some(Error::Closed)) {
             return Poll::Ready(Err(error));
         }
+        if bytes.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
         let room = tcb.connection.room(&tcb.settings);
         let count = usize::try_from(room).map_or(bytes.len(), |room| room.min(bytes.len()));
-        if count == 0 && !bytes.is_empty() {
-            tcb.writers.push(context.waker().clone());
+        if count == 0 {
+            note_waiter(&mut tcb.writers, context);
             return Poll::Pending;
         }
         tcb.send.push(&bytes[..count]);

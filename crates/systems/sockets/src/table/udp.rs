@@ -1,6 +1,6 @@
 //! UDP (RFC 768).
 
-use super::SocketTable;
+use super::{SocketTable, note_waiter};
 use crate::address::Address;
 use crate::bytes::Bytes;
 use crate::error::Error;
@@ -71,7 +71,7 @@ impl Mailbox {
     /// Receives a datagram. Bytes beyond the end of `to` are lost.
     pub(crate) fn poll_receive(&mut self, to: &mut [u8], context: &Context<'_>) -> Poll<(usize, Address)> {
         let Some((from, bytes)) = self.datagrams.pop_front() else {
-            self.waiters.push(context.waker().clone());
+            note_waiter(&mut self.waiters, context);
             return Poll::Pending;
         };
         self.bytes -= bytes.len();
