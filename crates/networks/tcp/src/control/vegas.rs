@@ -124,9 +124,9 @@ impl VegasState {
     }
 }
 
-/// Sets `ssthresh` below the window.
+/// Sets `ssthresh` below the window. A recovery with few bytes in flight may leave less than a segment of it.
 fn end_slow_start(window: &mut Window) {
-    window.ssthresh = window.ssthresh.min(window.cwnd - window.mss).max(2 * window.mss);
+    window.ssthresh = window.ssthresh.min(window.cwnd.saturating_sub(window.mss)).max(2 * window.mss);
 }
 
 impl CongestionControl for VegasState {

@@ -75,3 +75,14 @@ fn after_a_loss_the_window_grows_as_in_reno_until_the_recovery_ends() {
     ns3.on_congestion(Congestion::Loss, Time::ZERO, 20 * MSS, &mut window);
     assert_eq!(window.ssthresh, 19 * MSS);
 }
+
+/// A recovery with few bytes in flight leaves a window below one segment, and a loss may follow.
+#[test]
+fn a_loss_at_a_window_below_a_segment_leaves_the_least_threshold() {
+    for parameters in [Vegas::linux(), Vegas::ns3()] {
+        let mut control = parameters.start();
+        let mut window = window(MSS / 4, 5 * MSS);
+        control.on_congestion(Congestion::Timeout, Time::ZERO, MSS / 4, &mut window);
+        assert_eq!(window.ssthresh, 2 * MSS);
+    }
+}
