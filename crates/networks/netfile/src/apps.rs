@@ -15,7 +15,7 @@ use parades_packet::packet::PAYLOAD_MAX;
 use parades_packet::protocols::{Control, Datagrams, Requests, Transfer};
 use parades_packet::traffic::{Pattern, Period, Sizes};
 use parades_topology::NodeId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The purpose of the shared random stream that pairs and starts are drawn from.
 const FLOW_STREAM: u32 = 12;
@@ -59,9 +59,25 @@ pub(crate) fn read(
         let kind = kind(fields, ip, packet.as_ref())?;
         check_kind(&kind)
             .map_err(|what| fields.wrong("kind", format!("the app {} {what}", quoted(&name)), "change that"))?;
+        if matches!(kind, AppKind::Multicast(_)) {
+            check_receivers(fields, draft, &flows)?;
+        }
         apps.push(App { name, kind, marking, flows });
     }
     Ok(apps)
+}
+
+/// Checks that a multicast app leads to each of its receivers once.
+fn check_receivers(fields: &Fields<'_>, draft: &Draft, flows: &[Ends]) -> Result<(), ConfigError> {
+    let mut seen = BTreeSet::new();
+    match flows.iter().find(|flow| !seen.insert(flow.destination)) {
+        None => Ok(()),
+        Some(twice) => {
+            let name = quoted(&draft.nodes[twice.destination.index()]);
+            let key = if fields.has("to") { "to" } else { "flows" };
+            Err(fields.wrong(key, format!("{name} would receive each packet twice"), "name each node once"))
+        }
+    }
 }
 
 /// Returns the flows of an app.

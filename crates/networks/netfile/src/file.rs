@@ -13,13 +13,13 @@ use crate::parts::{self, Part};
 use crate::queues::Definitions;
 use crate::routes;
 use crate::shape::{self, FILE_BYTES_MAX, Form, Shape, TABLES, TOP};
+use crate::whole;
 use parades_config::{
     ConfigError, Parameter, Place, SETTINGS, Settings, Source, Value, Values, inputs, malformed, quoted,
 };
-
 use parades_core::time::{Delay, Time};
 use parades_packet::description::{App, Description, Framing, IpVersion, Measure, headers_by_default};
-use parades_packet::network::{Network, NetworkError};
+use parades_packet::network::Network;
 use parades_packet::segment::SegmentRef;
 use parades_topology::routing::{Metric, Paths};
 use std::collections::BTreeMap;
@@ -230,35 +230,9 @@ impl NetworkFile {
     /// The first mistake, at its place.
     pub fn build(&self, values: &Values, seed: u64) -> Result<Built, ConfigError> {
         let (description, until, mut notes) = self.describe(values, seed)?;
-        let model = Network::described(description).map_err(|why| self.explain(why))?;
+        let model = Network::described(description).map_err(|why| whole::explain(&self.source, &self.entries, &why))?;
         notes.extend(notes::of_failures(&model, until));
         Ok(Built { model, until, notes })
-    }
-
-    /// Returns the error that only the network as a whole shows, at the app that it is about.
-    fn explain(&self, why: NetworkError) -> ConfigError {
-        let error = ConfigError::new(why.to_string());
-        let error = match why {
-            NetworkError::NoPath { .. } => error.with_help("add a link between them, or leave the app out"),
-            _ => error,
-        };
-        let apps = self.entry(shape::APP.name).and_then(|entry| match &entry.value.what {
-            What::List(apps) => Some(apps),
-            _ => None,
-        });
-        let is_it = |app: &&Given| {
-            match &app.what {
-            What::Table(entries) => entries.iter().any(|entry| {
-                entry.key == "name" && matches!(&entry.value.what, What::Text(name) if error.message().contains(&format!("the app `{name}`")))
-            }),
-            _ => false,
-        }
-        };
-        let place = match apps.into_iter().flatten().find(is_it) {
-            Some(app) => Place::Spot(self.source.spot(app.span.clone())),
-            None => Place::File(self.source.path.clone()),
-        };
-        error.at(place)
     }
 
     /// Returns the files from which parts of the network are read, with these values of the file's
@@ -330,6 +304,7 @@ impl NetworkFile {
         let has_frames = links.iter().any(|link| link.framing != Framing::None);
         let Top { routing, paths, convergence, ip, headers } = top;
         let headers = headers.unwrap_or_else(|| headers_by_default(ip, has_frames));
+        notes.extend(notes::of_buckets(&links, &apps, (headers, ip)));
         let description =
             Description { nodes, links, apps, events, routing, paths, routes, convergence, ip, headers, measure };
         Ok((description, until, notes))

@@ -114,6 +114,7 @@ mod routes;
 mod schema;
 mod shape;
 mod tcp;
+mod whole;
 mod write;
 
 pub use file::{Built, NetworkFile};

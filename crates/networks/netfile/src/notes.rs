@@ -3,8 +3,9 @@
 use crate::given::{Entry, What};
 use parades_config::{Values, quoted};
 use parades_core::time::Time;
-use parades_packet::description::{App, Event};
+use parades_packet::description::{App, AppKind, Event, IpVersion, Link};
 use parades_packet::network::{Failure, Network};
+use parades_packet::queue::Discipline;
 use parades_packet::record::Record;
 use std::collections::BTreeSet;
 
@@ -75,3 +76,35 @@ pub(crate) fn of_network(apps: &[App], events: &[Event], until: Time) -> Vec<Str
     }
     notes
 }
+
+/// Returns a note on the first token bucket that cannot hold a packet. It drops all such packets.
+pub(crate) fn of_buckets(links: &[Link], apps: &[App], headers: (u32, IpVersion)) -> Option<String> {
+    let largest = apps.iter().filter_map(|app| Some((largest_packet(&app.kind, headers)?, &app.name))).max();
+    let (packet, app) = largest?;
+    links.iter().find_map(|link| {
+        let Discipline::TokenBucket(bucket) = &link.queue else { return None };
+        let (burst, packet) = (bucket.burst_bytes, u64::from(packet) + u64::from(link.framing.bytes()));
+        (burst < packet).then(|| {
+            format!(
+                "the token bucket of the link {} has a burst of {burst}B: it drops packets of {} of {packet}B, if they \
+                 come there",
+                quoted(&link.name),
+                quoted(app)
+            )
+        })
+    })
+}
+
+/// Returns the bytes of the largest packet of an app, without options of TCP. `None` if only another crate knows.
+fn largest_packet(kind: &AppKind, (headers, ip): (u32, IpVersion)) -> Option<u32> {
+    match kind {
+        AppKind::Datagrams(of) | AppKind::Multicast(of) => of.sizes.greatest().map(|payload| payload + headers),
+        AppKind::Transfer(of) => Some(of.segment + headers),
+        AppKind::Requests(of) => Some(of.request.max(of.packet) + headers),
+        AppKind::Tcp(of) => Some(of.settings.mss + ip.header_bytes() + TCP_HEADER),
+        AppKind::Other(_) | AppKind::Stream(_) => None,
+    }
+}
+
+/// The header of TCP without options, in bytes.
+const TCP_HEADER: u32 = 20;

@@ -27,12 +27,12 @@ impl Definitions {
     pub(crate) fn read(queues: &[Fields<'_>], impairments: &[Fields<'_>]) -> Result<Definitions, ConfigError> {
         let mut definitions = Definitions::default();
         for fields in queues {
-            define(fields, &mut definitions.queues, Queue::of(fields)?)?;
+            define((fields, "queues"), &mut definitions.queues, Queue::of(fields)?)?;
         }
         for fields in impairments {
             let impairments = read_impairments(fields)?;
             impairments.check().map_err(|what| wrong(fields, "impairment", &what))?;
-            define(fields, &mut definitions.impairments, impairments)?;
+            define((fields, "impairments"), &mut definitions.impairments, impairments)?;
         }
         Ok(definitions)
     }
@@ -97,21 +97,29 @@ impl Queue {
     }
 }
 
-/// Returns an error of a table, at its name if it has one.
+/// Returns an error of a table, at its name if it has one. What `what` says after its last semicolon is the help.
 fn wrong(fields: &Fields<'_>, noun: &str, what: &str) -> ConfigError {
     let name = if fields.has("name") { fields.text("name").unwrap_or_default() } else { String::new() };
     let name = if name.is_empty() { name } else { format!(" {}", quoted(&name)) };
-    fields.wrong("name", format!("the {noun}{name} {what}"), "change that")
+    let (what, help) = what.rsplit_once("; ").unwrap_or((what, "change that"));
+    fields.wrong("name", format!("the {noun}{name} {what}"), help)
 }
 
 /// Adds a definition. Its name must be new. The name of a kind of queue may only be that of a queue of this kind.
-fn define<T>(fields: &Fields<'_>, known: &mut BTreeMap<String, T>, value: T) -> Result<(), ConfigError> {
+fn define<T>(
+    (fields, nouns): (&Fields<'_>, &str),
+    known: &mut BTreeMap<String, T>,
+    value: T,
+) -> Result<(), ConfigError> {
     let name = fields.text("name")?;
+    if known.contains_key(&name) {
+        let message = format!("there are two {nouns} of the name {}", quoted(&name));
+        return Err(fields.wrong("name", message, "give one another name"));
+    }
     let is_other_kind =
         |kind: &&'static shape::Variant| kind.is_called(&name) && fields.kind.is_none_or(|own| own.name != kind.name);
-    let is_taken = known.contains_key(&name) || shape::QUEUES.kinds.iter().any(|kind| is_other_kind(&kind));
-    if is_taken || !name.starts_with(char::is_alphabetic) {
-        let help = "use a letter first, and no name of another one or of another kind of queue";
+    if shape::QUEUES.kinds.iter().any(|kind| is_other_kind(&kind)) || !name.starts_with(char::is_alphabetic) {
+        let help = "use a letter first, and no name of another kind of queue";
         return Err(fields.wrong("name", format!("{} cannot be the name of this one", quoted(&name)), help));
     }
     known.insert(name, value);
@@ -224,10 +232,11 @@ pub(crate) fn size32(fields: &Fields<'_>, key: &str) -> Result<u32, ConfigError>
 fn limit(fields: &Fields<'_>, key: &str) -> Result<Option<QueueLimit>, ConfigError> {
     const HELP: &str = "write packets as `100`, bytes as `\"64KiB\"`";
     let Some((found, span)) = fields.found(key)? else { return Ok(None) };
-    let wrong = |message: String| {
-        let error = ConfigError::new(message).with_help(HELP);
+    let wrong_at = |message: String, help: &str| {
+        let error = ConfigError::new(message).with_help(help);
         found.explain(error).at(fields.spot(span))
     };
+    let wrong = |message: String| wrong_at(message, HELP);
     match &found.what {
         What::Number(text) => {
             let packets = text.replace('_', "").parse::<u32>();
@@ -236,6 +245,10 @@ fn limit(fields: &Fields<'_>, key: &str) -> Result<Option<QueueLimit>, ConfigErr
             })
         }
         What::Text(text) => match units::parse_size(text) {
+            Ok(0) => Err(wrong_at(
+                format!("`{key}` has zero bytes, room for no packet"),
+                "give it room for a packet; `0`, in packets, lets no packet wait",
+            )),
             Ok(bytes) => Ok(Some(QueueLimit::Bytes(bytes))),
             Err(error) => Err(wrong(format!("`{key}`: {}", error.message()))),
         },

@@ -22,7 +22,7 @@ fn route(fields: &Fields<'_>, draft: &Draft) -> Result<StaticRoute, ConfigError>
             return Err(fields.reader.error(&fields.span, "a route has no next hop", help));
         }
     };
-    let name = [(fields.text(key)?, fields.span.clone())];
+    let name = fields.texts(key)?;
     let is_link = key == "link";
     let selected =
         if is_link { draft.select_links(fields.reader, &name)? } else { draft.select_nodes(fields.reader, &name)? };

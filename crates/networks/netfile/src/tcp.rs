@@ -2,11 +2,10 @@
 
 use crate::given::Fields;
 use crate::queues::size32;
-
 use parades_config::units::{format_duration, format_rate, format_size};
 use parades_config::{ConfigError, toml_string};
 use parades_packet::description::IpVersion;
-use parades_packet::protocols::tcp::{ENDLESS, Tcp, Writes};
+use parades_packet::protocols::tcp::{BUFFER_MAX, ENDLESS, SEGMENT_MAX, Tcp, Writes};
 use parades_tcp::control::{Algorithm, HyStart};
 use parades_tcp::settings::{EcnUse, KeepAlive, RtoFloor, Settings};
 
@@ -46,7 +45,7 @@ fn settings(fields: &Fields<'_>, ip: IpVersion) -> Result<Settings, ConfigError>
         _ => {}
     }
     if fields.has("mss") {
-        settings.mss = fields.small_size("mss")?;
+        settings.mss = segment(fields)?;
     } else if !is_ns3 {
         // A packet has 1500 bytes with its headers. ns-3's segments have 536 bytes over both versions of IP.
         settings.mss -= ip.header_bytes() - IpVersion::V4.header_bytes();
@@ -56,6 +55,14 @@ fn settings(fields: &Fields<'_>, ip: IpVersion) -> Result<Settings, ConfigError>
     }
     if fields.has("buffer") {
         let bytes = size32(fields, "buffer")?;
+        if bytes < settings.mss {
+            let message = format!("`buffer` is {bytes}B, and a segment {}B", settings.mss);
+            return Err(fields.wrong("buffer", message, "give it room for a segment, or lower `mss`"));
+        }
+        if bytes > BUFFER_MAX {
+            let message = format!("`buffer` is {bytes}B, more than a window that can be announced (RFC 7323)");
+            return Err(fields.wrong("buffer", message, format!("{BUFFER_MAX}B is the most")));
+        }
         (settings.send_buffer, settings.receive_buffer) = (bytes, bytes);
     }
     if fields.has("sack") {
@@ -85,6 +92,16 @@ fn settings(fields: &Fields<'_>, ip: IpVersion) -> Result<Settings, ConfigError>
         settings.marks_all_segments = is_ns3 && name == "dctcp";
     }
     Ok(settings)
+}
+
+/// Reads the key `mss`.
+fn segment(fields: &Fields<'_>) -> Result<u32, ConfigError> {
+    let bytes = size32(fields, "mss")?;
+    if bytes > SEGMENT_MAX {
+        let message = format!("`mss` is {bytes}B, more than a packet can carry beside the headers");
+        return Err(fields.wrong("mss", message, format!("{SEGMENT_MAX}B is the most")));
+    }
+    Ok(bytes)
 }
 
 /// Writes the keys of an app, all that the profile does not set alike.

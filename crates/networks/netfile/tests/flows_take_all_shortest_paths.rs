@@ -196,7 +196,10 @@ fn impossible_static_routes_get_one_clear_sentence() {
     };
     let route = |rest: &str| error(&line(&format!("[[route]]\n{rest}\n")));
     for (rest, expected) in [
-        ("at = \"b\"\nto = \"c\"\nvia = \"a\"", "net.toml: the static routes to `c` lead in a loop: `b`, `a`, `b`"),
+        (
+            "at = \"b\"\nto = \"c\"\nvia = \"a\"",
+            "net.toml:22:1: the static routes to `c` lead in a loop: `b`, `a`, `b`; change one of the routes, or leave it out",
+        ),
         (
             "at = \"a\"\nto = \"c\"\nvia = \"c\"",
             "net.toml:25:7: no link joins `a` and `c`; name a neighbour of each node of `at`, or a link of it",
@@ -225,5 +228,9 @@ fn impossible_static_routes_get_one_clear_sentence() {
     let dead = line(
         "[[route]]\nat = \"c\"\nto = \"a\"\nvia = \"d\"\n[[app]]\nname = \"y\"\nkind = \"constant\"\nrate = \"1kbps\"\nfrom = \"c\"\nto = \"a\"\n",
     );
-    assert_eq!(error(&dead), "net.toml: the static route at `c` to `a` leads to `d`, from which no path leads on");
+    assert_eq!(
+        error(&dead),
+        "net.toml:22:1: the static route at `c` to `a` leads to `d`, from which no path leads on; change one of the \
+         routes, or leave it out"
+    );
 }

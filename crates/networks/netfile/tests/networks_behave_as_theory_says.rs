@@ -32,7 +32,7 @@ fn one_link_with_poisson_packets_of_one_size_is_a_queue_of_deterministic_service
 }
 
 #[test]
-fn a_queue_of_zero_bytes_holds_no_packet() {
+fn a_queue_of_zero_packets_lets_none_wait() {
     // Two packets at once each 10 ms: one is transmitted, and the other would have to wait.
     let app = |name: &str| {
         format!(
@@ -40,7 +40,7 @@ fn a_queue_of_zero_bytes_holds_no_packet() {
         )
     };
     let both = app("p") + &app("q");
-    let outcome = run(&pair("rate = \"8Mbps\"\ndelay = \"1ms\"\nqueue = \"0B\"", &both, "1s"));
+    let outcome = run(&pair("rate = \"8Mbps\"\ndelay = \"1ms\"\nqueue = 0", &both, "1s"));
     assert_eq!((count(&outcome, "packets_sent"), count(&outcome, "packets_lost_queue")), (200, 100));
 }
 

@@ -235,13 +235,13 @@ fn a_wrong_table_gets_one_sentence_with_its_place() {
         ),
         (
             "{ kind = \"priority\", limit = \"0B\" }",
-            "net.toml:10:9: the queue has a limit of zero bytes; give it \
-          room for at least one packet; change that",
+            "net.toml:10:38: `limit` has zero bytes, room for no packet; give it room for a packet; `0`, in packets, \
+             lets no packet wait",
         ),
         (
             "{ kind = \"red\", min = 20, max = 5 }",
             "net.toml:10:9: the queue has a `min` of 20 packets and a `max` \
-          of 5; `min` must be below `max`; change that",
+          of 5; `min` must be below `max`",
         ),
         (
             "{ kind = \"token-bucket\", burst = \"3kB\" }",

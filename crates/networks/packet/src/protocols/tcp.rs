@@ -50,9 +50,9 @@ impl Writes {
 }
 
 /// The largest segment: with its headers, an IP packet has 65,535 bytes.
-const SEGMENT_MAX: u32 = PAYLOAD_MAX - 60;
+pub const SEGMENT_MAX: u32 = PAYLOAD_MAX - 60;
 /// The largest buffer: the largest window that can be announced (RFC 7323, section 2.3).
-const BUFFER_MAX: u32 = 1 << 30;
+pub const BUFFER_MAX: u32 = 1 << 30;
 
 /// The timer of the application. The timers before it are those of the connection.
 pub(super) const APPLICATION: u32 = 4;

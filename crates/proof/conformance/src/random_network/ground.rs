@@ -130,7 +130,7 @@ fn quality(draw: &Draw, all: bool) -> Vec<String> {
 fn queue(draw: &Draw) -> String {
     match draw.place(5) {
         0 => draw.between(0, 20).to_string(),
-        1 => format!("\"{}B\"", draw.between(0, 9000)),
+        1 => format!("\"{}B\"", draw.between(1, 9000)),
         2 => draw.pick(&["\"q0\"", "\"q1\""]).to_owned(),
         3 => {
             draw.pick(&["\"red\"", "\"codel\"", "\"fqcodel\"", "\"dctcp\"", "\"priority\"", "\"droptail\""]).to_owned()
