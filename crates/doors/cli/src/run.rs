@@ -64,6 +64,7 @@ fn execute(
         notes = found.notes;
     }
     let mut run = parades_session::run(&plan, choice, files.recording(), &mut terminal)?;
+    terminal.note(parades_session::note_of(&run.outcome.metrics).as_slice());
     run.notes.extend(notes);
     Ok(run)
 }

@@ -66,7 +66,7 @@ pub use observer::{Observer, Progress};
 pub use plan::Plan;
 pub use recording::{Recording, Tracing};
 pub use request::Request;
-pub use run::{Ending, FinishedRun, NOTE, run};
+pub use run::{Ending, FinishedRun, NOTE, note_of, run};
 pub use why::why;
 
 pub use parades_sweep::Precision;

@@ -223,8 +223,8 @@ fn ending(outcome: &Outcome, memory: Option<u64>, control: &Control) -> Ending {
     }
 }
 
-/// Returns the note that the model has set.
-fn note_of(metrics: &Metrics) -> Option<String> {
+/// Returns the note on a run that the model has set: the metric [`NOTE`].
+pub fn note_of(metrics: &Metrics) -> Option<String> {
     match metrics.get(NOTE)?.value()? {
         Cell::Text(note) => Some(note.to_string()),
         _ => None,
