@@ -42,6 +42,7 @@ const MISTAKES: &[(&str, &str)] = &[
         "`nowhere.txt` cannot be read: No such file or directory; its",
     ),
     (r#"<zone id="y" routing="Ful"></zone>"#, "there is no routing `Ful`; did you mean `Full`?"),
+    (r#"<zone id="y" routing="Wifi"></zone>"#, "the routing `Wifi` is not supported; use wired links"),
     (r#"<zone id="z" routing="Full"></zone>"#, "the name `z` is taken"),
     (r#"<host_link id="a" up="l" down="l"/>"#, "there is no host, router or zone `a`"),
     (r#"<backbone id="l" bandwidth="1MBps" latency="0"/>"#, "lies in a zone whose routing is not Cluster"),

@@ -155,7 +155,7 @@ pub fn text_of<'b>(file: &Path, bytes: &'b [u8]) -> Result<&'b str, ConfigError>
 pub fn bytes_of(path: &Path, max: usize, help: &str) -> Result<Vec<u8>, ConfigError> {
     match inputs::read(path, max as u64) {
         Err(why) => {
-            let message = format!("the file cannot be read: {why}");
+            let message = format!("the file cannot be read: {}", inputs::reason(&why));
             Err(Fault::whole(message, "check its name and permissions").within(path, ""))
         }
         Ok(bytes) if bytes.len() > max => Err(too_long(max, help).within(path, "")),

@@ -36,6 +36,9 @@ impl Builder {
             Some("Cluster") => star(false),
             Some("Vivaldi") => star(true),
             Some(_) => Routing::None,
+            None if routing.eq_ignore_ascii_case("Wifi") => {
+                return Err(self.wrong(format!("the routing {} is not supported", quoted(routing)), "use wired links"));
+            }
             None => {
                 let help = match nearest(routing, ROUTINGS) {
                     Some(near) => format!("did you mean {}?", quoted(near)),

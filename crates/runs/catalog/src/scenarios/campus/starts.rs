@@ -1,7 +1,7 @@
 //! Files of flows: a line `campus host server start_s` for each, separated by white space. A `#` begins a
 //! comment.
 
-use parades_config::{ConfigError, Fault, quoted, read_text};
+use parades_config::{ConfigError, Fault, inputs, quoted, read_text};
 use parades_core::time::Time;
 use parades_packet::campus::Start;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(super) struct Bounds {
 /// Reads the flows of a campus.
 pub(super) fn read(path: &Path, bounds: Bounds) -> Result<Vec<Start>, ConfigError> {
     let text = read_text(path, FILE_BYTES_MAX).map_err(|error| {
-        ConfigError::new(format!("the file cannot be read: {error}"))
+        ConfigError::new(format!("the file cannot be read: {}", inputs::reason(&error)))
             .with_help("check its name and permissions")
             .at(parades_config::Place::File(path.to_owned()))
     })?;
