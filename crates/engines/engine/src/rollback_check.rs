@@ -18,7 +18,10 @@
 //! high-performance, low-memory, modular Time Warp system*, Journal of Parallel and Distributed Computing
 //! 62, 2002.
 
+mod difference;
+
 use crate::sequential::{Step, Through, run_by};
+use difference::difference;
 use parades_core::digest::{Digest, Payload};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind, Place};
@@ -87,7 +90,8 @@ impl<M: Restorable<State: Clone + PartialEq + Debug>> Step<M> for Twice<M> {
 /// Checks that two LPs are equal. The error describes the difference.
 fn same_lp<S: PartialEq + Debug>(expected: &Lp<S>, found: &Lp<S>) -> Result<(), String> {
     if expected.state() != found.state() {
-        return Err(format!("the state {:?} instead of {:?}", found.state(), expected.state()));
+        let [expected, found] = [expected, found].map(|lp| format!("{:?}", lp.state()));
+        return Err(format!("the state {}", difference(&expected, &found)));
     }
     if !expected.has_same_kernel(found) {
         return Err("another random stream, count of sends, digest or set of timers".into());
@@ -104,12 +108,13 @@ fn same_effects<M: Restorable>(first: &Effects<M>, second: &Effects<M>) -> Resul
     for (expected, found) in first.outbox.buffer.iter().zip(&second.outbox.buffer) {
         let of = |event: &Event<M::Message>| (event.key(), event.receiver(), digest(event.body.as_ref()));
         if of(expected) != of(found) {
-            return Err(format!("the send {found:?} instead of {expected:?}"));
+            let [expected, found] = [expected, found].map(|event| format!("{event:?}"));
+            return Err(format!("the send {}", difference(&expected, &found)));
         }
     }
     let same = |what: &str, expected: String, found: String| match expected == found {
         true => Ok(()),
-        false => Err(format!("the {what} {found} instead of {expected}")),
+        false => Err(format!("the {what} {}", difference(&expected, &found))),
     };
     if first.samples != second.samples {
         return same("metrics", format!("{:?}", first.samples), format!("{:?}", second.samples));

@@ -64,15 +64,14 @@ fn a_stream_has_a_size_or_writes_at_a_rate_or_both() {
 
 #[test]
 fn every_key_of_tcp_changes_its_setting_and_no_other() {
-    let linux = Settings::linux();
     let changed = |change: fn(&mut Settings)| {
         let mut settings = Settings::linux();
         change(&mut settings);
         settings
     };
     for (keys, expected) in [
-        ("", linux),
-        ("profile = \"linux\"", linux),
+        ("", Settings::linux()),
+        ("profile = \"linux\"", Settings::linux()),
         ("mss = \"1000B\"", changed(|settings| settings.mss = 1000)),
         ("mss = 1448", changed(|settings| settings.mss = 1448)),
         ("initial_window = 4", changed(|settings| settings.initial_window = 4)),

@@ -42,7 +42,7 @@ fn settings(keys: &str) -> Settings {
     let file = file(keys);
     let (description, ..) = file.describe(&file.parameters(), 1).expect("it is possible");
     match &description.apps[0].kind {
-        AppKind::Tcp(tcp) => tcp.settings,
+        AppKind::Tcp(tcp) => tcp.settings.clone(),
         other => panic!("{other:?}"),
     }
 }

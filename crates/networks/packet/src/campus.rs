@@ -152,7 +152,7 @@ impl Parameters {
             self.starts.iter().map(|start| self.ends(start)).collect::<Result<Vec<Ends>, _>>()?
         };
         let writes = Some(Writes { bytes: self.packet_size, rate_bps: self.flow_rate_bps });
-        let settings = parades_tcp::settings::Settings { mss: self.packet_size, ..self.tcp };
+        let settings = parades_tcp::settings::Settings { mss: self.packet_size, ..self.tcp.clone() };
         let tcp = Tcp { settings, bytes: self.flow_bytes, writes };
         let settings = Settings { framing: Framing::Ppp.bytes(), headers: 28, ..self.settings() };
         Network::streams(topology, (tcp, flows), settings)

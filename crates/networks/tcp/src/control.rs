@@ -23,7 +23,7 @@ mod new_reno;
 mod state;
 mod vegas;
 
-pub use algorithm::{Algorithm, UnknownAlgorithm};
+pub use algorithm::{Algorithm, OtherControl, UnknownAlgorithm};
 pub use bbr::{Bbr, BbrState, Mode as BbrMode};
 pub use cubic::{Arithmetic, Cubic, CubicState};
 pub use dctcp::{Dctcp, DctcpState};

@@ -10,7 +10,7 @@ pub use choices::{DelayedAckCount, EcnUse, FlightSize, IpVersion, KeepAlive, Red
 use parades_core::time::Delay;
 
 /// The settings of a connection.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The congestion control.
     pub algorithm: Algorithm,
@@ -186,7 +186,7 @@ impl Settings {
     /// Returns the settings of Linux. They follow the RFCs where Linux does.
     #[must_use]
     #[expect(clippy::too_many_lines, reason = "one line for each setting")]
-    pub const fn linux() -> Settings {
+    pub fn linux() -> Settings {
         Settings {
             algorithm: Algorithm::Cubic(Cubic::rfc9438()),
             mss: 1460,
@@ -263,7 +263,7 @@ impl Settings {
 
     /// Returns the settings of ns-3.37 (`TcpSocketBase`).
     #[must_use]
-    pub const fn ns3() -> Settings {
+    pub fn ns3() -> Settings {
         Settings {
             algorithm: Algorithm::NewReno(NewReno::ns3()),
             mss: 536,
@@ -324,7 +324,7 @@ impl Settings {
     /// Returns the settings for the same frames over another version of the Internet protocol. They are those
     /// of version 4 before.
     #[must_use]
-    pub const fn over(self, version: IpVersion) -> Settings {
+    pub fn over(self, version: IpVersion) -> Settings {
         let larger = version.header_bytes() - IpVersion::V4.header_bytes();
         let has_default = self.absent_mss == IpVersion::V4.default_mss();
         let absent_mss = if has_default { version.default_mss() } else { self.absent_mss };

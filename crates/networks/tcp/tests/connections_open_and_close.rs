@@ -12,7 +12,7 @@ use script::{MSS, OURS, Script, THEIRS, plain};
 #[test]
 fn a_syn_offers_all_options_and_the_answer_only_those_that_were_offered() {
     let settings = Settings { timestamps: true, receive_buffer: 1 << 20, ..plain() };
-    let mut script = Script::closed(settings);
+    let mut script = Script::closed(settings.clone());
     script.open();
     let syn = script.sent()[0].header;
     // 2^20 bytes need a shift of 5: 2^20 / 2^5 = 32768.
@@ -120,7 +120,7 @@ fn the_fin_leaves_with_the_last_byte_and_takes_a_sequence_number() {
     script.write(2500);
     script.sent();
     let mut script = Script::established(plain());
-    let settings = script.settings;
+    let settings = script.settings.clone();
     use parades_core::restore::Undoable;
     assert_eq!(script.end.unrecorded().write_last(&settings, 2500, &mut script.env), 2500);
     let sent = script.sent();
@@ -261,7 +261,7 @@ fn a_whole_stream_can_be_written_before_the_handshake() {
     use parades_core::restore::Undoable;
     let mut script = Script::closed(plain());
     script.open();
-    let settings = script.settings;
+    let settings = script.settings.clone();
     assert_eq!(script.end.unrecorded().write_last(&settings, 500, &mut script.env), 500);
     assert_eq!(script.end.state(), State::SynSent);
     script.sent();

@@ -27,7 +27,7 @@ fn sack() -> Settings {
 
 /// Returns an end that has sent ten full segments, and has more to send.
 fn ten_sent(settings: Settings) -> Script {
-    let mut script = Script::closed(settings);
+    let mut script = Script::closed(settings.clone());
     script.has_sack = settings.sack;
     let mut script = script.establish();
     script.write(100_000);
@@ -377,7 +377,7 @@ fn a_segment_is_not_sent_twice_when_its_number_wraps() {
     use parades_tcp::seq::Seq;
     use parades_tcp::{Connection, Ports};
     let settings = sack();
-    let mut script = Script::closed(settings);
+    let mut script = Script::closed(settings.clone());
     // The numbers wrap within the fifth segment.
     let initial = Seq(u32::MAX - 4500);
     script.end = Connection::connect(&settings, Ports { local: 1, remote: 2 }, initial);

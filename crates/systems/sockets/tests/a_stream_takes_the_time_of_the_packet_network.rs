@@ -44,7 +44,7 @@ impl Program for Transfer {
         metrics
     }
     fn start(&self, start: &mut Start<'_, Self>) -> Option<Time> {
-        let (sockets, bytes) = (Sockets::start(start, self.settings), self.bytes);
+        let (sockets, bytes) = (Sockets::start(start, self.settings.clone()), self.bytes);
         if start.id() == LpId(0) {
             start.spawn("sender", move |_| async move {
                 let stream = TcpStream::connect(&sockets, (LpId(1), 80)).await.expect("the receiver listens");
@@ -99,13 +99,13 @@ fn with_and_without_losses_and_with_either_profile() {
             for bytes in [1, 1_000, 14_480, 100_000, 2_000_000] {
                 let network = || NetworkSettings { queue: queue.clone(), ..Default::default() };
                 let ends = Ends { source: NodeId(0), destination: NodeId(1), start: Time::ZERO };
-                let tcp = Tcp { settings, bytes: bytes as u64, writes: None };
+                let tcp = Tcp { settings: settings.clone(), bytes: bytes as u64, writes: None };
                 let model = Network::streams(topology(), (tcp, vec![ends]), network()).expect("it is possible");
                 let expected = sequential::run(&model, RunOptions::until(UNTIL)).expect("it runs");
 
                 let plane = Plane::new(topology(), &[NodeId(0), NodeId(1)], network()).expect("it is possible");
                 let carrier = PacketLevel::new(plane, Packet::FORMAT).expect("each node has a place of its own");
-                let program = Processes::new(Transfer { carrier, settings, bytes });
+                let program = Processes::new(Transfer { carrier, settings: settings.clone(), bytes });
                 let found = sequential::run(&program, RunOptions::until(UNTIL)).expect("it runs");
 
                 let expected = completion(&expected, "packets_dropped");

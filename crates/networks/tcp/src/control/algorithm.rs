@@ -2,6 +2,7 @@
 
 use super::{Bbr, CongestionControl, Control, Cubic, Dctcp, NewReno, Vegas};
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// A congestion control and its parameters.
 ///
@@ -12,7 +13,7 @@ use std::str::FromStr;
 /// assert_eq!(algorithm.as_in_linux(), Algorithm::NewReno(NewReno::linux()));
 /// assert_eq!(algorithm.as_in_ns3(), Algorithm::NewReno(NewReno::ns3()));
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Algorithm {
     /// `NewReno` (RFC 5681, RFC 6582).
     NewReno(NewReno),
@@ -25,12 +26,28 @@ pub enum Algorithm {
     /// BBR (draft-cardwell-iccrg-bbr-congestion-control-00).
     Bbr(Bbr),
     /// A control of another crate.
-    Other {
-        /// Its name. Two controls of other crates are equal if their names are equal.
-        name: &'static str,
-        /// Returns its state at the start of a connection.
-        make: fn() -> Box<dyn CongestionControl>,
-    },
+    Other(OtherControl),
+}
+
+/// A control of another crate: its name, and its state at the start of a connection, of which each connection
+/// has a copy. Two controls are equal if their names are equal, and the texts of their states for debugging.
+#[derive(Clone, Debug)]
+pub struct OtherControl {
+    name: &'static str,
+    start: Arc<dyn CongestionControl>,
+}
+
+impl OtherControl {
+    /// Returns the control of this name, whose connections begin with a copy of `start`.
+    pub fn new(name: &'static str, start: impl CongestionControl + 'static) -> OtherControl {
+        OtherControl { name, start: Arc::new(start) }
+    }
+}
+
+impl PartialEq for OtherControl {
+    fn eq(&self, other: &OtherControl) -> bool {
+        self.name == other.name && *self.start == *other.start
+    }
 }
 
 /// The names that files use.
@@ -40,66 +57,51 @@ impl Algorithm {
     /// Returns the state at the start of a connection.
     #[must_use]
     pub fn start(&self) -> Control {
-        match *self {
+        match self {
             Algorithm::NewReno(parameters) => Control::NewReno(parameters.start()),
             Algorithm::Cubic(parameters) => Control::Cubic(Box::new(parameters.start())),
             Algorithm::Dctcp(parameters) => Control::Dctcp(parameters.start()),
             Algorithm::Vegas(parameters) => Control::Vegas(parameters.start()),
             Algorithm::Bbr(parameters) => Control::Bbr(Box::new(parameters.start())),
-            Algorithm::Other { make, .. } => Control::Other(make()),
+            Algorithm::Other(other) => Control::Other(other.start.copy()),
         }
     }
 
     /// Returns the name that files use.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match *self {
+    pub fn name(&self) -> &'static str {
+        match self {
             Algorithm::NewReno(_) => NAMES[0],
             Algorithm::Cubic(_) => NAMES[1],
             Algorithm::Dctcp(_) => NAMES[2],
             Algorithm::Vegas(_) => NAMES[3],
             Algorithm::Bbr(_) => NAMES[4],
-            Algorithm::Other { name, .. } => name,
+            Algorithm::Other(other) => other.name,
         }
     }
 
     /// Returns the same algorithm with the parameters of Linux. CUBIC and BBR have those of RFC 9438 and of
     /// the draft.
     #[must_use]
-    pub const fn as_in_linux(self) -> Algorithm {
+    pub fn as_in_linux(&self) -> Algorithm {
         match self {
             Algorithm::NewReno(_) => Algorithm::NewReno(NewReno::linux()),
             Algorithm::Cubic(_) => Algorithm::Cubic(Cubic::rfc9438()),
             Algorithm::Dctcp(_) => Algorithm::Dctcp(Dctcp::linux()),
             Algorithm::Vegas(_) => Algorithm::Vegas(Vegas::linux()),
-            other @ (Algorithm::Bbr(_) | Algorithm::Other { .. }) => other,
+            Algorithm::Bbr(_) | Algorithm::Other(_) => self.clone(),
         }
     }
 
     /// Returns the same algorithm with the parameters of ns-3.37. BBR has the parameters of its draft.
     #[must_use]
-    pub const fn as_in_ns3(self) -> Algorithm {
+    pub fn as_in_ns3(&self) -> Algorithm {
         match self {
             Algorithm::NewReno(_) => Algorithm::NewReno(NewReno::ns3()),
             Algorithm::Cubic(_) => Algorithm::Cubic(Cubic::ns3()),
             Algorithm::Dctcp(_) => Algorithm::Dctcp(Dctcp::ns3()),
             Algorithm::Vegas(_) => Algorithm::Vegas(Vegas::ns3()),
-            other @ (Algorithm::Bbr(_) | Algorithm::Other { .. }) => other,
-        }
-    }
-}
-
-impl PartialEq for Algorithm {
-    fn eq(&self, other: &Algorithm) -> bool {
-        match (self, other) {
-            (Algorithm::NewReno(a), Algorithm::NewReno(b)) => a == b,
-            (Algorithm::Cubic(a), Algorithm::Cubic(b)) => a == b,
-            (Algorithm::Dctcp(a), Algorithm::Dctcp(b)) => a == b,
-            (Algorithm::Vegas(a), Algorithm::Vegas(b)) => a == b,
-            (Algorithm::Bbr(a), Algorithm::Bbr(b)) => a == b,
-            // Functions are not compared: two copies of one function may have two addresses.
-            (Algorithm::Other { name: a, .. }, Algorithm::Other { name: b, .. }) => a == b,
-            _ => false,
+            Algorithm::Bbr(_) | Algorithm::Other(_) => self.clone(),
         }
     }
 }

@@ -64,7 +64,7 @@ pub(crate) fn random_settings(random: &mut Random) -> Settings {
         Algorithm::Vegas(Vegas::linux()),
         Algorithm::Bbr(Bbr::draft00()),
     ];
-    let algorithm = algorithms[random.small(0, 6) as usize];
+    let algorithm = algorithms[random.small(0, 6) as usize].clone();
     let reductions = [
         Reduction::AtOnce,
         Reduction::Rfc6937 { wraps: true },
@@ -297,7 +297,7 @@ impl World {
                 read_at_once: end.around.read_at_once,
                 ..Surroundings::default()
             };
-            let settings = end.settings;
+            let settings = end.settings.clone();
             log.recording(|recorder| apply(&mut end.connection.view(recorder), &settings, call, &mut aside));
             let after = end.connection.clone();
             end.connection.undo_all(&mut log);

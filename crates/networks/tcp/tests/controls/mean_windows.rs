@@ -25,7 +25,7 @@ fn mean_window(algorithm: Algorithm, rtt: Delay, every: u64) -> f64 {
 #[expect(clippy::print_stdout, reason = "the table is read by people too")]
 fn compare(algorithm: Algorithm, rows: &[(u64, u64, f64)]) {
     for &(rtt_ms, every, published) in rows {
-        let measured = mean_window(algorithm, Delay::from_ms(rtt_ms), every);
+        let measured = mean_window(algorithm.clone(), Delay::from_ms(rtt_ms), every);
         println!("{}: {rtt_ms} ms, 1 in {every}: {measured:.1}, published {published}", algorithm.name());
         assert!((measured / published - 1.0).abs() < 0.1, "{algorithm:?}: {measured}, published {published}");
     }

@@ -5,7 +5,7 @@ use crate::path::{Path, Sender};
 use parades_core::digest::Digest;
 use parades_core::restore::{UndoLog, Undoable};
 use parades_core::time::{Delay, Time};
-use parades_tcp::control::{Ack, Algorithm, Congestion, CongestionControl, Control, Window};
+use parades_tcp::control::{Ack, Algorithm, Congestion, CongestionControl, Control, OtherControl, Window};
 
 /// A control that adds a fixed number of bytes for each acknowledgement.
 #[derive(Clone, Debug, Default)]
@@ -34,8 +34,9 @@ impl CongestionControl for Fixed {
 
 #[test]
 fn a_control_of_another_crate_is_called_compared_copied_and_undone() {
-    let algorithm = Algorithm::Other { name: "fixed", make: || Box::new(Fixed::default()) };
-    assert_eq!((algorithm.name(), algorithm.as_in_ns3()), ("fixed", algorithm));
+    let algorithm = Algorithm::Other(OtherControl::new("fixed", Fixed::default()));
+    assert_eq!((algorithm.name(), algorithm.as_in_ns3()), ("fixed", algorithm.clone()));
+    assert_ne!(algorithm, Algorithm::Other(OtherControl::new("fixed", Fixed { acks: 1 })));
     let mut control = algorithm.start();
     let (fresh, mut log, mut window) = (control.clone(), UndoLog::default(), window(10_000, 5_000));
     log.recording(|recorder| control.view(recorder).into_mut().on_ack(&ack(1), &mut window));
@@ -64,9 +65,9 @@ const NAMES: [&str; 5] = ["newreno", "cubic", "dctcp", "vegas", "bbr"];
 fn each_algorithm_has_the_name_that_selects_it() {
     for name in NAMES {
         let algorithm: Algorithm = name.parse().expect("the name is known");
-        let names = [algorithm, algorithm.as_in_linux(), algorithm.as_in_ns3()].map(|same| same.name());
+        let names = [algorithm.clone(), algorithm.as_in_linux(), algorithm.as_in_ns3()].map(|same| same.name());
         assert_eq!(names, [name; 3]);
-        let same = NAMES.iter().filter(|other| other.parse::<Algorithm>() == Ok(algorithm)).count();
+        let same = NAMES.iter().filter(|other| other.parse::<Algorithm>() == Ok(algorithm.clone())).count();
         assert_eq!(same, 1);
     }
 }
@@ -83,7 +84,7 @@ fn a_copy_of_the_state_continues_as_the_original() {
     };
     for name in NAMES {
         let algorithm: Algorithm = name.parse().expect("the name is known");
-        for algorithm in [algorithm, algorithm.as_in_linux(), algorithm.as_in_ns3()] {
+        for algorithm in [algorithm.clone(), algorithm.as_in_linux(), algorithm.as_in_ns3()] {
             let mut sender = Sender::start(algorithm, path);
             sender.run(Time::from_secs(3), |_| {});
             let mut copy = sender.clone();

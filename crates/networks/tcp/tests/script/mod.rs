@@ -122,12 +122,14 @@ const PORTS: Ports = Ports { local: 1, remote: 2 };
 impl Script {
     /// Returns an end that is closed and will connect.
     pub(crate) fn closed(settings: Settings) -> Script {
-        Script::new(settings, Connection::connect(&settings, PORTS, OURS))
+        let end = Connection::connect(&settings, PORTS, OURS);
+        Script::new(settings, end)
     }
 
     /// Returns an end that listens.
     pub(crate) fn listening(settings: Settings) -> Script {
-        Script::new(settings, Connection::listen(&settings, PORTS, OURS))
+        let end = Connection::listen(&settings, PORTS, OURS);
+        Script::new(settings, end)
     }
 
     fn new(settings: Settings, end: Connection) -> Script {

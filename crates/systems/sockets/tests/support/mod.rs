@@ -39,7 +39,7 @@ impl Program for Script {
         metrics
     }
     fn start(&self, start: &mut Start<'_, Self>) -> Vec<String> {
-        let sockets = Sockets::start(start, self.settings);
+        let sockets = Sockets::start(start, self.settings.clone());
         let main = self.main;
         start.spawn("main", move |node| main(node, sockets));
         Vec::new()

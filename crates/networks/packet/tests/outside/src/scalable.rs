@@ -4,7 +4,7 @@
 
 use parades_core::digest::Digest;
 use parades_core::time::Time;
-use parades_tcp::control::{Ack, Algorithm, Congestion, CongestionControl, Window};
+use parades_tcp::control::{Ack, Algorithm, Congestion, CongestionControl, OtherControl, Window};
 
 #[derive(Clone, Debug, Default)]
 struct Scalable {
@@ -14,7 +14,7 @@ struct Scalable {
 
 /// Returns the setting for connections with this control.
 pub(crate) fn algorithm() -> Algorithm {
-    Algorithm::Other { name: "scalable", make: || Box::new(Scalable::default()) }
+    Algorithm::Other(OtherControl::new("scalable", Scalable::default()))
 }
 
 impl CongestionControl for Scalable {
