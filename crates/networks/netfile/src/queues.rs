@@ -172,7 +172,8 @@ fn red(fields: &Fields<'_>, limit: QueueLimit) -> Result<Red, ConfigError> {
 
 fn codel(fields: &Fields<'_>, limit: QueueLimit) -> Result<Codel, ConfigError> {
     let (target, interval) = (fields.duration("target")?, fields.duration("interval")?);
-    Ok(Codel { target, interval, mtu: size32(fields, "mtu")?, marks: fields.boolean("ecn")?, limit })
+    let (mtu, marks) = (size32(fields, "mtu")?, fields.boolean("ecn")?);
+    Ok(Codel { target, interval, mtu, marks, limit, ..Codel::default() })
 }
 
 fn read_impairments(fields: &Fields<'_>) -> Result<Impairments, ConfigError> {

@@ -21,10 +21,14 @@ pub struct Codel {
     pub marks: bool,
     /// The limit of the queue.
     pub limit: QueueLimit,
+    /// True if the square root of the number of drops is exact (RFC 8289, section 5.4). Linux and ns-3 follow it by
+    /// one step of Newton's method at each drop. So the second drop comes after half of the interval instead of
+    /// 0.71 of it.
+    pub has_exact_roots: bool,
 }
 
 impl Default for Codel {
-    /// 5 ms and 100 ms (RFC 8289, sections 4.2 and 4.3), 1500 bytes, marks, 1000 packets.
+    /// 5 ms and 100 ms (RFC 8289, sections 4.2 and 4.3), 1500 bytes, marks, 1000 packets, exact roots.
     fn default() -> Codel {
         Codel {
             target: Delay::from_ms(5),
@@ -32,6 +36,7 @@ impl Default for Codel {
             mtu: 1500,
             marks: true,
             limit: QueueLimit::Packets(1000),
+            has_exact_roots: true,
         }
     }
 }
@@ -48,12 +53,6 @@ impl Codel {
         }
         Ok(())
     }
-
-    /// Returns the time of the drop that follows `count` drops, the last one at `time` (RFC 8289, section
-    /// 5.4).
-    fn next_drop(&self, time: Time, count: u32) -> Time {
-        time.saturating_add(self.interval.scaled(1.0 / libm::sqrt(f64::from(count.max(1)))))
-    }
 }
 
 /// The state of the control law. The names are those of RFC 8289, section 5.
@@ -69,10 +68,13 @@ pub(crate) struct Law {
     /// The number of drops at the begin of the last dropping state.
     last_count: u32,
     is_dropping: bool,
+    /// The estimate of `1 / sqrt(count)` by Newton's method, times 2^16.
+    root: u16,
 }
 
 impl Law {
-    const NEW: Law = Law { first_above: None, drop_next: Time::ZERO, count: 0, last_count: 0, is_dropping: false };
+    const NEW: Law =
+        Law { first_above: None, drop_next: Time::ZERO, count: 0, last_count: 0, is_dropping: false, root: u16::MAX };
 
     /// Returns true if a packet that has waited for `sojourn` may be dropped, while `remaining` bytes are
     /// behind it.
@@ -91,9 +93,39 @@ impl Law {
         let delta = self.count - self.last_count;
         let is_recent = now.since(self.drop_next).as_ps() / 16 < codel.interval.as_ps();
         // The rate that controlled the queue a moment ago is a good one to start with.
-        self.count = if delta > 1 && is_recent { delta } else { 1 };
+        if delta > 1 && is_recent {
+            self.count = delta;
+            self.improve_root();
+        } else {
+            (self.count, self.root) = (1, u16::MAX);
+        }
         self.last_count = self.count;
-        self.drop_next = codel.next_drop(now, self.count);
+        self.schedule(codel, now);
+    }
+
+    /// Counts a drop or a mark in the dropping state.
+    fn count(&mut self) {
+        self.count = self.count.saturating_add(1);
+        self.improve_root();
+    }
+
+    /// Sets the time of the next drop to an interval after `time`, divided by the root of the number of drops.
+    fn schedule(&mut self, codel: &Codel, time: Time) {
+        let factor = match codel.has_exact_roots {
+            true => 1.0 / libm::sqrt(f64::from(self.count.max(1))),
+            false => f64::from(self.root) / 65_536.0,
+        };
+        self.drop_next = time.saturating_add(codel.interval.scaled(factor));
+    }
+
+    /// Improves the estimate of the root by one step of Newton's method, in fixed point as Linux and ns-3 do.
+    fn improve_root(&mut self) {
+        let root = u64::from(self.root) << 16;
+        let square = (root * root) >> 32;
+        let rest = (3_u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square)) >> 2;
+        #[expect(clippy::cast_possible_truncation, reason = "as the 16 bits of Linux")]
+        let root = (rest.wrapping_mul(root) >> 31 >> 16) as u16;
+        self.root = root;
     }
 }
 
@@ -162,15 +194,15 @@ impl<R: Recorder<QueueUndo>> QueueMut<'_, R> {
         while let Some((packet, true)) = next
             && now >= law.drop_next
         {
-            law.count = law.count.saturating_add(1);
+            law.count();
             if is_marked(&packet) {
-                law.drop_next = codel.next_drop(law.drop_next, law.count);
+                law.schedule(codel, law.drop_next);
                 return Some((packet, true));
             }
             dropped.push((packet, Loss::Early));
             next = self.look(codel, now, law);
             if let Some((_, true)) = next {
-                law.drop_next = codel.next_drop(law.drop_next, law.count);
+                law.schedule(codel, law.drop_next);
             }
         }
         law.is_dropping = matches!(next, Some((_, true)));
@@ -223,6 +255,15 @@ mod tests {
     fn drops_come_at_the_interval_over_the_square_root_of_their_number() {
         let (drops, marks) = drain(&Codel::default(), false);
         assert_eq!((drops, marks), (of_rfc(1000), vec![]));
+    }
+
+    /// From 1, one step of Newton's method for 2 gives (3 - 2) / 2, for 3 then 0.5 (3 - 3 / 4) / 2, and for 4
+    /// 0.5625 (3 - 4 * 0.5625^2) / 2.
+    #[test]
+    fn roots_by_newton_follow_the_number_of_drops() {
+        let codel = Codel { has_exact_roots: false, ..Codel::default() };
+        let (drops, _) = drain(&codel, false);
+        assert_eq!(drops[..5], [105, 205, 255, 312, 361]);
     }
 
     #[test]
