@@ -132,3 +132,22 @@ fn a_transfer_across_a_cut_does_not_complete() {
     let [lost, on_path, cut_off] = row(&outcome, 0);
     assert!(lost > 0 && (on_path, cut_off) == (1, 1));
 }
+
+/// The bucket sends a packet of 1000 bytes each 80 ms, so most packets that wait would start after the failure.
+#[test]
+fn a_token_bucket_before_a_failure_is_as_busy_as_it_sends() {
+    let text = line(
+        "[measure]\nevery = \"10ms\"\nlinks = [\"a-b\"]\n[[queue]]\nname = \"shaped\"\nkind = \"token-bucket\"\n\
+         rate = \"100kbps\"\nburst = \"1000B\"\n[[event]]\nat = \"4s\"\nlink = \"a-b\"\nstate = \"down\"\n",
+    );
+    let text = text
+        .replace("rate = \"80kbps\"", "rate = \"1Mbps\"")
+        .replace("to = \"b\"\n", "to = \"b\"\nqueue = \"shaped\"\n");
+    let text = text.replace("rate = \"1Gbps\"", "rate = \"1Mbps\"");
+    let outcome = run(&text);
+    let series = outcome.metrics.get("link_utilisation_a-b").and_then(|metric| metric.series()).expect("it is sampled");
+    let busy: f64 = series.points().iter().map(|point| point.1).sum::<f64>() * 0.01;
+    assert!(series.points().iter().all(|point| (0.0..=1.0).contains(&point.1)));
+    // 4 s at 100 kbit/s are 50 packets, of 8 ms each on the link.
+    assert!((0.39..0.42).contains(&busy), "{busy}");
+}

@@ -126,7 +126,12 @@ impl Port {
     pub(super) fn planned(&self, now: Time, started: Waiting, line: &Line) -> Delay {
         let backlog = self.queue.iter().flat_map(|queue| queue.backlog.packets());
         let busy = |Waiting { start, bytes }: Waiting| {
-            let serialisation = Delay::serialisation(u64::from(bytes), line.at(start).rate_bps);
+            let quality = line.at(start);
+            // A packet that the link loses before its turn has the time of the failure as its start (`settle`).
+            if !quality.is_up {
+                return Delay::ZERO;
+            }
+            let serialisation = Delay::serialisation(u64::from(bytes), quality.rate_bps);
             start.saturating_add(serialisation).min(line.next_down(start)).since(start.max(now))
         };
         std::iter::once(started).chain(backlog.copied()).map(busy).fold(Delay::ZERO, Delay::saturating_add)
