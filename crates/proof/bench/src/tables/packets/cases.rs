@@ -118,11 +118,17 @@ impl Case {
         FIRST_START.checked_add(Delay::from_ps(later)).unwrap_or(Time::MAX)
     }
 
-    /// Returns the seeds with which the case is run. A queue that draws random numbers makes one run a sample, so
-    /// such a case is run with several seeds.
-    pub(super) fn seeds(&self) -> std::ops::Range<u64> {
-        let count = if self.queue.0 == "red" { RANDOM_RUNS } else { 1 };
-        self.seed..self.seed + count
+    /// Returns the runs of the case: the seed of each, and the factor by which its access delays are longer. Drops by
+    /// chance, and CoDel's drops at certain times, make one run a sample.
+    pub(super) fn runs(&self) -> Vec<(u64, f64)> {
+        match &*self.queue.0 {
+            "red" => (self.seed..self.seed + RANDOM_RUNS).map(|seed| (seed, 1.0)).collect(),
+            "codel" | "fqcodel" => {
+                let step = LONGER_MAX / f64::from(LONGER_RUNS - 1);
+                (0..LONGER_RUNS).map(|run| (self.seed, 1.0 + f64::from(run) * step)).collect()
+            }
+            _ => vec![(self.seed, 1.0)],
+        }
     }
 
     /// Returns the name of the group of cases that differ only in the seed of losses.
@@ -134,6 +140,10 @@ impl Case {
 /// The number of runs of a case whose queue draws random numbers. Their drops have a heavy tail, so that the median
 /// of a few runs differs much from that of many. Odd, so that one of the runs is the median.
 const RANDOM_RUNS: u64 = 201;
+/// The number of runs of a case with CoDel. Odd, as above.
+const LONGER_RUNS: u32 = 25;
+/// The share by which access delays are longer in the last of these runs, as in the runs that give the bands.
+const LONGER_MAX: f64 = 0.015;
 
 /// The start of the first flow.
 pub(super) const FIRST_START: Time = Time::from_ps(1_000_000_000_000);

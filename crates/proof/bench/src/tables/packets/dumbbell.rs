@@ -52,21 +52,23 @@ impl Results {
 /// The end of a run: no case takes as long.
 const UNTIL: Time = Time::from_ps(1_000_000_000_000_000);
 
-/// Runs a case. Returns the median of each quantity over its seeds.
+/// Runs a case. Returns the median of each quantity over its runs.
 pub(super) fn run(case: &Case) -> Result<Results, Failure> {
     let wrong = |what: String| Failure::usage(format!("the case {}: {what}", case.name), "correct the case");
-    let network = Network::described(describe(case).map_err(wrong)?).map_err(|error| wrong(error.to_string()))?;
-    let run = |seed: u64| {
+    let run = |(seed, longer): (u64, f64)| {
+        let description = describe(case, longer).map_err(wrong)?;
+        let network = Network::described(description).map_err(|error| wrong(error.to_string()))?;
         let options = RunOptions { seed, ..RunOptions::until(UNTIL) };
         let outcome = parades_engine::sequential::run(&network, options);
         let outcome = outcome.map_err(|error| Failure::simulation(format!("the case {}: {error}", case.name)))?;
         Ok(read(case, &outcome.metrics))
     };
-    let runs = case.seeds().map(run).collect::<Result<Vec<_>, Failure>>()?;
+    let runs = case.runs().into_iter().map(run).collect::<Result<Vec<_>, Failure>>()?;
     Ok(Results::median(&runs))
 }
 
-fn describe(case: &Case) -> Result<Description, String> {
+/// Returns the network of a case. Access delays are longer by a factor.
+fn describe(case: &Case, longer: f64) -> Result<Description, String> {
     let names = |what: &str| (0..case.n).map(|i| format!("{what}{i}")).collect::<Vec<_>>();
     let nodes = [vec!["r0".to_owned(), "r1".to_owned()], names("sender"), names("receiver")].concat();
     let (rate_bps, delay) = case.bottleneck;
@@ -87,8 +89,8 @@ fn describe(case: &Case) -> Result<Description, String> {
     let mut links = vec![there, back];
     for i in 0..case.n {
         let delay = case.sender_delays[i as usize % case.sender_delays.len()];
-        links.push(link(2 + i, 0, case.access_bps, delay));
-        links.push(link(1, 2 + case.n + i, case.access_bps, case.receiver_delay));
+        links.push(link(2 + i, 0, case.access_bps, delay.scaled(longer)));
+        links.push(link(1, 2 + case.n + i, case.access_bps, case.receiver_delay.scaled(longer)));
     }
     let apps = (0..case.n).map(|i| {
         let ends = Ends { source: NodeId(2 + i), destination: NodeId(2 + case.n + i), start: case.start(i) };
