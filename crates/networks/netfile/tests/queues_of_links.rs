@@ -51,6 +51,7 @@ fn all_kinds() -> Vec<(&'static str, Discipline)> {
         mtu: 1000,
         marks: false,
         limit: packets(300),
+        ..Codel::default()
     };
     let fair = FairCodel { codel, queues: 64, quantum: 300, memory: 1 << 20 };
     vec![

@@ -123,7 +123,6 @@ impl Law {
         let root = u64::from(self.root) << 16;
         let square = (root * root) >> 32;
         let rest = (3_u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square)) >> 2;
-        #[expect(clippy::cast_possible_truncation, reason = "as the 16 bits of Linux")]
         let root = (rest.wrapping_mul(root) >> 31 >> 16) as u16;
         self.root = root;
     }
