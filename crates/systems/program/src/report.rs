@@ -62,7 +62,7 @@ impl Ids {
                 let cells = [
                     Cell::from(u64::from(id.0)),
                     Cell::Text(process.name.into()),
-                    Cell::Text(process.wait.to_string().into()),
+                    Cell::Text(table.reason(process).into()),
                 ];
                 metrics.row(self.waits, cells);
             }

@@ -90,6 +90,19 @@ pub(crate) struct Rare {
     pub(crate) deliveries: Deliveries,
     /// The waits for the node's host to fail, or to work again.
     pub(crate) host_waiters: Vec<Waiter>,
+    /// The things that processes wait for and that other crates have named.
+    named: Vec<&'static str>,
+}
+
+impl Rare {
+    /// Returns the number of a name that another crate has given to a wait.
+    pub(crate) fn number_of(&mut self, what: &'static str) -> u32 {
+        let place = self.named.iter().position(|known| *known == what).unwrap_or_else(|| {
+            self.named.push(what);
+            self.named.len() - 1
+        });
+        u32::try_from(place).expect("the names are in the program's text")
+    }
 }
 
 /// A wait for a message. A picky one accepts only some messages.
@@ -147,6 +160,14 @@ impl Table {
         // 0 names no wait. A wait would share its ticket only if 2^32 other waits began while it lasts.
         self.last_ticket = self.last_ticket.wrapping_add(1).max(1);
         self.last_ticket
+    }
+
+    /// Returns the reason for which a process waits, in words that complete "waits for".
+    pub(crate) fn reason(&self, process: &Process) -> String {
+        match (process.wait, &self.rare) {
+            (Wait::Named(number), Some(rare)) => rare.named[number as usize].into(),
+            (wait, _) => wait.to_string(),
+        }
     }
 
     pub(crate) fn rare(&mut self) -> &mut Rare {
@@ -401,6 +422,6 @@ mod tests {
     #[test]
     fn a_node_takes_a_few_hundred_bytes() {
         assert!(size_of::<Table>() <= 224, "{}", size_of::<Table>());
-        assert!(size_of::<Process>() <= 88, "{}", size_of::<Process>());
+        assert!(size_of::<Process>() <= 80, "{}", size_of::<Process>());
     }
 }

@@ -32,8 +32,8 @@ pub enum Wait {
     Barrier(u32),
     /// It waits for a notification of the node's condition of this number.
     Condition(u32),
-    /// It waits for something that another crate has named ([`waits_for`]).
-    Named(&'static str),
+    /// It waits for something that another crate has named ([`waits_for`]). The node has a list of these names.
+    Named(u32),
 }
 
 impl fmt::Display for Wait {
@@ -49,7 +49,7 @@ impl fmt::Display for Wait {
             Wait::Semaphore(which) => write!(f, "its semaphore {which}"),
             Wait::Barrier(which) => write!(f, "the others at its barrier {which}"),
             Wait::Condition(which) => write!(f, "its condition {which}"),
-            Wait::Named(what) => f.write_str(what),
+            Wait::Named(which) => write!(f, "its named reason {which}"),
         }
     }
 }
@@ -71,7 +71,10 @@ pub fn now() -> Time {
 ///
 /// If no process of a node is being polled.
 pub fn waits_for(what: &'static str) {
-    with_parts(|worker, table| worker.waits(table, Wait::Named(what)));
+    with_parts(|worker, table| {
+        let number = table.rare().number_of(what);
+        worker.waits(table, Wait::Named(number));
+    });
 }
 
 /// A process that waits, with the name of its wait.
