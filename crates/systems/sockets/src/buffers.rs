@@ -15,9 +15,10 @@ pub(crate) struct SendBuffer {
 
 impl SendBuffer {
     /// Adds bytes at the end.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
-        self.pieces.push_back((self.end, bytes.into()));
-        self.end += bytes.len() as u64;
+    pub(crate) fn push(&mut self, bytes: Bytes) {
+        let len = bytes.len() as u64;
+        self.pieces.push_back((self.end, bytes));
+        self.end += len;
     }
 
     /// Frees the bytes before a place.
@@ -118,7 +119,7 @@ mod tests {
     #[test]
     fn parts_of_a_send_buffer_may_span_pieces() {
         let mut buffer = SendBuffer::default();
-        [&b"abc"[..], b"defg", b"h"].iter().for_each(|piece| buffer.push(piece));
+        [&b"abc"[..], b"defg", b"h"].iter().for_each(|piece| buffer.push((*piece).into()));
         assert_eq!(&buffer.part(4, 2)[..], b"ef");
         assert_eq!(&buffer.part(1, 7)[..], b"bcdefgh");
         buffer.release(3);

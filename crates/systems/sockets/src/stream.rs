@@ -1,6 +1,7 @@
 //! TCP streams.
 
 use crate::address::Address;
+use crate::bytes::Bytes;
 use crate::error::Error;
 use crate::sockets::Sockets;
 use crate::table::Name;
@@ -166,21 +167,23 @@ impl TcpStream {
     pub async fn write(&self, bytes: &[u8]) -> Result<usize, Error> {
         poll_fn(|context| {
             let now = parades_program::now();
-            let polled = self.sockets.with(|table| table.poll_write(self.name, (now, bytes), context));
-            named("room in a send buffer", polled)
+            let first = |count: usize| bytes[..count].into();
+            let polled = self.sockets.with(|table| table.poll_write((self.name, now), bytes.len(), first, context));
+            named(ROOM, polled)
         })
         .await
     }
 
-    /// Writes all bytes. They have not arrived yet when this returns: the send buffer has them.
+    /// Writes all bytes. They have not arrived yet when this returns: the send buffer has them. If the wait is
+    /// dropped, a part of the bytes may have been written.
     ///
     /// # Errors
     ///
     /// As [`TcpStream::write`].
-    pub async fn write_all(&self, mut bytes: &[u8]) -> Result<(), Error> {
-        while !bytes.is_empty() {
-            let count = self.write(bytes).await?;
-            bytes = &bytes[count..];
+    pub async fn write_all(&self, bytes: &[u8]) -> Result<(), Error> {
+        let mut writing = Writing { stream: self, rest: bytes.into(), is_offered: false };
+        while !writing.rest.is_empty() {
+            poll_fn(|context| writing.poll(context)).await?;
         }
         Ok(())
     }
@@ -200,6 +203,49 @@ impl TcpStream {
     pub fn abort(self) {
         let now = parades_program::now();
         self.sockets.with(|table| table.abort(self.name, now));
+    }
+}
+
+/// The reason of a wait for room.
+const ROOM: &str = "room in a send buffer";
+
+/// A write of all its bytes. Bytes that wait for room are offered to the connection, which fills its next segment
+/// with them.
+struct Writing<'a> {
+    stream: &'a TcpStream,
+    /// The bytes that are not written yet.
+    rest: Bytes,
+    is_offered: bool,
+}
+
+impl Writing<'_> {
+    /// Writes a part of the bytes.
+    fn poll(&mut self, context: &Context<'_>) -> Poll<Result<(), Error>> {
+        let (now, name) = (parades_program::now(), self.stream.name);
+        let taken = self.end_offer();
+        let polled = self.stream.sockets.with(|table| {
+            if taken > 0 {
+                return Poll::Ready(Ok(taken));
+            }
+            let polled = table.poll_write((name, now), self.rest.len(), |count| self.rest.part(0..count), context);
+            self.is_offered = polled.is_pending() && table.tcb(name).begin_offer(&self.rest);
+            polled
+        });
+        named(ROOM, polled).map_ok(|count| self.rest = self.rest.part(count..self.rest.len()))
+    }
+
+    /// Withdraws the bytes that are offered. Returns the number of those that the connection has taken.
+    fn end_offer(&mut self) -> usize {
+        match std::mem::take(&mut self.is_offered) {
+            true => self.stream.sockets.with(|table| table.tcb(self.stream.name).end_offer()),
+            false => 0,
+        }
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.end_offer();
     }
 }
 

@@ -10,7 +10,7 @@ use crate::packet::Packet;
 use parades_core::event::LpId;
 use parades_core::time::{Delay, Time};
 use parades_tcp::Connection;
-use parades_tcp::environment::{Ecn, Environment, Notice, Timer};
+use parades_tcp::environment::{Ecn, Environment, Notice, Refill, Timer};
 use parades_tcp::header::Header;
 use parades_tcp::settings::Settings;
 use std::sync::Arc;
@@ -49,8 +49,19 @@ pub(crate) struct Tcb {
     pub(super) appetite: usize,
     /// The bytes in `receive` that count as read already.
     pub(super) prepaid: usize,
+    /// The bytes of a write that waits for room.
+    pub(super) offer: Option<Offer>,
     pub(super) readers: Vec<Waker>,
     pub(super) writers: Vec<Waker>,
+}
+
+/// The bytes of a write that waits for room in the send buffer. The connection takes them as soon as there is
+/// room, so that its next segment is full. The process learns of it when it is polled.
+#[derive(Debug)]
+pub(super) struct Offer {
+    rest: Bytes,
+    /// The number of bytes that the connection has taken.
+    taken: usize,
 }
 
 /// The notices of a connection during one call.
@@ -72,7 +83,8 @@ pub(super) struct Io<'a> {
     pub(super) to: Address,
     pub(super) timers: &'a mut Timers,
     pub(super) out: &'a mut Vec<(LpId, Packet)>,
-    pub(super) send: &'a SendBuffer,
+    pub(super) send: &'a mut SendBuffer,
+    pub(super) offer: &'a mut Option<Offer>,
     pub(super) receive: &'a mut ReceiveBuffer,
     pub(super) armed: &'a mut Armed,
     pub(super) appetite: &'a mut usize,
@@ -90,6 +102,15 @@ impl Environment for Io<'_> {
     fn transmit(&mut self, header: &Header, offset: u64, bytes: u32, ecn: Ecn) {
         let payload = self.send.part(offset, bytes as usize);
         self.out.push((self.to.node, Packet::segment(*header, payload, ecn)));
+    }
+
+    fn refill(&mut self, room: u64) -> Refill {
+        let Some(offer) = self.offer else { return Refill::default() };
+        let count = usize::try_from(room).map_or(offer.rest.len(), |room| room.min(offer.rest.len()));
+        self.send.push(offer.rest.part(0..count));
+        offer.rest = offer.rest.part(count..offer.rest.len());
+        offer.taken += count;
+        Refill { bytes: count as u64, is_last: false }
     }
 
     fn set_timer(&mut self, timer: Timer, delay: Delay) {
@@ -145,6 +166,7 @@ impl Tcb {
             fault: None,
             appetite: 0,
             prepaid: 0,
+            offer: None,
             readers: Vec::new(),
             writers: Vec::new(),
         })
@@ -160,6 +182,18 @@ impl Tcb {
 
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// Offers the bytes of a write that waits for room. Returns false if another write has offered its bytes.
+    pub(crate) fn begin_offer(&mut self, bytes: &Bytes) -> bool {
+        let is_first = self.offer.is_none();
+        self.offer.get_or_insert_with(|| Offer { rest: bytes.clone(), taken: 0 });
+        is_first
+    }
+
+    /// Withdraws the bytes that are offered. Returns the number of those that were taken.
+    pub(crate) fn end_offer(&mut self) -> usize {
+        self.offer.take().map_or(0, |offer| offer.taken)
     }
 
     /// Notes that no read waits any more.

@@ -135,27 +135,29 @@ impl SocketTable {
         Poll::Ready(Ok(count))
     }
 
-    /// Writes as many bytes as the send buffer has room for, at least one.
+    /// Writes as many of `len` bytes as the send buffer has room for, at least one. `first` returns the first of
+    /// the bytes.
     pub(crate) fn poll_write(
         &mut self,
-        name: Name,
-        (now, bytes): (Time, &[u8]),
+        (name, now): (Name, Time),
+        len: usize,
+        first: impl FnOnce(usize) -> Bytes,
         context: &Context<'_>,
     ) -> Poll<Result<usize, Error>> {
         let tcb = self.tcb(name);
         if let Some(error) = tcb.fault.or(tcb.is_shut.then_some(Error::Closed)) {
             return Poll::Ready(Err(error));
         }
-        if bytes.is_empty() {
+        if len == 0 {
             return Poll::Ready(Ok(0));
         }
         let room = tcb.connection.room(&tcb.settings);
-        let count = usize::try_from(room).map_or(bytes.len(), |room| room.min(bytes.len()));
+        let count = usize::try_from(room).map_or(len, |room| room.min(len));
         if count == 0 {
             note_waiter(&mut tcb.writers, context);
             return Poll::Pending;
         }
-        tcb.send.push(&bytes[..count]);
+        tcb.send.push(first(count));
         let accepted =
             self.call(name, now, None, |mut connection, settings, io| connection.write(settings, count as u64, io));
         debug_assert_eq!(accepted, count as u64, "the send buffer had room");
@@ -282,10 +284,10 @@ impl SocketTable {
     ) -> T {
         let SocketTable { tcbs, timers, out, .. } = self;
         let tcb = tcbs[name as usize].as_deref_mut().expect("a connection that acts exists");
-        let Tcb { connection, settings, ends, send, receive, armed, appetite, prepaid, .. } = tcb;
+        let Tcb { connection, settings, ends, send, offer, receive, armed, appetite, prepaid, .. } = tcb;
         let notices = Notices::default();
         let mut io =
-            Io { now, name, to: ends.1, timers, out, send, receive, armed, appetite, prepaid, payload, notices };
+            Io { now, name, to: ends.1, timers, out, send, offer, receive, armed, appetite, prepaid, payload, notices };
         let result = act(connection.unrecorded(), settings, &mut io);
         let notices = io.notices;
         self.settle(name, notices, now);
