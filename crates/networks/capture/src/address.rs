@@ -12,29 +12,8 @@
 //! lie in the blocks after it. The six free bits of the first byte of an Ethernet address are bits 24 to 29
 //! of the number of the node.
 
-use serde::{Deserialize, Serialize};
+pub use parades_tcp::settings::IpVersion;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-/// A version of the Internet Protocol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum IpVersion {
-    /// IPv4 (RFC 791).
-    #[default]
-    V4,
-    /// IPv6 (RFC 8200).
-    V6,
-}
-
-impl IpVersion {
-    /// Returns the bytes of the header, without options or extensions.
-    #[must_use]
-    pub const fn header_bytes(self) -> u32 {
-        match self {
-            IpVersion::V4 => 20,
-            IpVersion::V6 => 40,
-        }
-    }
-}
 
 /// An Ethernet address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

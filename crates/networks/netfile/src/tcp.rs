@@ -31,7 +31,8 @@ pub(crate) fn read(fields: &Fields<'_>, ip: IpVersion) -> Result<Tcp, ConfigErro
 /// Returns the settings: those of the profile, changed by the keys that are given.
 fn settings(fields: &Fields<'_>, ip: IpVersion) -> Result<Settings, ConfigError> {
     let is_ns3 = fields.choice("profile")? == "ns3";
-    let mut settings = if is_ns3 { Settings::ns3() } else { Settings::linux() };
+    // ns-3's segments have 536 bytes over both versions of IP.
+    let mut settings = if is_ns3 { Settings::ns3() } else { Settings::linux().over(ip) };
     let name = fields.choice("congestion")?;
     let algorithm: Algorithm = name.parse().expect("the keys list the algorithms that there are");
     settings.algorithm = if is_ns3 { algorithm.as_in_ns3() } else { algorithm };
@@ -46,9 +47,6 @@ fn settings(fields: &Fields<'_>, ip: IpVersion) -> Result<Settings, ConfigError>
     }
     if fields.has("mss") {
         settings.mss = segment(fields)?;
-    } else if !is_ns3 {
-        // A packet has 1500 bytes with its headers. ns-3's segments have 536 bytes over both versions of IP.
-        settings.mss -= ip.header_bytes() - IpVersion::V4.header_bytes();
     }
     if fields.has("initial_window") {
         settings.initial_window = fields.count("initial_window")?;

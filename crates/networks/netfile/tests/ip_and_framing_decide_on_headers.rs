@@ -61,16 +61,18 @@ fn segments_have_headers_of_tcp_and_ip() {
 
 #[test]
 fn full_segments_have_1500_bytes_with_headers_over_both_versions() {
-    let mss = |top: &str, app: &str| {
+    let sizes = |top: &str, app: &str| {
         let file = file(&text(top, "", &format!("kind = \"tcp\"\nsize = \"1MB\"\n{app}")));
         let (description, ..) = file.describe(&file.parameters(), 1).expect("it is right");
         match &description.apps[0].kind {
-            AppKind::Tcp(tcp) => tcp.settings.mss,
+            AppKind::Tcp(tcp) => (tcp.settings.mss, tcp.settings.absent_mss),
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!([mss("", ""), mss("ip = 6", "")], [1500 - 20 - 20, 1500 - 40 - 20]);
-    assert_eq!([mss("ip = 6", "mss = \"1000B\""), mss("ip = 6", "profile = \"ns3\"")], [1000, 536]);
+    // Without an MSS option, a segment to the other end has 536 and 1220 bytes at most (RFC 9293, section 3.7.1).
+    assert_eq!([sizes("", ""), sizes("ip = 6", "")], [(1500 - 20 - 20, 536), (1500 - 40 - 20, 1220)]);
+    assert_eq!(sizes("ip = 6", "mss = \"1000B\""), (1000, 1220));
+    assert_eq!(sizes("ip = 6", "profile = \"ns3\"").0, 536);
 }
 
 #[test]

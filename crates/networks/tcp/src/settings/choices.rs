@@ -1,6 +1,7 @@
 //! The choices that a setting has.
 
 use parades_core::time::Delay;
+use serde::{Deserialize, Serialize};
 
 /// The use of congestion marks (RFC 3168).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +91,7 @@ impl KeepAlive {
     pub const DEFAULT: KeepAlive = KeepAlive { idle: Delay::from_hours(2), interval: Delay::from_secs(75), probes: 9 };
 }
 
-/// The version of the Internet protocol below TCP.
+/// A version of the Internet Protocol.
 ///
 /// ```
 /// use parades_tcp::settings::{IpVersion, Settings};
@@ -99,9 +100,10 @@ impl KeepAlive {
 /// let settings = Settings::linux().over(IpVersion::V6);
 /// assert_eq!((settings.mss, settings.absent_mss), (1440, 1220));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IpVersion {
     /// Version 4 (RFC 791).
+    #[default]
     V4,
     /// Version 6 (RFC 8200).
     V6,
