@@ -4,6 +4,10 @@
 //! once or piece by piece, and closes. The other end reads everything at once, and closes when the stream ends.
 //! A segment's header travels in a record ([`crate::segment`]).
 
+mod facts;
+
+pub use facts::{Counts, Ending, Heard, Progress};
+
 use super::{Duration, Environment, Protocol, Segment, Setup};
 use crate::packet::PAYLOAD_MAX;
 use crate::segment::TcpSegment;
@@ -14,7 +18,7 @@ use parades_core::restore::{Recorder, Tracked, Undoable};
 use parades_core::time::{Delay, Time};
 use parades_tcp::connection::{Connection, ConnectionMut, ConnectionUndo, Ports};
 use parades_tcp::environment::{self, Ecn, Notice, Refill, Timer};
-use parades_tcp::header::{Flags, Header};
+use parades_tcp::header::Header;
 use parades_tcp::seq::Seq;
 use parades_tcp::settings::Settings;
 
@@ -71,51 +75,6 @@ struct Source {
     ending: Option<Ending>,
 }
 
-/// The reason why a connection ends before the stream is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// The other end refused the connection.
-    Refused = 1,
-    /// The other end reset the connection.
-    Reset = 2,
-    /// Retransmissions had no answer for too long.
-    TimedOut = 3,
-}
-
-/// The counts of segments at an end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
-#[undoable(whole)]
-pub struct Counts {
-    /// Segments sent, acknowledgements and retransmissions included.
-    pub sent: u64,
-    /// Segments that arrived.
-    pub received: u64,
-}
-
-/// The sequence numbers of the other end that have arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
-#[undoable(whole)]
-pub struct Heard {
-    /// The highest sequence number after a segment that has arrived.
-    end: Option<Seq>,
-    /// Segments with data, a SYN or a FIN that began before the end: the retransmissions of the other end, and its
-    /// segments out of order, in a capture at this end.
-    pub repeated: u64,
-}
-
-impl Heard {
-    /// Returns the state after a segment.
-    pub(crate) fn after(self, TcpSegment { header, bytes, .. }: &TcpSegment) -> Heard {
-        let takes = |flag| u32::from(header.flags.has(flag));
-        let length = bytes + takes(Flags::SYN) + takes(Flags::FIN);
-        let end = header.seq.add(length);
-        let Some(before) = self.end else { return Heard { end: Some(end), repeated: self.repeated } };
-        let last = if before.is_before(end) { end } else { before };
-        let is_repeated = length > 0 && header.seq.is_before(before);
-        Heard { end: Some(last), repeated: self.repeated + u64::from(is_repeated) }
-    }
-}
-
 /// The state of the end that begins.
 #[derive(Clone, Debug, PartialEq, Undoable)]
 pub struct Sender {
@@ -126,18 +85,6 @@ pub struct Sender {
     pub counts: Counts,
     /// The SYN and the FIN of the other end.
     pub heard: Heard,
-}
-
-/// The progress of the stream at the receiving application.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
-#[undoable(whole)]
-pub struct Progress {
-    /// Bytes received in order.
-    pub bytes: u64,
-    /// The arrival of the first byte; [`Time::MAX`] before.
-    pub first: Time,
-    /// The arrival of the last byte of the stream; [`Time::MAX`] before.
-    pub last: Time,
 }
 
 /// The state of the other end.
