@@ -194,7 +194,7 @@ impl SocketTable {
         tcb.phase = Phase::Orphan;
         match resets {
             true => self.abort(name, now),
-            false => self.call(name, now, None, |mut connection, settings, io| connection.close(settings, io)),
+            false => self.call(name, now, None, |mut connection, settings, io| connection.release(settings, io)),
         }
     }
 
@@ -290,12 +290,12 @@ impl SocketTable {
             Io { now, name, to: ends.1, timers, out, send, offer, receive, armed, appetite, prepaid, payload, notices };
         let result = act(connection.unrecorded(), settings, &mut io);
         let notices = io.notices;
-        self.settle(name, notices, now);
+        self.settle(name, notices);
         result
     }
 
     /// Handles the notices of a connection, and frees it if it is over.
-    fn settle(&mut self, name: Name, notices: Notices, now: Time) {
+    fn settle(&mut self, name: Name, notices: Notices) {
         let tcb = self.tcbs[name as usize].as_deref_mut().expect("a connection that acts exists");
         let Notices { is_connected, has_arrived, has_room, is_finished, fault } = notices;
         tcb.is_connected |= is_connected;
@@ -327,9 +327,6 @@ impl SocketTable {
                 self.by_ends.remove(&ends);
             }
             self.free_if_unused(name);
-        } else if phase == Phase::Orphan && has_arrived {
-            // Nobody will read the bytes, and the other end must know (RFC 2525, section 2.17).
-            self.abort(name, now);
         }
     }
 
