@@ -1,4 +1,5 @@
-//! The queues and impairments of links, and the tables `[[queue]]` and `[[impairment]]`, to which links refer by name.
+//! The queues and impairments of links, and the tables `[[queue]]` and `[[impairment]]`, to which links refer by
+//! name.
 
 use crate::given::{Fields, What};
 use crate::shape::{self, QUEUE_DEFAULT};
@@ -97,7 +98,8 @@ impl Queue {
     }
 }
 
-/// Returns an error of a table, at its name if it has one. What `what` says after its last semicolon is the help.
+/// Returns an error of a table, at its name if it has one. The text after the last semicolon of `what` is the
+/// help.
 fn wrong(fields: &Fields<'_>, noun: &str, what: &str) -> ConfigError {
     let name = if fields.has("name") { fields.text("name").unwrap_or_default() } else { String::new() };
     let name = if name.is_empty() { name } else { format!(" {}", quoted(&name)) };
@@ -105,7 +107,8 @@ fn wrong(fields: &Fields<'_>, noun: &str, what: &str) -> ConfigError {
     fields.wrong("name", format!("the {noun}{name} {what}"), help)
 }
 
-/// Adds a definition. Its name must be new. The name of a kind of queue may only be that of a queue of this kind.
+/// Adds a definition. Its name must be new. The name of a kind of queue may only be that of a queue of this
+/// kind.
 fn define<T>(
     (fields, nouns): (&Fields<'_>, &str),
     known: &mut BTreeMap<String, T>,

@@ -1,9 +1,8 @@
 //! Reading XML: the rules that every reader of this project keeps.
 //!
 //! A file may be hostile. Tags and texts are bounded, a document type with declarations of its own is
-//! refused, and no entity but the five predefined ones is expanded. What an element means, and how deep
-//! elements may nest, is up to the
-//! [`Elements`].
+//! refused, and no entity but the five predefined ones is expanded. [`Elements`] decides on the meaning of an
+//! element and on the depth of nesting.
 
 use parades_config::{ConfigError, Fault, inputs, one_line, quoted};
 use quick_xml::events::{BytesRef, BytesStart, Event};
