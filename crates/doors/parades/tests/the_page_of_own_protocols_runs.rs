@@ -175,8 +175,7 @@ fn sensor() -> AppKind {
     AppKind::Other(OtherProtocol::new("sensor", Sensor { sent: 0 }, Collector::default()).with_least_payload(64))
 }
 
-use parades::packet::protocols::stream::{OtherStream, StreamEnd, StreamIo};
-use parades::tcp::settings::Settings;
+use parades::packet::protocols::stream::{StreamEnd, StreamIo};
 
 #[derive(Clone, Debug, Default)]
 struct Server {
