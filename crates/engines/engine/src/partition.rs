@@ -26,11 +26,12 @@
 //! for partitioning irregular graphs*, SIAM J. Sci. Comput., 1998 (growing regions).
 //!
 //! *Read next*: `estimate.rs`, the cost of a cut; `search.rs`, the cuts that are tried; `grow.rs`, how
-//! components are gathered.
+//! components are gathered; `ranks.rs`, the process of each partition.
 
 mod estimate;
 mod graph;
 mod grow;
+pub(crate) mod ranks;
 mod search;
 
 use parades_core::channel::Channels;

@@ -2,7 +2,7 @@
 
 use super::Settings;
 use super::shared::SharedSet;
-use crate::partition::Partitioning;
+use crate::partition::{Partitioning, ranks};
 use parades_core::pending::Grid;
 use parades_core::placement::Placement;
 use parades_core::time::Delay;
@@ -76,7 +76,7 @@ impl Plan {
             control_delay: (!controllers.lps.is_empty()).then_some(controllers.delay),
             width,
             grid: width.map(Grid::new),
-            homes: distribute(costs, workers.ranks),
+            homes: ranks::assign(costs, workers.ranks, partitioning.placement(), world.channels(), world.lps()),
             workers,
             dedicated: vec![Vec::new(); workers.here],
             shared: Vec::new(),
@@ -179,20 +179,6 @@ impl Plan {
     pub(crate) fn reset(&self, window: u64) {
         self.shared.iter().for_each(|set| set.reset(window));
     }
-}
-
-/// Deals the partitions out to ranks, the costliest first, each to the rank with the least load. Returns the
-/// rank of each partition.
-fn distribute(costs: &[u64], ranks: usize) -> Vec<u32> {
-    let mut partitions: Vec<usize> = (0..costs.len()).collect();
-    partitions.sort_by_key(|&number| (std::cmp::Reverse(costs[number]), number));
-    let (mut loads, mut homes) = (vec![0; ranks], vec![0; costs.len()]);
-    for number in partitions {
-        let rank = least_loaded(&loads);
-        loads[rank] += costs[number].max(1);
-        homes[number] = u32::try_from(rank).expect("ranks are counted in 32 bits");
-    }
-    homes
 }
 
 /// Returns the index of the least load.
