@@ -10,6 +10,7 @@
 //! | [`affinity`] | binding a thread to a core |
 //! | [`allocator`] | returning freed memory to the system; a clear end when memory is exhausted |
 //! | [`memory`] | the memory that the process holds, and a limit that the allocator keeps |
+//! | [`shared::arena`] | reference-counted blocks of bytes in memory that several processes map |
 //! | [`typed`] | a box that holds a value of any type, with a fast check of that type |
 //! | [`stackful`] | code on a stack of its own: starting, switching and unwinding |
 //! | `stack_pool` | the stacks themselves, each above a guard |
@@ -23,6 +24,7 @@ pub mod memory;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod overflow;
 pub mod prefetch;
+pub mod shared;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod stack_pool;
 pub mod stackful;

@@ -1,0 +1,3 @@
+//! Memory that several processes map.
+
+pub mod arena;

@@ -1,0 +1,348 @@
+//! An arena in mapped memory.
+
+use super::class::{CLASSES, UNIT, capacity, class_of};
+use super::entry::{Entry, Freed};
+use std::alloc::Layout;
+use std::fmt;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Memory for an arena.
+///
+/// # Safety
+///
+/// Until the value is dropped, `base` returns the same pointer to `size` bytes that may be read and written
+/// once they are committed. The pointer is a multiple of 64. The bytes are zero at first. Nothing but arenas
+/// uses them, in any process.
+pub unsafe trait Memory: Send + Sync {
+    /// Returns the first byte.
+    fn base(&self) -> NonNull<u8>;
+
+    /// Returns the number of bytes.
+    fn size(&self) -> usize;
+
+    /// Commits the bytes from `begin` to `end`, so that their use cannot fail. Returns false if the system
+    /// has no memory.
+    fn commit(&self, begin: usize, end: usize) -> bool;
+}
+
+/// Memory of this process alone.
+#[derive(Debug)]
+pub struct Anonymous {
+    base: NonNull<u8>,
+    layout: Layout,
+}
+
+impl Anonymous {
+    /// Allocates at least `bytes` bytes. Returns `None` if there is no memory.
+    pub fn new(bytes: usize) -> Option<Anonymous> {
+        let layout = Layout::from_size_align(bytes.max(UNIT), UNIT).ok()?;
+        // SAFETY: the size is at least `UNIT`, which is not zero.
+        let base = unsafe { std::alloc::alloc_zeroed(layout) };
+        Some(Anonymous { base: NonNull::new(base)?, layout })
+    }
+}
+
+impl Drop for Anonymous {
+    fn drop(&mut self) {
+        // SAFETY: `new` allocated `base` with this layout, and only this function frees it.
+        unsafe { std::alloc::dealloc(self.base.as_ptr(), self.layout) }
+    }
+}
+
+// SAFETY: the bytes belong to this value alone, on whatever thread it is.
+unsafe impl Send for Anonymous {}
+// SAFETY: a shared reference gives only the pointer and the size.
+unsafe impl Sync for Anonymous {}
+
+// SAFETY: `base` has `size` zero bytes at a multiple of `UNIT` until `drop`, and no other code knows them.
+unsafe impl Memory for Anonymous {
+    fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    fn size(&self) -> usize {
+        self.layout.size()
+    }
+
+    fn commit(&self, _: usize, _: usize) -> bool {
+        true
+    }
+}
+
+/// The head of an arena, at the front of its memory.
+#[repr(C, align(64))]
+struct Head {
+    magic: AtomicU64,
+    /// The number of entries.
+    slots: AtomicU32,
+    /// By size class.
+    freed: [Freed; CLASSES],
+}
+
+const MAGIC: u64 = u64::from_le_bytes(*b"arena 01");
+const HEAD: usize = size_of::<Head>();
+const ENTRY: usize = size_of::<Entry>();
+/// The bytes that are committed at once, at least: few calls of the system, and little unused memory.
+const STEP: usize = 1 << 20;
+
+const _: () = assert!(HEAD.is_multiple_of(align_of::<Entry>()) && ENTRY == 32);
+
+/// An arena of blocks, in memory that several processes may map.
+///
+/// ```
+/// use parades_raw::shared::arena::{Anonymous, Arena};
+/// let arena = Arena::create(Box::new(Anonymous::new(1 << 16).unwrap())).unwrap();
+/// let block = arena.allocate(3, |bytes| bytes.copy_from_slice(&[7, 8, 9])).unwrap();
+/// let reference = block.send().unwrap();
+/// let received = arena.adopt(reference).unwrap(); // in another process, by its own mapping
+/// assert_eq!(received[..], [7, 8, 9]);
+/// assert!(std::ptr::eq(&received[0], &block[0]));
+/// assert!(arena.adopt(reference).is_none()); // it was adopted already
+/// ```
+pub struct Arena {
+    memory: Box<dyn Memory>,
+    /// Of the process that allocates.
+    owner: Option<Owner>,
+}
+
+/// What only the owner knows.
+struct Owner {
+    /// By size class: free slots.
+    free: Vec<Mutex<Vec<u32>>>,
+    growth: Mutex<Growth>,
+}
+
+/// The extent of an arena.
+struct Growth {
+    slots: u32,
+    /// The position of the slot with the lowest bytes.
+    lowest: usize,
+    /// The end of the committed bytes at the front.
+    committed_front: usize,
+    /// The begin of the committed bytes at the back.
+    committed_back: usize,
+}
+
+/// A block in transit to another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// The number of the slot.
+    pub slot: u32,
+    /// The length, in bytes.
+    pub length: u32,
+}
+
+impl fmt::Debug for Arena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Arena({} bytes, {} slots)", self.memory.size(), self.slots())
+    }
+}
+
+/// The content of each of these locks is consistent whenever the lock is free.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Arena {
+    /// Creates an arena, whose owner is this process. Returns `None` if the memory is too small, or in use, or
+    /// cannot be committed.
+    pub fn create(memory: Box<dyn Memory>) -> Option<Arc<Arena>> {
+        let bytes = memory.size() / UNIT * UNIT;
+        if bytes < HEAD || !memory.commit(0, HEAD) {
+            return None;
+        }
+        let free = (0..CLASSES).map(|_| Mutex::default()).collect();
+        let growth = Growth { slots: 0, lowest: bytes, committed_front: HEAD, committed_back: bytes };
+        let arena = Arena { memory, owner: Some(Owner { free, growth: Mutex::new(growth) }) };
+        // Ordering: Release; pairs with the Acquire in `attach`. There is nothing before it but zeros.
+        let is_new = arena.head().magic.compare_exchange(0, MAGIC, Ordering::Release, Ordering::Relaxed).is_ok();
+        is_new.then(|| Arc::new(arena))
+    }
+
+    /// Opens an arena that another process created in this memory. Returns `None` if the memory has none.
+    pub fn attach(memory: Box<dyn Memory>) -> Option<Arc<Arena>> {
+        if memory.size() < HEAD || !memory.commit(0, HEAD) {
+            return None;
+        }
+        let arena = Arena { memory, owner: None };
+        // Ordering: Acquire; pairs with the Release in `create`.
+        (arena.head().magic.load(Ordering::Acquire) == MAGIC).then(|| Arc::new(arena))
+    }
+
+    fn head(&self) -> &Head {
+        // SAFETY: the memory has at least `HEAD` committed bytes at a multiple of 64, which is their
+        // alignment. A head consists of atomics alone, of which every bit pattern is valid, and all processes
+        // use these bytes only as a head.
+        unsafe { self.memory.base().cast::<Head>().as_ref() }
+    }
+
+    fn slots(&self) -> u32 {
+        // Ordering: Acquire; pairs with the Release in `grow`, after the entries were filled in.
+        self.head().slots.load(Ordering::Acquire)
+    }
+
+    /// Returns the entry of a slot below [`Arena::slots`].
+    fn entry(&self, slot: u32) -> &Entry {
+        let at = HEAD + ENTRY * slot as usize;
+        assert!(slot < self.slots() && at + ENTRY <= self.memory.size());
+        // SAFETY: the position was compared with the size of the memory.
+        let entry = unsafe { self.memory.base().add(at) };
+        // SAFETY: the entries below `slots` are committed and never bytes of blocks. Their position is a
+        // multiple of their alignment. As with the head, they consist of atomics alone.
+        unsafe { entry.cast::<Entry>().as_ref() }
+    }
+
+    /// Allocates a block of `length` bytes, which `write` fills. The bytes are those of an earlier block
+    /// or zero before. Returns `None` if the arena is full or belongs to another process.
+    pub fn allocate(self: &Arc<Arena>, length: u32, write: impl FnOnce(&mut [u8])) -> Option<Block> {
+        let owner = self.owner.as_ref()?;
+        let class = class_of(length);
+        let slot = self.free_slot(owner, class).or_else(|| self.grow(owner, class))?;
+        let entry = self.entry(slot);
+        entry.publish(length);
+        let mut block = Block::of(self, slot, entry)?;
+        write(block.unshared());
+        Some(block)
+    }
+
+    fn free_slot(&self, owner: &Owner, class: usize) -> Option<u32> {
+        let mut free = lock(&owner.free[class]);
+        if free.is_empty() {
+            self.head().freed[class].take_all(|slot| self.entry(slot), |slot| free.push(slot));
+        }
+        free.pop()
+    }
+
+    /// Adds a slot.
+    fn grow(&self, owner: &Owner, class: usize) -> Option<u32> {
+        let mut growth = lock(&owner.growth);
+        let slot = growth.slots;
+        let table_end = HEAD + ENTRY * (slot as usize + 1);
+        let begin = growth.lowest.checked_sub(capacity(class)).filter(|&begin| begin >= table_end)?;
+        if table_end > growth.committed_front {
+            let end = (growth.committed_front + STEP / 16).min(begin).max(table_end);
+            self.memory.commit(growth.committed_front, end).then_some(())?;
+            growth.committed_front = end;
+        }
+        if begin < growth.committed_back {
+            let from = growth.committed_back.saturating_sub(STEP).max(table_end).min(begin);
+            self.memory.commit(from, growth.committed_back).then_some(())?;
+            growth.committed_back = from;
+        }
+        growth.lowest = begin;
+        growth.slots += 1;
+        // Ordering: Release; pairs with the Acquire in `slots`. The entry is still zero, which is valid. Its
+        // place is filled in below, before any other thread knows the number of this slot.
+        self.head().slots.store(growth.slots, Ordering::Release);
+        let entry = self.entry(slot);
+        // Ordering: Relaxed; other threads read both only after `Entry::adopt` or `Freed::take_all`.
+        entry.offset.store(begin as u64, Ordering::Relaxed);
+        entry.class.store(u32::try_from(class).expect("classes are few"), Ordering::Relaxed);
+        Some(slot)
+    }
+
+    /// Makes a block of a reference that was sent. Returns `None` if the reference is malformed, or was
+    /// adopted already.
+    pub fn adopt(self: &Arc<Arena>, Reference { slot, length }: Reference) -> Option<Block> {
+        let entry = (slot < self.slots()).then(|| self.entry(slot))?;
+        // Ordering: Relaxed; this is only a check. The length that counts is read after `adopt`.
+        if entry.length.load(Ordering::Relaxed) != length || !entry.adopt() {
+            return None;
+        }
+        Block::of(self, slot, entry)
+    }
+
+    /// Returns the number of bytes that slots and their table take.
+    pub fn used_bytes(&self) -> usize {
+        self.owner.as_ref().map_or(0, |owner| {
+            let growth = lock(&owner.growth);
+            self.memory.size() - growth.lowest + HEAD + ENTRY * growth.slots as usize
+        })
+    }
+}
+
+/// A holder of a block: bytes that never change until the last holder, in any process, is dropped.
+///
+/// *Invariant*: the counts of the slot include this holder. So the slot is not free, and nobody writes it.
+pub struct Block {
+    arena: Arc<Arena>,
+    at: NonNull<u8>,
+    slot: u32,
+    length: u32,
+}
+
+// SAFETY: all holders only read the bytes, and the counts are atomic.
+unsafe impl Send for Block {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Block {}
+
+impl Block {
+    /// Makes the holder that the counts of the slot already include. Returns `None` if the owner has written
+    /// a position outside of the memory.
+    fn of(arena: &Arc<Arena>, slot: u32, entry: &Entry) -> Option<Block> {
+        // Ordering: Relaxed; `Entry::adopt` or the owner's own writes came before.
+        let length = entry.length.load(Ordering::Relaxed);
+        let offset = usize::try_from(entry.offset.load(Ordering::Relaxed)).ok()?;
+        offset.checked_add(length as usize).filter(|&end| end <= arena.memory.size())?;
+        // SAFETY: the end was compared with the size of the memory.
+        let at = unsafe { arena.memory.base().add(offset) };
+        Some(Block { arena: Arc::clone(arena), at, slot, length })
+    }
+
+    /// Returns the bytes of a block that has just been allocated.
+    fn unshared(&mut self) -> &mut [u8] {
+        // SAFETY: the bytes are in the memory, committed and initialised. The slot was free, and no other
+        // holder was made since.
+        unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.length as usize) }
+    }
+
+    /// Adds a reference in flight, for one call of [`Arena::adopt`] in another process. A reference that is
+    /// never adopted keeps the slot until the memory is unmapped everywhere. Returns `None` if there are too
+    /// many references already.
+    pub fn send(&self) -> Option<Reference> {
+        self.arena.entry(self.slot).send().then_some(Reference { slot: self.slot, length: self.length })
+    }
+
+    /// Returns the arena.
+    pub fn arena(&self) -> &Arc<Arena> {
+        &self.arena
+    }
+
+    /// Returns the position of the bytes in the memory, the same in every process.
+    pub fn offset(&self) -> usize {
+        self.at.addr().get() - self.arena.memory.base().addr().get()
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `of` checked the range, the bytes are initialised, and nobody writes them while this holder
+        // exists. The arena keeps the memory mapped.
+        unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.length as usize) }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        let entry = self.arena.entry(self.slot);
+        if entry.release() {
+            // Ordering: Relaxed; written once, before this block was made.
+            let class = entry.class.load(Ordering::Relaxed) as usize;
+            if let Some(freed) = self.arena.head().freed.get(class) {
+                freed.push(self.slot, entry);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
