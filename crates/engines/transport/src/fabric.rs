@@ -20,14 +20,18 @@ pub trait Fabric: Send + Sync {
     /// Returns the number of ranks.
     fn ranks(&self) -> usize;
 
-    /// Sends `bytes` to another rank, or to this one. Sending to a rank that has ended is no error; the bytes
-    /// are dropped. The call may wait for room, but never for the receiver to call
-    /// [`receive`](Fabric::receive): two ranks that send to each other must both get on.
-    fn send(&self, to: usize, bytes: Vec<u8>);
+    /// Sends a copy of `bytes` to another rank, or to this one. Sending to a rank that has ended is no error; the
+    /// bytes are dropped. The call may wait for room, but never for the receiver to call
+    /// [`receive`](Fabric::receive): while it waits, it receives what arrives here into a list of its own. So two
+    /// ranks that send to each other both get on.
+    fn send(&self, to: usize, bytes: &[u8]);
 
-    /// Returns the next byte string that has arrived, with the rank that sent it; `None` if nothing has
-    /// arrived. Does not wait.
-    fn receive(&self) -> Option<(usize, Vec<u8>)>;
+    /// Passes each byte string that has arrived to `accept`, with the rank that sent it. Does not wait. `accept`
+    /// reads the bytes where they lie, and must not call this fabric.
+    ///
+    /// Two calls at the same time may each receive a part of the bytes of one rank. A caller that needs the order
+    /// of these bytes calls this under a lock.
+    fn receive(&self, accept: &mut dyn FnMut(usize, &[u8]));
 
     /// Sets the function that is called, on any thread, after bytes have arrived or a rank has ended. It must
     /// be called without any lock that [`receive`](Fabric::receive) takes.
@@ -35,6 +39,12 @@ pub trait Fabric: Send + Sync {
 
     /// Returns the loss of a rank, if the rank has ended and everything that it sent has been received.
     fn lost(&self, rank: usize) -> Option<Lost>;
+
+    /// Returns true if `rank` has this rank's memory for payloads mapped, so that payloads need not be copied.
+    fn shares_memory_with(&self, rank: usize) -> bool {
+        let _ = rank;
+        false
+    }
 }
 
 /// A function that wakes the workers of a rank.
@@ -45,11 +55,17 @@ pub type Bell = Arc<dyn Fn() + Send + Sync>;
 pub struct Lost {
     /// The number of the rank.
     pub rank: usize,
+    /// The cause, if it is known here: "worker 2 (process 4711) was killed by SIGKILL".
+    pub why: Option<String>,
 }
 
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rank {} ended before the run did; its own message says why", self.rank)
+        let Lost { rank, why } = self;
+        match why {
+            None => write!(f, "rank {rank} ended before the run did; its own message says why"),
+            Some(why) => write!(f, "rank {rank} ended before the run did: {why}"),
+        }
     }
 }
 
@@ -58,9 +74,10 @@ impl fmt::Display for Lost {
 /// ```
 /// use parades_transport::{Fabric, Loopback};
 /// let ranks = Loopback::connect(2);
-/// ranks[0].send(1, vec![7, 8]);
-/// assert_eq!(ranks[1].receive(), Some((0, vec![7, 8])));
-/// assert_eq!(ranks[1].receive(), None);
+/// ranks[0].send(1, &[7, 8]);
+/// let mut received = Vec::new();
+/// ranks[1].receive(&mut |from, bytes| received.push((from, bytes.to_vec())));
+/// assert_eq!(received, [(0, vec![7, 8])]);
 /// ```
 pub struct Loopback {
     rank: usize,
@@ -123,13 +140,17 @@ impl Fabric for Loopback {
         self.links.ranks
     }
 
-    fn send(&self, to: usize, bytes: Vec<u8>) {
-        self.links.queue(self.rank, to).push_back(bytes);
+    fn send(&self, to: usize, bytes: &[u8]) {
+        self.links.queue(self.rank, to).push_back(bytes.to_vec());
         self.links.ring(to);
     }
 
-    fn receive(&self) -> Option<(usize, Vec<u8>)> {
-        (0..self.links.ranks).find_map(|from| Some((from, self.links.queue(from, self.rank).pop_front()?)))
+    fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {
+        for from in 0..self.links.ranks {
+            // The lock is free while `accept` runs.
+            let next = || self.links.queue(from, self.rank).pop_front();
+            std::iter::from_fn(next).for_each(|bytes| accept(from, &bytes));
+        }
     }
 
     fn set_bell(&self, bell: Bell) {
@@ -140,7 +161,7 @@ impl Fabric for Loopback {
         // Ordering: Acquire. It pairs with the Release in `drop`, so that the bytes sent before the end are
         // visible in the queue.
         let ended = self.links.ended[rank].load(Ordering::Acquire);
-        (ended && self.links.queue(rank, self.rank).is_empty()).then_some(Lost { rank })
+        (ended && self.links.queue(rank, self.rank).is_empty()).then_some(Lost { rank, why: None })
     }
 }
 

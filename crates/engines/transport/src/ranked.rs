@@ -148,26 +148,25 @@ impl<P: Wire + Send + 'static> Ranked<P> {
     fn send_frame(&self, to: usize, frame: &Frame<P>) {
         let mut bytes = Vec::new();
         wire::write(frame, &mut bytes);
-        self.fabric.send(to, bytes);
+        self.fabric.send(to, &bytes);
     }
 
     fn send_to_others(&self, frame: &Frame<P>) {
         let mut bytes = Vec::new();
         wire::write(frame, &mut bytes);
         let others = (0..self.fabric.ranks()).filter(|&rank| rank != self.fabric.rank());
-        others.for_each(|rank| self.fabric.send(rank, bytes.clone()));
+        others.for_each(|rank| self.fabric.send(rank, &bytes));
     }
 
     /// Receives the frames that have arrived.
     fn pump(&self) -> Result<(), Broken> {
         let mut received = lock(&self.received);
-        while let Some((from, bytes)) = self.fabric.receive() {
-            match wire::read(&mut bytes.as_slice()) {
-                Ok(frame) => self.accept(&mut received, from, frame),
-                Err(malformed) => return Err(self.give_up(malformed.to_string())),
-            }
-        }
-        Ok(())
+        let mut result = Ok(());
+        self.fabric.receive(&mut |from, mut bytes| match wire::read(&mut bytes) {
+            Ok(frame) => self.accept(&mut received, from, frame),
+            Err(malformed) => result = Err(self.give_up(malformed.to_string())),
+        });
+        result
     }
 
     fn accept(&self, received: &mut Received, from: usize, frame: Frame<P>) {

@@ -11,7 +11,8 @@ use parades_core::time::Time;
 use parades_core::wire::Wire;
 use parades_sync::barrier::BarrierKind;
 use parades_transport::{Bell, Fabric, Loopback, Lost, Ranked, Threads};
-use std::sync::{Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The shape of a run on ranks.
 #[derive(Clone, Copy, Debug)]
@@ -100,9 +101,16 @@ impl<'a> Shared<'a> {
     }
 }
 
+/// The content of each of these locks is consistent whenever the lock is free.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A fabric whose bytes arrive late now and then.
 struct Slow {
     fabric: Loopback,
+    /// By sender: the byte strings that have arrived and are not received yet.
+    late: Mutex<Vec<VecDeque<Vec<u8>>>>,
     rng: Mutex<Rng>,
     bell: Mutex<Option<Bell>>,
 }
@@ -110,7 +118,8 @@ struct Slow {
 impl Slow {
     fn new(fabric: Loopback, seed: u64) -> Slow {
         let rank = u32::try_from(fabric.rank()).expect("ranks are few");
-        Slow { fabric, rng: Mutex::new(Rng::shared(seed, 100 + rank)), bell: Mutex::default() }
+        let late = Mutex::new(vec![VecDeque::new(); fabric.ranks()]);
+        Slow { fabric, late, rng: Mutex::new(Rng::shared(seed, 100 + rank)), bell: Mutex::default() }
     }
 }
 
@@ -123,27 +132,34 @@ impl Fabric for Slow {
         self.fabric.ranks()
     }
 
-    fn send(&self, to: usize, bytes: Vec<u8>) {
+    fn send(&self, to: usize, bytes: &[u8]) {
         self.fabric.send(to, bytes);
     }
 
-    fn receive(&self) -> Option<(usize, Vec<u8>)> {
-        let late = self.rng.lock().unwrap_or_else(PoisonError::into_inner).chance(0.2);
-        if !late {
-            return self.fabric.receive();
+    fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {
+        let mut late = lock(&self.late);
+        self.fabric.receive(&mut |from, bytes| late[from].push_back(bytes.to_vec()));
+        for (from, late) in late.iter_mut().enumerate() {
+            while !late.is_empty() && lock(&self.rng).chance(0.8) {
+                accept(from, &late.pop_front().expect("it is not empty"));
+            }
         }
-        // A worker that finds nothing sleeps until the bell rings.
-        let bell = self.bell.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        bell.inspect(|bell| bell());
-        None
+        let is_held_back = late.iter().any(|late| !late.is_empty());
+        drop(late);
+        if is_held_back {
+            // A worker that finds nothing sleeps until the bell rings.
+            let bell = lock(&self.bell).clone();
+            bell.inspect(|bell| bell());
+        }
     }
 
     fn set_bell(&self, bell: Bell) {
-        *self.bell.lock().unwrap_or_else(PoisonError::into_inner) = Some(bell.clone());
+        *lock(&self.bell) = Some(bell.clone());
         self.fabric.set_bell(bell);
     }
 
     fn lost(&self, rank: usize) -> Option<Lost> {
-        self.fabric.lost(rank)
+        let late = lock(&self.late);
+        self.fabric.lost(rank).filter(|_| late[rank].is_empty())
     }
 }
