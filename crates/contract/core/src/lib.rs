@@ -46,11 +46,14 @@ pub mod timesheet;
 pub mod trace;
 pub mod world;
 
-pub use parades_event::{digest, event, optimistic, outbox, pending, placement, ring, shared, time, wire};
+pub use parades_event::{
+    arena, bytes, digest, event, optimistic, outbox, pending, placement, ring, shared, time, wire,
+};
 pub use parades_raw::prefetch;
 
 /// The names that models need.
 pub mod prelude {
+    pub use crate::bytes::Bytes;
     pub use crate::channel::{Channels, Port};
     pub use crate::digest::{Digest, Payload};
     pub use crate::event::{Body, Event, LpId, Sender, TimerId};

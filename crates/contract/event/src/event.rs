@@ -9,6 +9,8 @@
 //!
 //! *Read next*: [`crate::pending`], the sets in which events wait.
 
+mod plain;
+
 use crate::time::{Instant, Time};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -171,7 +173,7 @@ impl<P: Copy> Body<&P> {
 /// Pending sets store header and body side by side, and read and write the header field by field. The
 /// compiler would copy a whole event in pieces that cross the borders of fields. A field that is read just
 /// after such a copy would wait until the pieces have left the core's store buffer.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct Header {
     // The fields of `EventKey`, in an order that leaves no padding between them and the receiver.
     time: Time,

@@ -11,6 +11,7 @@
 //! - [`outbox`]: the destination of the events that executions send. [`placement`]: the partition of each LP.
 //! - [`digest`]: the running hash of committed events. [`shared`]: payloads that are written once and shared.
 //! - [`ring`]: a circular log. [`wire`]: values that cross process boundaries.
+//! - [`bytes`]: bulk bytes of a message. [`arena`](mod@arena): the memory in which they cross to other processes.
 //!
 //! [`parades-core`]: ../parades_core/index.html
 //!
@@ -18,6 +19,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod arena;
+pub mod bytes;
 pub mod digest;
 pub mod event;
 pub mod optimistic;

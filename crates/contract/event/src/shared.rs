@@ -1,8 +1,12 @@
 //! Payloads that many events share: written once, read by all, never copied.
 //!
-//! This is the shared event data of the ROSS paper.
+//! This is the shared event data of the ROSS paper. A message to another process has the data once, even if
+//! many of its events share them.
 
 use crate::digest::{Digest, Payload};
+use crate::wire::frame;
+use serde::de::{Deserialize, Deserializer, Error};
+use serde::ser::{Serialize, Serializer};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -53,5 +57,38 @@ impl<T: Payload + Sync> Payload for Shared<T> {
 impl<T: fmt::Debug> fmt::Debug for Shared<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.1.fmt(f)
+    }
+}
+
+/// The form of shared data that the current frame has not had before.
+const FIRST: u32 = 0;
+
+/// Writes the data once for each frame ([`crate::wire::write_frame`]). The digest is written too, so that
+/// the receiver need not fold the data again.
+impl<T: Serialize + Send + Sync + 'static> Serialize for Shared<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let address = Arc::as_ptr(&self.0).addr();
+        if let Some(number) = frame::number_of_written(address) {
+            return (number + 1, None::<&(u64, T)>).serialize(serializer);
+        }
+        let written = (FIRST, Some(&*self.0)).serialize(serializer)?;
+        frame::note_written(address, || self.clone());
+        Ok(written)
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Send + Sync + 'static> Deserialize<'de> for Shared<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Shared<T>, D::Error> {
+        match <(u32, Option<(u64, T)>)>::deserialize(deserializer)? {
+            (FIRST, Some(data)) => {
+                let shared = Shared(Arc::new(data));
+                frame::note_read(|| shared.clone());
+                Ok(shared)
+            }
+            (number, None) if number != FIRST => {
+                frame::already_read(number - 1).ok_or_else(|| D::Error::custom("the shared data has not come before"))
+            }
+            _ => Err(D::Error::custom("neither shared data nor a number")),
+        }
     }
 }

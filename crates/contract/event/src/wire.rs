@@ -2,7 +2,16 @@
 //!
 //! Only a run of several processes asks a model's types for [`Wire`], as only rollback asks for restorable
 //! state. A type becomes `Wire` by deriving serde's traits. The bytes are those of the postcard format: they
-//! are the same on every machine, and floating-point numbers keep their bits.
+//! are the same on every machine, and floating-point numbers keep their bits. [`plain`] is for types that are
+//! plain memory, [`Bytes`](crate::bytes::Bytes) for bulk bytes.
+//!
+//! [`write_frame`] and [`read_frame`] surround the values that travel together.
+
+pub(crate) mod frame;
+pub mod plain;
+
+pub(crate) use frame::destination;
+pub use frame::{Destination, read_frame, write_frame};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

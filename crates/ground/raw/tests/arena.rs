@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc;
 
 fn arena(bytes: usize) -> Arc<Arena> {
-    Arena::create(Box::new(Anonymous::new(bytes).unwrap())).unwrap()
+    let memory = Anonymous::new(bytes).expect("there is memory");
+    Arena::create(Box::new(memory)).expect("the memory is large enough")
 }
 
 fn filled(arena: &Arc<Arena>, length: u32, byte: u8) -> Option<Block> {

@@ -6,6 +6,7 @@ use crate::engines::{Engine, Fault, Setting, Subject, Varies, engines, engines_w
 use crate::random::WORKERS;
 use crate::report::{Feature, Report};
 use crate::transport::{Carrier, Codec};
+use parades_core::bytes::Bytes;
 use parades_core::model::Model;
 use parades_core::shared::Shared;
 use parades_core::time::{Delay, Time};
@@ -262,7 +263,7 @@ pub fn models() -> Vec<Case> {
         wired("phold-constant", 20_000, phold::<()>(|p| p.delay = DelayKind::Constant)),
         wired("phold-uniform", 20_000, phold::<()>(|p| p.delay = DelayKind::Uniform)),
         wired("phold-radius", 20_000, phold::<()>(|p| p.radius = 5)),
-        wired("phold-payload", 20_000, phold::<Box<[u8]>>(|p| p.payload = 100)),
+        wired("phold-payload", 20_000, phold::<Bytes>(|p| p.payload = 100)),
         wired("mm1", 2_000, queueing(queueing::Network::mm1(0.8, 1000.0))),
         wired("jackson", 500, queueing(queueing::Network::central_server(0.8, 1000.0))),
         wired("transfer", 1_500, transfer(transfer::Restore::Log)),

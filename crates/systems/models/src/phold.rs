@@ -92,14 +92,18 @@ impl Contents for () {
     fn with_length(_: usize, _: &Rng) {}
 }
 
-impl Contents for Box<[u8]> {
-    fn with_length(bytes: usize, rng: &Rng) -> Box<[u8]> {
+impl Contents for Bytes {
+    fn with_length(bytes: usize, rng: &Rng) -> Bytes {
         let pattern = rng.next_u64().to_le_bytes();
-        pattern.iter().copied().cycle().take(bytes).collect()
+        Bytes::write(bytes, |to| {
+            for chunk in to.chunks_mut(pattern.len()) {
+                chunk.copy_from_slice(&pattern[..chunk.len()]);
+            }
+        })
     }
 }
 
-/// The model. `C` is the contents of events: `()` for a payload of 0 bytes, `Box<[u8]>` for any other.
+/// The model. `C` is the contents of events: `()` for a payload of 0 bytes, [`Bytes`] for any other.
 #[derive(Clone, Debug)]
 pub struct Phold<C> {
     parameters: Parameters,

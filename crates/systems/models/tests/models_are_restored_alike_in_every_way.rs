@@ -48,7 +48,7 @@ fn phold_by_copy_by_reverse_handler_and_by_undo_log() {
 #[test]
 fn phold_with_a_payload() {
     let parameters = phold::Parameters { lps: 64, payload: 100, ..phold::Parameters::default() };
-    let digests = phold_digests::<Box<[u8]>>(&parameters);
+    let digests = phold_digests::<Bytes>(&parameters);
     assert!(digests.iter().all(|&digest| digest == digests[0]), "{digests:x?}");
     assert_ne!(digests[0], phold_digests::<()>(&parameters)[0]);
 }

@@ -4,6 +4,7 @@ use super::{Scenario, int32};
 use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
 use parades_config::{ConfigError, Parameter, Values};
+use parades_core::bytes::Bytes;
 use parades_core::time::{Delay, Time};
 use parades_models::phold::{DelayKind, Parameters, Phold, Restore};
 
@@ -74,6 +75,6 @@ fn build(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
     // Without payload, an event has no buffer, not even an empty one.
     Ok(match parameters.payload {
         0 => Simulation::restorable(Phold::<()>::new(parameters), UNTIL),
-        _ => Simulation::restorable(Phold::<Box<[u8]>>::new(parameters), UNTIL),
+        _ => Simulation::restorable(Phold::<Bytes>::new(parameters), UNTIL),
     })
 }

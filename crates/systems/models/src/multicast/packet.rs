@@ -1,8 +1,6 @@
 //! A packet, and the two ways in which events carry it.
 
 use parades_core::prelude::*;
-use serde::de::Deserializer;
-use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -13,7 +11,8 @@ pub struct Packet {
     number: u64,
     /// The time at which the root sent the packet, in picoseconds.
     sent_ps: u64,
-    data: Box<[u32]>,
+    /// Integers of 32 bits, least byte first.
+    data: Bytes,
 }
 
 /// The finaliser of splitmix64. Each bit of the word affects every bit of the result.
@@ -27,6 +26,15 @@ pub(super) const fn mix(word: u64) -> u64 {
 /// An odd constant with about as many ones as zeros.
 const STEP: u32 = 0x9e37_79b9;
 
+/// The bytes of an integer.
+const INTEGER: usize = size_of::<u32>();
+
+/// Returns the integer at a place of a packet's data.
+#[inline]
+fn integer_at(first: u32, place: u32) -> u32 {
+    first.wrapping_add(place.wrapping_mul(STEP))
+}
+
 /// Returns the first integer of a packet's data. Each further integer is larger by [`STEP`], modulo 2^32.
 #[inline]
 fn first_integer(tree: u32, number: u64) -> u32 {
@@ -39,8 +47,19 @@ impl Packet {
     /// Writes a packet of `integers` integers.
     pub(super) fn write(tree: u32, number: u64, sent: Time, integers: u32) -> Packet {
         let first = first_integer(tree, number);
-        let data = (0..integers).map(|place| first.wrapping_add(place.wrapping_mul(STEP))).collect();
+        let data = Bytes::write(integers as usize * INTEGER, |data| {
+            let (places, _) = data.as_chunks_mut();
+            for (place, integer) in (0..).zip(places) {
+                *integer = integer_at(first, place).to_le_bytes();
+            }
+        });
         Packet { number, sent_ps: sent.as_ps(), data }
+    }
+
+    /// Returns the data as integers, least byte first.
+    #[inline]
+    fn integers(&self) -> &[[u8; INTEGER]] {
+        self.data.as_chunks().0
     }
 
     /// Returns the packet's number within its tree.
@@ -60,8 +79,9 @@ impl Packet {
     pub(super) fn is_whole(&self, tree: u32, reader: LpId) -> bool {
         let first = first_integer(tree, self.number);
         let draw = first ^ reader.0.wrapping_mul(STEP);
-        let place = ((u64::from(draw) * self.data.len() as u64) >> 32) as u32;
-        self.data.get(place as usize).is_none_or(|found| *found == first.wrapping_add(place.wrapping_mul(STEP)))
+        let integers = self.integers();
+        let place = ((u64::from(draw) * integers.len() as u64) >> 32) as u32;
+        integers.get(place as usize).is_none_or(|found| u32::from_le_bytes(*found) == integer_at(first, place))
     }
 }
 
@@ -76,10 +96,10 @@ impl Payload for Packet {
     fn fold(&self, digest: &mut Digest) {
         digest.word(self.number);
         digest.word(self.sent_ps);
-        for pair in self.data.chunks(2) {
-            digest.word(pair.iter().fold(0, |word, &integer| word << 32 | u64::from(integer)));
+        for pair in self.integers().chunks(2) {
+            digest.word(pair.iter().fold(0, |word, &integer| word << 32 | u64::from(u32::from_le_bytes(integer))));
         }
-        digest.word(self.data.len() as u64);
+        digest.word(self.integers().len() as u64);
     }
 }
 
@@ -102,10 +122,18 @@ impl PacketHandle for Shared<Packet> {
 
 /// A packet that is copied for each receiver. Like a shared one, it is folded into the digest once, when it
 /// is written.
-#[derive(Clone)]
+#[derive(Serialize, Deserialize)]
 pub struct Copied {
     packet: Packet,
     folded: u64,
+}
+
+/// Copies the data too.
+impl Clone for Copied {
+    fn clone(&self) -> Copied {
+        let Copied { packet: Packet { number, sent_ps, ref data }, folded } = *self;
+        Copied { packet: Packet { number, sent_ps, data: Bytes::from(&**data) }, folded }
+    }
 }
 
 impl std::ops::Deref for Copied {
@@ -141,7 +169,7 @@ impl fmt::Debug for Copied {
 }
 
 /// The messages between LPs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Message<C> {
     /// A packet, to a router or a leaf.
     Packet(C),
@@ -159,24 +187,6 @@ impl<C: PacketHandle> Payload for Message<C> {
             // No LP receives both kinds of message, so the word may equal one of a packet.
             Message::Next => digest.word(0),
         }
-    }
-}
-
-/// Serialises the packet with its data, for a message to another process.
-impl<C: PacketHandle> Serialize for Message<C> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let packet: Option<&Packet> = match self {
-            Message::Packet(packet) => Some(packet),
-            Message::Next => None,
-        };
-        packet.serialize(serializer)
-    }
-}
-
-impl<'de, C: PacketHandle> Deserialize<'de> for Message<C> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Message<C>, D::Error> {
-        let packet = Option::<Packet>::deserialize(deserializer)?;
-        Ok(packet.map_or(Message::Next, |packet| Message::Packet(C::from_packet(packet))))
     }
 }
 
@@ -198,8 +208,9 @@ mod tests {
         for integers in [1, 2, 64] {
             let packet = Packet::write(0, 5, Time::ZERO, integers);
             for wrong in 0..integers as usize {
-                let mut packet = packet.clone();
-                packet.data[wrong] ^= 1;
+                let mut data = packet.data.to_vec();
+                data[INTEGER * wrong] ^= 1;
+                let packet = Packet { data: Bytes::from(data.as_slice()), ..packet };
                 assert!((0..1_000).any(|reader| !packet.is_whole(0, LpId(reader))), "{wrong} of {integers}");
             }
         }

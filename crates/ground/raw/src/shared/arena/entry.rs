@@ -124,8 +124,8 @@ impl Freed {
 mod tests {
     use super::*;
     use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
     use loom::thread;
-    use std::sync::Arc;
 
     /// Slots as in an arena, with a cell each in place of bytes. Loom reports a cell that is read and
     /// written at the same time.
@@ -187,7 +187,7 @@ mod tests {
                 slots.release(0);
                 taken.clear();
             }
-            readers.map(|reader| reader.join().unwrap());
+            readers.into_iter().for_each(|reader| reader.join().unwrap());
             assert_eq!(slots.taken(), [0]);
         });
     }
@@ -226,7 +226,7 @@ mod tests {
                 thread::spawn(move || slots.release(1))
             };
             let mut taken = slots.taken();
-            [other, another].map(|thread| thread.join().unwrap());
+            [other, another].into_iter().for_each(|thread| thread.join().unwrap());
             taken.extend(slots.taken());
             taken.sort_unstable();
             assert_eq!(taken, [0, 1]);
