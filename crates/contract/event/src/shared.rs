@@ -63,7 +63,7 @@ impl<T: fmt::Debug> fmt::Debug for Shared<T> {
 /// The form of shared data that the current frame has not had before.
 const FIRST: u32 = 0;
 
-/// Writes the data once for each frame ([`crate::wire::write_frame`]). The digest is written too, so that
+/// Writes the data once for each frame ([`crate::wire::FrameWriter`]). The digest is written too, so that
 /// the receiver need not fold the data again.
 impl<T: Serialize + Send + Sync + 'static> Serialize for Shared<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -5,13 +5,13 @@
 //! are the same on every machine, and floating-point numbers keep their bits. [`plain`] is for types that are
 //! plain memory, [`Bytes`](crate::bytes::Bytes) for bulk bytes.
 //!
-//! [`write_frame`] and [`read_frame`] surround the values that travel together.
+//! [`FrameWriter`] and [`read_frame`] are for values that travel together.
 
 pub(crate) mod frame;
 pub mod plain;
 
 pub(crate) use frame::destination;
-pub use frame::{Destination, read_frame, write_frame};
+pub use frame::{Destination, FrameWriter, read_frame};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -2,7 +2,7 @@
 
 use parades_core::arena::{self, Anonymous, Arena, Installed};
 use parades_core::bytes::{ARENA_MIN, Bytes, copied};
-use parades_core::wire::{self, Destination, Wire};
+use parades_core::wire::{self, Destination, FrameWriter, Wire};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const NUMBER: u32 = 1;
@@ -18,7 +18,7 @@ fn installed(bytes: usize) -> (Installed, MutexGuard<'static, ()>) {
 
 fn written<T: Wire>(destination: Destination, value: &T) -> Vec<u8> {
     let mut bytes = Vec::new();
-    wire::write_frame(destination, || wire::write(value, &mut bytes));
+    FrameWriter::new(destination).write(value, &mut bytes);
     bytes
 }
 

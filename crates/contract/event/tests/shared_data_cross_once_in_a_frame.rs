@@ -1,11 +1,12 @@
 //! Shared data of several values of one frame.
 
 use parades_core::shared::Shared;
-use parades_core::wire::{self, Destination};
+use parades_core::wire::{self, Destination, FrameWriter};
 
 fn write_all(values: &[Shared<Vec<u8>>]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    wire::write_frame(Destination::Elsewhere, || values.iter().for_each(|value| wire::write(value, &mut bytes)));
+    let mut frame = FrameWriter::new(Destination::Elsewhere);
+    values.iter().for_each(|value| frame.write(value, &mut bytes));
     bytes
 }
 
@@ -53,7 +54,7 @@ fn nested_shared_data_have_the_same_numbers_at_both_ends() {
     let outer = Shared::new((1_u8, 2_u8));
     let value = (vec![inner.clone(), inner.clone()], outer.clone(), inner, outer);
     let mut bytes = Vec::new();
-    wire::write_frame(Destination::Elsewhere, || wire::write(&value, &mut bytes));
+    FrameWriter::new(Destination::Elsewhere).write(&value, &mut bytes);
     type Value = (Vec<Shared<Vec<u8>>>, Shared<(u8, u8)>, Shared<Vec<u8>>, Shared<(u8, u8)>);
     let (list, first, inner, second): Value = wire::read_frame(|| wire::read(&mut bytes.as_slice())).unwrap();
     assert!(std::ptr::eq(&list[1][0], &inner[0]));
@@ -65,10 +66,8 @@ fn nested_shared_data_have_the_same_numbers_at_both_ends() {
 fn a_number_of_no_datum_or_of_another_type_is_an_error() {
     let mut bytes = Vec::new();
     let datum = Shared::new(vec![7_u8; 3]);
-    wire::write_frame(Destination::Elsewhere, || {
-        wire::write(&datum, &mut bytes);
-        wire::write(&datum, &mut bytes);
-    });
+    let mut frame = FrameWriter::new(Destination::Elsewhere);
+    (0..2).for_each(|_| frame.write(&datum, &mut bytes));
     let number = &bytes[bytes.len() - 2..];
     assert!(wire::read_frame(|| wire::read::<Shared<Vec<u8>>>(&mut &*number)).is_err());
     wire::read_frame(|| {

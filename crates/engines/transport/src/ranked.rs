@@ -22,7 +22,7 @@ use crate::threads::Threads;
 use crate::transport::Transport;
 use parades_core::event::Event;
 use parades_core::time::Time;
-use parades_core::wire::{self, Wire};
+use parades_core::wire::{self, Destination, FrameWriter, Wire};
 use parades_sync::barrier::Broken;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -146,8 +146,10 @@ impl<P: Wire + Send + 'static> Ranked<P> {
     }
 
     fn send_frame(&self, to: usize, frame: &Frame<P>) {
+        let is_same = self.fabric.shares_memory_with(to);
+        let destination = if is_same { Destination::SameMemory } else { Destination::Elsewhere };
         let mut bytes = Vec::new();
-        wire::write(frame, &mut bytes);
+        FrameWriter::new(destination).write(frame, &mut bytes);
         self.fabric.send(to, &bytes);
     }
 
@@ -162,7 +164,7 @@ impl<P: Wire + Send + 'static> Ranked<P> {
     fn pump(&self) -> Result<(), Broken> {
         let mut received = lock(&self.received);
         let mut result = Ok(());
-        self.fabric.receive(&mut |from, mut bytes| match wire::read(&mut bytes) {
+        self.fabric.receive(&mut |from, mut bytes| match wire::read_frame(|| wire::read(&mut bytes)) {
             Ok(frame) => self.accept(&mut received, from, frame),
             Err(malformed) => result = Err(self.give_up(malformed.to_string())),
         });

@@ -7,9 +7,11 @@
 //! number of the first one. The writer and the reader number the data in the order in which they finish
 //! writing or reading it, so both have the same numbers.
 
+use super::Wire;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The kind of process that will read a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +22,13 @@ pub enum Destination {
     SameMemory,
 }
 
-/// Shared data that this frame has, by the address of the data.
+/// Shared data that a frame has.
 #[derive(Default)]
 struct Written {
+    /// By the address of the data.
     numbers: BTreeMap<usize, u32>,
     /// Keeps the data alive, so that no other data gets an address in `numbers`.
-    kept: Vec<Box<dyn Any>>,
+    kept: Vec<Box<dyn Any + Send>>,
 }
 
 thread_local! {
@@ -34,7 +37,7 @@ thread_local! {
     static READ: RefCell<Option<Vec<Box<dyn Any>>>> = const { RefCell::new(None) };
 }
 
-/// Ends a frame, even after a panic.
+/// Ends the frame that this thread writes or reads, even after a panic.
 struct End;
 
 impl Drop for End {
@@ -45,28 +48,48 @@ impl Drop for End {
     }
 }
 
-/// Calls `write`, which writes all values of one frame. The bytes must be read by one call of
-/// [`read_frame`], in the same order.
+/// Writes the values of one frame. The frame must be read within one call of [`read_frame`], in the same
+/// order.
 ///
 /// ```
-/// use parades_core::{shared::Shared, wire::{self, Destination}};
+/// use parades_core::{shared::Shared, wire::{self, Destination, FrameWriter}};
 /// let datum = Shared::new(vec![7_u8; 1000]);
-/// let mut bytes = Vec::new();
-/// wire::write_frame(Destination::Elsewhere, || (0..50).for_each(|_| wire::write(&datum, &mut bytes)));
+/// let (mut frame, mut bytes) = (FrameWriter::new(Destination::Elsewhere), Vec::new());
+/// (0..50).for_each(|_| frame.write(&datum, &mut bytes));
 /// assert!(bytes.len() < 1200);
 /// let mut bytes = bytes.as_slice();
 /// let received: Vec<Shared<Vec<u8>>> = wire::read_frame(|| (0..50).map(|_| wire::read(&mut bytes).unwrap()).collect());
 /// assert_eq!(*received[49], *datum);
 /// assert!(std::ptr::eq(&received[0][0], &received[49][0]));
 /// ```
-pub fn write_frame<T>(destination: Destination, write: impl FnOnce() -> T) -> T {
-    let _end = End;
-    DESTINATION.set(destination);
-    WRITTEN.set(Some(Written::default()));
-    write()
+pub struct FrameWriter {
+    destination: Destination,
+    written: Written,
 }
 
-/// Calls `read`, which reads all values of one frame.
+impl fmt::Debug for FrameWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FrameWriter({:?}, {} shared data)", self.destination, self.written.kept.len())
+    }
+}
+
+impl FrameWriter {
+    /// Begins a frame.
+    pub fn new(destination: Destination) -> FrameWriter {
+        FrameWriter { destination, written: Written::default() }
+    }
+
+    /// Appends the bytes of `value` to `to`, as [`super::write`] does.
+    pub fn write<T: Wire>(&mut self, value: &T, to: &mut Vec<u8>) {
+        let _end = End;
+        DESTINATION.set(self.destination);
+        WRITTEN.set(Some(std::mem::take(&mut self.written)));
+        super::write(value, to);
+        self.written = WRITTEN.take().unwrap_or_default();
+    }
+}
+
+/// Calls `read`, which reads all values of one frame. Values of no frame may be read so, too.
 pub fn read_frame<T>(read: impl FnOnce() -> T) -> T {
     let _end = End;
     READ.set(Some(Vec::new()));
@@ -84,7 +107,7 @@ pub(crate) fn number_of_written(address: usize) -> Option<u32> {
 }
 
 /// Numbers shared data that has just been written. `keep` makes another holder of the data.
-pub(crate) fn note_written<T: Any>(address: usize, keep: impl FnOnce() -> T) {
+pub(crate) fn note_written<T: Any + Send>(address: usize, keep: impl FnOnce() -> T) {
     WRITTEN.with_borrow_mut(|written| {
         if let Some(Written { numbers, kept }) = written {
             numbers.insert(address, u32::try_from(kept.len()).expect("a frame has fewer bytes than 2^32"));
