@@ -21,9 +21,11 @@ pub trait Fabric: Send + Sync {
     fn ranks(&self) -> usize;
 
     /// Sends a copy of `bytes` to another rank, or to this one. Sending to a rank that has ended is no error; the
-    /// bytes are dropped. The call may wait for room, but never for the receiver to call
-    /// [`receive`](Fabric::receive): while it waits, it receives what arrives here into a list of its own. So two
-    /// ranks that send to each other both get on.
+    /// bytes are dropped.
+    ///
+    /// The call may wait for room until the receiver receives, sends or ends; every rank does one of these
+    /// sooner or later. While it waits, it receives what arrives here into a list of its own. So two ranks that
+    /// send to each other both get on.
     fn send(&self, to: usize, bytes: &[u8]);
 
     /// Passes each byte string that has arrived to `accept`, with the rank that sent it. Does not wait. `accept`
@@ -36,6 +38,11 @@ pub trait Fabric: Send + Sync {
     /// Sets the function that is called, on any thread, after bytes have arrived or a rank has ended. It must
     /// be called without any lock that [`receive`](Fabric::receive) takes.
     fn set_bell(&self, bell: Bell);
+
+    /// Requests that the bell rings for the next bytes. After this call, a worker receives once more, and
+    /// sleeps if nothing has arrived. A fabric may stay silent without a request, once there has been a request.
+    /// A fabric whose bell always rings need not implement this.
+    fn request_bell(&self) {}
 
     /// Returns the loss of a rank, if the rank has ended and everything that it sent has been received.
     fn lost(&self, rank: usize) -> Option<Lost>;

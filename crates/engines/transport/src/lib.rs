@@ -9,7 +9,7 @@
 //!   promise.
 //!
 //! [`Ranked`] is both at once, over a [`Fabric`]: anything that carries byte strings from rank to rank, in
-//! order for each pair. [`Loopback`] is the fabric between ranks that are threads of one process. They share
+//! order for each pair. [`SharedMemory`] is the fabric between processes of one machine. [`Loopback`] is the fabric between ranks that are threads of one process. They share
 //! nothing but bytes, so every engine can be proved over it.
 //!
 //! This crate may use the contract and the ground, and knows no engine.
@@ -23,6 +23,8 @@ mod clocks;
 mod fabric;
 mod group;
 mod ranked;
+#[cfg(target_os = "linux")]
+mod shared_memory;
 mod summary;
 mod threads;
 mod timekeeper;
@@ -32,7 +34,11 @@ pub use arrived::Arrived;
 pub use clocks::{Between, ClockId, Clocks};
 pub use fabric::{Bell, Fabric, Loopback, Lost};
 pub use group::{Group, gather_all, gather_to_first};
+#[cfg(target_os = "linux")]
+pub use parades_raw::shared::{lane::LaneShape, segment::SegmentFile};
 pub use ranked::Ranked;
+#[cfg(target_os = "linux")]
+pub use shared_memory::SharedMemory;
 pub use summary::Summary;
 pub use threads::Threads;
 pub use timekeeper::Timekeeper;

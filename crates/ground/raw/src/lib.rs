@@ -11,6 +11,7 @@
 //! | [`allocator`] | returning freed memory to the system; a clear end when memory is exhausted |
 //! | [`memory`] | the memory that the process holds, and a limit that the allocator keeps |
 //! | [`shared::arena`] | reference-counted blocks of bytes in memory that several processes map |
+//! | `shared::segment`, `shared::lane` | anonymous files that several processes map; bytes from process to process |
 //! | [`typed`] | a box that holds a value of any type, with a fast check of that type |
 //! | [`stackful`] | code on a stack of its own: starting, switching and unwinding |
 //! | `stack_pool` | the stacks themselves, each above a guard |

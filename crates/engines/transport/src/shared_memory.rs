@@ -1,0 +1,359 @@
+//! The fabric between processes of one machine: lanes in memory that all of them map.
+//!
+//! *Idea.* Each rank has a segment with one lane for each sender ([`parades_raw::shared::lane`]). A frame is
+//! written into a slot of the receiver's segment and read there. A frame larger than a slot travels in several
+//! slots of the same lane, and the receiver joins the parts.
+//!
+//! *A full lane.* The sender waits for room. While it waits, it receives everything that arrives for its own
+//! rank into a list, the *stash*. After it has found no room, it sleeps on the bell of its own segment. Three
+//! things ring this bell: a filled slot, a freed slot, and the end of a rank.
+//!
+//! *Why nobody waits forever.* Take any rank that waits for room in a lane of rank *r*. Rank *r* is in one of
+//! three states:
+//! 1. It waits for room itself. Then it receives into its stash, which has no limit, and so frees the slot.
+//! 2. It has ended. Then the sender drops the frame and continues.
+//! 3. It does neither. Then it works, and by the contract of [`Fabric`] receives or sends or ends later.
+//!
+//! *Why nothing is lost, and order is kept.* A lane keeps the order of its slots. The lock of the lane keeps
+//! the parts of a frame together. The stash is received before the lanes, and both are read under one lock.
+//!
+//! *Waking.* A listener thread sleeps on the bell of the segment, and calls the rank's [`Bell`] whenever it has
+//! rung. Once [`Fabric::request_bell`] has been called, the bell rings only on request.
+
+use crate::fabric::{Bell, Fabric, Lost};
+use parades_raw::shared::lane::{LaneShape, Lanes, Receiver, Sender};
+use parades_raw::shared::segment::SegmentFile;
+use parades_sync::patience::Patience;
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// The bytes before a frame, in its first slot: the length of the frame.
+const HEAD: usize = size_of::<u64>();
+
+/// The fabric of one rank, over memory that all ranks map.
+///
+/// ```
+/// use parades_transport::{Fabric, LaneShape, SegmentFile, SharedMemory};
+/// let segments = SharedMemory::create(2, LaneShape::default())?;
+/// // Another process would open them by their descriptors.
+/// let same = segments.iter().map(|file| SegmentFile::of_process(std::process::id(), file.raw_fd()));
+/// let other = SharedMemory::join(1, same.collect::<Result<_, _>>()?)?;
+/// let first = SharedMemory::join(0, segments)?;
+/// first.send(1, &[7, 8]);
+/// let mut received = Vec::new();
+/// other.receive(&mut |from, bytes| received.push((from, bytes.to_vec())));
+/// assert_eq!(received, [(0, vec![7, 8])]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct SharedMemory {
+    rank: usize,
+    shared: Arc<Shared>,
+    /// By receiver.
+    senders: Vec<Mutex<Sender>>,
+    inbox: Mutex<Inbox>,
+    /// By rank: the reason for its loss, if it was declared lost.
+    declared: Vec<Mutex<Option<String>>>,
+    /// By rank: true if it was declared lost.
+    is_declared: Vec<AtomicBool>,
+    patience: Patience,
+    listener: Option<JoinHandle<()>>,
+}
+
+/// The state that the listener uses too.
+struct Shared {
+    /// By rank: its segment.
+    lanes: Vec<Arc<Lanes>>,
+    bell: Mutex<Option<Bell>>,
+    /// True once the listener must end.
+    is_closing: AtomicBool,
+}
+
+/// The receiving end, and what was received before a worker asked for it.
+struct Inbox {
+    receiver: Receiver,
+    /// By sender: whole frames, in order.
+    stash: Vec<VecDeque<Vec<u8>>>,
+    /// By sender: the frame whose parts are arriving.
+    partial: Vec<Partial>,
+}
+
+/// A frame of which some parts have arrived.
+#[derive(Default)]
+struct Partial {
+    bytes: Vec<u8>,
+    /// The number of bytes that have not arrived.
+    missing: usize,
+}
+
+/// The content of each of these locks is consistent whenever the lock is free.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for SharedMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SharedMemory(rank {} of {})", self.rank, self.shared.lanes.len())
+    }
+}
+
+impl SharedMemory {
+    /// Creates the segments of all ranks, in rank order. The launcher calls this, and passes the descriptors
+    /// to the other ranks.
+    ///
+    /// # Errors
+    ///
+    /// Fails if memory is exhausted, or if the shape is too large.
+    pub fn create(ranks: usize, shape: LaneShape) -> io::Result<Vec<SegmentFile>> {
+        (0..ranks).map(|_| Lanes::create(ranks, shape)).collect()
+    }
+
+    /// Connects one rank, by the segments of all ranks.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the segments are not those of a run with this number of ranks, or if another process has
+    /// joined as this rank.
+    pub fn join(rank: usize, segments: Vec<SegmentFile>) -> io::Result<Arc<SharedMemory>> {
+        let ranks = segments.len();
+        if rank >= ranks {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let lanes: Vec<_> = segments.into_iter().map(|file| Lanes::open(file, ranks)).collect::<Result<_, _>>()?;
+        let receiver = Receiver::claim(Arc::clone(&lanes[rank]))?;
+        let senders = lanes.iter().map(|lanes| Sender::claim(Arc::clone(lanes), rank).map(Mutex::new));
+        let senders = senders.collect::<Result<_, _>>()?;
+        let shared = Arc::new(Shared { lanes, bell: Mutex::default(), is_closing: AtomicBool::new(false) });
+        let listened = Arc::clone(&shared);
+        let listener = std::thread::Builder::new().name("listener".into()).spawn(move || listened.listen(rank))?;
+        Ok(Arc::new(SharedMemory {
+            rank,
+            shared,
+            senders,
+            inbox: Mutex::new(Inbox {
+                receiver,
+                stash: vec![VecDeque::new(); ranks],
+                partial: (0..ranks).map(|_| Partial::default()).collect(),
+            }),
+            declared: (0..ranks).map(|_| Mutex::default()).collect(),
+            is_declared: (0..ranks).map(|_| AtomicBool::new(false)).collect(),
+            patience: Patience::for_threads(ranks),
+            listener: Some(listener),
+        }))
+    }
+
+    /// Notes that a rank has ended, for a reason that this process has learnt elsewhere. Wakes all sleeping
+    /// workers of this rank. The first reason for a rank stays.
+    pub fn declare_lost(&self, rank: usize, why: String) {
+        lock(&self.declared[rank]).get_or_insert(why);
+        // Ordering: Release; pairs with the Acquire in `is_gone`.
+        self.is_declared[rank].store(true, Ordering::Release);
+        self.shared.lanes[self.rank].ring();
+    }
+
+    /// Returns true if a rank has ended.
+    fn is_gone(&self, rank: usize) -> bool {
+        // Ordering: Acquire; pairs with the Release in `declare_lost`.
+        self.is_declared[rank].load(Ordering::Acquire) || self.shared.lanes[rank].has_ended()
+    }
+
+    /// Fills one slot of rank `to`. Waits for room. Returns false if that rank has ended.
+    fn send_part(&self, sender: &mut Sender, to: usize, write: &dyn Fn(&mut [u8])) -> bool {
+        loop {
+            if sender.send(write) {
+                return true;
+            }
+            if self.is_gone(to) {
+                return false;
+            }
+            let checked = self.patience.watch(|| {
+                self.fill_stash();
+                (sender.has_room() || self.is_gone(to)).then_some(())
+            });
+            if checked.is_none() {
+                self.sleep_until_room(sender, to);
+            }
+        }
+    }
+
+    /// Sleeps until the lane to rank `to` has room or that rank has ended. May return early.
+    fn sleep_until_room(&self, sender: &mut Sender, to: usize) {
+        let own = &self.shared.lanes[self.rank];
+        let seen = own.rings();
+        sender.request_room();
+        own.request_ring();
+        self.fill_stash();
+        if !sender.has_room() && !self.is_gone(to) {
+            own.wait(seen);
+        }
+    }
+
+    /// Receives everything that has arrived into the stash.
+    fn fill_stash(&self) {
+        let Inbox { receiver, stash, partial } = &mut *lock(&self.inbox);
+        self.empty_lanes(receiver, partial, &mut |from, bytes| stash[from].push_back(bytes.to_vec()));
+    }
+
+    /// Passes the frames in all lanes to `accept`.
+    fn empty_lanes(&self, receiver: &mut Receiver, partial: &mut [Partial], accept: &mut dyn FnMut(usize, &[u8])) {
+        for (from, partial) in partial.iter_mut().enumerate() {
+            let mut was_filled = false;
+            while receiver.receive(from, |slot| partial.receive(slot, &mut |bytes| accept(from, bytes))) {
+                was_filled = true;
+            }
+            if was_filled && receiver.take_request_for_room(from) {
+                self.shared.lanes[from].ring();
+            }
+        }
+    }
+}
+
+impl Partial {
+    /// Passes the frame that ends in `slot` to `accept`, or keeps the part.
+    fn receive(&mut self, slot: &[u8], accept: &mut dyn FnMut(&[u8])) {
+        let mut part = slot;
+        if self.missing == 0 {
+            let (head, rest) = slot.split_at(HEAD);
+            let length = u64::from_le_bytes(head.try_into().expect("it was split there"));
+            let length = usize::try_from(length).expect("the sender had it in memory");
+            if let Some(whole) = rest.get(..length) {
+                return accept(whole);
+            }
+            self.bytes.clear();
+            self.bytes.reserve(length);
+            self.missing = length;
+            part = rest;
+        }
+        let part = &part[..self.missing.min(part.len())];
+        self.bytes.extend_from_slice(part);
+        self.missing -= part.len();
+        if self.missing == 0 {
+            accept(&self.bytes);
+            self.bytes = Vec::new();
+        }
+    }
+}
+
+impl Shared {
+    /// Calls the rank's bell whenever the bell of its segment has rung.
+    fn listen(&self, rank: usize) {
+        let lanes = &self.lanes[rank];
+        let mut seen = 0;
+        // Ordering: Relaxed. The ring that follows the store publishes it.
+        while !self.is_closing.load(Ordering::Relaxed) {
+            lanes.wait(seen);
+            let rings = lanes.rings();
+            if rings != seen {
+                seen = rings;
+                let bell = lock(&self.bell).clone();
+                bell.inspect(|bell| bell());
+            }
+        }
+    }
+}
+
+impl Fabric for SharedMemory {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn ranks(&self) -> usize {
+        self.shared.lanes.len()
+    }
+
+    fn send(&self, to: usize, bytes: &[u8]) {
+        let sender = &mut *lock(&self.senders[to]);
+        let lanes = &self.shared.lanes[to];
+        let (first, mut rest) = bytes.split_at(bytes.len().min(lanes.slot_bytes() - HEAD));
+        let mut is_sent = self.send_part(sender, to, &|slot| {
+            slot[..HEAD].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+            slot[HEAD..][..first.len()].copy_from_slice(first);
+        });
+        while is_sent && !rest.is_empty() {
+            lanes.announce();
+            let (part, after) = rest.split_at(rest.len().min(lanes.slot_bytes()));
+            is_sent = self.send_part(sender, to, &|slot| slot[..part.len()].copy_from_slice(part));
+            rest = after;
+        }
+        lanes.announce();
+    }
+
+    fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {
+        let Inbox { receiver, stash, partial } = &mut *lock(&self.inbox);
+        for (from, stash) in stash.iter_mut().enumerate() {
+            stash.drain(..).for_each(|bytes| accept(from, &bytes));
+        }
+        self.empty_lanes(receiver, partial, accept);
+    }
+
+    fn set_bell(&self, bell: Bell) {
+        *lock(&self.shared.bell) = Some(bell);
+    }
+
+    fn request_bell(&self) {
+        self.shared.lanes[self.rank].request_only_this_ring();
+    }
+
+    fn lost(&self, rank: usize) -> Option<Lost> {
+        // The end is read before the lane, which then has everything that the rank has sent.
+        if !self.is_gone(rank) {
+            return None;
+        }
+        let Inbox { receiver, stash, .. } = &mut *lock(&self.inbox);
+        let all_received = stash[rank].is_empty() && receiver.is_empty(rank);
+        all_received.then(|| Lost { rank, why: lock(&self.declared[rank]).clone() })
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        *lock(&self.shared.bell) = None;
+        self.shared.lanes[self.rank].end();
+        // Ordering: Relaxed. The ring publishes it.
+        self.shared.is_closing.store(true, Ordering::Relaxed);
+        // The others may sleep, and this rank's listener does.
+        self.shared.lanes.iter().for_each(|lanes| lanes.ring());
+        if let Some(listener) = self.listener.take() {
+            // A panic in the bell has been reported by its thread.
+            let _ = listener.join();
+        }
+    }
+}
+
+/// Several owners may use one fabric: the run, and a thread that declares ranks lost.
+impl<F: Fabric + ?Sized> Fabric for Arc<F> {
+    fn rank(&self) -> usize {
+        (**self).rank()
+    }
+
+    fn ranks(&self) -> usize {
+        (**self).ranks()
+    }
+
+    fn send(&self, to: usize, bytes: &[u8]) {
+        (**self).send(to, bytes);
+    }
+
+    fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {
+        (**self).receive(accept);
+    }
+
+    fn set_bell(&self, bell: Bell) {
+        (**self).set_bell(bell);
+    }
+
+    fn request_bell(&self) {
+        (**self).request_bell();
+    }
+
+    fn lost(&self, rank: usize) -> Option<Lost> {
+        (**self).lost(rank)
+    }
+
+    fn shares_memory_with(&self, rank: usize) -> bool {
+        (**self).shares_memory_with(rank)
+    }
+}
