@@ -18,6 +18,7 @@ mod rounds;
 mod scaling;
 mod steady;
 mod transfer;
+mod transport;
 
 use crate::{Measured, Options, Validation};
 use parades_config::{nearest, quoted};
@@ -125,6 +126,11 @@ pub const TABLES: &[Table] = &[
             chord::measure,
         )
     },
+    Table::of(
+        "transport",
+        "messages between processes: MPI, shared windows, First-Fit, beside the ratios published for ZeROshm",
+        transport::measure,
+    ),
     Table::of("transfer", "sequential on pairs that move data by a sliding window", transfer::measure),
     Table::of(
         "multicast",
