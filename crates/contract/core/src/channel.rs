@@ -118,6 +118,7 @@ impl Channels {
             self.pairs.sort_by_key(|channel| channel.sender); // Stable, so the ports of a sender keep their order.
             self.sorted = true;
         }
+        self.pairs.shrink_to_fit();
         self.begin = vec![0; lps as usize + 1];
         for channel in &self.pairs {
             self.begin[channel.sender.index() + 1] += 1;

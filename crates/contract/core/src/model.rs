@@ -126,7 +126,17 @@ pub trait Model: Sized + Sync {
         let _ = (id, state, end, metrics);
     }
 
-    /// Looks at the messages that were still in transit when the run ended.
+    /// Returns true if [`Model::unfinished`] may be called once in each process of a run, with the messages to
+    /// the LPs of that process. These messages then need not travel to the first process when the run ends.
+    ///
+    /// Such a model must not depend on the order of the messages, nor on their distribution over processes. So
+    /// it records only in counters, tallies and histograms, and with [`Metrics::add_to_sums`].
+    fn splits_unfinished(&self) -> bool {
+        false
+    }
+
+    /// Looks at the messages that were still in transit when the run ended. All messages come in one call,
+    /// unless [`Model::splits_unfinished`] allows several.
     fn unfinished(&self, messages: Unfinished<Self::Message>, metrics: &mut Metrics) {
         let _ = (messages, metrics);
     }

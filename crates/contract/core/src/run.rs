@@ -152,17 +152,18 @@ impl<P> std::fmt::Debug for Unfinished<P> {
 impl<P> Unfinished<P> {
     /// Returns the number of messages, without sorting them.
     pub fn count(self) -> u64 {
-        self.messages().count() as u64
+        self.in_any_order().count() as u64
     }
 
-    /// Returns the messages. Wakes are left out: a set timer is part of its LP's state.
-    fn messages(self) -> impl Iterator<Item = Event<P>> {
+    /// Returns the messages in any order, which may differ from run to run. Wakes are left out: a set timer is
+    /// part of its LP's state.
+    pub fn in_any_order(self) -> impl Iterator<Item = Event<P>> {
         self.0.filter(|event| matches!(event.body, Body::Message(_)))
     }
 
     /// Returns the messages in the order of events.
     pub fn in_order(self) -> impl Iterator<Item = Event<P>> {
-        let mut events: Vec<_> = self.messages().collect();
+        let mut events: Vec<_> = self.in_any_order().collect();
         events.sort_unstable();
         events.into_iter()
     }
@@ -208,6 +209,21 @@ where
         }
     }
     digests
+}
+
+/// Passes the pending messages of this process to the model, if it takes them by process. Otherwise returns
+/// them, for [`conclude`].
+pub fn count_unfinished<M: Model>(
+    model: &M,
+    pending: Leftover<M::Message>,
+    metrics: &mut Metrics,
+) -> Leftover<M::Message> {
+    if !model.splits_unfinished() {
+        return pending;
+    }
+    metrics.record_as(Sender::GLOBAL);
+    model.unfinished(Unfinished(pending), metrics);
+    Box::new(std::iter::empty())
 }
 
 /// Ends a run, whatever the engine: combines the digests of all LPs, which are in id order, and concludes the

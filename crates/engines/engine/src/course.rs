@@ -12,7 +12,7 @@ use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
 use parades_core::pending::Leftover;
-use parades_core::run::{Control, End, Finished, Outcome, RunOptions, conclude, finish};
+use parades_core::run::{Control, End, Finished, Outcome, RunOptions, conclude, count_unfinished, finish};
 use parades_core::time::{Delay, Time};
 use parades_core::trace::Note;
 use parades_core::world::World;
@@ -283,23 +283,17 @@ impl<'a, M: Model> Course<'a, M> {
         End { time, events: self.events, early: time < self.options.until }
     }
 
-    /// Ends the run at `end`, given the LPs, pending events and counts of this rank. Metrics of global events
-    /// are the same on all ranks, so those of rank 0 count. `engine_stats` makes the statistics from the
-    /// counts, which are added up over the ranks.
+    /// Ends the part of the run that is in this rank at `end`, given its LPs, pending events and counts.
+    /// Metrics of global events are the same on all ranks, so those of rank 0 count.
     ///
-    /// Returns `None` on ranks other than 0.
-    ///
-    /// # Errors
-    ///
-    /// An error that the model finds at its end; a lost rank.
-    pub(crate) fn conclude_ranks<'l, P>(
-        mut self,
+    /// The results hold no LPs. So the caller can free the LPs before the results of all ranks come together.
+    pub(crate) fn finish_rank<'l, P>(
+        &mut self,
         end: Time,
         seat: &Seat<'_, M, P>,
         lps: impl Iterator<Item = (LpId, &'l Lp<M::State>)>,
         (metrics, pending, counts): (Metrics, Leftover<M::Message>, Vec<u64>),
-        engine_stats: impl FnOnce(&[u64]) -> Vec<(&'static str, f64)>,
-    ) -> Result<Option<Outcome>, Error>
+    ) -> Results<M::Message>
     where
         M::State: 'l,
     {
@@ -309,15 +303,33 @@ impl<'a, M: Model> Course<'a, M> {
             own.merge(metrics);
             metrics = own;
         }
-        let end = self.end(end);
         let mut ids = Vec::new();
         let lps = lps.inspect(|(id, _)| {
             if seat.peers.ranks() > 1 {
                 ids.push(*id);
             }
         });
-        let digests = finish(self.model, (&self.options, &end), lps, &mut metrics);
-        let mine = Results { ids, digests, metrics, pending, counts };
+        let digests = finish(self.model, (&self.options, &self.end(end)), lps, &mut metrics);
+        let pending = count_unfinished(self.model, pending, &mut metrics);
+        Results { ids, digests, metrics, pending, counts }
+    }
+
+    /// Ends the run at `end`, given the results of this rank. `engine_stats` makes the statistics from the
+    /// counts, which are added up over the ranks.
+    ///
+    /// Returns `None` on ranks other than 0.
+    ///
+    /// # Errors
+    ///
+    /// An error that the model finds at its end; a lost rank.
+    pub(crate) fn conclude_ranks<P>(
+        self,
+        end: Time,
+        seat: &Seat<'_, M, P>,
+        mine: Results<M::Message>,
+        engine_stats: impl FnOnce(&[u64]) -> Vec<(&'static str, f64)>,
+    ) -> Result<Option<Outcome>, Error> {
+        let end = self.end(end);
         let Some(all) = seat.peers.collect(mine).map_err(|Broken| lost(seat.transport))? else { return Ok(None) };
         let mut all = all.into_iter();
         let Results { mut ids, mut digests, mut metrics, mut pending, mut counts } =

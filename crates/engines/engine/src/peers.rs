@@ -122,7 +122,7 @@ impl<M: WireModel> Peers<M> for Ranks<'_> {
         let declared = metrics.declarations();
         let messages = pending.filter(|event| matches!(event.body, Body::Message(_))).collect();
         let sent: Sent<M::Message> = (ids, digests, metrics.into_recorded(), messages, counts);
-        let received = gather_to_first(self.0, &sent)?;
+        let received = gather_to_first(self.0, sent)?;
         let results = |(ids, digests, recorded, messages, counts): Sent<M::Message>| {
             let mut metrics = declared.declarations();
             metrics.merge_recorded(recorded);

@@ -54,15 +54,22 @@ pub fn gather_all<T: Wire>(group: &dyn Group, mine: &T) -> Result<Vec<T>, Broken
 }
 
 /// Sends each rank's `mine` to rank 0, which returns the values in rank order; the other ranks return `None`.
+/// Rank 0 does not encode its own value, and decodes one value at a time, to save memory.
 ///
 /// # Errors
 ///
 /// As [`gather_all`].
-pub fn gather_to_first<T: Wire>(group: &dyn Group, mine: &T) -> Result<Option<Vec<T>>, Broken> {
-    let mut bytes = Vec::new();
-    wire::write(mine, &mut bytes);
-    let Some(all) = group.gather(bytes)? else { return Ok(None) };
-    all.iter().map(|bytes| decode(group, bytes)).collect::<Result<_, _>>().map(Some)
+pub fn gather_to_first<T: Wire>(group: &dyn Group, mine: T) -> Result<Option<Vec<T>>, Broken> {
+    if group.rank() > 0 {
+        let mut bytes = Vec::new();
+        wire::write(&mine, &mut bytes);
+        drop(mine);
+        group.gather(bytes)?;
+        return Ok(None);
+    }
+    let others = group.gather(Vec::new())?.into_iter().flatten().skip(1);
+    let others = others.map(|bytes| decode(group, &bytes));
+    std::iter::once(Ok(mine)).chain(others).collect::<Result<_, _>>().map(Some)
 }
 
 fn decode<T: Wire>(group: &dyn Group, mut bytes: &[u8]) -> Result<T, Broken> {

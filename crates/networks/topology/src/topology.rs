@@ -167,7 +167,7 @@ impl Topology {
     /// As [`Topology::new`].
     pub fn with_one_way<S: AsRef<str>>(
         names: &[S],
-        links: Vec<Link>,
+        mut links: Vec<Link>,
         mut one_way: Vec<LinkId>,
     ) -> Result<Topology, TopologyError> {
         if names.is_empty() {
@@ -185,6 +185,7 @@ impl Topology {
             joined.push_str(name.as_ref());
             name_ends.push(u32::try_from(joined.len()).map_err(|_| TopologyError::TooLarge)?);
         }
+        links.shrink_to_fit();
         one_way.sort_unstable();
         one_way.dedup();
         let leaves = leaves(names.len(), &links, &one_way);

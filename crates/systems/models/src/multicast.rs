@@ -377,6 +377,10 @@ impl<C: PacketHandle> Model for Multicast<C> {
         }
     }
 
+    fn splits_unfinished(&self) -> bool {
+        true
+    }
+
     fn unfinished(&self, messages: Unfinished<Message<C>>, metrics: &mut Metrics) {
         metrics.count(IN_FLIGHT, messages.count());
     }

@@ -379,8 +379,12 @@ impl Model for Queueing {
         report::finish(self, (id, state), end.time, metrics);
     }
 
+    fn splits_unfinished(&self) -> bool {
+        true
+    }
+
     fn unfinished(&self, messages: Unfinished<Message>, metrics: &mut Metrics) {
-        for event in messages.in_order() {
+        for event in messages.in_any_order() {
             if let Body::Message(Message::Customer { .. } | Message::Left { .. }) = event.body {
                 metrics.count(Ids::MOVING, 1);
             }

@@ -235,8 +235,12 @@ impl Model for Transfer {
         }
     }
 
+    fn splits_unfinished(&self) -> bool {
+        true
+    }
+
     fn unfinished(&self, messages: Unfinished<Message>, metrics: &mut Metrics) {
-        for event in messages.in_order() {
+        for event in messages.in_any_order() {
             match event.body {
                 Body::Message(Message::Segment { .. }) => metrics.count(Ids::SEGMENTS_IN_FLIGHT, 1),
                 Body::Message(Message::Ack { .. }) => metrics.count(Ids::ACKS_IN_FLIGHT, 1),

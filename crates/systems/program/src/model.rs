@@ -353,6 +353,10 @@ impl<P: Program> Model for Processes<P> {
         }
     }
 
+    fn splits_unfinished(&self) -> bool {
+        true
+    }
+
     fn unfinished(&self, messages: Unfinished<PacketOf<P>>, metrics: &mut Metrics) {
         self.ids.unfinished(messages.count(), metrics);
     }

@@ -324,6 +324,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
         let counts: Vec<u64> = counts.into_iter().map(sum_of).chain([bytes]).collect();
         let committed = crew.seat.peers.share_words(&counts[..1]).map_err(|Broken| lost(crew.seat.transport))?;
         course.events = sum(&committed, 0);
+        let workers = sites.len();
         let engine_stats = |counts: &[u64]| {
             let [events, executed, rollbacks, rolled_back, anti_messages, coasted, bytes] =
                 counts.try_into().expect("they are the counts above");
@@ -338,7 +339,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
                 ("turns", f64::from(reviewer.switches())),
                 ("alone_for_memory", f64::from(u8::from(reviewer.has_retreated_for_memory()))),
                 ("history_max", f64::from(history)),
-                ("workers", sites.len() as f64),
+                ("workers", workers as f64),
                 ("imbalance", imbalance(committed_by.into_iter())),
                 ("pending_bytes", bytes as f64),
             ]
@@ -347,7 +348,9 @@ impl<'a, M: Restorable> Leader<'a, M> {
         let here = |id| Some((id, sites[placement.partition(id) as usize].lps.get(placement.index(id))?));
         let lps = (0..lps).map(LpId).filter_map(here);
         let pending = Box::new(pending.into_iter().flatten());
-        course.conclude_ranks(end, &crew.seat, lps, (metrics, pending as Leftover<_>, counts), engine_stats)
+        let mine = course.finish_rank(end, &crew.seat, lps, (metrics, pending as Leftover<_>, counts));
+        sites.iter_mut().for_each(|site| site.lps = Vec::new());
+        course.conclude_ranks(end, &crew.seat, mine, engine_stats)
     }
 }
 

@@ -255,6 +255,8 @@ impl<'a, M: Model> Leader<'a, M> {
         let lps = super::ids(crew.lps).filter_map(here);
         let pending = Box::new(pending.into_iter().flatten());
         let mine = (metrics, pending as Leftover<_>, vec![bytes, by_lp]);
-        course.conclude_ranks(end, &crew.seat, lps, mine, engine_stats)
+        let mine = course.finish_rank(end, &crew.seat, lps, mine);
+        parts.iter_mut().for_each(|part| part.lps = Vec::new());
+        course.conclude_ranks(end, &crew.seat, mine, engine_stats)
     }
 }

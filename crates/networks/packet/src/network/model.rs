@@ -81,8 +81,12 @@ impl<D: Record> Model for Network<D> {
         node.egress.held().for_each(|packet| report::in_flight(&self.layout, packet, metrics));
     }
 
+    fn splits_unfinished(&self) -> bool {
+        true
+    }
+
     fn unfinished(&self, messages: Unfinished<Packet<D>>, metrics: &mut Metrics) {
-        for event in messages.in_order() {
+        for event in messages.in_any_order() {
             if let Body::Message(packet) = &event.body {
                 report::in_flight(&self.layout, packet, metrics);
             }
