@@ -72,7 +72,8 @@ pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
         for (cell, of_cell) in cells.iter().zip(spreads) {
             let Cell { pattern, bytes, ranks, .. } = cell;
             let name = |rival: &Rival| format!("{pattern} of {ranks}, {bytes} B, {}, ns a message", rival.name());
-            found.figures.extend(rivals.iter().zip(of_cell).map(|(rival, spread)| Figure { name: name(rival), spread }));
+            let figures = rivals.iter().zip(of_cell);
+            found.figures.extend(figures.map(|(rival, spread)| Figure { name: name(rival), spread }));
         }
     }
     found.text.push_str(&match &program.mpi {
