@@ -1,0 +1,71 @@
+//! The fabric over MPI.
+
+use crate::queues::{Queues, lock};
+use parades_transport::{Bell, Fabric, Lost};
+use std::fmt;
+use std::sync::Arc;
+use std::thread::Thread;
+
+/// Carries byte strings between ranks that MPI has started. [`connect`](crate::connect) opens it.
+pub struct MpiFabric {
+    pub(crate) queues: Arc<Queues>,
+    /// The communicating thread.
+    pub(crate) thread: Thread,
+    pub(crate) stash: std::sync::Mutex<std::collections::VecDeque<(usize, Vec<u8>)>>,
+}
+
+impl fmt::Debug for MpiFabric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MpiFabric(rank {} of {})", self.queues.rank, self.queues.ranks())
+    }
+}
+
+impl Fabric for MpiFabric {
+    fn rank(&self) -> usize {
+        self.queues.rank
+    }
+
+    fn ranks(&self) -> usize {
+        self.queues.ranks()
+    }
+
+    fn send(&self, to: usize, bytes: Vec<u8>) {
+        let bytes = &bytes[..];
+        if to == self.queues.rank {
+            let mut stream = Vec::new();
+            crate::framing::append(&mut stream, bytes);
+            self.queues.add_arrived(to, stream);
+            self.queues.ring();
+        } else {
+            self.queues.push(to, bytes);
+            self.thread.unpark();
+        }
+    }
+
+    fn receive(&self) -> Option<(usize, Vec<u8>)> {
+        let mut stash = lock(&self.stash);
+        if stash.is_empty()
+            && self.queues.read(&mut |from, bytes| stash.push_back((from, bytes.to_vec())))
+            && self.queues.want()
+        {
+            self.thread.unpark();
+        }
+        stash.pop_front()
+    }
+
+    fn set_bell(&self, bell: Bell) {
+        self.queues.set_bell(bell);
+    }
+
+    fn lost(&self, rank: usize) -> Option<Lost> {
+        let stash = lock(&self.stash);
+        (self.queues.is_lost(rank) && stash.iter().all(|(from, _)| *from != rank)).then_some(Lost { rank })
+    }
+}
+
+impl Drop for MpiFabric {
+    fn drop(&mut self) {
+        self.queues.close();
+        self.thread.unpark();
+    }
+}
