@@ -1,6 +1,6 @@
 //! The fabric over MPI.
 
-use crate::queues::{Queues, lock};
+use crate::queues::Queues;
 use parades_transport::{Bell, Fabric, Lost};
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ pub struct MpiFabric {
     pub(crate) queues: Arc<Queues>,
     /// The communicating thread.
     pub(crate) thread: Thread,
-    pub(crate) stash: std::sync::Mutex<std::collections::VecDeque<(usize, Vec<u8>)>>,
 }
 
 impl fmt::Debug for MpiFabric {
@@ -29,8 +28,7 @@ impl Fabric for MpiFabric {
         self.queues.ranks()
     }
 
-    fn send(&self, to: usize, bytes: Vec<u8>) {
-        let bytes = &bytes[..];
+    fn send(&self, to: usize, bytes: &[u8]) {
         if to == self.queues.rank {
             let mut stream = Vec::new();
             crate::framing::append(&mut stream, bytes);
@@ -42,15 +40,10 @@ impl Fabric for MpiFabric {
         }
     }
 
-    fn receive(&self) -> Option<(usize, Vec<u8>)> {
-        let mut stash = lock(&self.stash);
-        if stash.is_empty()
-            && self.queues.read(&mut |from, bytes| stash.push_back((from, bytes.to_vec())))
-            && self.queues.want()
-        {
+    fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {
+        if self.queues.read(accept) && self.queues.want() {
             self.thread.unpark();
         }
-        stash.pop_front()
     }
 
     fn set_bell(&self, bell: Bell) {
@@ -58,8 +51,7 @@ impl Fabric for MpiFabric {
     }
 
     fn lost(&self, rank: usize) -> Option<Lost> {
-        let stash = lock(&self.stash);
-        (self.queues.is_lost(rank) && stash.iter().all(|(from, _)| *from != rank)).then_some(Lost { rank })
+        self.queues.is_lost(rank).then_some(Lost { rank, why: None })
     }
 }
 

@@ -52,7 +52,7 @@ pub fn connect<M: Messenger>(open: impl FnOnce() -> Result<M, String> + Send + '
     });
     let thread = thread.map_err(|error| format!("the thread for MPI cannot be started: {error}"))?;
     let (machine, queues) = opened.recv().map_err(|_| "MPI cannot be initialised".to_owned())??;
-    let fabric = MpiFabric { queues, thread: thread.thread().clone(), stash: Default::default() };
+    let fabric = MpiFabric { queues, thread: thread.thread().clone() };
     Ok(Connected { job: Job { machine, requests, thread: Some(thread) }, fabric })
 }
 

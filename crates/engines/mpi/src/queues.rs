@@ -25,8 +25,8 @@ pub(crate) struct Queues {
     bell: Mutex<Option<Bell>>,
     /// True if a worker has looked for byte strings and found none.
     wanted: AtomicBool,
-    /// True once this rank has sent its end marks.
-    closed: AtomicBool,
+    /// True once the end marks of this rank are in the queues.
+    closed: Mutex<bool>,
 }
 
 /// The stream to one rank, as far as it waits.
@@ -38,7 +38,7 @@ struct Outgoing {
 }
 
 /// The content of each of these locks is consistent whenever the lock is free.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -52,7 +52,7 @@ impl Queues {
             ended: (0..ranks).map(|_| AtomicBool::new(false)).collect(),
             bell: Mutex::default(),
             wanted: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
+            closed: Mutex::default(),
         }
     }
 
@@ -90,17 +90,17 @@ impl Queues {
 
     /// Sends the end marks, once. Nothing may be sent afterwards.
     pub(crate) fn close(&self) {
-        // Ordering: AcqRel. The marks are in the queues' locks; the flag only keeps them single.
-        if !self.closed.swap(true, Ordering::AcqRel) {
+        let mut closed = lock(&self.closed);
+        if !*closed {
             self.others().for_each(|to| framing::append_end(&mut lock(&self.outgoing[to].stream)));
             *lock(&self.bell) = None;
+            *closed = true;
         }
     }
 
-    /// Returns true if this rank has closed and the end marks of all others have arrived.
+    /// Returns true if the end marks of all others have arrived, and those of this rank are in the queues.
     pub(crate) fn all_have_ended(&self) -> bool {
-        // Ordering: Acquire; as in `close`.
-        self.closed.load(Ordering::Acquire) && self.others().all(|rank| self.has_ended(rank))
+        *lock(&self.closed) && self.others().all(|rank| self.has_ended(rank))
     }
 
     /// Adds a stream of whole byte strings that has arrived.

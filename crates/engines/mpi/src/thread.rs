@@ -54,14 +54,16 @@ impl<'a> Thread<'a> {
                 }
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
             }
+            // This is read before the queues are sent, as they may hold the end marks of this rank.
+            let all_have_ended = self.queues.all_have_ended();
             let has_sent = self.send();
             let has_received = receive(self.messenger, self.queues, &mut self.incoming);
+            if all_have_ended {
+                return;
+            }
             if has_sent || has_received || self.queues.take_wanted() {
                 idle = Idle::new();
                 continue;
-            }
-            if self.queues.all_have_ended() {
-                return;
             }
             if let Some((deadline, status)) = deadline
                 && now() > deadline

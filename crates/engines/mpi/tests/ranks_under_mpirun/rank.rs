@@ -76,7 +76,11 @@ pub(crate) fn run(row: &Row<'_>, dies: bool) -> ExitCode {
     ExitCode::from(status)
 }
 
-fn on<M: Restorable + WireModel>(model: &M, engine: &str, fabric: impl Fabric + 'static) -> Result<Option<Outcome>, Error> {
+fn on<M: Restorable + WireModel>(
+    model: &M,
+    engine: &str,
+    fabric: impl Fabric + 'static,
+) -> Result<Option<Outcome>, Error> {
     match engine {
         "window" => {
             let ranked = ranked::<M::Message>(fabric);

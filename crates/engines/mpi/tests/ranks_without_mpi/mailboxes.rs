@@ -7,9 +7,12 @@ use std::sync::{Arc, Barrier, Mutex, PoisonError};
 /// Messages that a mailbox holds. A sender waits for the receiver, as MPI makes it wait with large messages.
 const ROOM: usize = 2;
 
+/// Messages with their senders.
+type Mailbox = Mutex<VecDeque<(usize, Vec<u8>)>>;
+
 struct Post {
     /// By receiver.
-    mailboxes: Vec<Mutex<VecDeque<(usize, Vec<u8>)>>>,
+    mailboxes: Vec<Mailbox>,
     /// By rank: its part of the gathering.
     gathered: Mutex<Vec<Vec<u8>>>,
     barrier: Barrier,
@@ -19,13 +22,13 @@ struct Post {
 
 /// One rank's end.
 #[derive(Clone)]
-pub struct Mailboxes {
+pub(crate) struct Mailboxes {
     rank: usize,
     post: Arc<Post>,
 }
 
 impl Mailboxes {
-    pub fn connect(ranks: usize) -> Vec<Mailboxes> {
+    pub(crate) fn connect(ranks: usize) -> Vec<Mailboxes> {
         let post = Arc::new(Post {
             mailboxes: (0..ranks).map(|_| Mutex::default()).collect(),
             gathered: Mutex::new(vec![Vec::new(); ranks]),
@@ -35,7 +38,7 @@ impl Mailboxes {
         (0..ranks).map(|rank| Mailboxes { rank, post: Arc::clone(&post) }).collect()
     }
 
-    pub fn aborted(&self) -> Option<i32> {
+    pub(crate) fn aborted(&self) -> Option<i32> {
         *self.post.aborted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

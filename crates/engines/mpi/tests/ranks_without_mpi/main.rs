@@ -22,11 +22,10 @@ fn on_ranks<T: Send>(ranks: usize, run: impl Fn(Connected) -> T + Sync) -> Vec<T
 fn receive(fabric: &dyn Fabric, count: usize) -> Vec<(usize, Vec<u8>)> {
     let mut all = Vec::new();
     while all.len() < count {
-        match fabric.receive() {
-            Some(bytes) => all.push(bytes),
-            None => std::thread::yield_now(),
-        }
+        fabric.receive(&mut |from, bytes| all.push((from, bytes.to_vec())));
+        std::thread::yield_now();
     }
+    assert_eq!(all.len(), count);
     all
 }
 
@@ -43,7 +42,7 @@ fn each_rank_receives_what_every_rank_sends_it_in_order() {
         on_ranks(ranks, |Connected { job, fabric }| {
             let me = fabric.rank();
             for n in 0..COUNT {
-                (0..ranks).for_each(|to| fabric.send(to, bytes(me, to, n)));
+                (0..ranks).for_each(|to| fabric.send(to, &bytes(me, to, n)));
             }
             let mut next = vec![0; ranks];
             for (from, received) in receive(&fabric, COUNT * ranks) {
@@ -60,12 +59,12 @@ fn each_rank_receives_what_every_rank_sends_it_in_order() {
 fn a_rank_is_lost_after_everything_that_it_sent_has_been_received() {
     on_ranks(2, |Connected { job, fabric }| {
         if fabric.rank() == 1 {
-            (0..100).for_each(|n| fabric.send(0, bytes(1, 0, n % 10)));
+            (0..100).for_each(|n| fabric.send(0, &bytes(1, 0, n % 10)));
         } else {
             // Looking for losses must not need the bytes to be received.
             let mut received = 0;
             while fabric.lost(1).is_none() {
-                received += usize::from(fabric.receive().is_some());
+                fabric.receive(&mut |_, _| received += 1);
             }
             assert_eq!(received, 100);
             assert_eq!(fabric.lost(1).map(|lost| lost.rank), Some(1));
@@ -80,7 +79,9 @@ fn the_bell_rings_for_bytes_and_for_ends() {
     on_ranks(2, |Connected { job, fabric }| {
         let rings = Arc::new(AtomicUsize::new(0));
         let bell = Arc::clone(&rings);
-        fabric.set_bell(Arc::new(move || drop(bell.fetch_add(1, Ordering::SeqCst))));
+        fabric.set_bell(Arc::new(move || {
+            bell.fetch_add(1, Ordering::SeqCst);
+        }));
         let wait_for_ring = |seen| {
             while rings.load(Ordering::SeqCst) == seen {
                 std::thread::yield_now();
@@ -88,7 +89,7 @@ fn the_bell_rings_for_bytes_and_for_ends() {
         };
         if fabric.rank() == 0 {
             let seen = rings.load(Ordering::SeqCst);
-            fabric.send(1, vec![1]);
+            fabric.send(1, &[1]);
             wait_for_ring(seen);
             assert!(fabric.lost(1).is_some());
         } else {
@@ -109,6 +110,16 @@ fn all_ranks_gather_the_same_bytes() {
         (first, second)
     });
     assert!(gathered.iter().all(|of_rank| *of_rank == (vec![vec![], vec![7], vec![7, 7]], vec![vec![8]; 3])));
+}
+
+#[test]
+fn ranks_end_whenever_the_others_do() {
+    for _ in 0..300 {
+        on_ranks(3, |Connected { job, fabric }| {
+            drop(fabric);
+            job.end(0);
+        });
+    }
 }
 
 #[test]
