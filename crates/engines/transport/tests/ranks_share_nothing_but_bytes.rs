@@ -1,10 +1,14 @@
 //! Two ranks over a loopback receive each other's data in order. A rank that ends early is named.
 
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
+use parades_core::shared::Shared;
 use parades_core::time::{Delay, Instant, Time};
 use parades_sync::barrier::{BarrierKind, Broken};
-use parades_transport::{Between, Clocks, Group, Loopback, Ranked, Summary, Threads, Transport, gather_all};
+use parades_transport::{
+    Bell, Between, Clocks, Fabric, Group, Loopback, Lost, Ranked, Summary, Threads, Transport, gather_all,
+};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Returns the ends of two ranks of one worker each. Rank *n* owns partition *n*.
 fn two_ranks() -> [Ranked<u64>; 2] {
@@ -102,4 +106,66 @@ fn a_rank_that_ends_early_is_named_and_nobody_waits_for_it() {
     assert_eq!(first.wait(0, first.news(0)), Err(Broken));
     // The last events of the lost rank have still arrived.
     assert_eq!(received(&first, 0), [7]);
+}
+
+/// A fabric that counts the bytes that it sends.
+struct Counting(Loopback, Arc<AtomicUsize>);
+
+impl Fabric for Counting {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+    fn ranks(&self) -> usize {
+        self.0.ranks()
+    }
+    fn send(&self, to: usize, bytes: &[u8]) {
+        self.1.fetch_add(bytes.len(), Ordering::Relaxed);
+        self.0.send(to, bytes);
+    }
+    fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {
+        self.0.receive(accept);
+    }
+    fn set_bell(&self, bell: Bell) {
+        self.0.set_bell(bell);
+    }
+    fn lost(&self, rank: usize) -> Option<Lost> {
+        self.0.lost(rank)
+    }
+}
+
+#[test]
+fn a_datum_for_fifty_lps_of_another_rank_crosses_once() {
+    const DATUM: usize = 100_000;
+    let sent = Arc::new(AtomicUsize::new(0));
+    let ranks: Vec<_> = Loopback::connect(2)
+        .into_iter()
+        .map(|end| {
+            let fabric = Counting(end, Arc::clone(&sent));
+            let ranked = Ranked::new(Box::new(fabric), Threads::new(1, 2, BarrierKind::default()), 1);
+            ranked.settle(&[0, 1], &[]);
+            ranked
+        })
+        .collect();
+    let datum = Shared::new(vec![7_u8; DATUM]);
+    let event = |id| {
+        let key = EventKey { instant: Instant::START, tie: 0, sender: Sender::lp(LpId(0)), sequence: u64::from(id) };
+        Event::new(key, LpId(id), Body::Message(datum.clone()))
+    };
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| ranks[1].exchange(0, &Summary::NOTHING));
+        ranks[0].send(0, 1, &mut (0..50).map(event).collect());
+        assert!(ranks[0].exchange(0, &Summary::NOTHING).is_ok());
+        assert!(second.join().expect("no panic").is_ok());
+    });
+    let mut received = Vec::new();
+    ranks[1].receive(0, 1, true, &mut |arrived| {
+        received.extend(arrived.filter_map(|event| match event.body {
+            Body::Message(message) => Some(message),
+            Body::Timer(_) => None,
+        }));
+    });
+    assert_eq!(received.len(), 50);
+    assert!(received.iter().all(|other| **other == *datum && std::ptr::eq(&other[0], &received[0][0])));
+    let sent = sent.load(Ordering::Relaxed);
+    assert!((DATUM..DATUM + 5000).contains(&sent), "{sent}");
 }

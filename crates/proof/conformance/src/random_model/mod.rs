@@ -76,23 +76,7 @@ pub enum Cargo {
     /// Bytes of its own.
     Bytes(Vec<u8>),
     /// Bytes that several messages share.
-    #[serde(with = "shared_bytes")]
     Shared(Shared<Vec<u8>>),
-}
-
-/// Converts shared bytes to bytes, and to other shared bytes on the receiving side.
-mod shared_bytes {
-    use parades_core::shared::Shared;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(bytes: &Shared<Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
-        let bytes: &Vec<u8> = bytes;
-        bytes.serialize(to)
-    }
-
-    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Shared<Vec<u8>>, D::Error> {
-        Vec::deserialize(from).map(Shared::new)
-    }
 }
 
 /// The messages of LPs.
