@@ -5,11 +5,17 @@
 //! arenas alike, for example by rank. A payload then crosses as a [`Place`] instead of its bytes.
 
 use parades_raw::shared::arena::Reference;
+#[cfg(target_os = "linux")]
+use parades_raw::shared::segment::Segment;
 use std::cell::RefCell;
+#[cfg(target_os = "linux")]
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 pub use parades_raw::shared::arena::{Anonymous, Arena, Block, Memory};
+#[cfg(target_os = "linux")]
+pub use parades_raw::shared::segment::SegmentFile;
 
 /// The position of a payload in the memory that the processes of a machine share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +67,28 @@ pub fn install(own: usize, arenas: Vec<Option<Arc<Arena>>>) -> Installed {
     // Ordering: Release; pairs with the Acquire in `with_cached`. The lock orders the rest.
     CHANGES.fetch_add(1, Ordering::Release);
     Installed(())
+}
+
+/// Installs arenas in segments, which are new and used for nothing else. `own` is the number of this
+/// process's arena. A number without a segment is that of a process on another machine.
+///
+/// # Errors
+///
+/// If a segment cannot be mapped, or another process owns the arena `own`.
+///
+/// # Panics
+///
+/// As [`install`].
+#[cfg(target_os = "linux")]
+pub fn install_segments(own: usize, segments: Vec<Option<SegmentFile>>) -> io::Result<Installed> {
+    let open = |(number, file): (usize, Option<SegmentFile>)| {
+        let Some(file) = file else { return Ok(None) };
+        let memory = Box::new(Segment::map(file)?);
+        let arena = if number == own { Arena::create(memory) } else { Arena::attach(memory) };
+        arena.map(Some).ok_or_else(|| io::Error::other("a segment has no room for an arena, or another owner"))
+    };
+    let arenas = segments.into_iter().enumerate().map(open).collect::<io::Result<_>>()?;
+    Ok(install(own, arenas))
 }
 
 impl Drop for Installed {

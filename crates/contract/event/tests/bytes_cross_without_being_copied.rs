@@ -117,3 +117,26 @@ fn bytes_outlive_the_run_that_wrote_them() {
     assert_eq!(bytes.place(), None);
     assert_eq!(read(&written(Destination::SameMemory, &bytes)), Ok(bytes));
 }
+
+/// Two mappings of one segment stand for two processes.
+#[cfg(target_os = "linux")]
+#[test]
+fn another_mapping_of_a_segment_has_the_bytes_at_the_same_place() {
+    use parades_core::arena::{Arena, SegmentFile};
+    use parades_raw::shared::segment::Segment;
+    let mapped = |file| Box::new(Segment::map(file).expect("it is mapped"));
+    let file = SegmentFile::create(1 << 30).expect("there is a descriptor");
+    let reader = Arena::attach(mapped(file.try_clone().expect("a descriptor"))).expect("it has room");
+    let owner = Arena::create(mapped(file.try_clone().expect("a descriptor"))).expect("it has room");
+    assert!(Arena::create(mapped(file)).is_none(), "it has an owner");
+    for length in [300, 16 << 10, 5 << 20] {
+        let sent = owner.allocate(length, |to| to.fill(7)).expect("it has room");
+        let received = reader.adopt(sent.send().expect("few are in flight")).expect("it was sent");
+        assert!(!std::ptr::eq(&sent[0], &received[0]));
+        assert_eq!((sent.offset(), &sent[..]), (received.offset(), &received[..]));
+        let place = sent.offset();
+        drop((sent, received));
+        assert_eq!(owner.allocate(length, |_| ()).expect("it has room").offset(), place);
+    }
+    assert!(reader.allocate(300, |_| ()).is_none(), "only the owner allocates");
+}

@@ -1,6 +1,6 @@
 //! The group of ranks: collective operations on byte strings.
 
-use parades_core::wire::{self, Wire};
+use parades_core::wire::{self, Destination, FrameWriter, Wire};
 use parades_sync::barrier::Broken;
 
 /// The ranks of a run. A *rank* is a process, or some threads in the place of one. It shares no memory with
@@ -29,6 +29,12 @@ pub trait Group: Sync {
     ///
     /// [`Broken`] if rank 0 is lost.
     fn broadcast(&self, from_first: Option<Vec<u8>>) -> Result<Vec<u8>, Broken>;
+
+    /// Returns the kind of process that `rank` is for this rank, which says how payloads are written for it.
+    fn destination(&self, rank: usize) -> Destination {
+        let _ = rank;
+        Destination::Elsewhere
+    }
 
     /// Ends the run on this rank with a sentence that says why. The other ranks notice that this rank is
     /// lost.
@@ -62,7 +68,7 @@ pub fn gather_all<T: Wire>(group: &dyn Group, mine: &T) -> Result<Vec<T>, Broken
 pub fn gather_to_first<T: Wire>(group: &dyn Group, mine: T) -> Result<Option<Vec<T>>, Broken> {
     if group.rank() > 0 {
         let mut bytes = Vec::new();
-        wire::write(&mine, &mut bytes);
+        FrameWriter::new(group.destination(0)).write(&mine, &mut bytes);
         drop(mine);
         group.gather(bytes)?;
         return Ok(None);
@@ -73,5 +79,5 @@ pub fn gather_to_first<T: Wire>(group: &dyn Group, mine: T) -> Result<Option<Vec
 }
 
 fn decode<T: Wire>(group: &dyn Group, mut bytes: &[u8]) -> Result<T, Broken> {
-    wire::read(&mut bytes).map_err(|malformed| group.give_up(malformed.to_string()))
+    wire::read_frame(|| wire::read(&mut bytes)).map_err(|malformed| group.give_up(malformed.to_string()))
 }

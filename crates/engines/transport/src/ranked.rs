@@ -146,10 +146,8 @@ impl<P: Wire + Send + 'static> Ranked<P> {
     }
 
     fn send_frame(&self, to: usize, frame: &Frame<P>) {
-        let is_same = self.fabric.shares_memory_with(to);
-        let destination = if is_same { Destination::SameMemory } else { Destination::Elsewhere };
         let mut bytes = Vec::new();
-        FrameWriter::new(destination).write(frame, &mut bytes);
+        FrameWriter::new(self.destination(to)).write(frame, &mut bytes);
         self.fabric.send(to, &bytes);
     }
 
@@ -405,6 +403,11 @@ impl<P: Wire + Send + 'static> Group for Ranked<P> {
 
     fn ranks(&self) -> usize {
         self.fabric.ranks()
+    }
+
+    fn destination(&self, rank: usize) -> Destination {
+        let is_same = self.fabric.shares_memory_with(rank);
+        if is_same { Destination::SameMemory } else { Destination::Elsewhere }
     }
 
     fn gather(&self, mine: Vec<u8>) -> Result<Option<Vec<Vec<u8>>>, Broken> {

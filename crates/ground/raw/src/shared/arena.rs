@@ -16,6 +16,10 @@ mod class;
 mod entry;
 #[cfg(not(test))]
 mod mapped;
+#[cfg(not(test))]
+mod memory;
 
 #[cfg(not(test))]
-pub use mapped::{Anonymous, Arena, Block, Memory, Reference};
+pub use mapped::{Arena, Block, Reference};
+#[cfg(not(test))]
+pub use memory::{Anonymous, Memory};

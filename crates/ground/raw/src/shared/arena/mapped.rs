@@ -2,87 +2,25 @@
 
 use super::class::{CLASSES, UNIT, capacity, class_of};
 use super::entry::{Entry, Freed};
-use std::alloc::Layout;
+use super::memory::Memory;
 use std::fmt;
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Memory for an arena.
-///
-/// # Safety
-///
-/// Until the value is dropped, `base` returns the same pointer to `size` bytes that may be read and written
-/// once they are committed. The pointer is a multiple of 64. The bytes are zero at first. Nothing but arenas
-/// uses them, in any process.
-pub unsafe trait Memory: Send + Sync {
-    /// Returns the first byte.
-    fn base(&self) -> NonNull<u8>;
-
-    /// Returns the number of bytes.
-    fn size(&self) -> usize;
-
-    /// Commits the bytes from `begin` to `end`, so that their use cannot fail. Returns false if the system
-    /// has no memory.
-    fn commit(&self, begin: usize, end: usize) -> bool;
-}
-
-/// Memory of this process alone.
-#[derive(Debug)]
-pub struct Anonymous {
-    base: NonNull<u8>,
-    layout: Layout,
-}
-
-impl Anonymous {
-    /// Allocates at least `bytes` bytes. Returns `None` if there is no memory.
-    pub fn new(bytes: usize) -> Option<Anonymous> {
-        let layout = Layout::from_size_align(bytes.max(UNIT), UNIT).ok()?;
-        // SAFETY: the size is at least `UNIT`, which is not zero.
-        let base = unsafe { std::alloc::alloc_zeroed(layout) };
-        Some(Anonymous { base: NonNull::new(base)?, layout })
-    }
-}
-
-impl Drop for Anonymous {
-    fn drop(&mut self) {
-        // SAFETY: `new` allocated `base` with this layout, and only this function frees it.
-        unsafe { std::alloc::dealloc(self.base.as_ptr(), self.layout) }
-    }
-}
-
-// SAFETY: the bytes belong to this value alone, on whatever thread it is.
-unsafe impl Send for Anonymous {}
-// SAFETY: a shared reference gives only the pointer and the size.
-unsafe impl Sync for Anonymous {}
-
-// SAFETY: `base` has `size` zero bytes at a multiple of `UNIT` until `drop`, and no other code knows them.
-unsafe impl Memory for Anonymous {
-    fn base(&self) -> NonNull<u8> {
-        self.base
-    }
-
-    fn size(&self) -> usize {
-        self.layout.size()
-    }
-
-    fn commit(&self, _: usize, _: usize) -> bool {
-        true
-    }
-}
-
 /// The head of an arena, at the front of its memory.
 #[repr(C, align(64))]
 struct Head {
-    magic: AtomicU64,
+    /// [`OWNED`] once a process owns the arena, and 0 before.
+    owned: AtomicU64,
     /// The number of entries.
     slots: AtomicU32,
     /// By size class.
     freed: [Freed; CLASSES],
 }
 
-const MAGIC: u64 = u64::from_le_bytes(*b"arena 01");
+const OWNED: u64 = u64::from_le_bytes(*b"arena 01");
 const HEAD: usize = size_of::<Head>();
 const ENTRY: usize = size_of::<Entry>();
 /// The bytes that are committed at once, at least: few calls of the system, and little unused memory.
@@ -157,19 +95,21 @@ impl Arena {
         let free = (0..CLASSES).map(|_| Mutex::default()).collect();
         let growth = Growth { slots: 0, lowest: bytes, committed_front: HEAD, committed_back: bytes };
         let arena = Arena { memory, owner: Some(Owner { free, growth: Mutex::new(growth) }) };
-        // Ordering: Release; pairs with the Acquire in `attach`. There is nothing before it but zeros.
-        let is_new = arena.head().magic.compare_exchange(0, MAGIC, Ordering::Release, Ordering::Relaxed).is_ok();
+        // Ordering: Relaxed; the memory has nothing but zeros yet, which are an empty arena.
+        let is_new = arena.head().owned.compare_exchange(0, OWNED, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         is_new.then(|| Arc::new(arena))
     }
 
-    /// Opens an arena that another process created in this memory. Returns `None` if the memory has none.
+    /// Opens the arena of another process. It may do so before that process creates the arena. Returns `None`
+    /// if the memory is too small, or is used for something else, or cannot be committed.
     pub fn attach(memory: Box<dyn Memory>) -> Option<Arc<Arena>> {
         if memory.size() < HEAD || !memory.commit(0, HEAD) {
             return None;
         }
         let arena = Arena { memory, owner: None };
-        // Ordering: Acquire; pairs with the Release in `create`.
-        (arena.head().magic.load(Ordering::Acquire) == MAGIC).then(|| Arc::new(arena))
+        // Ordering: Relaxed; a check that the memory is not used for something else.
+        let owned = arena.head().owned.load(Ordering::Relaxed);
+        [0, OWNED].contains(&owned).then(|| Arc::new(arena))
     }
 
     fn head(&self) -> &Head {
