@@ -8,7 +8,10 @@
 //! [`Transport::outcome`] rest on that.
 //!
 //! *Receiving.* Any worker that looks for news receives the frames for all workers of its rank, under one
-//! lock. It puts events into the inboxes of [`Threads`]. The fabric's bell wakes workers that sleep.
+//! lock. It puts events into the inboxes of [`Threads`].
+//!
+//! *Waiting.* A worker that has nothing to do polls the fabric for a while. Then it requests the fabric's bell,
+//! receives once more, and sleeps until the bell or another worker wakes it.
 //!
 //! *A lost rank.* A worker that waits for a frame of a rank that has ended breaks up the transport. The run
 //! then ends with an error that names the rank.
@@ -24,6 +27,7 @@ use parades_core::event::Event;
 use parades_core::time::Time;
 use parades_core::wire::{self, Destination, FrameWriter, Wire};
 use parades_sync::barrier::Broken;
+use parades_sync::patience::Patience;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
@@ -54,6 +58,8 @@ pub struct Ranked<P> {
     threads: Arc<Threads<P>>,
     fabric: Box<dyn Fabric>,
     workers: usize,
+    /// By worker.
+    patience: Vec<Patience>,
     /// By partition: the rank that owns it.
     homes: RwLock<Vec<u32>>,
     clocks: RwLock<Vec<Arc<Clocks>>>,
@@ -118,6 +124,7 @@ impl<P: Wire + Send + 'static> Ranked<P> {
         Ranked {
             threads,
             workers,
+            patience: (0..workers).map(|_| Patience::for_threads(workers * ranks)).collect(),
             homes: RwLock::default(),
             clocks: RwLock::default(),
             received: Mutex::new(Received {
@@ -160,13 +167,41 @@ impl<P: Wire + Send + 'static> Ranked<P> {
 
     /// Receives the frames that have arrived.
     fn pump(&self) -> Result<(), Broken> {
-        let mut received = lock(&self.received);
+        self.receive_into(&mut lock(&self.received))
+    }
+
+    fn receive_into(&self, received: &mut Received) -> Result<(), Broken> {
         let mut result = Ok(());
         self.fabric.receive(&mut |from, mut bytes| match wire::read_frame(|| wire::read(&mut bytes)) {
-            Ok(frame) => self.accept(&mut received, from, frame),
+            Ok(frame) => self.accept(received, from, frame),
             Err(malformed) => result = Err(self.give_up(malformed.to_string())),
         });
         result
+    }
+
+    /// Polls the fabric for a while. Returns true as soon as `worker` has more than `seen` notifications.
+    fn poll(&self, worker: usize, seen: u64) -> bool {
+        let poll = || {
+            // A worker that holds the lock receives for this worker too.
+            if let Ok(mut received) = self.received.try_lock() {
+                // As in `receive`.
+                let _ = self.receive_into(&mut received);
+            }
+            (self.threads.news(worker) != seen).then_some(())
+        };
+        self.threads.spend_waiting(worker, || self.patience[worker].watch(poll)).is_some()
+    }
+
+    /// Waits until `worker` has more than `seen` notifications. May return too early.
+    fn sleep(&self, worker: usize, seen: u64) -> Result<(), Broken> {
+        if self.poll(worker, seen) {
+            return self.threads.check(worker);
+        }
+        // A notification for each frame that arrives after the request follows from the bell. The frames
+        // before it are received here.
+        self.fabric.request_bell();
+        self.pump()?;
+        self.threads.wait(worker, seen)
     }
 
     fn accept(&self, received: &mut Received, from: usize, frame: Frame<P>) {
@@ -217,7 +252,7 @@ impl<P: Wire + Send + 'static> Ranked<P> {
             if let Some(lost) = &lost[missing] {
                 return Err(self.give_up(lost.to_string()));
             }
-            self.threads.wait(worker, seen)?;
+            self.sleep(worker, seen)?;
         }
     }
 
@@ -371,7 +406,7 @@ impl<P: Wire + Send + 'static> Transport<P> for Ranked<P> {
         if let Some(lost) = (0..self.fabric.ranks()).find_map(|rank| self.fabric.lost(rank)) {
             return Err(self.give_up(lost.to_string()));
         }
-        self.threads.wait(worker, seen)
+        self.sleep(worker, seen)
     }
 
     fn settle(&self, homes: &[u32], clocks: &[Arc<Clocks>]) {

@@ -98,6 +98,11 @@ impl<P> Threads<P> {
         self.news[worker].check()
     }
 
+    /// Calls `wait`, and records the time as time that `worker` waits.
+    pub(crate) fn spend_waiting<T>(&self, worker: usize, wait: impl FnOnce() -> T) -> T {
+        self.timekeeper.spend(worker, Spent::Waiting, wait)
+    }
+
     /// Passes the events that have arrived for a partition to `accept`.
     fn take_inbox(&self, worker: usize, partition: u32, accept: &mut dyn FnMut(Arrived<'_, P>)) {
         let Inbox { mut first, mut more } = std::mem::take(&mut *lock(&self.inboxes[partition as usize].0));

@@ -21,18 +21,18 @@ impl News {
         let news = Arc::<News>::default();
         let rung = Arc::clone(&news);
         fabric.set_bell(Arc::new(move || {
-            *rung.0.lock().unwrap() += 1;
+            *rung.0.lock().expect("nobody panics") += 1;
             rung.1.notify_all();
         }));
         news
     }
 
     fn count(&self) -> u64 {
-        *self.0.lock().unwrap()
+        *self.0.lock().expect("it works")
     }
 
     fn wait(&self, seen: u64) {
-        drop(self.1.wait_while(self.0.lock().unwrap(), |count| *count == seen).unwrap());
+        drop(self.1.wait_while(self.0.lock().expect("it works"), |count| *count == seen).expect("it works"));
     }
 }
 
@@ -86,10 +86,10 @@ fn run_rank(fabric: &SharedMemory, messages: u64, on_request: bool) {
 }
 
 fn connect(shape: LaneShape) -> Vec<Arc<SharedMemory>> {
-    let segments = SharedMemory::create(RANKS, shape).unwrap();
+    let segments = SharedMemory::create(RANKS, shape).expect("it works");
     let join = |rank| {
         let same = segments.iter().map(|file| SegmentFile::of_process(std::process::id(), file.raw_fd()));
-        SharedMemory::join(rank, same.collect::<Result<_, _>>().unwrap()).unwrap()
+        SharedMemory::join(rank, same.collect::<Result<_, _>>().expect("it works")).expect("it works")
     };
     (0..RANKS).map(join).collect()
 }

@@ -1,7 +1,7 @@
 //! A run split into ranks: threads of one process that share nothing but bytes, each with workers of its own.
 //!
-//! [`Loopback`] connects the ranks. [`Slow`] delays its bytes at random, so the bytes of different ranks
-//! arrive in any order.
+//! [`Loopback`] or [`SharedMemory`] connects the ranks. [`Slow`] delays their bytes at random, so the bytes of
+//! different ranks arrive in any order.
 
 use parades_core::error::Error;
 use parades_core::event::LpId;
@@ -10,7 +10,7 @@ use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::wire::Wire;
 use parades_sync::barrier::BarrierKind;
-use parades_transport::{Bell, Fabric, Loopback, Lost, Ranked, Threads};
+use parades_transport::{Bell, Fabric, LaneShape, Loopback, Lost, Ranked, SegmentFile, SharedMemory, Threads};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,7 +23,7 @@ pub struct Shape {
     pub workers: usize,
     /// The most partitions of the run.
     pub partitions: u32,
-    /// The seed of the delays between ranks.
+    /// The seed of the delays between ranks, and of the choice of the fabric between them.
     pub seed: u64,
 }
 
@@ -42,12 +42,12 @@ pub fn on_ranks<P: Wire + Send + 'static>(
     options: RunOptions<'_>,
     run: impl Fn(RunOptions<'_>, &Ranked<P>) -> OfRank + Sync,
 ) -> Result<Outcome, Error> {
-    let seat = |loopback: Loopback| {
+    let seat = |fabric: Box<dyn Fabric>| {
         let threads = Threads::new(workers, partitions, BarrierKind::default());
-        Ranked::<P>::new(Box::new(Slow::new(loopback, seed)), threads, workers)
+        Ranked::<P>::new(Box::new(Slow::new(fabric, seed)), threads, workers)
     };
     let shared = Shared::of(&options);
-    let mut ends = Loopback::connect(ranks).into_iter();
+    let mut ends = connect(ranks, seed).into_iter();
     let first = ends.next().expect("there is a rank");
     std::thread::scope(|scope| {
         let (seat, run) = (&seat, &run);
@@ -73,6 +73,20 @@ pub fn on_ranks<P: Wire + Send + 'static>(
         outcome.engine_stats.push(("crossed", crossed as f64));
         Ok(outcome)
     })
+}
+
+/// Lanes that are full most of the time: most frames are larger than a slot, and many are larger than a lane.
+const TINY: LaneShape = LaneShape { slots: 4, slot_bytes: 128 };
+
+/// Connects the ranks, by shared memory if the seed is even.
+fn connect(ranks: usize, seed: u64) -> Vec<Box<dyn Fabric>> {
+    if seed % 2 == 1 {
+        return Loopback::connect(ranks).into_iter().map(|end| Box::new(end) as Box<dyn Fabric>).collect();
+    }
+    let segments = SharedMemory::create(ranks, TINY).expect("there is memory");
+    let open = |file: &SegmentFile| SegmentFile::of_process(std::process::id(), file.raw_fd()).expect("it is open");
+    let join = |rank| SharedMemory::join(rank, segments.iter().map(open).collect()).expect("nobody else joins");
+    (0..ranks).map(|rank| Box::new(join(rank)) as Box<dyn Fabric>).collect()
 }
 
 /// The options that all ranks share.
@@ -108,7 +122,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A fabric whose bytes arrive late now and then.
 struct Slow {
-    fabric: Loopback,
+    fabric: Box<dyn Fabric>,
     /// By sender: the byte strings that have arrived and are not received yet.
     late: Mutex<Vec<VecDeque<Vec<u8>>>>,
     rng: Mutex<Rng>,
@@ -116,7 +130,7 @@ struct Slow {
 }
 
 impl Slow {
-    fn new(fabric: Loopback, seed: u64) -> Slow {
+    fn new(fabric: Box<dyn Fabric>, seed: u64) -> Slow {
         let rank = u32::try_from(fabric.rank()).expect("ranks are few");
         let late = Mutex::new(vec![VecDeque::new(); fabric.ranks()]);
         Slow { fabric, late, rng: Mutex::new(Rng::shared(seed, 100 + rank)), bell: Mutex::default() }
@@ -156,6 +170,10 @@ impl Fabric for Slow {
     fn set_bell(&self, bell: Bell) {
         *lock(&self.bell) = Some(bell.clone());
         self.fabric.set_bell(bell);
+    }
+
+    fn request_bell(&self) {
+        self.fabric.request_bell();
     }
 
     fn lost(&self, rank: usize) -> Option<Lost> {
