@@ -128,7 +128,7 @@ pub const TABLES: &[Table] = &[
     },
     Table::of(
         "transport",
-        "messages between processes: MPI, shared windows, First-Fit, beside the ratios published for ZeROshm",
+        "messages between processes: shared memory beside MPI, shared windows and First-Fit, and the ratios published for ZeROshm",
         transport::measure,
     ),
     Table::of("transfer", "sequential on pairs that move data by a sliding window", transfer::measure),

@@ -3,6 +3,11 @@
 //!
 //! The paper draws its times and prints none. It prints the ratios of ZeROshm to MPI, which stand beside ours.
 
+#[cfg(target_os = "linux")]
+mod ours;
+#[cfg(not(target_os = "linux"))]
+#[path = "transport/absent.rs"]
+mod ours;
 mod rivals;
 
 use crate::record::Figure;
@@ -12,6 +17,7 @@ use parades_report::drawing::table;
 use parades_session::Failure;
 use rivals::{Program, Rival};
 use std::fmt::Write;
+use std::process::Command;
 
 /// One measurement.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +30,8 @@ struct Cell {
     messages: usize,
 }
 
+/// The patterns of messages.
+const PATTERNS: [&str; 3] = ["pair", "ring", "star"];
 /// Messages of a pair. The paper has 10,000.
 const PAIR_MESSAGES: usize = 24 * 420;
 /// Messages of rings and stars, which have more ranks than cores.
@@ -59,69 +67,127 @@ fn published(cell: Cell) -> Option<f64> {
     }
 }
 
-pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
-    let mut found = Measured::default();
-    let Some(program) = Program::build()? else {
-        found.text.push_str("the rivals were skipped: they need a C compiler, `mpicc` or `cc`\n");
-        return Ok(found);
-    };
-    let rivals: Vec<Rival> = Rival::ALL.into_iter().filter(|&rival| program.has(rival)).collect();
-    for (title, cells) in figures() {
-        let spreads = spreads(options.pairs, title, &cells, &rivals, &program)?;
-        let _ = writeln!(found.text, "{title}: nanoseconds a message\n{}", draw(&cells, &rivals, &spreads));
-        for (cell, of_cell) in cells.iter().zip(spreads) {
-            let Cell { pattern, bytes, ranks, .. } = cell;
-            let name = |rival: &Rival| format!("{pattern} of {ranks}, {bytes} B, {}, ns a message", rival.name());
-            let figures = rivals.iter().zip(of_cell);
-            found.figures.extend(figures.map(|(rival, spread)| Figure { name: name(rival), spread }));
-        }
-    }
-    found.text.push_str(&match &program.mpi {
-        Some(mpi) => format!("mpi and windows: {mpi}\n"),
-        None => "MPI was skipped: there is no `mpicc` or no `mpirun`\n".to_owned(),
-    });
-    Ok(found)
+/// The sides of a table.
+struct Sides<'a> {
+    options: &'a Options,
+    /// `None` if there is no C compiler.
+    rivals: Option<Program>,
+    all: Vec<Side>,
 }
 
-/// Measures all cells, in each round once by each rival. Returns the spreads by cell and rival.
-fn spreads(
-    pairs: u32,
-    title: &str,
-    cells: &[Cell],
-    rivals: &[Rival],
-    program: &Program,
-) -> Result<Vec<Vec<Spread>>, Failure> {
-    let mut values = vec![vec![Vec::new(); rivals.len()]; cells.len()];
-    let progress = progress(pairs, title);
-    for pair in 0..pairs as usize {
-        progress.inc(1);
-        for (cell, values) in cells.iter().zip(&mut values) {
-            for step in 0..rivals.len() {
-                let side = (pair + step) % rivals.len();
-                values[side].push(program.run(rivals[side], *cell)?);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    /// The shared-memory transport of parades.
+    Ours,
+    Rival(Rival),
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Side::Ours => "parades",
+            Side::Rival(rival) => rival.name(),
+        }
+    }
+}
+
+impl Sides<'_> {
+    fn new(options: &Options) -> Result<Sides<'_>, Failure> {
+        let rivals = Program::build()?;
+        let ours = cfg!(target_os = "linux").then_some(Side::Ours);
+        let there = |rival: &Rival| rivals.as_ref().is_some_and(|program| program.has(*rival));
+        let all = ours.into_iter().chain(Rival::ALL.into_iter().filter(there).map(Side::Rival)).collect();
+        Ok(Sides { options, rivals, all })
+    }
+
+    /// Returns the nanoseconds a message.
+    fn run(&self, side: Side, cell: Cell) -> Result<f64, Failure> {
+        match (side, &self.rivals) {
+            (Side::Rival(rival), Some(program)) => program.run(rival, cell),
+            (Side::Rival(rival), None) => unreachable!("{rival:?} was not built"),
+            (Side::Ours, _) => {
+                let rank = || {
+                    let mut command = Command::new(&self.options.program);
+                    command.args(["bench", "transport"]);
+                    command
+                };
+                ours::run(&rank, cell)
             }
         }
     }
-    progress.finish_and_clear();
-    Ok(values.iter().map(|of_cell| of_cell.iter().map(|values| Spread::of(values)).collect()).collect())
+
+    /// Measures all cells, in each round once by each side. Returns the values by cell and side.
+    fn measure(&self, title: &str, cells: &[Cell]) -> Result<Vec<Vec<Spread>>, Failure> {
+        let mut values = vec![vec![Vec::new(); self.all.len()]; cells.len()];
+        let progress = progress(self.options.pairs, title);
+        for pair in 0..self.options.pairs as usize {
+            progress.inc(1);
+            for (cell, values) in cells.iter().zip(&mut values) {
+                for step in 0..self.all.len() {
+                    let side = (pair + step) % self.all.len();
+                    values[side].push(self.run(self.all[side], *cell)?);
+                }
+            }
+        }
+        progress.finish_and_clear();
+        Ok(values.iter().map(|of_cell| of_cell.iter().map(|values| Spread::of(values)).collect()).collect())
+    }
+
+    /// Returns a sentence on the rivals that were left out, or on their MPI.
+    fn note(&self) -> String {
+        match self.rivals.as_ref().map(|program| &program.mpi) {
+            Some(Some(mpi)) => format!("mpi and windows: {mpi}\n"),
+            Some(None) => "MPI was skipped: there is no `mpicc` or no `mpirun`\n".to_owned(),
+            None => "the rivals were skipped: they need a C compiler, `mpicc` or `cc`\n".to_owned(),
+        }
+    }
 }
 
-fn draw(cells: &[Cell], rivals: &[Rival], spreads: &[Vec<Spread>]) -> String {
-    let names = rivals.iter().map(|rival| rival.name());
-    let headers: Vec<&str> = ["processes", "bytes"].into_iter().chain(names).chain(["zeroshm / mpi (paper)"]).collect();
+pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
+    let mut found = Measured::default();
+    if ours::run_as_rank()? {
+        return Ok(found);
+    }
+    let sides = Sides::new(options)?;
+    for (title, cells) in figures() {
+        let spreads = sides.measure(title, &cells)?;
+        let _ = writeln!(found.text, "{title}: nanoseconds a message\n{}", draw(&cells, &sides.all, &spreads));
+        for (cell, of_cell) in cells.iter().zip(spreads) {
+            let Cell { pattern, bytes, ranks, .. } = cell;
+            let name = |side: &Side| format!("{pattern} of {ranks}, {bytes} B, {}, ns a message", side.name());
+            let figures = sides.all.iter().zip(of_cell);
+            found.figures.extend(figures.map(|(side, spread)| Figure { name: name(side), spread }));
+        }
+    }
+    found.text.push_str(&sides.note());
+    Ok(found)
+}
+
+fn draw(cells: &[Cell], sides: &[Side], spreads: &[Vec<Spread>]) -> String {
+    let names = sides.iter().map(|side| side.name());
+    let last = ["mpi / parades", "zeroshm / mpi (paper)"];
+    let headers: Vec<&str> = ["processes", "bytes"].into_iter().chain(names).chain(last).collect();
     let mut drawn = table(&headers);
-    let place = |wanted| rivals.iter().position(|&rival| rival == wanted);
+    let place = |wanted| sides.iter().position(|&side| side == wanted);
+    let [ours, mpi, zeroshm] = [Side::Ours, Side::Rival(Rival::Mpi), Side::Rival(Rival::Zeroshm)].map(place);
     for (cell, of_cell) in cells.iter().zip(spreads) {
-        let ratio = match (place(Rival::Zeroshm), place(Rival::Mpi)) {
-            (Some(zeroshm), Some(mpi)) => format!("{:.2}", of_cell[zeroshm].median / of_cell[mpi].median),
+        let ratio = |over: Option<usize>, under: Option<usize>| match (over, under) {
+            (Some(over), Some(under)) => ratio(&of_cell[over], &of_cell[under]),
             _ => "–".to_owned(),
         };
         let paper = published(*cell).map_or(String::new(), |published| format!(" ({published:.2})"));
         let start = [cell.ranks.to_string(), cell.bytes.to_string()];
         let times = of_cell.iter().map(|spread| spread.show(0));
-        drawn.add_row(start.into_iter().chain(times).chain([ratio + &paper]));
+        let last = [ratio(mpi, ours), ratio(zeroshm, mpi) + &paper];
+        drawn.add_row(start.into_iter().chain(times).chain(last));
     }
     drawn.to_string()
+}
+
+/// Returns the median of the ratios, round by round.
+fn ratio(over: &Spread, under: &Spread) -> String {
+    let ratios: Vec<f64> = over.values.iter().zip(&under.values).map(|(over, under)| over / under).collect();
+    format!("{:.2}", Spread::of(&ratios).median)
 }
 
 #[cfg(test)]
@@ -131,10 +197,11 @@ mod tests {
     #[test]
     fn published_ratios_stand_beside_the_measured_ones() {
         let cell = Cell { pattern: "pair", bytes: 1024, ranks: 2, messages: 420 };
-        let spreads = [[100.0, 150.0].map(|ns| Spread::of(&[ns])).into()];
-        let text = draw(&[cell], &[Rival::Mpi, Rival::Zeroshm], &spreads);
-        assert!(text.contains("1.50 (1.25)"), "{text}");
-        let text = draw(&[cell], &[Rival::Zeroshm, Rival::FirstFit], &spreads);
+        let spreads = [[50.0, 100.0, 150.0].map(|ns| Spread::of(&[ns])).into()];
+        let rival = Side::Rival;
+        let text = draw(&[cell], &[Side::Ours, rival(Rival::Mpi), rival(Rival::Zeroshm)], &spreads);
+        assert!(text.contains("2.00") && text.contains("1.50 (1.25)"), "{text}");
+        let text = draw(&[cell], &[Side::Ours, rival(Rival::Zeroshm), rival(Rival::FirstFit)], &spreads);
         assert!(text.contains("– (1.25)"), "{text}");
     }
 

@@ -1,0 +1,239 @@
+//! Our side: the frames of the shared-memory transport, copied into a slot and read there. A run sends its
+//! batches of events in this way.
+
+use super::Cell;
+use crate::child::cannot_start;
+use parades_session::Failure;
+use parades_transport::{Fabric, LaneShape, SegmentFile, SharedMemory};
+use std::io;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+/// The environment variable that makes a process a rank: the [`Role`] in words.
+pub(super) const RANK: &str = "PARADES_BENCH_RANK";
+/// The attempts without success after which a rank gives up its core, as the rivals do.
+const IDLE_SPINS: u32 = 100;
+/// The pauses between two checks that the other ranks are alive.
+const PAUSES_PER_CHECK: u32 = 64;
+
+/// Runs a cell. `command` starts a process that calls [`run_as_rank`]. Returns the nanoseconds a message.
+pub(super) fn run(command: &dyn Fn() -> Command, cell: Cell) -> Result<f64, Failure> {
+    let segments = SharedMemory::create(cell.ranks, LaneShape::default()).map_err(|error| wrong(&error))?;
+    let fds: Vec<String> = segments.iter().map(|file| file.raw_fd().to_string()).collect();
+    let start = |rank: usize| {
+        let Cell { pattern, bytes, ranks, messages } = cell;
+        let role = format!("{rank} {pattern} {bytes} {ranks} {messages} {} {}", std::process::id(), fds.join(" "));
+        let mut command = command();
+        command.env(RANK, role).stdout(Stdio::null()).spawn().map_err(|error| cannot_start(&error))
+    };
+    let mut children = Children((1..cell.ranks).map(start).collect::<Result<_, _>>()?);
+    let fabric = SharedMemory::join(0, segments).map_err(|error| wrong(&error))?;
+    let ns = Rank::new(&*fabric, cell).lead(&mut || children.check())?;
+    children.join()?;
+    Ok(ns)
+}
+
+/// Runs this process as a rank, if the environment says so. Returns true if it was one.
+pub(super) fn run_as_rank() -> Result<bool, Failure> {
+    let Ok(role) = std::env::var(RANK) else { return Ok(false) };
+    let malformed = || Failure::simulation(format!("{RANK} is malformed: {role}"));
+    let words: Vec<&str> = role.split(' ').collect();
+    let [rank, pattern, bytes, ranks, messages, parent, fds @ ..] = &words[..] else { return Err(malformed()) };
+    let number = |word: &str| word.parse::<usize>().map_err(|_| malformed());
+    let pattern = *super::PATTERNS.iter().find(|known| *known == pattern).ok_or_else(malformed)?;
+    let cell = Cell { pattern, bytes: number(bytes)?, ranks: number(ranks)?, messages: number(messages)? };
+    let parent = parent.parse().map_err(|_| malformed())?;
+    let open = |fd: &&str| SegmentFile::of_process(parent, fd.parse().map_err(io::Error::other)?);
+    let segments = fds.iter().map(open).collect::<Result<Vec<_>, _>>().map_err(|error| wrong(&error))?;
+    let fabric = SharedMemory::join(number(rank)?, segments).map_err(|error| wrong(&error))?;
+    Rank::new(&*fabric, cell).follow()?;
+    Ok(true)
+}
+
+fn wrong(error: &io::Error) -> Failure {
+    Failure::simulation(format!("shared memory for the ranks cannot be had: {error}"))
+}
+
+/// The processes of the other ranks. They are killed when this is dropped before they have ended.
+struct Children(Vec<Child>);
+
+impl Children {
+    /// Returns an error if a rank has failed.
+    fn check(&mut self) -> Result<(), Failure> {
+        for child in &mut self.0 {
+            if let Some(status) = child.try_wait().map_err(|error| cannot_start(&error))?
+                && !status.success()
+            {
+                return Err(Failure::simulation(format!("a rank failed ({status})")));
+            }
+        }
+        Ok(())
+    }
+
+    fn join(mut self) -> Result<(), Failure> {
+        self.0.iter_mut().try_for_each(|child| child.wait().map(drop)).map_err(|error| cannot_start(&error))?;
+        self.check()
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // Both fail if the process has ended.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A rank, and its progress. Empty frames are signals: that a rank is ready, that all may begin, and that a
+/// rank is done.
+struct Rank<'a> {
+    fabric: &'a dyn Fabric,
+    cell: Cell,
+    bytes: Vec<u8>,
+    received: usize,
+    signals: usize,
+}
+
+impl Rank<'_> {
+    fn new(fabric: &dyn Fabric, cell: Cell) -> Rank<'_> {
+        Rank { fabric, cell, bytes: vec![0; cell.bytes], received: 0, signals: 0 }
+    }
+
+    /// Runs rank 0. `check` fails if another rank has failed.
+    #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+    fn lead(mut self, check: &mut dyn FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
+        let others = self.cell.ranks - 1;
+        self.receive_until(&|rank| rank.signals == others, check)?;
+        (1..=others).for_each(|to| self.fabric.send(to, &[]));
+        let begin = Instant::now();
+        self.exchange(check)?;
+        self.receive_until(&|rank| rank.signals == 2 * others, check)?;
+        Ok(begin.elapsed().as_nanos() as f64 / self.expected() as f64)
+    }
+
+    /// Runs another rank. Such a rank is killed if rank 0 fails.
+    fn follow(mut self) -> Result<(), Failure> {
+        self.fabric.send(0, &[]);
+        self.receive_until(&|rank| rank.signals == 1, &mut || Ok(()))?;
+        self.exchange(&mut || Ok(()))?;
+        self.fabric.send(0, &[]);
+        Ok(())
+    }
+
+    /// Returns the number of messages that this rank sends, and receives.
+    fn expected(&self) -> usize {
+        let Cell { pattern, ranks, messages, .. } = self.cell;
+        if pattern == "star" && self.fabric.rank() > 0 { messages / (ranks - 1) } else { messages }
+    }
+
+    fn receiver_of(&self, number: usize) -> usize {
+        let (rank, ranks) = (self.fabric.rank(), self.cell.ranks);
+        match self.cell.pattern {
+            "star" if rank > 0 => 0,
+            "star" => 1 + number % (ranks - 1),
+            _ => (rank + 1) % ranks,
+        }
+    }
+
+    /// Sends and receives all messages.
+    fn exchange(&mut self, check: &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
+        let expected = self.expected();
+        for number in 0..expected {
+            self.write(number as u64);
+            self.fabric.send(self.receiver_of(number), &self.bytes);
+            self.receive();
+        }
+        self.receive_until(&|rank| rank.received == expected, check)
+    }
+
+    /// Writes every word of a message.
+    fn write(&mut self, number: u64) {
+        let seed = number << 8 | self.fabric.rank() as u64;
+        let words = self.bytes.chunks_exact_mut(8);
+        (0..).zip(words).for_each(|(place, word)| word.copy_from_slice(&(seed + place).to_ne_bytes()));
+    }
+
+    /// Receives what has arrived. Returns true if there was something.
+    fn receive(&mut self) -> bool {
+        let before = (self.received, self.signals);
+        self.fabric.receive(&mut |_, bytes| match bytes.is_empty() {
+            true => self.signals += 1,
+            false => {
+                check_words(bytes);
+                self.received += 1;
+            }
+        });
+        (self.received, self.signals) != before
+    }
+
+    fn receive_until(
+        &mut self,
+        is_reached: &dyn Fn(&Self) -> bool,
+        check: &mut dyn FnMut() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let (mut spins, mut pauses) = (0, 0);
+        while !is_reached(self) {
+            if self.receive() {
+                continue;
+            }
+            spins += 1;
+            if spins % IDLE_SPINS == 0 {
+                std::thread::yield_now();
+                pauses += 1;
+                if pauses % PAUSES_PER_CHECK == 0 {
+                    check()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads every word of a message, and checks their sum.
+fn check_words(bytes: &[u8]) {
+    let words = bytes.chunks_exact(8).map(|bytes| u64::from_ne_bytes(bytes.try_into().expect("eight bytes")));
+    let (first, count) = (words.clone().next().expect("it is not empty"), words.len() as u64);
+    let expected = count.wrapping_mul(first).wrapping_add(count * (count - 1) / 2);
+    assert_eq!(words.fold(0_u64, u64::wrapping_add), expected, "a message arrived with wrong bytes");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_messages_arrive_between_processes_in_every_pattern() {
+        if run_as_rank().expect("the rank runs") {
+            return;
+        }
+        let name = "tables::transport::ours::tests::all_messages_arrive_between_processes_in_every_pattern";
+        let command = || {
+            let mut command = Command::new(std::env::current_exe().expect("this test runs"));
+            command.args(["--exact", name, "--nocapture"]);
+            command
+        };
+        for (pattern, ranks) in [("pair", 2), ("ring", 3), ("star", 4)] {
+            for bytes in [64, 64 << 10] {
+                let ns = run(&command, Cell { pattern, bytes, ranks, messages: 420 }).expect("all arrive");
+                assert!(ns > 0.0, "{pattern} {bytes}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_rank_that_fails_ends_the_measurement() {
+        let command = || Command::new("false");
+        let cell = Cell { pattern: "pair", bytes: 64, ranks: 2, messages: 420 };
+        assert!(run(&command, cell).is_err_and(|why| why.to_string().contains("a rank failed")));
+    }
+
+    #[test]
+    #[should_panic(expected = "wrong bytes")]
+    fn a_changed_byte_is_noticed() {
+        let mut bytes: Vec<u8> = (7..15_u64).flat_map(u64::to_ne_bytes).collect();
+        bytes[20] ^= 1;
+        check_words(&bytes);
+    }
+}
