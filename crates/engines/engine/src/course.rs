@@ -4,6 +4,7 @@
 
 use crate::ledger::{self, EarliestFailure, Ledger, Trace};
 use crate::peers::{Results, Seat, lost};
+use parades_core::bytes;
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, Event, EventKey, Header, LpId};
@@ -37,6 +38,8 @@ pub(crate) struct Course<'a, M: Model> {
     pub(crate) until: Time,
     /// The earliest failure that workers have reported.
     pub(crate) failure: EarliestFailure,
+    /// The bytes of payloads that this process had copied to or from other processes before the run.
+    copied_before: u64,
 }
 
 /// All LPs of a run at a cut, with their pending events. No LP is being executed.
@@ -64,6 +67,7 @@ impl<'a, M: Model> Course<'a, M> {
             bound: Time::ZERO,
             until: options.until,
             failure: EarliestFailure::default(),
+            copied_before: bytes::copied(),
             options,
         }
     }
@@ -292,7 +296,7 @@ impl<'a, M: Model> Course<'a, M> {
         end: Time,
         seat: &Seat<'_, M, P>,
         lps: impl Iterator<Item = (LpId, &'l Lp<M::State>)>,
-        (metrics, pending, counts): (Metrics, Leftover<M::Message>, Vec<u64>),
+        (metrics, pending, mut counts): (Metrics, Leftover<M::Message>, Vec<u64>),
     ) -> Results<M::Message>
     where
         M::State: 'l,
@@ -311,6 +315,7 @@ impl<'a, M: Model> Course<'a, M> {
         });
         let digests = finish(self.model, (&self.options, &self.end(end)), lps, &mut metrics);
         let pending = count_unfinished(self.model, pending, &mut metrics);
+        counts.push(bytes::copied() - self.copied_before);
         Results { ids, digests, metrics, pending, counts }
     }
 
@@ -344,7 +349,11 @@ impl<'a, M: Model> Course<'a, M> {
         if !ids.is_empty() && !digests.is_empty() {
             digests = in_id_order(&ids, &digests);
         }
-        let engine_stats = engine_stats(&counts);
+        let copied = counts.pop().expect("every rank has sent it");
+        let mut engine_stats = engine_stats(&counts);
+        if seat.peers.ranks() > 1 {
+            engine_stats.push(("payload_bytes_copied", copied as f64));
+        }
         self.conclude_with(end, (digests, metrics), pending, engine_stats).map(Some)
     }
 }

@@ -161,6 +161,7 @@ fn a_handler_reads_a_payload_where_the_sender_in_another_rank_wrote_it() {
     assert_eq!(copied(), before, "payloads were copied between ranks that share memory");
     for (outcome, crossed) in &shared {
         assert_eq!(moved(outcome), 0);
+        assert!(outcome.engine_stats.contains(&("payload_bytes_copied", 0.0)));
         assert!(*crossed > 100, "{crossed} events crossed");
     }
     // Ranks that share no memory copy each payload that crosses, and give the same answer.

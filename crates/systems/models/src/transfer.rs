@@ -67,7 +67,8 @@ pub enum Message {
     Segment {
         /// The number of the segment in the pair's stream, from 0.
         number: u64,
-        /// The data of the segment, in one word.
+        /// The data of the segment, in one word. It is random, so a variable-length form would be longer.
+        #[serde(with = "parades_core::wire::plain")]
         content: u64,
     },
     /// An acknowledgement, to the sender.
