@@ -8,6 +8,9 @@
 //! the MPI library of this machine. So a different MPI library needs a new build of this crate only, and the
 //! fabric is tested without MPI.
 //!
+//! *Hybrid*: [`share_memory`] joins the ranks of each machine by shared memory. Only byte strings between
+//! machines then travel over MPI.
+//!
 //! *Ends*: a rank that drops its fabric sends an end mark to all ranks. The thread leaves MPI after it has
 //! received the marks of all ranks. A rank that failed waits [`PATIENCE`] for the marks, and then aborts the
 //! job.
@@ -18,6 +21,8 @@
 
 mod fabric;
 mod framing;
+#[cfg(target_os = "linux")]
+mod hybrid;
 mod idle;
 mod job;
 mod messenger;
@@ -27,6 +32,8 @@ mod system;
 mod thread;
 
 pub use fabric::MpiFabric;
+#[cfg(target_os = "linux")]
+pub use hybrid::{Shared, share_memory};
 pub use job::{Connected, Job, connect};
 pub use messenger::Messenger;
 #[cfg(feature = "mpi")]

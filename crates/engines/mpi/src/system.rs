@@ -82,6 +82,8 @@ impl Messenger for System {
     }
 
     fn gather_all(&self, mine: &[u8]) -> Vec<Vec<u8>> {
+        // Open MPI gives a meaning to the address 1, which Rust gives to empty buffers. So no buffer is empty.
+        let mine = [&[0], mine].concat();
         let mut lengths = vec![0; self.ranks()];
         self.world.all_gather_into(&count(mine.len()), &mut lengths[..]);
         let begins: Vec<i32> = lengths
@@ -94,9 +96,9 @@ impl Messenger for System {
             .collect();
         let mut all = vec![0; lengths.iter().copied().map(index).sum()];
         let mut parts = PartitionMut::new(&mut all[..], &lengths[..], &begins[..]);
-        self.world.all_gather_varcount_into(mine, &mut parts);
+        self.world.all_gather_varcount_into(&mine[..], &mut parts);
         let parts = begins.iter().zip(&lengths).map(|(&begin, &length)| (index(begin), index(length)));
-        parts.map(|(begin, length)| all[begin..begin + length].to_vec()).collect()
+        parts.map(|(begin, length)| all[begin + 1..begin + length].to_vec()).collect()
     }
 
     fn abort(&self, status: i32) -> ! {

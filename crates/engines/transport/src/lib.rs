@@ -23,6 +23,7 @@ mod clocks;
 mod fabric;
 mod group;
 mod ranked;
+mod routed;
 #[cfg(target_os = "linux")]
 mod shared_memory;
 mod summary;
@@ -37,6 +38,7 @@ pub use group::{Group, gather_all, gather_to_first};
 #[cfg(target_os = "linux")]
 pub use parades_raw::shared::{lane::LaneShape, segment::SegmentFile};
 pub use ranked::Ranked;
+pub use routed::Routed;
 #[cfg(target_os = "linux")]
 pub use shared_memory::SharedMemory;
 pub use summary::Summary;

@@ -19,9 +19,21 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        [RANK, model, engine, fate] => rank::run(&Row::of(model, engine), fate == DIES),
+        [RANK, model, engine, path, fate] => rank::run(&Row::of(model, engine), path, fate == DIES),
         // What the test harness would be given.
         _ => compare_all(),
+    }
+}
+
+/// The numbers of ranks, each with the path between them: `mpi`, or the number of ranks that play one machine.
+/// All ranks are of one machine where this number is 0.
+const PATHS: [(&str, &str); 5] = [("2", "mpi"), ("3", "mpi"), ("2", "0"), ("3", "2"), ("4", "2")];
+
+fn name(path: &str) -> String {
+    match path {
+        "mpi" => "MPI".to_owned(),
+        "0" => "shared memory".to_owned(),
+        _ => format!("shared memory between {path} and MPI"),
     }
 }
 
@@ -35,14 +47,16 @@ fn compare_all() -> ExitCode {
     for model in Row::MODELS {
         let expected = digest_of_sequential(model);
         for engine in Row::ENGINES {
-            for ranks in ["2", "3"] {
-                let output = mpirun(ranks, model, engine, "lives");
-                report(&format!("{model}, {engine}, {ranks} ranks"), same(&output, &expected));
+            for (ranks, path) in PATHS {
+                let output = mpirun(ranks, [model, engine, path, "lives"]);
+                report(&format!("{model}, {engine}, {ranks} ranks, {}", name(path)), same(&output, &expected));
             }
         }
     }
-    let killed = mpirun("3", "phold", "window", DIES);
-    report("a rank is killed", named(&killed));
+    for path in ["mpi", "2"] {
+        let killed = mpirun("3", ["phold", "window", path, DIES]);
+        report(&format!("a rank is killed, {}", name(path)), named(&killed));
+    }
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -54,10 +68,10 @@ fn digest_of_sequential(model: &str) -> String {
     outcome.expect("the model is right").digest.expect("it is asked for").to_string()
 }
 
-fn mpirun(ranks: &str, model: &str, engine: &str, fate: &str) -> Output {
+fn mpirun(ranks: &str, words: [&str; 4]) -> Output {
     let program = std::env::current_exe().expect("this program has a path");
     let mut command = Command::new("mpirun");
-    command.args(["--oversubscribe", "-n", ranks]).arg(program).args([RANK, model, engine, fate]);
+    command.args(["--oversubscribe", "-n", ranks]).arg(program).arg(RANK).args(words);
     // Containers run everything as root.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     command.output().unwrap_or_else(|error| panic!("mpirun cannot be started: {error}"))

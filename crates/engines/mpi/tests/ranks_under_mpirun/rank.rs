@@ -7,7 +7,7 @@ use parades_core::time::{Delay, Time};
 use parades_core::wire::Wire;
 use parades_engine::{WireModel, null_message, time_warp, window};
 use parades_models::phold::{Parameters, Phold};
-use parades_mpi::{Connected, System, connect};
+use parades_mpi::{Connected, Shared, System, connect, share_memory};
 use parades_netfile::NetworkFile;
 use parades_sync::barrier::BarrierKind;
 use parades_transport::{Fabric, Ranked, Threads};
@@ -50,13 +50,24 @@ pub(crate) fn network() -> impl Restorable<State: Clone> + WireModel {
 }
 
 /// Runs a row as this rank.
-pub(crate) fn run(row: &Row<'_>, dies: bool) -> ExitCode {
+///
+/// `path` is `mpi`, or the number of ranks that play one machine and share memory; 0 for those of this machine.
+pub(crate) fn run(row: &Row<'_>, path: &str, dies: bool) -> ExitCode {
     let Connected { job, fabric } = connect(System::open).expect("MPI has started this rank");
     if dies && fabric.rank() == 1 {
         let me = std::process::id().to_string();
         std::process::Command::new("kill").args(["-9", &me]).status().expect("there is a `kill`");
     }
     let first = fabric.rank() == 0;
+    let fabric: Box<dyn Fabric> = match path.parse::<usize>() {
+        Err(_) => Box::new(fabric),
+        Ok(ranks_per_machine) => {
+            let ranks_per_machine = Some(ranks_per_machine).filter(|&ranks| ranks > 0);
+            let Shared { fabric, note } = share_memory(&job, fabric, ranks_per_machine).expect("the thread runs");
+            assert_eq!(note, None, "the ranks of one machine can share memory");
+            fabric
+        }
+    };
     let outcome = match row.model {
         "phold" => on(&phold(), row.engine, fabric),
         _ => on(&network(), row.engine, fabric),
@@ -76,11 +87,7 @@ pub(crate) fn run(row: &Row<'_>, dies: bool) -> ExitCode {
     ExitCode::from(status)
 }
 
-fn on<M: Restorable + WireModel>(
-    model: &M,
-    engine: &str,
-    fabric: impl Fabric + 'static,
-) -> Result<Option<Outcome>, Error> {
+fn on<M: Restorable + WireModel>(model: &M, engine: &str, fabric: Box<dyn Fabric>) -> Result<Option<Outcome>, Error> {
     match engine {
         "window" => {
             let ranked = ranked::<M::Message>(fabric);
@@ -97,6 +104,6 @@ fn on<M: Restorable + WireModel>(
     }
 }
 
-fn ranked<P: Wire + Send + 'static>(fabric: impl Fabric + 'static) -> Ranked<P> {
-    Ranked::new(Box::new(fabric), Threads::new(WORKERS, PARTITIONS, BarrierKind::default()), WORKERS)
+fn ranked<P: Wire + Send + 'static>(fabric: Box<dyn Fabric>) -> Ranked<P> {
+    Ranked::new(fabric, Threads::new(WORKERS, PARTITIONS, BarrierKind::default()), WORKERS)
 }
