@@ -1,19 +1,22 @@
 //! The grammar of the command line, and the requests that it leads to.
 
 mod help;
+mod merging;
 mod values;
 mod viewing;
 
 use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use help::{SWEEP_HELP, WHY_HELP};
+use help::{MERGE_HELP, SWEEP_HELP, WHY_HELP};
+pub(crate) use merging::{MergeArguments, sweep_of_words};
 use parades_capture::address::IpVersion;
 use parades_catalog::program_name;
 use parades_config::THREADS_MAX;
 use parades_core::time::Time;
 use parades_session::Request;
+use parades_sweep::Shard;
 use std::path::PathBuf;
-use values::{ip_version, seed, share, size, snap_length, time, until};
+use values::{ip_version, seed, shard, share, size, snap_length, time, until};
 use viewing::ViewArguments;
 
 /// Discrete-event simulation of networks and distributed systems: write a model once, run it under any
@@ -35,6 +38,9 @@ pub(crate) enum Command {
     /// with 95 % intervals.
     #[command(after_long_help = SWEEP_HELP)]
     Sweep(SweepArguments),
+    /// The results of the shards of a sweep as one table; runs that were executed twice must agree.
+    #[command(after_long_help = MERGE_HELP)]
+    Merge(MergeArguments),
     /// Executes the runs that a sweep asks for on standard input.
     #[command(hide = true)]
     SweepWorker(WorkerArguments),
@@ -70,26 +76,26 @@ pub(crate) fn of_process() -> Result<Arguments, clap::Error> {
 impl Command {
     /// True if the command executes runs for a user who waits for them.
     pub(crate) fn executes(&self) -> bool {
-        use Command::{Compare, Completions, Diff, List, Run, Show, Sweep, SweepWorker, Why};
+        use Command::{Compare, Completions, Diff, List, Merge, Run, Show, Sweep, SweepWorker, Why};
         match self {
             #[cfg(feature = "bench")]
             Command::Bench(_) => true,
             Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) => true,
-            SweepWorker(_) | List { .. } | Show(_) | Completions { .. } => false,
+            Merge(_) | SweepWorker(_) | List { .. } | Show(_) | Completions { .. } => false,
         }
     }
 
     /// Returns the user's bound on memory, for commands that execute few runs in this process. Workers of a
     /// sweep are not among them: they always have a bound, and use freed memory again.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
-        use Command::{Compare, Completions, Diff, List, Run, Show, Sweep, SweepWorker, Why};
+        use Command::{Compare, Completions, Diff, List, Merge, Run, Show, Sweep, SweepWorker, Why};
         match self {
             #[cfg(feature = "bench")]
             Command::Bench(_) => None,
             Run(RunArguments { how, .. }) | Compare(CompareArguments { how, .. }) | Why(WhyArguments { how, .. }) => {
                 how.memory_limit
             }
-            Sweep(_) | SweepWorker(_) | Diff(_) | List { .. } | Show(_) | Completions { .. } => None,
+            Sweep(_) | Merge(_) | SweepWorker(_) | Diff(_) | List { .. } | Show(_) | Completions { .. } => None,
         }
     }
 }
@@ -320,6 +326,14 @@ pub(crate) struct SweepArguments {
     /// Keeps the journal alone, in this file.
     #[arg(long, value_name = "FILE", conflicts_with = "out")]
     pub(crate) journal: Option<PathBuf>,
+    /// Executes only the runs of shard I of N, from 1; `slurm` takes both from the job array. `merge` makes one
+    /// table of the folders of all shards.
+    #[arg(long, value_name = "I/N", value_parser = shard, allow_hyphen_values = true, conflicts_with = "until_interval")]
+    pub(crate) shard: Option<Shard>,
+    /// Executes only runs that have no result yet in the folder of `--out` or in folders in it, such as those of
+    /// shards.
+    #[arg(long, requires = "out", conflicts_with = "until_interval")]
+    pub(crate) missing: bool,
     /// Writes a chart as an SVG file: the means of the one `--metric` over the first swept parameter, with their
     /// intervals of 95 %, and a line for each value of the other parameters.
     #[arg(long, value_name = "FILE.svg", requires = "metrics")]

@@ -13,6 +13,7 @@ mod diff;
 mod ending;
 mod inputs_file;
 mod list;
+mod merge;
 mod printing;
 mod run;
 mod show;
@@ -61,6 +62,7 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments),
+        Command::Merge(arguments) => merge::merge(&arguments),
         Command::SweepWorker(arguments) => worker::work(&arguments),
         Command::Diff(arguments) => diff::diff(&arguments),
         Command::Why(arguments) => why::why(&arguments),

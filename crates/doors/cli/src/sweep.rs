@@ -9,7 +9,7 @@ use indicatif::ProgressBar;
 use parades_catalog::program_name;
 use parades_config::inputs;
 use parades_report::sweep::{SweepReport, check_table};
-use parades_report::{check_plot, parquet_is_possible, place};
+use parades_report::{View, check_plot, parquet_is_possible, place};
 use parades_session::failure::{FAILED, STOPPED};
 use parades_session::sweep::{FinishedSweep, SweepPlan, SweepProgress, SweepRequest, execute};
 use parades_session::{Failure, Request};
@@ -44,12 +44,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
         ));
     }
     let report = SweepReport::of(&sweep, &program);
-    match arguments.csv {
-        Some(CsvTable::Runs) => print_by(|to| report.results().write_runs(to))?,
-        Some(CsvTable::Means) => print_by(|to| report.results().write_means(to))?,
-        None if arguments.how.json => print_by(|to| report.write_json(to))?,
-        None => print(&report.for_people(&view)?)?,
-    };
+    print_report(&report, arguments.csv, arguments.how.json, &view)?;
     if let Some(folder) = &arguments.out {
         report.write_folder(folder)?;
     }
@@ -62,8 +57,23 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
     Ok(conclude(&sweep, arguments.how.quiet))
 }
 
+/// Prints a sweep in the form that the user wants.
+pub(crate) fn print_report(
+    report: &SweepReport<'_>,
+    csv: Option<CsvTable>,
+    is_json: bool,
+    view: &View,
+) -> Result<ExitCode, Failure> {
+    match csv {
+        Some(CsvTable::Runs) => print_by(|to| report.results().write_runs(to)),
+        Some(CsvTable::Means) => print_by(|to| report.results().write_means(to)),
+        None if is_json => print_by(|to| report.write_json(to)),
+        None => print(&report.for_people(view)?),
+    }
+}
+
 impl SweepArguments {
-    fn sweep_request(&self) -> SweepRequest {
+    pub(crate) fn sweep_request(&self) -> SweepRequest {
         SweepRequest {
             base: self.how.request(&self.scenario, self.engine.as_deref()),
             seeds: self.seeds.clone(),
@@ -72,6 +82,8 @@ impl SweepArguments {
             until_interval: self.until_interval,
             folder: self.out.clone(),
             journal: self.journal.clone(),
+            shard: self.shard,
+            missing: self.missing,
         }
     }
 }
@@ -119,7 +131,8 @@ fn worker_words(plan: &SweepPlan) -> Vec<String> {
 }
 
 /// Reports the results that are missing, and how to get them. Returns the exit status.
-fn conclude(FinishedSweep { plan, schedule, end }: &FinishedSweep<'_>, is_quiet: bool) -> ExitCode {
+fn conclude(sweep: &FinishedSweep<'_>, is_quiet: bool) -> ExitCode {
+    let FinishedSweep { plan, schedule, end } = sweep;
     let (finished, total) = schedule.progress();
     if *end == End::Stopped {
         let how = match plan.journal_path() {
@@ -136,7 +149,13 @@ fn conclude(FinishedSweep { plan, schedule, end }: &FinishedSweep<'_>, is_quiet:
         let missed = count(&|point| schedule.reached(point) == Some(false)) - hopeless;
         note_missed(missed, hopeless, points, plan.seeds.len());
     }
-    let mut runs = (0..points).flat_map(|point| schedule.runs(point).map(move |run| (point, run)));
+    report_failures(sweep)
+}
+
+/// Reports the first failed run, if there is one. Returns the exit status.
+pub(crate) fn report_failures(FinishedSweep { plan, schedule, .. }: &FinishedSweep<'_>) -> ExitCode {
+    let total = schedule.progress().1;
+    let mut runs = (0..schedule.points()).flat_map(|point| schedule.runs(point).map(move |run| (point, run)));
     let failed = runs.find_map(|(point, (seed, outcome))| match outcome {
         Outcome::Failed(failed) => Some((point, seed, &failed.message)),
         Outcome::Figures(_) => None,

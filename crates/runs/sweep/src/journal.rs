@@ -84,7 +84,13 @@ impl Journal {
         if !lock(&file) {
             return Err(wrong(path, "is in use by another sweep", "wait for it, or name another file or folder"));
         }
-        let (records, end) = read(path, &file, header)?;
+        let (records, end) = match read(path, &file, Last::MayBeIncomplete)? {
+            Some(Content { header: found, records, end }) => {
+                header.check(path, &found)?;
+                (records, end)
+            }
+            None => (Vec::new(), 0),
+        };
         prepare(path, &mut file, end, header).map_err(|error| unusable(&error))?;
         let (sender, receiver) = channel();
         let writer = std::thread::Builder::new().spawn(move || write(&mut file, &receiver)).map_err(|error| {
@@ -95,6 +101,18 @@ impl Journal {
             )
         })?;
         Ok((Journal { path: path.to_owned(), records: Some(sender), writer: Some(writer) }, records))
+    }
+
+    /// Reads the journal at `path`, which stays as it is. Returns `None` if its sweep was killed before the
+    /// header was written.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is not a journal, has another format, or was altered.
+    pub fn read(path: &Path) -> Result<Option<(Header, Vec<Record>)>, ConfigError> {
+        let file = File::open(path).map_err(|error| cannot_be_read(path, &error))?;
+        let content = read(path, &file, Last::IsWhole)?;
+        Ok(content.map(|Content { header, records, .. }| (header, records)))
     }
 
     /// Appends a record. The writer passes it to the system at once, and to the disk within `SYNC_PERIOD`.
@@ -177,29 +195,46 @@ fn write(file: &mut File, records: &Receiver<Record>) -> io::Result<()> {
     }
 }
 
-/// Returns the records, and the end of the last complete line.
-fn read(path: &Path, file: &File, header: &Header) -> Result<(Vec<Record>, u64), ConfigError> {
+/// The content of a journal.
+struct Content {
+    header: Header,
+    records: Vec<Record>,
+    /// The end of the last complete line.
+    end: u64,
+}
+
+/// The meaning of a last line that has an end, but whose hash is wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// The line may be incomplete. The run is executed again.
+    MayBeIncomplete,
+    /// The line was altered.
+    IsWhole,
+}
+
+/// Returns the content of a journal. `None` if the header is incomplete.
+fn read(path: &Path, file: &File, last: Last) -> Result<Option<Content>, ConfigError> {
     let mut lines = Lines { reader: BufReader::new(file), line: Vec::new(), number: 0, end: 0 };
-    let failed = |error: io::Error| {
-        wrong(path, &format!("cannot be read: {}", inputs::reason(&error)), "name another file or folder")
-    };
+    let failed = |error: io::Error| cannot_be_read(path, &error);
     if !lines.next().map_err(failed)? {
         // A sweep that was killed at its start leaves an incomplete header.
         let opening = format!("{{\"{}\":", FORMAT.0);
         let incomplete = opening.as_bytes().starts_with(&lines.line) || lines.line.starts_with(opening.as_bytes());
-        return if incomplete { Ok((Vec::new(), 0)) } else { Err(not_a_journal(path)) };
+        return if incomplete { Ok(None) } else { Err(not_a_journal(path)) };
     }
-    check_header(path, &lines.line, header)?;
+    let header = read_header(path, &lines.line)?;
     let mut records = Vec::new();
     loop {
         let end = lines.end;
         if !lines.next().map_err(failed)? {
-            return Ok((records, end));
+            return Ok(Some(Content { header, records, end }));
         }
         match without_hash(&lines.line).and_then(|record| serde_json::from_slice(&record).ok()) {
             Some(record) => records.push(record),
             // Only the last line can be incomplete.
-            None if lines.is_last().map_err(failed)? => return Ok((records, end)),
+            None if last == Last::MayBeIncomplete && lines.is_last().map_err(failed)? => {
+                return Ok(Some(Content { header, records, end }));
+            }
             None => {
                 let message = format!("line {} is no run: the file was altered", lines.number);
                 return Err(wrong(path, &message, "remove that line, or name another file or folder"));
@@ -208,28 +243,36 @@ fn read(path: &Path, file: &File, header: &Header) -> Result<(Vec<Record>, u64),
     }
 }
 
-/// Checks that the first line of a journal has this format and equals the header of this sweep.
-fn check_header(path: &Path, line: &[u8], header: &Header) -> Result<(), ConfigError> {
+/// Returns the header in the first line of a journal, which must have this format.
+fn read_header(path: &Path, line: &[u8]) -> Result<Header, ConfigError> {
     let Ok(Value::Object(mut found)) = serde_json::from_slice(line) else {
         return Err(not_a_journal(path));
     };
     match found.shift_remove(FORMAT.0) {
-        Some(version) if version == FORMAT.1 => {}
+        Some(version) if version == FORMAT.1 => Ok(Header(found)),
         Some(version) => {
             let message = format!("is a journal of format {version}, and this program has format {}", FORMAT.1);
-            return Err(wrong(path, &message, "name another file or folder"));
+            Err(wrong(path, &message, "name another file or folder"))
         }
-        None => return Err(not_a_journal(path)),
+        None => Err(not_a_journal(path)),
     }
-    if let Some((name, difference)) = difference(&found, &header.0) {
+}
+
+impl Header {
+    /// Checks that the header `found` in the journal at `path` equals this one.
+    ///
+    /// # Errors
+    ///
+    /// If a field differs.
+    pub fn check(&self, path: &Path, found: &Header) -> Result<(), ConfigError> {
+        let Some((name, difference)) = difference(&found.0, &self.0) else { return Ok(()) };
         let message = format!("is the journal of another sweep: {difference}");
         let help = match PROGRAM_FIELDS.contains(&name) {
             true => "go on with the program that began it, or name another file or folder",
             false => "give the options that it began with, or name another file or folder",
         };
-        return Err(wrong(path, &message, help));
+        Err(wrong(path, &message, help))
     }
-    Ok(())
 }
 
 /// Adds the hash to a record. The record ends with a brace; the hash becomes its last field.
@@ -254,6 +297,10 @@ fn hash(bytes: &[u8]) -> u64 {
     let mut digest = Digest::default();
     digest.bytes(bytes);
     digest.value()
+}
+
+fn cannot_be_read(path: &Path, error: &io::Error) -> ConfigError {
+    wrong(path, &format!("cannot be read: {}", inputs::reason(error)), "name another file or folder")
 }
 
 fn not_a_journal(path: &Path) -> ConfigError {
@@ -319,7 +366,7 @@ impl<R: BufRead> Lines<R> {
 
 /// Returns the first field that differs between a journal's header and this sweep's header, and a sentence
 /// about it.
-fn difference<'a>(there: &'a Map<String, Value>, here: &'a Map<String, Value>) -> Option<(&'a str, String)> {
+pub fn difference<'a>(there: &'a Map<String, Value>, here: &'a Map<String, Value>) -> Option<(&'a str, String)> {
     let name = here.keys().chain(there.keys()).find(|name| there.get(*name) != here.get(*name))?;
     let text = |value: Option<&Value>| value.map_or("not given".to_owned(), |value| format!("`{value}`"));
     match (there.get(name), here.get(name)) {

@@ -4,6 +4,7 @@
 //!   several [`seeds`].
 //! - A [`Schedule`] selects the next run. With a [`Precision`], it adds seeds until the intervals are narrow
 //!   enough.
+//! - A [`Shard`] has the runs that one of several independent processes executes.
 //! - A [`Pool`] of worker processes executes the runs.
 //! - A [`Journal`] keeps the outcome of each run. A sweep that was killed continues from its journal.
 //! - [`Results`] has a row for each run and, for each point, the means over the seeds with their intervals.
@@ -32,6 +33,7 @@ mod range;
 pub mod results;
 pub mod schedule;
 pub mod seeds;
+pub mod shard;
 
 pub use drive::{Drive, End, drive};
 pub use grid::{Axis, Grid};
@@ -41,3 +43,4 @@ pub use pool::{Answer, Pool};
 pub use precision::Precision;
 pub use results::{Interval, Point, Results};
 pub use schedule::Schedule;
+pub use shard::Shard;

@@ -4,6 +4,7 @@
 
 use crate::outcome::{Outcome, Run};
 use crate::precision::{Precision, RUNS_MIN, Verdict};
+use crate::shard::Shard;
 use parades_core::metrics::Estimate;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,6 +60,15 @@ impl Schedule {
         let mut schedule = Schedule { seeds, precision, points: points_runs, ready, recorded, finished: 0, planned: 0 };
         (0..points).for_each(|point| schedule.plan(point, first_batch));
         schedule
+    }
+
+    /// Leaves out the runs of other shards that have not begun.
+    #[must_use]
+    pub fn only(mut self, shard: Shard) -> Schedule {
+        let points = self.points.len();
+        self.ready.retain(|run| shard.has(*run, points));
+        self.planned = self.finished + self.ready.len();
+        self
     }
 
     /// Plans `runs` runs of a point in total, and more while all planned runs are finished and do not

@@ -11,6 +11,16 @@ Examples:
 Each line is an event. It was sent, or set as a timer, during the event of the line above. Indented lines say what else happened, such as a lost packet. The run is executed twice: once to find the chain, \
 once to write it. Memory: four bytes for each event before the one asked about.";
 
+/// The text after the options of `merge`.
+pub(super) const MERGE_HELP: &str = "\
+Examples:
+  parades sweep mm1 --set utilisation=0.5,0.7 --seeds 1..30 --shard 1/2 --out results/1
+  parades sweep mm1 --set utilisation=0.5,0.7 --seeds 1..30 --shard 2/2 --out results/2
+  parades merge results --out merged
+
+The tables are those of one `sweep` without shards, whatever the number of shards. Shards may overlap: the digests and metrics of a run that was executed twice must agree, or the exit status is 1. Shards of other \
+sweeps or programs are refused. If runs are missing, they are named with the commands that execute them, and the exit status is 1. Files that the sweep reads must be at the same paths.";
+
 /// The text after the options of `sweep`.
 pub(super) const SWEEP_HELP: &str = "\
 Examples:

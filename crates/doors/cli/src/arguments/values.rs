@@ -3,6 +3,7 @@
 use parades_capture::address::IpVersion;
 use parades_config::units::{parse_size, parse_time};
 use parades_core::time::Time;
+use parades_sweep::Shard;
 
 pub(super) fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
@@ -32,6 +33,14 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         0 => Err("there must be some memory".into()),
         size => Ok(size),
     }
+}
+
+pub(super) fn shard(text: &str) -> Result<Shard, String> {
+    let shard = match text {
+        "slurm" => Shard::of_slurm(&|name| std::env::var(name).ok()),
+        _ => Shard::parse(text),
+    };
+    shard.map_err(|error| error.to_string())
 }
 
 pub(super) fn ip_version(text: &str) -> Result<IpVersion, String> {

@@ -32,9 +32,7 @@ pub(super) fn check(
     earlier: &EarlierRuns,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Option<Precision>>, Failure> {
-    let mut over = vec![0; plan.grid.points().len()];
-    earlier.keys().for_each(|run: &Run| over[run.point] += 1);
-    let mut points = (0..over.len()).filter(|&point| over[point] < plan.seeds.len());
+    let mut points = (0..plan.grid.points().len()).filter(|&point| has_runs_to_come(plan, earlier, point));
     let (mut asked, mut found) = (BTreeMap::new(), Found::default());
     let ask =
         |worker: usize, point: usize| pool.ask(worker, WorkerRequest::check(&plan.grid, point, plan.seeds[0]).line());
@@ -64,6 +62,13 @@ pub(super) fn check(
         Some((_, message)) => Err(ConfigError::new(message).into()),
         None => precision(plan, earlier, found.metrics).map(Some),
     }
+}
+
+/// Returns true if this process has to execute a run of the point.
+fn has_runs_to_come(plan: &SweepPlan, earlier: &EarlierRuns, point: usize) -> bool {
+    let (points, shard) = (plan.grid.points().len(), plan.request.shard);
+    let mut runs = (0..plan.seeds.len()).map(|replication| Run { replication, point });
+    runs.any(|run| !earlier.contains_key(&run) && shard.is_none_or(|shard| shard.has(run, points)))
 }
 
 impl Found {

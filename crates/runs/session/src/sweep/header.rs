@@ -12,6 +12,11 @@ use std::path::Path;
 /// The most bytes of a file that are hashed: no input may be larger.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
+/// The field of a header that names the shard.
+pub(super) const SHARD: &str = "shard";
+/// The field of a shard's header that has the words of the sweep's command.
+pub(super) const SWEEP: &str = "sweep";
+
 impl SweepPlan {
     /// Reads all files that the runs will read. If the process holds its inputs
     /// ([`parades_config::inputs::hold`]), they then are what the runs are made from, even if a file changes.
@@ -20,8 +25,19 @@ impl SweepPlan {
     }
 
     /// Returns the header. Seeds, and values of swept parameters, may be added to a sweep, so they are not
-    /// part of it.
+    /// part of it, except in a shard.
     pub(super) fn header(&self, program: &Program) -> Header {
+        let mut header = self.whole_header(program);
+        // The journal of a shard says what the whole sweep is, for the merge of all shards.
+        if let Some(shard) = self.request.shard {
+            header.0.insert(SHARD.into(), json!(shard.to_string()));
+            header.0.insert(SWEEP.into(), json!(self.request.words()));
+        }
+        header
+    }
+
+    /// Returns the header of the whole sweep, without the fields of a shard.
+    pub(super) fn whole_header(&self, program: &Program) -> Header {
         let fields = json!({
             "version": program.version,
             "commit": program.commit,

@@ -10,10 +10,13 @@
 mod base_values;
 mod check;
 mod header;
+mod merge;
 mod message;
 mod metric;
 mod plan;
+mod words;
 
+pub use merge::{MissingRuns, Shards, write_journal};
 pub use message::{Checked, WorkerRequest};
 pub use metric::full_name;
 pub use plan::{SweepPlan, SweepRequest};
@@ -81,7 +84,11 @@ pub fn execute<'a>(
     let Some(precision) = check::check(plan, &pool, &earlier, &stopped)? else {
         return Err(Failure::Stopped("the grid was still being looked at, so there is no result"));
     };
-    let mut schedule = Schedule::new(plan.grid.points().len(), plan.seeds.clone(), precision, earlier);
+    let schedule = Schedule::new(plan.grid.points().len(), plan.seeds.clone(), precision, earlier);
+    let mut schedule = match plan.request.shard {
+        Some(shard) => schedule.only(shard),
+        None => schedule,
+    };
     let before = schedule.progress().0;
     let path: Option<PathBuf> = journal.as_ref().map(|journal| journal.path().to_owned());
     let mut progress = |schedule: &Schedule| {

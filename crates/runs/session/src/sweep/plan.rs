@@ -2,13 +2,14 @@
 
 use super::EarlierRuns;
 use super::base_values::in_base_units;
+use super::merge::runs_below;
 use super::message::WorkerRequest;
 use crate::machine::{Machine, default_memory_limit};
 use crate::{Failure, Plan, Program, Request, safe_name};
 use parades_catalog::Choice;
 use parades_config::{Place, Values};
 use parades_sweep::journal::Record;
-use parades_sweep::{Axis, Grid, Journal, Outcome, Run, seeds};
+use parades_sweep::{Axis, Grid, Journal, Outcome, Run, Shard, seeds};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +20,7 @@ const RUNS_MAX: usize = 1_000_000;
 /// The seeds of a sweep that adds seeds until its intervals are narrow enough.
 const SEEDS_TO_ADD: &str = "1..1000";
 /// The name of the journal in a sweep's folder.
-const JOURNAL: &str = "journal.jsonl";
+pub(super) const JOURNAL: &str = "journal.jsonl";
 /// The name of the folder of all runs in a sweep's folder.
 const RUNS: &str = "runs";
 /// A request for a sweep.
@@ -40,6 +41,10 @@ pub struct SweepRequest {
     pub folder: Option<PathBuf>,
     /// The file of the journal, where there is no folder.
     pub journal: Option<PathBuf>,
+    /// The shard that this process executes. Default: all runs.
+    pub shard: Option<Shard>,
+    /// True if runs in folders below `folder` count as executed.
+    pub missing: bool,
 }
 
 /// A sweep that can be executed.
@@ -93,7 +98,9 @@ impl SweepPlan {
         let choice = plan.choice()?;
         let cores = Machine::this().cores as u64;
         let jobs = request.jobs.unwrap_or_else(|| (cores / threads).max(1));
-        let jobs = usize::try_from(jobs).expect("a few thousand").min(points * seeds.len());
+        let jobs = usize::try_from(jobs).expect("a few thousand");
+        let runs = points * seeds.len();
+        let jobs = jobs.min(request.shard.map_or(runs, |shard| shard.share_of(runs).max(1)));
         Ok(SweepPlan { request: request.clone(), plan, choice, grid, seeds, threads, jobs })
     }
 
@@ -175,26 +182,39 @@ impl SweepPlan {
     /// Opens the journal, if one is wanted. Returns it with those of its runs that belong to this sweep.
     pub(super) fn open_journal(&self, program: &Program) -> Result<(Option<Journal>, EarlierRuns), Failure> {
         let Some(path) = self.journal_path() else { return Ok((None, EarlierRuns::new())) };
+        let mut earlier = match &self.request.folder {
+            Some(folder) if self.request.missing && folder.is_dir() => runs_below(folder, self, program)?,
+            _ => EarlierRuns::new(),
+        };
         if let Some(folder) = &self.request.folder {
-            make_folder(folder)?;
+            if earlier.is_empty() {
+                make_folder(folder)?;
+            }
         }
         let (journal, records) = Journal::open(&path, &self.header(program))?;
-        let points: BTreeMap<_, _> =
-            (0..self.grid.points().len()).map(|point| (self.parameters_of(point), point)).collect();
-        let replications: BTreeMap<_, _> =
-            self.seeds.iter().zip(0..).map(|(&seed, replication)| (seed, replication)).collect();
-        let mut earlier = EarlierRuns::new();
-        for Record { parameters, seed, outcome } in records {
-            if let (Some(&point), Some(&replication)) = (points.get(&parameters), replications.get(&seed)) {
-                earlier.entry(Run { replication, point }).or_insert(outcome);
+        let run_of = self.run_finder();
+        for record in records {
+            if let Some(run) = run_of(&record) {
+                earlier.entry(run).or_insert(record.outcome);
             }
         }
         Ok((Some(journal), earlier))
     }
+
+    /// Returns a function that finds the run of a record, if the sweep has the run.
+    pub(super) fn run_finder(&self) -> impl Fn(&Record) -> Option<Run> {
+        let points: BTreeMap<_, _> =
+            (0..self.grid.points().len()).map(|point| (self.parameters_of(point), point)).collect();
+        let replications: BTreeMap<_, _> =
+            self.seeds.iter().zip(0..).map(|(&seed, replication)| (seed, replication)).collect();
+        move |Record { parameters, seed, .. }| {
+            Some(Run { point: *points.get(parameters)?, replication: *replications.get(seed)? })
+        }
+    }
 }
 
 /// Makes the folder of a sweep. A folder that holds something, but no journal, is refused.
-fn make_folder(folder: &Path) -> Result<(), Failure> {
+pub(super) fn make_folder(folder: &Path) -> Result<(), Failure> {
     if folder.to_str().is_none() {
         let message = format!("the name of the folder {} is not UTF-8 text", folder.display());
         return Err(Failure::usage(message, "name another folder for `--out`"));
