@@ -186,10 +186,10 @@ impl SweepPlan {
             Some(folder) if self.request.missing && folder.is_dir() => runs_below(folder, self, program)?,
             _ => EarlierRuns::new(),
         };
-        if let Some(folder) = &self.request.folder {
-            if earlier.is_empty() {
-                make_folder(folder)?;
-            }
+        match &self.request.folder {
+            // A folder of other sweeps' folders has no journal of its own yet.
+            Some(folder) if earlier.is_empty() => make_folder(folder)?,
+            _ => {}
         }
         let (journal, records) = Journal::open(&path, &self.header(program))?;
         let run_of = self.run_finder();
