@@ -44,6 +44,9 @@ pub(crate) enum Command {
     /// Executes the runs that a sweep asks for on standard input.
     #[command(hide = true)]
     SweepWorker(WorkerArguments),
+    /// Serves as one of the processes of a run, which another process has started.
+    #[command(hide = true)]
+    Rank,
     /// The first event, of the first LP, at which two runs part.
     Diff(DiffArguments),
     /// The chain of events that led to a given one, or to the failure of a run.
@@ -76,26 +79,26 @@ pub(crate) fn of_process() -> Result<Arguments, clap::Error> {
 impl Command {
     /// True if the command executes runs for a user who waits for them.
     pub(crate) fn executes(&self) -> bool {
-        use Command::{Compare, Completions, Diff, List, Merge, Run, Show, Sweep, SweepWorker, Why};
+        use Command::{Compare, Completions, Diff, List, Merge, Rank, Run, Show, Sweep, SweepWorker, Why};
         match self {
             #[cfg(feature = "bench")]
             Command::Bench(_) => true,
             Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) => true,
-            Merge(_) | SweepWorker(_) | List { .. } | Show(_) | Completions { .. } => false,
+            Merge(_) | SweepWorker(_) | Rank | List { .. } | Show(_) | Completions { .. } => false,
         }
     }
 
     /// Returns the user's bound on memory, for commands that execute few runs in this process. Workers of a
     /// sweep are not among them: they always have a bound, and use freed memory again.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
-        use Command::{Compare, Completions, Diff, List, Merge, Run, Show, Sweep, SweepWorker, Why};
+        use Command::{Compare, Completions, Diff, List, Merge, Rank, Run, Show, Sweep, SweepWorker, Why};
         match self {
             #[cfg(feature = "bench")]
             Command::Bench(_) => None,
             Run(RunArguments { how, .. }) | Compare(CompareArguments { how, .. }) | Why(WhyArguments { how, .. }) => {
                 how.memory_limit
             }
-            Sweep(_) | Merge(_) | SweepWorker(_) | Diff(_) | List { .. } | Show(_) | Completions { .. } => None,
+            Sweep(_) | Merge(_) | SweepWorker(_) | Rank | Diff(_) | List { .. } | Show(_) | Completions { .. } => None,
         }
     }
 }
@@ -142,18 +145,19 @@ pub(crate) struct ShowArguments {
 /// The arguments that say how a scenario is run.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct HowArguments {
-    /// Worker threads in each process [default: the number of cores].
+    /// Worker threads in each process [default: the number of cores, divided by the processes].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=THREADS_MAX))]
     pub(crate) threads: Option<u64>,
-    /// Processes on this machine: 1, as the transport between several does not exist yet [default: 1].
+    /// Processes on this machine, connected by shared memory [default: 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub(crate) processes: Option<u64>,
     /// Sets a setting of the engine or transport (repeatable; `parades list --engines`). Where there are
     /// several engines, those that have the setting get it.
     #[arg(long = "tune", value_name = "KEY=VALUE")]
     pub(crate) tune: Vec<String>,
-    /// Bound on the memory of the model, events, history and results, with a unit: `2GiB`. The process takes at
-    /// most 16 MiB more, beside its code [default: three quarters of the machine's, or of the container's].
+    /// Bound on the memory of the model, events, history and results of each process, with a unit: `2GiB`. A
+    /// process takes at most 16 MiB more, beside its code [default: three quarters of the machine's, or of the
+    /// container's, divided by the processes].
     #[arg(long, value_name = "SIZE", value_parser = size, allow_hyphen_values = true)]
     pub(crate) memory_limit: Option<u64>,
     /// Prints one JSON object on standard output, and nothing else there.

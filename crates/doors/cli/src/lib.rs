@@ -26,7 +26,7 @@ use arguments::Command;
 use parades_catalog::{Scenario, install};
 use parades_session::interrupt::{self, Idle};
 use parades_session::request::quote;
-use parades_session::{Failure, Program, failure, machine, panics};
+use parades_session::{Failure, Program, failure, machine, panics, ranks};
 use printing::say;
 use std::process::ExitCode;
 
@@ -64,6 +64,7 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),
         Command::SweepWorker(arguments) => worker::work(&arguments),
+        Command::Rank => ranks::serve().map(|()| ExitCode::SUCCESS),
         Command::Diff(arguments) => diff::diff(&arguments),
         Command::Why(arguments) => why::why(&arguments),
         Command::List { engines } => list::list(engines),

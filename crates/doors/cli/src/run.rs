@@ -6,6 +6,7 @@ use crate::program;
 use crate::terminal::Terminal;
 use parades_capture::recorder::Settings;
 use parades_catalog::Choice;
+use parades_config::inputs;
 use parades_report::{CaptureOutputs, Files, Outputs, Report, table_named};
 use parades_session::failure::STOPPED;
 use parades_session::steady::{Lengthened, WIDE, lengthen};
@@ -13,6 +14,10 @@ use parades_session::{Failure, FinishedRun, Plan, Precision};
 use std::process::ExitCode;
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
+    if arguments.how.processes.is_some_and(|processes| processes > 1) {
+        // The other processes get the files as this one has read them.
+        inputs::hold([]);
+    }
     let plan = Plan::of(&arguments.how.request(&arguments.scenario, arguments.engine.as_deref()))?;
     let choice = plan.choice()?;
     let outputs = arguments.outputs();

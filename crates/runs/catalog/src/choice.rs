@@ -1,6 +1,9 @@
 //! An engine chosen at run time, with its settings.
 
 mod configure;
+mod ranks;
+
+pub use ranks::OfRank;
 
 use crate::engine::Engine;
 use crate::engine::settings::{PENDING_SETS, Pending};
@@ -21,8 +24,10 @@ use std::fmt::Debug;
 pub struct Choice {
     /// The engine.
     pub engine: Engine,
-    /// The number of worker threads.
+    /// The number of worker threads of each process.
     pub threads: u64,
+    /// The number of processes.
+    pub processes: u64,
     /// The settings of the engine.
     pub settings: Values,
     /// The reason why `auto` chose the engine; `None` if the user chose it.
@@ -34,7 +39,7 @@ pub struct Choice {
 pub struct Wish<'a> {
     /// The name of the engine.
     pub engine: &'a str,
-    /// The number of worker threads. Default: the number of cores.
+    /// The number of worker threads of each process. Default: the number of cores, divided by the processes.
     pub threads: Option<u64>,
     /// The number of processes. Default: 1.
     pub processes: Option<u64>,
@@ -89,11 +94,13 @@ impl Choice {
     ///
     /// If there is no such engine or setting, or if the engine cannot do what the user asks for.
     pub fn of(wish: Wish<'_>) -> Result<Choice, Refusal> {
-        if let Some(processes @ 2..) = wish.processes {
-            let message = format!("{processes} processes need the shared-memory transport, which does not exist yet");
-            return Err(Refusal::new(Field::Processes, message, "leave it out"));
-        }
         let engine = Engine::named(wish.engine)?;
+        let processes = wish.processes.unwrap_or(1).max(1);
+        if processes > 1 && !engine.is_distributed() {
+            let message = format!("the engine `{engine}` runs in one process, not {processes}");
+            let usable: Vec<_> = Engine::algorithms().filter(|engine| engine.is_distributed()).map(Engine::name).collect();
+            return Err(Refusal::new(Field::Processes, message, format!("use one of {}", usable.join(", "))));
+        }
         if let (Some(threads @ 2..), false) = (wish.threads, engine.is_parallel()) {
             let message = format!("the engine `{engine}` runs on one thread, not {threads}");
             return Err(Refusal::new(Field::Threads, message, "leave that out, or choose a parallel engine"));
@@ -104,14 +111,15 @@ impl Choice {
             .try_for_each(|assignment| settings.set_argument("--tune", assignment))
             .map_err(|error| Refusal { about: Field::Tune, error })?;
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-        let threads = if engine.is_parallel() { wish.threads.unwrap_or_else(cores).max(1) } else { 1 };
-        Ok(Choice { engine, threads, settings, why: None })
+        let share = || cores() / processes;
+        let threads = if engine.is_parallel() { wish.threads.unwrap_or_else(share).max(1) } else { 1 };
+        Ok(Choice { engine, threads, processes, settings, why: None })
     }
 
     /// Returns the choice of an engine with its default settings, on at most `threads` threads.
     pub(crate) fn with_defaults(engine: Engine, threads: usize) -> Choice {
         let threads = if engine.is_parallel() { threads.max(1) as u64 } else { 1 };
-        Choice { engine, threads, settings: engine.default_settings(), why: None }
+        Choice { engine, threads, processes: 1, settings: engine.default_settings(), why: None }
     }
 
     /// Returns the choice for a model: for [`Engine::Auto`], the engine that suits the model; otherwise this
@@ -119,6 +127,9 @@ impl Choice {
     pub fn for_model<M: Model>(&self, model: &M, copies: bool) -> Choice {
         if self.engine != Engine::Auto {
             return self.clone();
+        }
+        if self.processes > 1 {
+            return self.for_model_on_ranks(model, copies);
         }
         let advice = auto::advise(model, self.worker_threads(), copies);
         let (engine, threads, setting) = match advice.engine {

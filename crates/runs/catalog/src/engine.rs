@@ -142,6 +142,11 @@ impl Engine {
         self.facts().rolls_back
     }
 
+    /// True if the engine can run on several processes.
+    pub const fn is_distributed(self) -> bool {
+        matches!(self, Engine::Auto | Engine::Window | Engine::NullMessage | Engine::TimeWarp)
+    }
+
     /// Returns the settings of the engine, for `--tune`.
     pub const fn settings(self) -> &'static [Parameter] {
         self.facts().settings

@@ -36,7 +36,7 @@ mod simulation;
 mod words;
 
 pub use crate::scenarios::{SCENARIOS, Scenario, network};
-pub use choice::{Choice, Field, Refusal, Wish};
+pub use choice::{Choice, Field, OfRank, Refusal, Wish};
 pub use engine::{Engine, UnknownEngine};
 pub use installed::{install, program_name, scenarios};
 pub use simulation::Simulation;

@@ -1,10 +1,10 @@
 //! The model of a scenario, with all engines that can run it.
 
-use crate::choice::Choice;
+use crate::choice::{Choice, OfRank};
 use crate::scenarios::{Scenario, network};
 use parades_config::{ConfigError, Values};
 use parades_core::capture::CapturePoint;
-use parades_core::error::Error;
+use parades_core::error::{Error, ErrorKind};
 use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
@@ -12,7 +12,9 @@ use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::world::World;
+use parades_engine::WireModel;
 use parades_netfile::NetworkFile;
+use parades_transport::Fabric;
 use std::fmt::{self, Debug};
 
 /// A scenario's model, which can be run any number of times.
@@ -60,6 +62,19 @@ impl Simulation {
     /// can run it. Its scenario is [`Scenario::without_rollback`].
     pub fn unrestorable<M: Model + 'static>(model: M, until: Time) -> Simulation {
         Simulation { model: Box::new(Unrestorable(model)), until, notes: Vec::new(), bytes: 0 }
+    }
+
+    /// As [`Simulation::restorable`], for a model that several processes can run together.
+    pub fn distributed<M>(model: M, until: Time) -> Simulation
+    where
+        M: Restorable<State: Clone + PartialEq + Debug> + WireModel + 'static,
+    {
+        Simulation { model: Box::new(Distributed(model)), until, notes: Vec::new(), bytes: 0 }
+    }
+
+    /// As [`Simulation::unrestorable`], for a model that several processes can run together.
+    pub fn distributed_unrestorable<M: WireModel + 'static>(model: M, until: Time) -> Simulation {
+        Simulation { model: Box::new(DistributedUnrestorable(model)), until, notes: Vec::new(), bytes: 0 }
     }
 
     /// Returns the simulation with notes for the user, a sentence each.
@@ -113,6 +128,24 @@ impl Simulation {
     }
 }
 
+impl Simulation {
+    /// Runs the model as one of several ranks, which `fabric` connects. Returns the outcome on rank 0, and
+    /// `None` on the other ranks.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Simulation::run`], and a lost rank. Also an error if the model was not made by
+    /// [`Simulation::distributed`] or [`Simulation::distributed_unrestorable`].
+    pub fn run_rank(&self, choice: &Choice, options: RunOptions<'_>, fabric: Box<dyn Fabric>) -> OfRank {
+        self.model.run_rank(choice, options, fabric).map_err(|error| error.with_names(|lp| self.lp_name(lp)))
+    }
+
+    /// True if several processes can run the model together.
+    pub fn is_distributed(&self) -> bool {
+        self.model.is_distributed()
+    }
+}
+
 impl Debug for Simulation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Simulation { model, until, notes, .. } = self;
@@ -129,16 +162,27 @@ trait Runnable {
     fn check_room(&self, memory_limit: u64) -> Result<(), Error>;
     fn resolve(&self, choice: &Choice) -> Choice;
     fn run(&self, choice: &Choice, options: RunOptions<'_>) -> Result<Outcome, Error>;
+    fn is_distributed(&self) -> bool;
+    fn run_rank(&self, choice: &Choice, options: RunOptions<'_>, fabric: Box<dyn Fabric>) -> OfRank;
 }
 
 /// A model whose state can be restored.
 struct Restored<M>(M);
 /// A model whose state cannot be restored.
 struct Unrestorable<M>(M);
+/// A model whose state can be restored, and whose messages can cross processes.
+struct Distributed<M>(M);
+/// A model whose state cannot be restored, and whose messages can cross processes.
+struct DistributedUnrestorable<M>(M);
 
-// A blanket implementation for one wrapper with a flag is impossible: the bounds on the model differ.
+/// Refuses to run a model whose messages cannot cross processes.
+fn refuse_rank<M>(_: &Choice, _: &M, _: RunOptions<'_>, _: Box<dyn Fabric>) -> OfRank {
+    Err(Error::new(ErrorKind::Model("the messages of this model cannot cross processes; use one process".into())))
+}
+
+// A blanket implementation for one wrapper with flags is impossible: the bounds on the model differ.
 macro_rules! runnable {
-    ($wrapper:ident, $run:ident, $copies:expr, $($bounds:tt)+) => {
+    ($wrapper:ident, $run:ident, $copies:expr, ($is_distributed:expr, $run_rank:expr), $($bounds:tt)+) => {
         impl<M: $($bounds)+> Runnable for $wrapper<M> {
             fn lps(&self) -> u32 {
                 self.0.lps()
@@ -167,9 +211,31 @@ macro_rules! runnable {
             fn run(&self, choice: &Choice, options: RunOptions<'_>) -> Result<Outcome, Error> {
                 choice.$run(&self.0, options)
             }
+
+            fn is_distributed(&self) -> bool {
+                $is_distributed
+            }
+
+            fn run_rank(&self, choice: &Choice, options: RunOptions<'_>, fabric: Box<dyn Fabric>) -> OfRank {
+                $run_rank(choice, &self.0, options, fabric)
+            }
         }
     };
 }
 
-runnable!(Restored, run, M::copies, Restorable<State: Clone + PartialEq + Debug>);
-runnable!(Unrestorable, run_unrestorable, (|_| false), Model);
+runnable!(Restored, run, M::copies, (false, refuse_rank), Restorable<State: Clone + PartialEq + Debug>);
+runnable!(Unrestorable, run_unrestorable, (|_| false), (false, refuse_rank), Model);
+runnable!(
+    Distributed,
+    run,
+    M::copies,
+    (true, Choice::run_rank),
+    Restorable<State: Clone + PartialEq + Debug> + WireModel
+);
+runnable!(
+    DistributedUnrestorable,
+    run_unrestorable,
+    (|_| false),
+    (true, Choice::run_rank_unrestorable),
+    WireModel
+);

@@ -41,7 +41,7 @@ impl Report<'_> {
             "engine": choice.engine.name(),
             "settings": choice.settings,
             "threads": choice.threads,
-            "processes": 1,
+            "processes": choice.processes,
             "seed": plan.seed,
             "tie_seed": plan.tie_seed,
             "until": outcome.end.to_string(),
@@ -57,6 +57,9 @@ impl Report<'_> {
             METRICS: null,
             "engine_stats": engine_stats(outcome),
         });
+        if !run.peak_rss_bytes_of_others.is_empty() {
+            object["peak_rss_bytes_of_others"] = json!(run.peak_rss_bytes_of_others);
+        }
         if let Some(trace) = self.trace {
             object["trace"] = trace.events.clone();
         }

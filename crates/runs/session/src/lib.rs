@@ -30,6 +30,7 @@
 //!
 //! - [`Observer`]: hears of a run while it goes on. Nothing in this crate prints.
 //! - [`Recording`]: the trace and the timesheets that a run records while it goes on.
+//! - [`ranks`]: the processes of a run, and their handshake.
 //! - [`interrupt`]: Ctrl-C, for programs that want it to end runs at a consistent cut.
 //! - [`recorded`]: folders of results, as they were written.
 //! - [`Failure`]: why there is no result, and the exit status that says so.
@@ -47,6 +48,7 @@ mod names;
 pub mod observer;
 pub mod panics;
 pub mod plan;
+pub mod ranks;
 pub mod recorded;
 pub mod recording;
 pub mod request;

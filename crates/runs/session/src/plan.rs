@@ -119,7 +119,13 @@ impl Plan {
     /// this process may take.
     pub fn memory_limit(&self) -> u64 {
         // Where the system does not tell its memory, there is no bound but the user's.
-        self.request.memory_limit.or_else(default_memory_limit).unwrap_or(u64::MAX)
+        let share = || default_memory_limit().map(|bytes| bytes / self.processes());
+        self.request.memory_limit.or_else(share).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the number of processes that the request asks for, or else the scenario's file, or else 1.
+    pub fn processes(&self) -> u64 {
+        self.request.processes.or(self.settings.processes).unwrap_or(1).max(1)
     }
 
     /// Calls `build` within the limit on memory.

@@ -1,12 +1,13 @@
 //! A user's request for a run, in the user's words.
 
 use parades_core::time::Time;
+use serde::{Deserialize, Serialize};
 
 /// A request for a run.
 ///
 /// A field that is `None` or empty leaves the decision to the scenario's file; where there is none, to a
 /// default.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Request {
     /// The name of a built-in scenario, or the path of a TOML file.
     pub scenario: String,
@@ -20,14 +21,14 @@ pub struct Request {
     pub until: Option<Time>,
     /// The name of the engine. Default: `auto`.
     pub engine: Option<String>,
-    /// The number of worker threads. Default: the number of cores.
+    /// The number of worker threads of each process. Default: the number of cores, divided by the processes.
     pub threads: Option<u64>,
     /// The number of processes. Default: 1.
     pub processes: Option<u64>,
     /// Settings of the engine, as `KEY=VALUE`.
     pub tune: Vec<String>,
     /// The bound on the memory of events, history and logical processes, in bytes. Default: three quarters of
-    /// the machine's memory.
+    /// the machine's memory, divided by the processes.
     pub memory_limit: Option<u64>,
     /// True if the run computes its digest.
     pub digest: bool,

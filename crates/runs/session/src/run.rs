@@ -3,11 +3,13 @@
 use crate::interrupt::Interruptible;
 use crate::machine::{Machine, peak_rss_bytes};
 use crate::watchman::Watched;
-use crate::{Failure, Observer, Plan, Recording, Tracing};
+use crate::{Failure, Observer, Plan, Recording, Tracing, ranks};
 use parades_catalog::{Choice, Simulation};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::{Cell, Metrics};
 use parades_core::run::{Control, Outcome, RunOptions};
+use parades_processes::Crew;
+use parades_transport::Fabric;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -37,6 +39,8 @@ pub struct FinishedRun {
     pub run_wall: Duration,
     /// The most memory that this process has held, in bytes.
     pub peak_rss_bytes: u64,
+    /// The same of each other process of the run, in rank order.
+    pub peak_rss_bytes_of_others: Vec<u64>,
     /// How the run ended.
     pub ending: Ending,
 }
@@ -99,15 +103,29 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<FinishedRun, Failure> {
     let begin = Instant::now();
+    // The other processes make the model at the same time.
+    let crew = ranks::start(plan, choice)?;
     let simulation = plan.simulation()?;
     let making = begin.elapsed();
-    let finished = run_made(plan, &simulation, choice, recording, observer)?;
+    let finished = run_on(crew, plan, &simulation, choice, recording, observer)?;
     Ok(FinishedRun { setup_wall: making + finished.setup_wall, ..finished })
 }
 
 /// Runs the model of a plan, which has been made, on an engine. Otherwise as [`run`].
-#[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
 pub(crate) fn run_made(
+    plan: &Plan,
+    simulation: &Simulation,
+    choice: &Choice,
+    recording: Recording<'_>,
+    observer: &mut dyn Observer,
+) -> Result<FinishedRun, Failure> {
+    run_on(ranks::start(plan, choice)?, plan, simulation, choice, recording, observer)
+}
+
+/// Runs the model of a plan in this process, or with the processes of `crew`.
+#[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
+fn run_on(
+    crew: Option<Crew>,
     plan: &Plan,
     simulation: &Simulation,
     choice: &Choice,
@@ -133,13 +151,16 @@ pub(crate) fn run_made(
         timesheets: recording.timesheets,
         ..RunOptions::until(until)
     };
+    let fabric = crew.as_ref().map(|crew| ranks::lead(crew.fabric(), (plan, &choice, simulation), &options)).transpose()?;
     observer.begins(&choice, &notes);
     let execution = Execution { plan, choice: &choice, simulation, memory_limit, room };
     let Executed { outcome, run_wall, setup_wall, ending } =
-        execution.execute(options, observer, begin).map_err(failed)?;
+        execution.execute(options, fabric, observer, begin).map_err(failed)?;
+    let outcome = outcome.expect("rank 0 has the outcome");
+    let by_process = crew.map(ranks::finish).transpose()?.unwrap_or_default();
     notes.extend(outcome.metrics.incomplete().map(str::to_owned));
     notes.extend(note_of(&outcome.metrics));
-    notes.extend(idle_threads(&outcome.engine_stats, choice.threads, simulation.lps()));
+    notes.extend(idle_threads(&outcome.engine_stats, choice.threads * choice.processes, simulation.lps()));
     Ok(FinishedRun {
         plan: plan.clone(),
         choice,
@@ -150,32 +171,41 @@ pub(crate) fn run_made(
         setup_wall,
         run_wall,
         peak_rss_bytes: peak_rss_bytes(),
+        peak_rss_bytes_of_others: by_process,
         ending,
     })
 }
 
 /// A model and the engine on which it is run.
-struct Execution<'a> {
-    plan: &'a Plan,
-    choice: &'a Choice,
-    simulation: &'a Simulation,
+pub(crate) struct Execution<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) choice: &'a Choice,
+    pub(crate) simulation: &'a Simulation,
     /// The bytes that the whole run may take.
-    memory_limit: u64,
+    pub(crate) memory_limit: u64,
     /// The bytes that the model leaves of them to the engine.
-    room: u64,
+    pub(crate) room: u64,
 }
 
-struct Executed {
-    outcome: Outcome,
+pub(crate) struct Executed {
+    /// The outcome; `None` on a rank other than 0.
+    outcome: Option<Outcome>,
     setup_wall: Duration,
     run_wall: Duration,
-    ending: Ending,
+    pub(crate) ending: Ending,
 }
 
 impl Execution<'_> {
-    /// Runs the model, with `options` that say what is recorded and when the run ends.
+    /// Runs the model, with `options` that say what is recorded and when the run ends. With a fabric, this
+    /// process is one of the ranks that the fabric connects.
     #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
-    fn execute(self, options: RunOptions<'_>, observer: &mut dyn Observer, begin: Instant) -> Result<Executed, Error> {
+    pub(crate) fn execute(
+        self,
+        options: RunOptions<'_>,
+        fabric: Option<Box<dyn Fabric>>,
+        observer: &mut dyn Observer,
+        begin: Instant,
+    ) -> Result<Executed, Error> {
         let Execution { plan, choice, simulation, memory_limit, room } = self;
         let control = Arc::new(Control::default());
         let until = options.until;
@@ -195,7 +225,10 @@ impl Execution<'_> {
             let watch = std::thread::Builder::new().spawn_scoped(scope, move || watched.watch(&over, observer)).ok();
             let interruptible = Interruptible::new(&control);
             let (setup_wall, start) = (begin.elapsed(), Instant::now());
-            let outcome = simulation.run(choice, options);
+            let outcome = match fabric {
+                None => simulation.run(choice, options).map(Some),
+                Some(fabric) => simulation.run_rank(choice, options, fabric),
+            };
             let run_wall = start.elapsed();
             drop((interruptible, going_on));
             (outcome, setup_wall, run_wall, watch.and_then(|watch| watch.join().unwrap_or(None)))
@@ -207,7 +240,7 @@ impl Execution<'_> {
             }
             (outcome, memory) => {
                 let outcome = outcome?;
-                let ending = ending(&outcome, memory, &control);
+                let ending = ending(outcome.as_ref(), memory, &control);
                 Ok(Executed { outcome, setup_wall, run_wall, ending })
             }
         }
@@ -215,10 +248,11 @@ impl Execution<'_> {
 }
 
 /// Returns how a run ended. `memory` is what it took when it was stopped for that.
-fn ending(outcome: &Outcome, memory: Option<u64>, control: &Control) -> Ending {
-    match (outcome.stopped_at, memory) {
-        (Some(_), Some(bytes)) => Ending::OutOfMemory(bytes),
-        (Some(_), None) if control.is_stopped() => Ending::Interrupted,
+fn ending(outcome: Option<&Outcome>, memory: Option<u64>, control: &Control) -> Ending {
+    // Another rank than 0 has no outcome. If its memory stopped the run, it says so in any case.
+    match (outcome.is_none_or(|outcome| outcome.stopped_at.is_some()), memory) {
+        (true, Some(bytes)) => Ending::OutOfMemory(bytes),
+        (true, None) if control.is_stopped() => Ending::Interrupted,
         _ => Ending::Complete,
     }
 }

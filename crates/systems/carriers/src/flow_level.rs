@@ -109,7 +109,7 @@ impl<M> FlowLevel<M> {
 }
 
 /// A packet between the solver and the nodes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Packet<M> {
     /// From a node to the solver: a message sets out.
     Send {

@@ -269,11 +269,11 @@ pub struct Letter<M, P> {
 }
 
 /// The name of a message at its sender, which waits for the carrier's report on the message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Receipt(pub NonZeroU32);
 
 /// A message did not arrive: a part of the carrier failed, or the host of the sender or receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Undelivered;
 
 impl fmt::Display for Undelivered {

@@ -108,10 +108,10 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     check_memory(values, "networks", nodes.saturating_mul(NODE_BYTES))?;
     let refused = |error: NetworkError| ConfigError::new(error.to_string());
     Ok(match value_of(values, "traffic", &TRAFFIC) {
-        Traffic::Udp => Simulation::restorable(parameters.network(seed).map_err(refused)?, UNTIL),
-        Traffic::Tcp => Simulation::restorable(parameters.streams(seed).map_err(refused)?, UNTIL),
+        Traffic::Udp => Simulation::distributed(parameters.network(seed).map_err(refused)?, UNTIL),
+        Traffic::Tcp => Simulation::distributed(parameters.streams(seed).map_err(refused)?, UNTIL),
         Traffic::Multicast => {
-            Simulation::restorable(parameters.multicast::<Shared<Box<[u8]>>>(seed).map_err(refused)?, UNTIL)
+            Simulation::distributed(parameters.multicast::<Shared<Box<[u8]>>>(seed).map_err(refused)?, UNTIL)
         }
     })
 }

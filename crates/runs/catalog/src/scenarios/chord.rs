@@ -170,11 +170,11 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
         }
         (Network::Constant, Form::Machine) => {
             let model = Chord::restorable(parameters, seed).map_err(refused)?;
-            Ok(Simulation::restorable(model, UNTIL))
+            Ok(Simulation::distributed(model, UNTIL))
         }
         (Network::Constant, Form::Program) => {
             let model = Chord::model(parameters, seed).map_err(refused)?;
-            Ok(Simulation::unrestorable(model, UNTIL))
+            Ok(Simulation::distributed_unrestorable(model, UNTIL))
         }
         (Network::Precise, Form::Machine) => {
             let message = "the form `machine` sends over the network `constant` alone";
@@ -183,7 +183,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
         (Network::Precise, Form::Program) => {
             let (network, notes) = precise(values, parameters.nodes)?;
             let model = Chord::over(network, parameters, seed).map_err(refused)?;
-            Ok(Simulation::unrestorable(model, UNTIL).with_notes(notes))
+            Ok(Simulation::distributed_unrestorable(model, UNTIL).with_notes(notes))
         }
     }
 }

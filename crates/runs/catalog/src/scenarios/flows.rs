@@ -137,7 +137,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
         None => drawn(values, seed, &platform, network_model)?,
     };
     let model = Flows::new(platform, flows, network_model);
-    Ok(Simulation::restorable(model, Time::MAX).with_notes(notes))
+    Ok(Simulation::distributed(model, Time::MAX).with_notes(notes))
 }
 
 /// Returns a platform of hosts around a switch without a bound. Each host has a link of 1 Gbit/s in each

@@ -38,9 +38,9 @@ fn build(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
     parameters.check().map_err(refused)?;
     Ok(if values.boolean("share") {
         check_memory(values, "data", parameters.start_bytes::<Shared<Packet>>())?;
-        Simulation::restorable(Multicast::<Shared<Packet>>::new(parameters).map_err(refused)?, UNTIL)
+        Simulation::distributed(Multicast::<Shared<Packet>>::new(parameters).map_err(refused)?, UNTIL)
     } else {
         check_memory(values, "data", parameters.start_bytes::<Copied>())?;
-        Simulation::restorable(Multicast::<Copied>::new(parameters).map_err(refused)?, UNTIL)
+        Simulation::distributed(Multicast::<Copied>::new(parameters).map_err(refused)?, UNTIL)
     })
 }

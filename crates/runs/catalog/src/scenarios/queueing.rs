@@ -81,5 +81,5 @@ fn build(values: &Values, network: Result<Network, (&'static str, String)>) -> R
         .and_then(|network| Queueing::new(network, values.duration("transit"), customers))
         .map_err(|(key, what)| values.error_at(key, &what, "choose another value"))?;
     let until = model.duration();
-    Ok(Simulation::restorable(model, until))
+    Ok(Simulation::distributed(model, until))
 }
