@@ -2,6 +2,7 @@
 
 use crate::Greeting;
 use crate::crew::Report;
+use parades_core::arena::{self, Installed};
 use parades_transport::{SegmentFile, SharedMemory};
 use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
@@ -13,8 +14,8 @@ pub struct Joined {
     pub fabric: Arc<SharedMemory>,
     /// The order that [`Crew::start`](crate::Crew::start) was given.
     pub order: serde_json::Value,
-    /// The process of rank 0.
-    pub launcher: u32,
+    /// Keeps the arenas for payloads, if there are any.
+    _arenas: Option<Installed>,
 }
 
 /// Joins the ranks, as a process that [`Crew::start`](crate::Crew::start) has started. From then on, this
@@ -26,11 +27,17 @@ pub struct Joined {
 pub fn join() -> io::Result<Joined> {
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
-    let Greeting { launcher, rank, segments, order } = serde_json::from_str(&line)?;
+    let Greeting { launcher, rank, segments, arenas, order } = serde_json::from_str(&line)?;
     let opened = segments.into_iter().map(|fd| SegmentFile::of_process(launcher, fd));
     let fabric = SharedMemory::join(rank, opened.collect::<Result<_, _>>()?)?;
+    let arenas = if arenas.is_empty() {
+        None
+    } else {
+        let opened = arenas.into_iter().map(|fd| SegmentFile::of_process(launcher, fd).map(Some));
+        Some(arena::install_segments(rank, opened.collect::<Result<_, _>>()?)?)
+    };
     std::thread::Builder::new().name("end of rank 0".into()).spawn(exit_with_the_launcher)?;
-    Ok(Joined { fabric, order, launcher })
+    Ok(Joined { fabric, order, _arenas: arenas })
 }
 
 /// Exits when the standard input ends: rank 0 has ended.

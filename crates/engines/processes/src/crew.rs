@@ -1,10 +1,12 @@
 //! The side of rank 0.
 
 use crate::{Greeting, VARIABLE, ended};
-use parades_transport::{LaneShape, SharedMemory};
+use parades_core::arena::{self, Installed};
+use parades_transport::{LaneShape, SegmentFile, SharedMemory};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -29,6 +31,43 @@ pub struct Crew {
     fabric: Arc<SharedMemory>,
     /// By rank, from rank 1.
     members: Vec<Member>,
+    /// Keeps the arenas for payloads.
+    _arenas: Option<OwnArenas>,
+}
+
+/// The arenas of the one crew of this process that has any.
+#[derive(Debug)]
+struct OwnArenas {
+    installed: Option<Installed>,
+    /// The descriptors, which the children open.
+    files: Vec<SegmentFile>,
+}
+
+/// True while a crew of this process has arenas. The payloads of a second crew are copied.
+static HAVE_ARENAS: AtomicBool = AtomicBool::new(false);
+
+impl OwnArenas {
+    /// Makes an arena of `bytes` bytes for each rank. Memory is taken only as payloads need it.
+    fn install(ranks: usize, bytes: usize) -> io::Result<Option<OwnArenas>> {
+        // Ordering: Relaxed; the flag publishes nothing.
+        if HAVE_ARENAS.swap(true, Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let install = || {
+            let files: Vec<_> = (0..ranks).map(|_| SegmentFile::create(bytes)).collect::<Result<_, _>>()?;
+            let mapped = files.iter().map(|file| file.try_clone().map(Some)).collect::<Result<_, _>>()?;
+            Ok(OwnArenas { installed: Some(arena::install_segments(0, mapped)?), files })
+        };
+        install().map(Some).inspect_err(|_| HAVE_ARENAS.store(false, Ordering::Relaxed))
+    }
+}
+
+impl Drop for OwnArenas {
+    fn drop(&mut self) {
+        drop(self.installed.take());
+        // Ordering: Relaxed, as in `install`.
+        HAVE_ARENAS.store(false, Ordering::Relaxed);
+    }
 }
 
 /// A child, and the thread that waits for it.
@@ -43,20 +82,33 @@ struct Member {
 
 impl Crew {
     /// Starts the ranks from 1 to `ranks - 1`, each by `command`. Each child finds `order` in its
-    /// [`Joined`](crate::Joined).
+    /// [`Joined`](crate::Joined). The payloads that a rank sends take at most `arena_bytes` bytes of shared
+    /// memory; further payloads are copied.
     ///
     /// # Errors
     ///
     /// If the system gives no memory, no descriptors or no processes.
-    pub fn start(ranks: usize, command: &dyn Fn() -> Command, order: &serde_json::Value) -> io::Result<Crew> {
+    pub fn start(
+        (ranks, arena_bytes): (usize, usize),
+        command: &dyn Fn() -> Command,
+        order: &serde_json::Value,
+    ) -> io::Result<Crew> {
         let segments = SharedMemory::create(ranks, LaneShape::default())?;
         let descriptors: Vec<i32> = segments.iter().map(|segment| segment.raw_fd()).collect();
         // Rank 0 keeps descriptors of its own, which children open.
         let fabric = SharedMemory::join(0, segments)?;
-        let mut crew = Crew { fabric, members: Vec::new() };
+        let arenas = OwnArenas::install(ranks, arena_bytes)?;
+        let arena_files = arenas.iter().flat_map(|arenas| &arenas.files).map(SegmentFile::raw_fd);
+        let first = Greeting {
+            launcher: std::process::id(),
+            rank: 0,
+            segments: descriptors,
+            arenas: arena_files.collect(),
+            order: order.clone(),
+        };
+        let mut crew = Crew { fabric, members: Vec::new(), _arenas: arenas };
         for rank in 1..ranks {
-            let greeting =
-                Greeting { launcher: std::process::id(), rank, segments: descriptors.clone(), order: order.clone() };
+            let greeting = Greeting { rank, ..first.clone() };
             let member = Member::start(command(), &greeting, &crew.fabric)?;
             crew.members.push(member);
         }

@@ -33,13 +33,15 @@ pub fn is_rank() -> bool {
 }
 
 /// The first line on the standard input of a child.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Greeting {
     /// The process of rank 0, which holds the descriptors.
     launcher: u32,
     rank: usize,
     /// The descriptors of the segments, by rank.
     segments: Vec<i32>,
+    /// The descriptors of the arenas for payloads, by rank. Empty if payloads are copied.
+    arenas: Vec<i32>,
     /// The order for the child's program.
     order: serde_json::Value,
 }

@@ -24,6 +24,12 @@ use std::time::Instant;
 /// The hidden argument with which a program starts itself as a rank.
 pub const RANK_COMMAND: &str = "rank";
 
+/// The part of the memory limit that payloads may take in shared memory: one half. Further payloads are copied.
+const ARENA_SHARE: u64 = 2;
+/// The least and the greatest size of an arena, in bytes. Memory is taken only as payloads need it.
+const ARENA_MIN: usize = 1 << 20;
+const ARENA_MAX: usize = 64 << 30;
+
 /// The order of rank 0 to the processes that it starts.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
@@ -69,7 +75,8 @@ pub(crate) fn start(plan: &Plan, choice: &Choice) -> Result<Option<Crew>, Failur
     (request.threads, request.processes) = (Some(choice.threads), Some(choice.processes));
     let order = json!(Order { request, inputs: inputs::held() });
     let ranks = usize::try_from(choice.processes).unwrap_or(usize::MAX);
-    Crew::start(ranks, &command, &order).map(Some).map_err(cannot)
+    let arena_bytes = usize::try_from(plan.memory_limit() / ARENA_SHARE).unwrap_or(usize::MAX).clamp(ARENA_MIN, ARENA_MAX);
+    Crew::start((ranks, arena_bytes), &command, &order).map(Some).map_err(cannot)
 }
 
 /// Greets all other ranks as rank 0: checks that they run the same, and tells them what is recorded.
