@@ -98,7 +98,8 @@ impl Choice {
         let processes = wish.processes.unwrap_or(1).max(1);
         if processes > 1 && !engine.is_distributed() {
             let message = format!("the engine `{engine}` runs in one process, not {processes}");
-            let usable: Vec<_> = Engine::algorithms().filter(|engine| engine.is_distributed()).map(Engine::name).collect();
+            let usable: Vec<_> =
+                Engine::algorithms().filter(|engine| engine.is_distributed()).map(Engine::name).collect();
             return Err(Refusal::new(Field::Processes, message, format!("use one of {}", usable.join(", "))));
         }
         if let (Some(threads @ 2..), false) = (wish.threads, engine.is_parallel()) {

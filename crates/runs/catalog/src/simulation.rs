@@ -232,10 +232,4 @@ runnable!(
     (true, Choice::run_rank),
     Restorable<State: Clone + PartialEq + Debug> + WireModel
 );
-runnable!(
-    DistributedUnrestorable,
-    run_unrestorable,
-    (|_| false),
-    (true, Choice::run_rank_unrestorable),
-    WireModel
-);
+runnable!(DistributedUnrestorable, run_unrestorable, (|_| false), (true, Choice::run_rank_unrestorable), WireModel);

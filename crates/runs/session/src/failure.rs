@@ -94,7 +94,10 @@ impl Failure {
             let _ = write!(message, " ({place})");
         }
         // The same command may well succeed where the error comes from the state of the machine.
-        if !matches!(error.kind(), ErrorKind::Memory { .. } | ErrorKind::Thread(_) | ErrorKind::Trace(_) | ErrorKind::Ranks(_)) {
+        if !matches!(
+            error.kind(),
+            ErrorKind::Memory { .. } | ErrorKind::Thread(_) | ErrorKind::Trace(_) | ErrorKind::Ranks(_)
+        ) {
             let _ = write!(message, "; reproduce it with `{command}`");
         }
         Failure::Run(Box::new(RunError { error, message }))

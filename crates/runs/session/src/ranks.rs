@@ -75,7 +75,8 @@ pub(crate) fn start(plan: &Plan, choice: &Choice) -> Result<Option<Crew>, Failur
     (request.threads, request.processes) = (Some(choice.threads), Some(choice.processes));
     let order = json!(Order { request, inputs: inputs::held() });
     let ranks = usize::try_from(choice.processes).unwrap_or(usize::MAX);
-    let arena_bytes = usize::try_from(plan.memory_limit() / ARENA_SHARE).unwrap_or(usize::MAX).clamp(ARENA_MIN, ARENA_MAX);
+    let arena_bytes =
+        usize::try_from(plan.memory_limit() / ARENA_SHARE).unwrap_or(usize::MAX).clamp(ARENA_MIN, ARENA_MAX);
     Crew::start((ranks, arena_bytes), &command, &order).map(Some).map_err(cannot)
 }
 
@@ -89,12 +90,8 @@ pub(crate) fn lead(
         let message = format!("the messages of `{}` cannot cross processes", run.0.scenario.name);
         return Err(Failure::usage(message, "use one process"));
     }
-    let go = Go {
-        until: options.until,
-        notes: options.notes,
-        sends: options.sends,
-        captures: options.captures.to_vec(),
-    };
+    let go =
+        Go { until: options.until, notes: options.notes, sends: options.sends, captures: options.captures.to_vec() };
     Greeted::as_first(Box::new(fabric), &Identity::of(run.0, run.1, run.2), &go).map(boxed)
 }
 
@@ -153,12 +150,8 @@ fn follow(request: &Request, fabric: Box<dyn Fabric>) -> Result<(), Failure> {
     let simulation = plan.simulation()?;
     let choice = simulation.resolve(&choice);
     let (fabric, go) = Greeted::as_other(fabric, &Identity::of(&plan, &choice, &simulation))?;
-    let options = RunOptions {
-        notes: go.notes,
-        sends: go.sends,
-        captures: &go.captures,
-        ..RunOptions::until(go.until)
-    };
+    let options =
+        RunOptions { notes: go.notes, sends: go.sends, captures: &go.captures, ..RunOptions::until(go.until) };
     let memory_limit = plan.memory_limit();
     let room = memory_limit.saturating_sub(simulation.bytes);
     let execution = Execution { plan: &plan, choice: &choice, simulation: &simulation, memory_limit, room };

@@ -151,7 +151,8 @@ fn run_on(
         timesheets: recording.timesheets,
         ..RunOptions::until(until)
     };
-    let fabric = crew.as_ref().map(|crew| ranks::lead(crew.fabric(), (plan, &choice, simulation), &options)).transpose()?;
+    let fabric =
+        crew.as_ref().map(|crew| ranks::lead(crew.fabric(), (plan, &choice, simulation), &options)).transpose()?;
     observer.begins(&choice, &notes);
     let execution = Execution { plan, choice: &choice, simulation, memory_limit, room };
     let Executed { outcome, run_wall, setup_wall, ending } =
