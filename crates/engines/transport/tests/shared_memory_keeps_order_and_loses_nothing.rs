@@ -43,7 +43,7 @@ fn message(from: usize, to: usize, number: u64) -> Vec<u8> {
         other => other % 90,
     };
     let mut bytes = number.to_le_bytes().to_vec();
-    bytes.extend((0..length).map(|at| (at + number + 7 * from as u64 + 31 * to as u64) as u8));
+    bytes.extend((0..length).map(|at| (at + number + 7 * from as u64 + 31 * to as u64).to_le_bytes()[0]));
     bytes
 }
 
