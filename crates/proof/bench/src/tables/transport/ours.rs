@@ -58,21 +58,22 @@ fn wrong(error: &io::Error) -> Failure {
 struct Children(Vec<Child>);
 
 impl Children {
-    /// Returns an error if a rank has failed.
-    fn check(&mut self) -> Result<(), Failure> {
+    /// Returns true if all other ranks have ended, and an error if one has failed.
+    fn check(&mut self) -> Result<bool, Failure> {
+        let mut have_ended = true;
         for child in &mut self.0 {
-            if let Some(status) = child.try_wait().map_err(|error| cannot_start(&error))?
-                && !status.success()
-            {
-                return Err(Failure::simulation(format!("a rank failed ({status})")));
+            match child.try_wait().map_err(|error| cannot_start(&error))? {
+                None => have_ended = false,
+                Some(status) if status.success() => {}
+                Some(status) => return Err(Failure::simulation(format!("a rank failed ({status})"))),
             }
         }
-        Ok(())
+        Ok(have_ended)
     }
 
     fn join(mut self) -> Result<(), Failure> {
         self.0.iter_mut().try_for_each(|child| child.wait().map(drop)).map_err(|error| cannot_start(&error))?;
-        self.check()
+        self.check().map(drop)
     }
 }
 
@@ -86,6 +87,9 @@ impl Drop for Children {
     }
 }
 
+/// Returns true if all other ranks have ended, and an error if one has failed.
+type Check<'a> = &'a mut dyn FnMut() -> Result<bool, Failure>;
+
 /// A rank, and its progress. Empty frames are signals: that a rank is ready, that all may begin, and that a
 /// rank is done.
 struct Rank<'a> {
@@ -98,12 +102,14 @@ struct Rank<'a> {
 
 impl Rank<'_> {
     fn new(fabric: &dyn Fabric, cell: Cell) -> Rank<'_> {
+        // A rank looks for messages by itself. So the bell has to ring once at most, and not for each of them.
+        fabric.request_bell();
         Rank { fabric, cell, bytes: vec![0; cell.bytes], received: 0, signals: 0 }
     }
 
     /// Runs rank 0. `check` fails if another rank has failed.
     #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
-    fn lead(mut self, check: &mut dyn FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
+    fn lead(mut self, check: Check<'_>) -> Result<f64, Failure> {
         let others = self.cell.ranks - 1;
         self.receive_until(&|rank| rank.signals == others, check)?;
         (1..=others).for_each(|to| self.fabric.send(to, &[]));
@@ -116,8 +122,8 @@ impl Rank<'_> {
     /// Runs another rank. Such a rank is killed if rank 0 fails.
     fn follow(mut self) -> Result<(), Failure> {
         self.fabric.send(0, &[]);
-        self.receive_until(&|rank| rank.signals == 1, &mut || Ok(()))?;
-        self.exchange(&mut || Ok(()))?;
+        self.receive_until(&|rank| rank.signals == 1, &mut || Ok(false))?;
+        self.exchange(&mut || Ok(false))?;
         self.fabric.send(0, &[]);
         Ok(())
     }
@@ -138,7 +144,7 @@ impl Rank<'_> {
     }
 
     /// Sends and receives all messages.
-    fn exchange(&mut self, check: &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
+    fn exchange(&mut self, check: Check<'_>) -> Result<(), Failure> {
         let expected = self.expected();
         for number in 0..expected {
             self.write(number as u64);
@@ -168,11 +174,7 @@ impl Rank<'_> {
         (self.received, self.signals) != before
     }
 
-    fn receive_until(
-        &mut self,
-        is_reached: &dyn Fn(&Self) -> bool,
-        check: &mut dyn FnMut() -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn receive_until(&mut self, is_reached: &dyn Fn(&Self) -> bool, check: Check<'_>) -> Result<(), Failure> {
         let (mut spins, mut pauses) = (0, 0);
         while !is_reached(self) {
             if self.receive() {
@@ -182,8 +184,9 @@ impl Rank<'_> {
             if spins % IDLE_SPINS == 0 {
                 std::thread::yield_now();
                 pauses += 1;
-                if pauses % PAUSES_PER_CHECK == 0 {
-                    check()?;
+                // Everything that a rank has sent has arrived once the rank has ended.
+                if pauses % PAUSES_PER_CHECK == 0 && check()? && !self.receive() && !is_reached(self) {
+                    return Err(Failure::simulation("the other ranks ended too early"));
                 }
             }
         }
@@ -223,10 +226,12 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_fails_ends_the_measurement() {
-        let command = || Command::new("false");
+    fn a_rank_that_ends_too_early_ends_the_measurement() {
         let cell = Cell { pattern: "pair", bytes: 64, ranks: 2, messages: 420 };
-        assert!(run(&command, cell).is_err_and(|why| why.to_string().contains("a rank failed")));
+        for (program, sentence) in [("false", "a rank failed"), ("true", "the other ranks ended too early")] {
+            let result = run(&|| Command::new(program), cell);
+            assert!(result.is_err_and(|why| why.to_string().contains(sentence)), "{program}");
+        }
     }
 
     #[test]
