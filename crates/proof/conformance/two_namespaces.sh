@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Two ranks in two network namespaces, joined by a link with delay: MPI over TCP between them.
+#
+# usage: two_namespaces.sh PROGRAM [DELAY]
+#   PROGRAM  the test `ranks_under_mpirun` of parades-mpi; this command prints its path:
+#            cargo test -p parades-mpi --features mpi --test ranks_under_mpirun --no-run
+#   DELAY    of each direction of the link, as tc writes it (default 1ms); `none` for no delay
+#
+# Needs root, iproute2, Open MPI, and a kernel with veth; with a delay, also the kernel's sch_netem.
+# Prints the digest of each engine over the link, and over one machine. The status is 1 if any two differ.
+set -euo pipefail
+program=$(realpath "$1")
+delay=${2:-1ms}
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+one=parades-$$-1 two=parades-$$-2
+work=$(mktemp -d)
+clean() {
+  ip netns delete "$one" 2>/dev/null || true
+  ip netns delete "$two" 2>/dev/null || true
+  rm -r "$work"
+}
+trap clean EXIT
+
+ip netns add "$one"
+ip netns add "$two"
+ip link add link-1 netns "$one" type veth peer name link-2 netns "$two"
+ip -n "$one" address add 10.93.0.1/24 dev link-1
+ip -n "$two" address add 10.93.0.2/24 dev link-2
+for end in 1 2; do
+  [ "$end" = 1 ] && namespace=$one || namespace=$two
+  ip -n "$namespace" link set "link-$end" up
+  ip -n "$namespace" link set lo up
+  if [ "$delay" != none ]; then
+    ip netns exec "$namespace" tc qdisc add dev "link-$end" root netem delay "$delay" || {
+      echo "the delay needs sch_netem, which this kernel does not have" >&2
+      exit 2
+    }
+  fi
+done
+
+# mpirun calls this in the place of ssh: HOST COMMAND. The second machine has a host name of its own.
+cat >"$work/agent" <<AGENT
+#!/usr/bin/env bash
+shift
+exec ip netns exec $two unshare --uts bash -c "hostname second; \$*"
+AGENT
+chmod +x "$work/agent"
+printf '10.93.0.1 slots=1\n10.93.0.2 slots=1\n' >"$work/hosts"
+
+differences=0
+for model in phold network; do
+  for engine in window null-message time-warp; do
+    here=$(mpirun --oversubscribe -n 2 "$program" rank "$model" "$engine" mpi lives)
+    begin=$(date +%s%N)
+    there=$(ip netns exec "$one" mpirun --mca plm_rsh_agent "$work/agent" --hostfile "$work/hosts" -n 2 \
+      --map-by node --mca btl tcp,self --mca btl_tcp_if_include 10.93.0.0/24 \
+      --mca oob_tcp_if_include 10.93.0.0/24 "$program" rank "$model" "$engine" mpi lives)
+    echo "$model, $engine: $there in $((($(date +%s%N) - begin) / 1000000)) ms over the link, $here on one machine"
+    [ "$here" = "$there" ] || differences=1
+  done
+done
+exit "$differences"
