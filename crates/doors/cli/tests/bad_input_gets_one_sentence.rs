@@ -82,9 +82,9 @@ fn values_that_make_no_sense_are_refused() {
                 "the engine `sequential` runs on one thread, not 4; leave that out, or choose a parallel engine",
             ),
             (
-                "run phold --processes 2",
+                "run phold --engine rounds --processes 2",
                 2,
-                "2 processes need the shared-memory transport, which does not exist yet; leave it out",
+                "the engine `rounds` runs in one process, not 2; use one of window, null-message, time-warp",
             ),
             (
                 "run phold --trace t.txt --trace-lps 9..=3",

@@ -22,7 +22,8 @@ pub fn compared_by_default(plan: &Plan) -> impl Iterator<Item = Engine> {
 
 /// Runs a plan on several engines, one after another; on those of [`compared_by_default`] where none is named.
 ///
-/// An engine of one thread runs on one, whatever number of threads is asked for. An engine gets the settings
+/// An engine of one thread runs on one, whatever number of threads is asked for, and an engine of one process
+/// in one. An engine gets the settings
 /// that it has. A setting that none of the engines has is given to all of them, and they refuse it.
 ///
 /// # Errors
@@ -42,6 +43,9 @@ pub fn compare(plan: &Plan, engines: &[String], observer: &mut dyn Observer) -> 
         plan.request.tune = settings_of(engine, &engines, &plan.request.tune);
         if !engine.is_parallel() {
             (plan.request.threads, plan.settings.threads) = (None, None);
+        }
+        if !engine.is_distributed() {
+            (plan.request.processes, plan.settings.processes) = (None, None);
         }
         plan.choice().map(|choice| (plan, choice))
     };
