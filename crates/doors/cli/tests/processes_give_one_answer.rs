@@ -32,12 +32,18 @@ fn children_of(parent: u32) -> Vec<u32> {
 fn long_run(folder: &Folder, engine: &str) -> (Child, Vec<u32>) {
     let arguments = format!("run phold --until 1000000s --engine {engine} --processes 3 --threads 1 --json");
     let run = command(&folder.0, &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    await_children(run, 2)
+}
+
+/// Waits until a process has this number of children.
+fn await_children(mut run: Child, number: usize) -> (Child, Vec<u32>) {
     loop {
         let children = children_of(run.id());
-        if children.len() == 2 {
+        if children.len() == number {
             return (run, children);
         }
-        std::thread::sleep(Duration::from_millis(5));
+        assert!(run.try_wait().expect("it is a child").is_none(), "the run has ended");
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
@@ -138,13 +144,10 @@ fn a_stopped_process_that_continues_changes_nothing() {
     let expected = json(&parades(&folder.0, &format!("{arguments} sequential")));
     let run = command(&folder.0, &format!("{arguments} window --processes 2 --threads 1"));
     let run = { run }.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    while children_of(run.id()).is_empty() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let child = children_of(run.id())[0];
-    signal(child, "STOP");
+    let (run, children) = await_children(run, 1);
+    signal(children[0], "STOP");
     std::thread::sleep(Duration::from_millis(200));
-    signal(child, "CONT");
+    signal(children[0], "CONT");
     let found = json(&run.wait_with_output().expect("it ends"));
     assert_eq!(found["digest"], expected["digest"]);
 }
