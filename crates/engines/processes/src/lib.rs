@@ -1,7 +1,8 @@
 //! The processes of one machine as the ranks of a run.
 //!
 //! Rank 0 is the process that the user has started. It starts the other ranks as children ([`Crew::start`]),
-//! and each child joins ([`join`]). All are connected by [`SharedMemory`].
+//! and each child joins ([`join`]). All are connected by
+//! [`SharedMemory`](parades_transport::SharedMemory).
 //!
 //! *Ends.* Rank 0 holds a pipe to the standard input of each child. When the pipe ends, the child exits. So no
 //! child outlives rank 0, whatever ends rank 0. The segments have no names, so the system frees them with the
