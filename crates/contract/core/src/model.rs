@@ -126,11 +126,11 @@ pub trait Model: Sized + Sync {
         let _ = (id, state, end, metrics);
     }
 
-    /// Returns true if [`Model::unfinished`] may be called once in each process of a run, with the messages to
-    /// the LPs of that process. These messages then need not travel to the first process when the run ends.
+    /// Returns true if [`Model::unfinished`] may be called once in each process of a run. The call has the
+    /// messages to the LPs of that process, which then need not travel to the first process at the end.
     ///
-    /// Such a model must not depend on the order of the messages, nor on their distribution over processes. So
-    /// it records only in counters, tallies and histograms, and with [`Metrics::add_to_sums`].
+    /// Such a model must not depend on the order of the messages, nor on their distribution over processes.
+    /// It records only in counters, tallies and histograms, and with [`Metrics::add_to_sums`].
     fn splits_unfinished(&self) -> bool {
         false
     }

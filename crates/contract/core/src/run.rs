@@ -155,8 +155,8 @@ impl<P> Unfinished<P> {
         self.in_any_order().count() as u64
     }
 
-    /// Returns the messages in any order, which may differ from run to run. Wakes are left out: a set timer is
-    /// part of its LP's state.
+    /// Returns the messages in any order, which may differ from run to run. Wakes are left out: a set timer
+    /// is part of its LP's state.
     pub fn in_any_order(self) -> impl Iterator<Item = Event<P>> {
         self.0.filter(|event| matches!(event.body, Body::Message(_)))
     }

@@ -216,7 +216,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Writes a timeline for ui.perfetto.dev or chrome://tracing: events by LP, messages as arrows, and the
-    /// workers' time (with `--trace-before 0s` the workers' time alone, undisturbed by tracing).
+    /// time of the workers of this process (with `--trace-before 0s` that time alone, undisturbed by tracing).
     #[arg(long, value_name = "FILE.json")]
     pub(crate) timeline: Option<PathBuf>,
     /// Traces only these LPs: `3`, `10..=20`, `3,10..=20`, or by name, `east.0,gw-west`, `east.*` (a name with

@@ -219,7 +219,7 @@ fn watch_child(mut child: Child, rank: usize, fabric: &SharedMemory, kept: &Mute
 
 fn read_all(from: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
-    // What was read before an error is kept.
+    // The bytes that were read before an error are kept.
     let _ = from.map(|mut from| from.read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
 }

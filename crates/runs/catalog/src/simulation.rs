@@ -170,9 +170,9 @@ trait Runnable {
 struct Restored<M>(M);
 /// A model whose state cannot be restored.
 struct Unrestorable<M>(M);
-/// A model whose state can be restored, and whose messages can cross processes.
+/// A model for several processes. Its state can be restored.
 struct Distributed<M>(M);
-/// A model whose state cannot be restored, and whose messages can cross processes.
+/// A model for several processes. Its state cannot be restored.
 struct DistributedUnrestorable<M>(M);
 
 /// Refuses to run a model whose messages cannot cross processes.

@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         [RANK, model, engine, path, fate] => rank::run(&Row::of(model, engine), path, fate == DIES),
-        // What the test harness would be given.
+        // The arguments of `cargo test`, for a test harness.
         _ => compare_all(),
     }
 }

@@ -30,7 +30,7 @@ const HELD: u64 = 1;
 /// The most references in flight to one block. More would have to come from frames that nobody reads.
 const IN_FLIGHT_MAX: u64 = 1 << 30;
 
-/// What all processes know of a slot. Memory of zeros is the entry of a free slot.
+/// The facts about a slot that all processes share. Memory of zeros is the entry of a free slot.
 #[repr(C, align(32))]
 #[derive(Debug, Default)]
 pub(super) struct Entry {

@@ -46,7 +46,7 @@ pub struct Arena {
     owner: Option<Owner>,
 }
 
-/// What only the owner knows.
+/// The facts that only the owner keeps.
 struct Owner {
     /// By size class: free slots.
     free: Vec<Mutex<Vec<u32>>>,
