@@ -9,21 +9,21 @@
 //! *Protocol.* The leader takes the earliest event. Suppose that this event opens a round, an instant, that
 //! seems to be worth executing in parallel ([`Threshold`]). Then:
 //!
-//! 1. The leader takes all other events of the instant. It puts each into the *shard* of its receiver, a
+//! 1. The leader takes all other events of the instant. It puts each into the *stripe* of its receiver, a
 //!    range of LPs with a lock.
-//! 2. The workers take shard after shard, and execute its events in order. The leader does so too if it
+//! 2. The workers take stripe after stripe, and execute its events in order. The leader does so too if it
 //!    [works along](Main).
 //! 3. The leader collects their effects: sends into the pending set, requests, the trace in the order of
 //!    events, and the earliest failure.
 //!
 //! Otherwise the leader executes the round as `sequential` does. Until the first parallel round there are
-//! no workers, and all LPs are in one shard. A short run may never need another thread, and many shards use
+//! no workers, and all LPs are in one stripe. A short run may never need another thread, and many stripes use
 //! up some of one thread's cache.
 //!
 //! *Invariants.* I3: keys increase along an LP's history. The events that a round sends arrive at a later
 //! instant. The one exception is the wake of a timer that was set again for this very instant. It goes to
 //! the LP itself with a greater key, and is executed after the others. The leader holds the locks of all
-//! shards, except for the shards of a parallel round.
+//! stripes, except for the stripes of a parallel round.
 //!
 //! *References.* M. Quinson, C. Rosa, C. Thiéry, *Parallel Simulation of Peer-to-Peer Systems*, CCGrid
 //! 2012: user processes in parallel, the rest in sequence. C. Hernández, *Parallel optimizations for
@@ -33,7 +33,7 @@
 
 mod adaptive;
 mod leader;
-mod shards;
+mod stripes;
 mod threshold;
 
 pub use threshold::Threshold;
@@ -47,10 +47,10 @@ use parades_core::model::Model;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::world::World;
 use parades_sync::pool::{Pool, Waiting};
-use shards::Shards;
 use std::cell::OnceCell;
 use std::sync::{RwLock, mpsc};
 use std::time::Duration;
+use stripes::Stripes;
 use threshold::Judge;
 
 /// The work of the leader's thread in a parallel round. *n* is the number of threads in the settings.
@@ -174,7 +174,7 @@ pub fn run_watched<'a, M: Model>(
     let traces = options.tracer.is_some();
     let world = RwLock::new(world);
     let (alone, cut, pool) =
-        (Shards::one(model, &world, traces), OnceCell::new(), Pool::new(workers, settings.waiting));
+        (Stripes::one(model, &world, traces), OnceCell::new(), Pool::new(workers, settings.waiting));
     let course = Course::new(model, options);
     let judge = Judge::new(settings.threshold, workers);
     let mut leader = Leader::new(course, &alone, &world, (judge, settings.main == Main::Works), watch);
@@ -185,8 +185,9 @@ pub fn run_watched<'a, M: Model>(
     }
 
     let (lps, metrics) = leader.held.take_one();
-    let shards: &Shards<'_, M> = cut.get_or_init(|| Shards::cut(model, &world, (lps, metrics), (workers + 1, traces)));
-    (leader.shards, leader.held, leader.pool) = (shards, shards.hold_all(), Some(&pool));
+    let stripes: &Stripes<'_, M> =
+        cut.get_or_init(|| Stripes::cut(model, &world, (lps, metrics), (workers + 1, traces)));
+    (leader.stripes, leader.held, leader.pool) = (stripes, stripes.hold_all(), Some(&pool));
     let (report_start, starts) = mpsc::channel();
     let mut lead = || {
         seats::unbind();
@@ -200,7 +201,7 @@ pub fn run_watched<'a, M: Model>(
         seats::unbind();
         // The leader waits for this message.
         let _ = report_start.send(());
-        pool.work(worker - 1, |task| shards.execute(task, worker, model));
+        pool.work(worker - 1, |task| stripes.execute(task, worker, model));
         Ok(())
     };
     let led = on_all_workers((workers + 1, settings.pinned), &|| pool.close(), &mut lead, &follow)?;

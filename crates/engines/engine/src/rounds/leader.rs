@@ -1,7 +1,7 @@
 //! The leader of the workers. It executes rounds event by event, and has the large ones executed in parallel.
 
 use super::Round;
-use super::shards::{AllShards, Reading, Shards};
+use super::stripes::{AllStripes, Reading, Stripes};
 use super::threshold::Judge;
 use crate::course::Course;
 use crate::fetch::Fetcher;
@@ -23,9 +23,9 @@ use std::sync::RwLock;
 /// The state of the leader's thread, which directs the run.
 pub(super) struct Leader<'a, 's, M: Model> {
     course: Course<'a, M>,
-    pub(super) shards: &'s Shards<'s, M>,
-    /// The locks of all shards, except during a parallel round.
-    pub(super) held: AllShards<'s, M>,
+    pub(super) stripes: &'s Stripes<'s, M>,
+    /// The locks of all stripes, except during a parallel round.
+    pub(super) held: AllStripes<'s, M>,
     world: Reading<'s>,
     /// The workers, once a round has been worth starting them.
     pub(super) pool: Option<&'s Pool>,
@@ -67,11 +67,11 @@ struct Counts {
 }
 
 impl<'a, 's, M: Model> Leader<'a, 's, M> {
-    /// Makes the leader of a run that begins with one shard, `alone`. It works along in parallel rounds if
+    /// Makes the leader of a run that begins with one stripe, `alone`. It works along in parallel rounds if
     /// `works_along` is true.
     pub(super) fn new(
         course: Course<'a, M>,
-        alone: &'s Shards<'s, M>,
+        alone: &'s Stripes<'s, M>,
         world: &'s RwLock<World>,
         (judge, works_along): (Judge, bool),
         watch: Option<&'a mut dyn FnMut(Round)>,
@@ -81,7 +81,7 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
             course,
             held: alone.hold_all(),
             world: Reading::of(world),
-            shards: alone,
+            stripes: alone,
             pool: None,
             works_along,
             judge,
@@ -119,12 +119,12 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
     pub(super) fn start(&mut self) -> Result<(), Error> {
         for id in (0..self.world.lps()).map(LpId) {
             let lp = Lp::start(self.course.model, &self.world, id, &mut self.effects);
-            let shard = self.held.of(id);
+            let stripe = self.held.of(id);
             if self.effects.beyond_sends {
-                let metrics = Some(&mut shard.metrics);
+                let metrics = Some(&mut stripe.metrics);
                 self.course.apply_other_effects(&self.world, (id, None), &mut self.effects, metrics)?;
             }
-            shard.lps.push(lp.expect("an LP that failed to start has ended the run"));
+            stripe.lps.push(lp.expect("an LP that failed to start has ended the run"));
             self.course.check_memory(&self.world, self.pending().allocated_bytes())?;
             self.course.check_not_stopped()?;
         }
@@ -157,13 +157,13 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
         let id = header.receiver();
         let lp_of = |id| self.held.lp(id);
         fetcher.records(self.course.model, |ahead| self.pending().upcoming(ahead), lp_of);
-        let shard = self.held.of(id);
-        let lp = &mut shard.lps[self.shards.placement.index(id)];
+        let stripe = self.held.of(id);
+        let lp = &mut stripe.lps[self.stripes.placement.index(id)];
         let execution = lp.execute(self.course.model, &self.world, (header, body.as_ref()), &mut self.effects);
         if self.effects.beyond_sends {
-            // If possible, one set of metrics is used for all shards, so that one thread's cache need not
+            // If possible, one set of metrics is used for all stripes, so that one thread's cache need not
             // hold them all.
-            let metrics = (!self.are_sums).then_some(&mut shard.metrics);
+            let metrics = (!self.are_sums).then_some(&mut stripe.metrics);
             self.course.apply_other_effects(&self.world, (id, Some(header.key())), &mut self.effects, metrics)?;
         }
         let done = execution == Execution::Done;
@@ -225,29 +225,29 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
     #[inline(never)]
     fn execute_parallel_round(&mut self, event: Event<M::Message>, pool: &Pool) -> Result<(), Error> {
         let instant = event.instant();
-        let Leader { held, effects, shards, .. } = self;
+        let Leader { held, effects, stripes, .. } = self;
         let pending = effects.outbox.direct_mut();
         let mut tasks = 0;
         let mut next = Some(event);
         while let Some(event) = next {
-            let shard = shards.placement.partition(event.receiver());
-            let inbox = &mut held.shard(shard).inbox;
+            let stripe = stripes.placement.partition(event.receiver());
+            let inbox = &mut held.stripe(stripe).inbox;
             if inbox.is_empty() {
-                shards.set_task(tasks, shard);
+                stripes.set_task(tasks, stripe);
                 tasks += 1;
             }
             inbox.push(event);
             next = if pending.next_instant() == Some(instant) { pending.pop() } else { None };
         }
-        (0..tasks).for_each(|task| held.release(shards.task(task)));
+        (0..tasks).for_each(|task| held.release(stripes.task(task)));
         let model = self.course.model;
         let done = match self.works_along {
-            true => pool.round(tasks, |task| shards.execute(task, 0, model)),
+            true => pool.round(tasks, |task| stripes.execute(task, 0, model)),
             false => pool.delegate(tasks),
         };
         // If a worker panics, that is the engine's mistake. The panic is passed on when its thread is joined.
         done.map_err(|_| Error::new(ErrorKind::Model("a worker failed".into())))?;
-        (0..tasks).for_each(|task| self.held.hold(self.shards.task(task)));
+        (0..tasks).for_each(|task| self.held.hold(self.stripes.task(task)));
         self.collect_effects(instant)
     }
 
@@ -255,7 +255,7 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
     fn collect_effects(&mut self, instant: Instant) -> Result<(), Error> {
         let mut executed = 0;
         let mut ledgers = Vec::new();
-        for results in self.shards.results() {
+        for results in self.stripes.results() {
             let mut results = lock(results);
             executed += std::mem::take(&mut results.events);
             let pending = self.effects.outbox.direct_mut();
@@ -318,7 +318,7 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
             ("pending_bytes", pending.allocated_bytes() as f64),
             ("pending_events_max", pending_max as f64),
         ];
-        held.each_shard(|shard| course.metrics.merge(std::mem::take(&mut shard.metrics)));
+        held.each_stripe(|stripe| course.metrics.merge(std::mem::take(&mut stripe.metrics)));
         let end = course.bound;
         course.conclude(end, held.lps(), pending.take_all(), engine_stats)
     }

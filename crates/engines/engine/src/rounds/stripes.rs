@@ -1,4 +1,4 @@
-//! Shards: ranges of LPs, each behind a lock. The leader holds all locks, except those of a parallel round.
+//! Stripes: ranges of LPs, each behind a lock. The leader holds all locks, except those of a parallel round.
 
 use crate::ledger::Ledger;
 use crate::workers::lock;
@@ -15,20 +15,20 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-/// The most shards for each thread: enough to balance a round. They are few enough that a round of some
+/// The most stripes for each thread: enough to balance a round. They are few enough that a round of some
 /// hundred events has several events in each.
 const SHARDS_PER_THREAD: u32 = 16;
-/// The fewest LPs in a shard, unless there would be too few shards. Each shard has metrics of its own.
+/// The fewest LPs in a stripe, unless there would be too few stripes. Each stripe has metrics of its own.
 const LPS_PER_SHARD: u32 = 64;
-/// The fewest shards for each thread.
+/// The fewest stripes for each thread.
 const SHARDS_MIN: u32 = 4;
 
 /// The state that the threads of a run share.
-pub(super) struct Shards<'w, M: Model> {
+pub(super) struct Stripes<'w, M: Model> {
     pub(super) placement: Placement,
     world: &'w RwLock<World>,
-    shards: Vec<Mutex<Shard<M>>>,
-    /// The shards that have events in the current round.
+    stripes: Vec<Mutex<Stripe<M>>>,
+    /// The stripes that have events in the current round.
     tasks: Vec<AtomicU32>,
     /// By thread: the results of the current round.
     results: Vec<Mutex<Results<M>>>,
@@ -68,16 +68,16 @@ impl Deref for Reading<'_> {
 }
 
 /// A range of LPs.
-pub(super) struct Shard<M: Model> {
+pub(super) struct Stripe<M: Model> {
     pub(super) lps: Vec<Lp<M::State>>,
     pub(super) metrics: Metrics,
     /// The events of the current round, in order.
     pub(super) inbox: Vec<Event<M::Message>>,
 }
 
-impl<M: Model> Shard<M> {
-    fn of(lps: Vec<Lp<M::State>>, metrics: Metrics) -> Shard<M> {
-        Shard { lps, metrics, inbox: Vec::new() }
+impl<M: Model> Stripe<M> {
+    fn of(lps: Vec<Lp<M::State>>, metrics: Metrics) -> Stripe<M> {
+        Stripe { lps, metrics, inbox: Vec::new() }
     }
 }
 
@@ -88,22 +88,22 @@ pub(super) struct Results<M: Model> {
     pub(super) events: u64,
 }
 
-impl<'w, M: Model> Shards<'w, M> {
-    /// Makes one shard for all LPs, which are added later, for one thread.
-    pub(super) fn one(model: &M, world: &'w RwLock<World>, traces: bool) -> Shards<'w, M> {
+impl<'w, M: Model> Stripes<'w, M> {
+    /// Makes one stripe for all LPs, which are added later, for one thread.
+    pub(super) fn one(model: &M, world: &'w RwLock<World>, traces: bool) -> Stripes<'w, M> {
         let placement = Placement::one(read(world).lps());
         let lps = Vec::with_capacity(placement.len(0) as usize);
         huge_pages::ask_for(&lps);
-        Shards::of(world, placement, vec![Shard::of(lps, model.metrics())], (1, traces))
+        Stripes::of(world, placement, vec![Stripe::of(lps, model.metrics())], (1, traces))
     }
 
-    /// Distributes the LPs of one shard, and their metrics, over shards for `threads` threads.
+    /// Distributes the LPs of one stripe, and their metrics, over stripes for `threads` threads.
     pub(super) fn cut(
         model: &M,
         world: &'w RwLock<World>,
         (all, metrics): (Vec<Lp<M::State>>, Metrics),
         (threads, traces): (usize, bool),
-    ) -> Shards<'w, M> {
+    ) -> Stripes<'w, M> {
         let lps = read(world).lps();
         let wanted = u32::try_from(threads).map_or(u32::MAX, |threads| {
             let each = (lps / threads / LPS_PER_SHARD).clamp(SHARDS_MIN, SHARDS_PER_THREAD);
@@ -111,31 +111,31 @@ impl<'w, M: Model> Shards<'w, M> {
         });
         let placement = Placement::ranges(lps, lps.div_ceil(wanted));
         let mut all = all.into_iter();
-        let shard = |number| {
+        let stripe = |number| {
             let mut lps = Vec::with_capacity(placement.len(number) as usize);
             huge_pages::ask_for(&lps);
             lps.extend(all.by_ref().take(lps.capacity()));
-            Shard::of(lps, model.metrics())
+            Stripe::of(lps, model.metrics())
         };
-        let mut shards: Vec<_> = (0..placement.partitions()).map(shard).collect();
-        shards[0].metrics = metrics;
-        let mut metrics: Vec<_> = shards.iter_mut().map(|shard| &mut shard.metrics).collect();
+        let mut stripes: Vec<_> = (0..placement.partitions()).map(stripe).collect();
+        stripes[0].metrics = metrics;
+        let mut metrics: Vec<_> = stripes.iter_mut().map(|stripe| &mut stripe.metrics).collect();
         Metrics::redistribute(&mut metrics, &|id| placement.partition(id) as usize);
-        Shards::of(world, placement, shards, (threads, traces))
+        Stripes::of(world, placement, stripes, (threads, traces))
     }
 
     fn of(
         world: &'w RwLock<World>,
         placement: Placement,
-        shards: Vec<Shard<M>>,
+        stripes: Vec<Stripe<M>>,
         (threads, traces): (usize, bool),
-    ) -> Shards<'w, M> {
+    ) -> Stripes<'w, M> {
         let results = || Results { effects: Effects::new(), ledger: Ledger::new(traces), events: 0 };
-        Shards {
+        Stripes {
             placement,
             world,
-            tasks: shards.iter().map(|_| AtomicU32::new(0)).collect(),
-            shards: shards.into_iter().map(Mutex::new).collect(),
+            tasks: stripes.iter().map(|_| AtomicU32::new(0)).collect(),
+            stripes: stripes.into_iter().map(Mutex::new).collect(),
             results: (0..threads).map(|_| Mutex::new(results())).collect(),
         }
     }
@@ -145,10 +145,10 @@ impl<'w, M: Model> Shards<'w, M> {
         &self.results
     }
 
-    /// Sets the shard of a task of the next round.
-    pub(super) fn set_task(&self, task: u32, shard: u32) {
+    /// Sets the stripe of a task of the next round.
+    pub(super) fn set_task(&self, task: u32, stripe: u32) {
         // Ordering: Relaxed, here and below; the pool publishes the store with the round.
-        self.tasks[task as usize].store(shard, Ordering::Relaxed);
+        self.tasks[task as usize].store(stripe, Ordering::Relaxed);
     }
 
     pub(super) fn task(&self, task: u32) -> u32 {
@@ -157,8 +157,8 @@ impl<'w, M: Model> Shards<'w, M> {
 
     /// Executes the events of a task on a thread.
     pub(super) fn execute(&self, task: u32, thread: usize, model: &M) {
-        let mut shard = lock(&self.shards[self.task(task) as usize]);
-        let Shard { lps, metrics, inbox } = &mut *shard;
+        let mut stripe = lock(&self.stripes[self.task(task) as usize]);
+        let Stripe { lps, metrics, inbox } = &mut *stripe;
         let Results { effects, ledger, events } = &mut *lock(&self.results[thread]);
         let world = read(self.world);
         inbox.reverse();
@@ -185,41 +185,41 @@ impl<'w, M: Model> Shards<'w, M> {
         }
     }
 
-    /// Locks all shards.
-    pub(super) fn hold_all(&self) -> AllShards<'_, M> {
-        AllShards { shards: self, held: self.shards.iter().map(|shard| Some(lock(shard))).collect() }
+    /// Locks all stripes.
+    pub(super) fn hold_all(&self) -> AllStripes<'_, M> {
+        AllStripes { stripes: self, held: self.stripes.iter().map(|stripe| Some(lock(stripe))).collect() }
     }
 }
 
-/// The locks of the shards that the leader holds.
-pub(super) struct AllShards<'s, M: Model> {
-    shards: &'s Shards<'s, M>,
-    held: Vec<Option<MutexGuard<'s, Shard<M>>>>,
+/// The locks of the stripes that the leader holds.
+pub(super) struct AllStripes<'s, M: Model> {
+    stripes: &'s Stripes<'s, M>,
+    held: Vec<Option<MutexGuard<'s, Stripe<M>>>>,
 }
 
-const HELD: &str = "the leader holds all shards except those of a parallel round";
+const HELD: &str = "the leader holds all stripes except those of a parallel round";
 
-impl<'s, M: Model> AllShards<'s, M> {
+impl<'s, M: Model> AllStripes<'s, M> {
     #[inline(always)]
-    pub(super) fn shard(&mut self, number: u32) -> &mut Shard<M> {
+    pub(super) fn stripe(&mut self, number: u32) -> &mut Stripe<M> {
         self.held[number as usize].as_deref_mut().expect(HELD)
     }
 
-    /// Returns the shard of an LP.
+    /// Returns the stripe of an LP.
     #[inline(always)]
-    pub(super) fn of(&mut self, id: LpId) -> &mut Shard<M> {
-        self.shard(self.shards.placement.partition(id))
+    pub(super) fn of(&mut self, id: LpId) -> &mut Stripe<M> {
+        self.stripe(self.stripes.placement.partition(id))
     }
 
     #[inline(always)]
     pub(super) fn lp(&self, id: LpId) -> &Lp<M::State> {
-        let shard = self.held[self.shards.placement.partition(id) as usize].as_deref().expect(HELD);
-        &shard.lps[self.shards.placement.index(id)]
+        let stripe = self.held[self.stripes.placement.partition(id) as usize].as_deref().expect(HELD);
+        &stripe.lps[self.stripes.placement.index(id)]
     }
 
-    /// Removes and returns the LPs of the only shard, and their metrics.
+    /// Removes and returns the LPs of the only stripe, and their metrics.
     pub(super) fn take_one(&mut self) -> (Vec<Lp<M::State>>, Metrics) {
-        let Shard { lps, metrics, .. } = self.shard(0);
+        let Stripe { lps, metrics, .. } = self.stripe(0);
         (std::mem::take(lps), std::mem::take(metrics))
     }
 
@@ -228,10 +228,10 @@ impl<'s, M: Model> AllShards<'s, M> {
     }
 
     pub(super) fn hold(&mut self, number: u32) {
-        self.held[number as usize] = Some(lock(&self.shards.shards[number as usize]));
+        self.held[number as usize] = Some(lock(&self.stripes.stripes[number as usize]));
     }
 
-    pub(super) fn each_shard(&mut self, each: impl FnMut(&mut Shard<M>)) {
+    pub(super) fn each_stripe(&mut self, each: impl FnMut(&mut Stripe<M>)) {
         self.held.iter_mut().map(|held| &mut **held.as_mut().expect(HELD)).for_each(each);
     }
 
@@ -246,16 +246,16 @@ impl<'s, M: Model> AllShards<'s, M> {
     }
 }
 
-/// The LPs of all shards, as a global event visits them.
+/// The LPs of all stripes, as a global event visits them.
 pub(super) struct Residents<'a, 's, M: Model> {
-    all: &'a mut AllShards<'s, M>,
+    all: &'a mut AllStripes<'s, M>,
     metrics: &'a mut Metrics,
 }
 
 impl<M: Model> AllLps<M> for Residents<'_, '_, M> {
     fn visit_each(&mut self, visitor: &mut Visitor<'_, M>) {
         let mut ids = (0..).map(LpId);
-        self.all.each_shard(|Shard { lps, metrics, .. }| {
+        self.all.each_stripe(|Stripe { lps, metrics, .. }| {
             lps.iter_mut().zip(&mut ids).for_each(|(lp, id)| visitor(id, lp, metrics));
         });
     }
