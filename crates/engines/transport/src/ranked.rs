@@ -16,6 +16,8 @@
 //! *A lost rank.* A worker that waits for a frame of a rank that has ended breaks up the transport. The run
 //! then ends with an error that names the rank.
 
+mod offers;
+
 use crate::arrived::Arrived;
 use crate::clocks::{ClockId, Clocks};
 use crate::fabric::Fabric;
@@ -23,6 +25,7 @@ use crate::group::Group;
 use crate::summary::Summary;
 use crate::threads::Threads;
 use crate::transport::Transport;
+use offers::Offers;
 use parades_core::event::Event;
 use parades_core::time::Time;
 use parades_core::wire::{self, Destination, FrameWriter, Wire};
@@ -80,27 +83,6 @@ struct Received {
     offers: Offers,
 }
 
-/// The rounds of offers whose outcome some worker of this rank has not received.
-struct Offers {
-    /// The number of the first round in `rounds`.
-    first: u64,
-    rounds: VecDeque<Round>,
-    /// By rank: the number of rounds that it has offered.
-    by_rank: Vec<u64>,
-    /// By worker of this rank: the number of offers made, and the number of outcomes received.
-    by_worker: Vec<(u64, u64)>,
-}
-
-/// One round of offers.
-struct Round {
-    /// By rank: its combined summary, once all its workers have offered.
-    ranks: Vec<Option<Summary>>,
-    /// The combined summary of this rank's workers so far, and their number.
-    mine: (Summary, usize),
-    /// The number of this rank's workers that have received the outcome.
-    taken: usize,
-}
-
 impl<P> fmt::Debug for Ranked<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Ranked(rank {} of {})", self.fabric.rank(), self.fabric.ranks())
@@ -119,8 +101,7 @@ impl<P: Wire + Send + 'static> Ranked<P> {
         let (threads, ranks) = (Arc::new(threads), fabric.ranks());
         let woken = Arc::clone(&threads);
         fabric.set_bell(Arc::new(move || (0..workers).for_each(|worker| woken.notify(worker))));
-        let offers =
-            Offers { first: 0, rounds: VecDeque::new(), by_rank: vec![0; ranks], by_worker: vec![(0, 0); workers] };
+        let offers = Offers::new(ranks, workers);
         Ranked {
             threads,
             workers,
@@ -271,54 +252,6 @@ impl<P: Wire + Send + 'static> Ranked<P> {
                 }
             }
         })
-    }
-}
-
-impl Offers {
-    fn round(&mut self, number: u64) -> &mut Round {
-        let at = usize::try_from(number - self.first).expect("rounds are taken soon");
-        while self.rounds.len() <= at {
-            let ranks = vec![None; self.by_rank.len()];
-            self.rounds.push_back(Round { ranks, mine: (Summary::NOTHING, 0), taken: 0 });
-        }
-        &mut self.rounds[at]
-    }
-
-    /// Adds the combined offer of a rank.
-    fn of_rank(&mut self, rank: usize, summary: Summary) {
-        let number = self.by_rank[rank];
-        self.by_rank[rank] += 1;
-        self.round(number).ranks[rank] = Some(summary);
-    }
-
-    /// Adds the offer of a worker of this rank. Returns the combined offer of the rank if all its workers
-    /// have offered.
-    fn of_worker(&mut self, worker: usize, mine: &Summary) -> Option<Summary> {
-        let number = self.by_worker[worker].0;
-        self.by_worker[worker].0 += 1;
-        let workers = self.by_worker.len();
-        let (combined, offered) = &mut self.round(number).mine;
-        *combined = combined.and(*mine);
-        *offered += 1;
-        (*offered == workers).then_some(*combined)
-    }
-
-    /// Returns the outcome for `worker`, if it waits for an outcome and all ranks have offered.
-    fn outcome(&mut self, worker: usize) -> Option<Summary> {
-        let (offered, taken) = self.by_worker[worker];
-        if taken == offered {
-            return None;
-        }
-        let workers = self.by_worker.len();
-        let round = self.round(taken);
-        let all = round.ranks.iter().copied().try_fold(Summary::NOTHING, |all, rank| Some(all.and(rank?)))?;
-        round.taken += 1;
-        self.by_worker[worker].1 += 1;
-        while self.rounds.front().is_some_and(|round| round.taken == workers) {
-            self.rounds.pop_front();
-            self.first += 1;
-        }
-        Some(all)
     }
 }
 
