@@ -49,14 +49,11 @@ pub trait Group: Sync {
 pub fn gather_all<T: Wire>(group: &dyn Group, mine: &T) -> Result<Vec<T>, Broken> {
     let mut bytes = Vec::new();
     wire::write(mine, &mut bytes);
-    let joined = group.gather(bytes)?.map(|all| {
-        let mut joined = Vec::new();
-        wire::write(&all, &mut joined);
-        joined
-    });
+    // Each value ends by itself, so the values of all ranks need no lengths between them.
+    let joined = group.gather(bytes)?.map(|all| all.concat());
     let joined = group.broadcast(joined)?;
-    let all: Vec<Vec<u8>> = decode(group, &joined)?;
-    all.iter().map(|bytes| decode(group, bytes)).collect()
+    let mut rest = joined.as_slice();
+    (0..group.ranks()).map(|_| decode(group, &mut rest)).collect()
 }
 
 /// Sends each rank's `mine` to rank 0, which returns the values in rank order; the other ranks return `None`.
@@ -74,10 +71,11 @@ pub fn gather_to_first<T: Wire>(group: &dyn Group, mine: T) -> Result<Option<Vec
         return Ok(None);
     }
     let others = group.gather(Vec::new())?.into_iter().flatten().skip(1);
-    let others = others.map(|bytes| decode(group, &bytes));
+    let others = others.map(|bytes| decode(group, &mut bytes.as_slice()));
     std::iter::once(Ok(mine)).chain(others).collect::<Result<_, _>>().map(Some)
 }
 
-fn decode<T: Wire>(group: &dyn Group, mut bytes: &[u8]) -> Result<T, Broken> {
-    wire::read_frame(|| wire::read(&mut bytes)).map_err(|malformed| group.give_up(malformed.to_string()))
+/// Reads a value from the front of `bytes`. Afterwards `bytes` begins after the value.
+fn decode<T: Wire>(group: &dyn Group, bytes: &mut &[u8]) -> Result<T, Broken> {
+    wire::read_frame(|| wire::read(bytes)).map_err(|malformed| group.give_up(malformed.to_string()))
 }

@@ -9,8 +9,9 @@
 //!   promise.
 //!
 //! [`Ranked`] is both at once, over a [`Fabric`]: anything that carries byte strings from rank to rank, in
-//! order for each pair. [`SharedMemory`] is the fabric between processes of one machine. [`Loopback`] is the fabric between ranks that are threads of one process. They share
-//! nothing but bytes, so every engine can be proved over it.
+//! order for each pair. [`SharedMemory`] is the fabric between processes of one machine. [`Loopback`] is the
+//! fabric between ranks that are threads of one process. They share nothing but bytes, so every engine can be
+//! proved over it.
 //!
 //! This crate may use the contract and the ground, and knows no engine.
 //!

@@ -3,9 +3,15 @@
 //! *Idea.* Within a rank, events change owner as between threads ([`Threads`]). Events, promises and
 //! summaries for another rank become *frames*, which travel as bytes over a [`Fabric`].
 //!
-//! *Order.* All frames from one rank to another travel in one sequence. So a rank that has received a summary
-//! has also received all events and promises that were sent before it. [`Transport::exchange`] and
-//! [`Transport::outcome`] rest on that.
+//! *Batches.* A worker collects its events and promises for another rank in its *outbox* for that rank. They
+//! travel together, at the latest when the worker next receives, waits, exchanges or offers. So the events for
+//! several partitions and the summary after them are one byte string of the fabric.
+//!
+//! *Order.* All frames of a worker for another rank travel in the order in which it sent them. A rank sends its
+//! summary after all its workers have arrived: worker 0 sends it at an exchange, and the last worker at an
+//! offer. The other workers have emptied their outboxes before, and the sender puts the summary behind its own
+//! events. So a rank that has received a summary has also received all events and promises that were sent
+//! before it. [`Transport::exchange`] and [`Transport::outcome`] rest on that.
 //!
 //! *Receiving.* Any worker that looks for news receives the frames for all workers of its rank, under one
 //! lock. It puts events into the inboxes of [`Threads`].
@@ -16,45 +22,29 @@
 //! *A lost rank.* A worker that waits for a frame of a rank that has ended breaks up the transport. The run
 //! then ends with an error that names the rank.
 
+mod frame;
+mod group;
 mod offers;
+mod outboxes;
+mod received;
 
 use crate::arrived::Arrived;
 use crate::clocks::{ClockId, Clocks};
 use crate::fabric::Fabric;
-use crate::group::Group;
 use crate::summary::Summary;
 use crate::threads::Threads;
 use crate::transport::Transport;
-use offers::Offers;
+use frame::Frame;
+use outboxes::Outboxes;
 use parades_core::event::Event;
 use parades_core::time::Time;
-use parades_core::wire::{self, Destination, FrameWriter, Wire};
+use parades_core::wire::{self, Wire};
 use parades_sync::barrier::Broken;
 use parades_sync::patience::Patience;
-use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use received::Received;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
-
-/// A message from rank to rank.
-#[derive(Serialize, Deserialize)]
-enum Frame<P> {
-    /// Events for a partition.
-    Events(u32, Vec<Event<P>>),
-    /// A promise: the index of the set of clocks, the clock in that set, and its new time.
-    Promise(u32, ClockId, Time),
-    /// A request for a promise: the index of the set of clocks, and the clock in that set.
-    Request(u32, ClockId),
-    /// The horizon drops to this time.
-    Horizon(Time),
-    /// The combined summary of the sender's workers, at an exchange.
-    Exchange(Summary),
-    /// The combined summary of the sender's workers, at an offer.
-    Offer(Summary),
-    /// Bytes of a collective operation.
-    Collective(Vec<u8>),
-}
 
 /// The transport and the group of one rank.
 pub struct Ranked<P> {
@@ -63,6 +53,7 @@ pub struct Ranked<P> {
     workers: usize,
     /// By worker.
     patience: Vec<Patience>,
+    outboxes: Outboxes,
     /// By partition: the rank that owns it.
     homes: RwLock<Vec<u32>>,
     clocks: RwLock<Vec<Arc<Clocks>>>,
@@ -72,15 +63,6 @@ pub struct Ranked<P> {
     /// The number of events sent to other ranks.
     crossed: AtomicU64,
     failure: OnceLock<String>,
-}
-
-/// Received frames that are kept until a worker asks for their content.
-struct Received {
-    /// By rank.
-    exchanges: Vec<VecDeque<Summary>>,
-    /// By rank.
-    collectives: Vec<VecDeque<Vec<u8>>>,
-    offers: Offers,
 }
 
 impl<P> fmt::Debug for Ranked<P> {
@@ -101,18 +83,15 @@ impl<P: Wire + Send + 'static> Ranked<P> {
         let (threads, ranks) = (Arc::new(threads), fabric.ranks());
         let woken = Arc::clone(&threads);
         fabric.set_bell(Arc::new(move || (0..workers).for_each(|worker| woken.notify(worker))));
-        let offers = Offers::new(ranks, workers);
+        let received = Received::new(fabric.rank(), ranks, workers);
         Ranked {
             threads,
             workers,
             patience: (0..workers).map(|_| Patience::for_threads(workers * ranks)).collect(),
+            outboxes: Outboxes::new(workers, ranks),
             homes: RwLock::default(),
             clocks: RwLock::default(),
-            received: Mutex::new(Received {
-                exchanges: vec![VecDeque::new(); ranks],
-                collectives: vec![VecDeque::new(); ranks],
-                offers,
-            }),
+            received: Mutex::new(received),
             exchanged: Mutex::new(Summary::NOTHING),
             crossed: AtomicU64::new(0),
             failure: OnceLock::new(),
@@ -133,17 +112,21 @@ impl<P: Wire + Send + 'static> Ranked<P> {
         (home != self.fabric.rank()).then_some(home)
     }
 
-    fn send_frame(&self, to: usize, frame: &Frame<P>) {
-        let mut bytes = Vec::new();
-        FrameWriter::new(self.destination(to)).write(frame, &mut bytes);
-        self.fabric.send(to, &bytes);
+    /// Sends a frame to another rank, at the latest when `worker` calls [`Ranked::flush`].
+    fn send_frame(&self, worker: usize, to: usize, frame: &Frame<P>) {
+        self.outboxes.append(&*self.fabric, worker, to, frame);
     }
 
-    fn send_to_others(&self, frame: &Frame<P>) {
-        let mut bytes = Vec::new();
-        wire::write(frame, &mut bytes);
+    /// Sends the frames that `worker` has collected.
+    fn flush(&self, worker: usize) {
+        self.outboxes.flush(&*self.fabric, worker);
+    }
+
+    /// Sends a frame to all other ranks, after all that `worker` has sent before.
+    fn send_to_others(&self, worker: usize, frame: &Frame<P>) {
         let others = (0..self.fabric.ranks()).filter(|&rank| rank != self.fabric.rank());
-        others.for_each(|rank| self.fabric.send(rank, &bytes));
+        others.for_each(|rank| self.send_frame(worker, rank, frame));
+        self.flush(worker);
     }
 
     /// Receives the frames that have arrived.
@@ -153,11 +136,23 @@ impl<P: Wire + Send + 'static> Ranked<P> {
 
     fn receive_into(&self, received: &mut Received) -> Result<(), Broken> {
         let mut result = Ok(());
-        self.fabric.receive(&mut |from, mut bytes| match wire::read_frame(|| wire::read(&mut bytes)) {
-            Ok(frame) => self.accept(received, from, frame),
-            Err(malformed) => result = Err(self.give_up(malformed.to_string())),
+        self.fabric.receive(&mut |from, mut bytes| {
+            while !bytes.is_empty() && result.is_ok() {
+                match wire::read_frame(|| wire::read(&mut bytes)) {
+                    Ok(frame) => self.accept(received, from, frame),
+                    Err(malformed) => result = Err(self.break_with(malformed.to_string())),
+                }
+            }
+            (0..self.workers).for_each(|worker| self.threads.notify(worker));
         });
         result
+    }
+
+    /// Breaks up the transport, for a reason that the error of the run states.
+    fn break_with(&self, why: String) -> Broken {
+        let _ = self.failure.set(why);
+        self.threads.break_up();
+        Broken
     }
 
     /// Polls the fabric for a while. Returns true as soon as `worker` has more than `seen` notifications.
@@ -199,7 +194,6 @@ impl<P: Wire + Send + 'static> Ranked<P> {
             Frame::Offer(summary) => received.offers.of_rank(from, summary),
             Frame::Collective(bytes) => received.collectives[from].push_back(bytes),
         }
-        (0..self.workers).for_each(|worker| self.threads.notify(worker));
     }
 
     fn clocks(&self, set: u32) -> Arc<Clocks> {
@@ -231,27 +225,10 @@ impl<P: Wire + Send + 'static> Ranked<P> {
                 Err(missing) => missing,
             };
             if let Some(lost) = &lost[missing] {
-                return Err(self.give_up(lost.to_string()));
+                return Err(self.break_with(lost.to_string()));
             }
             self.sleep(worker, seen)?;
         }
-    }
-
-    /// Waits for one summary of each other rank, and combines them with `mine`.
-    fn exchange_between_ranks(&self, mine: Summary) -> Result<Summary, Broken> {
-        self.send_to_others(&Frame::Exchange(mine));
-        self.wait_for(0, |received| {
-            let others = |rank: &usize| *rank != self.fabric.rank();
-            let ranks = || (0..received.exchanges.len()).filter(others);
-            match ranks().find(|&rank| received.exchanges[rank].is_empty()) {
-                Some(missing) => Err(missing),
-                None => {
-                    let ranks: Vec<_> = ranks().collect();
-                    let summaries = ranks.into_iter().filter_map(|rank| received.exchanges[rank].pop_front());
-                    Ok(summaries.fold(mine, Summary::and))
-                }
-            }
-        })
     }
 }
 
@@ -262,12 +239,19 @@ impl<P: Wire + Send + 'static> Transport<P> for Ranked<P> {
             Some(rank) => {
                 // Ordering: Relaxed; a count that publishes nothing.
                 self.crossed.fetch_add(events.len() as u64, Ordering::Relaxed);
-                self.send_frame(rank, &Frame::Events(partition, std::mem::take(events)));
+                let mut frame = Frame::Events(partition, std::mem::take(events));
+                self.send_frame(worker, rank, &frame);
+                if let Frame::Events(_, sent) = &mut frame {
+                    // The list is filled again.
+                    sent.clear();
+                    std::mem::swap(events, sent);
+                }
             }
         }
     }
 
     fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, P>)) {
+        self.flush(worker);
         // A rank that sends malformed bytes breaks up the transport; the worker learns of it when it next
         // waits or asks.
         let _ = self.pump();
@@ -275,39 +259,49 @@ impl<P: Wire + Send + 'static> Transport<P> for Ranked<P> {
     }
 
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
+        if worker > 0 {
+            self.flush(worker);
+        }
         let of_rank = self.threads.exchange(worker, mine)?;
         if worker == 0 {
-            *lock(&self.exchanged) = self.exchange_between_ranks(of_rank)?;
+            self.send_to_others(worker, &Frame::Exchange(of_rank));
+            *lock(&self.exchanged) = of_rank.and(self.wait_for(worker, Received::take_exchange)?);
         }
         self.threads.exchange(worker, &Summary::NOTHING)?;
         Ok(*lock(&self.exchanged))
     }
 
     fn offer(&self, worker: usize, mine: &Summary) {
-        let mut received = lock(&self.received);
-        if let Some(of_rank) = received.offers.of_worker(worker, mine) {
-            received.offers.of_rank(self.fabric.rank(), of_rank);
-            self.send_to_others(&Frame::Offer(of_rank));
+        self.flush(worker);
+        let of_rank = lock(&self.received).offers.of_worker(worker, mine);
+        // This worker has not made its next offer, so no later offer of this rank can overtake.
+        if let Some(of_rank) = of_rank {
+            lock(&self.received).offers.of_rank(self.fabric.rank(), of_rank);
+            self.send_to_others(worker, &Frame::Offer(of_rank));
             (0..self.workers).for_each(|worker| self.threads.notify(worker));
         }
     }
 
     fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken> {
         self.threads.check(worker)?;
+        self.flush(worker);
         self.pump()?;
         Ok(lock(&self.received).offers.outcome(worker))
     }
 
-    fn promise(&self, _: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
+    fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
         match self.elsewhere(clock.to) {
             None => clocks.set(clock, time),
-            Some(rank) => self.send_frame(rank, &Frame::Promise(self.set_of(clocks), clock, time)),
+            Some(rank) => self.send_frame(worker, rank, &Frame::Promise(self.set_of(clocks), clock, time)),
         }
     }
 
     fn request_promise(&self, clocks: &Arc<Clocks>, clock: ClockId, from: u32) {
         if let Some(rank) = self.elsewhere(from) {
-            self.send_frame(rank, &Frame::Request(self.set_of(clocks), clock));
+            // A request need not keep its place among the frames of a worker.
+            let mut bytes = Vec::new();
+            wire::write(&Frame::<P>::Request(self.set_of(clocks), clock), &mut bytes);
+            self.fabric.send(rank, &bytes);
         }
     }
 
@@ -321,10 +315,11 @@ impl<P: Wire + Send + 'static> Transport<P> for Ranked<P> {
 
     fn lower_horizon(&self, worker: usize, time: Time) {
         self.threads.lower_horizon(worker, time);
-        self.send_to_others(&Frame::Horizon(time));
+        self.send_to_others(worker, &Frame::Horizon(time));
     }
 
     fn news(&self, worker: usize) -> u64 {
+        self.flush(worker);
         let seen = self.threads.news(worker);
         let _ = self.pump(); // As in `receive`.
         seen
@@ -335,9 +330,10 @@ impl<P: Wire + Send + 'static> Transport<P> for Ranked<P> {
     }
 
     fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken> {
+        self.flush(worker);
         self.pump()?;
         if let Some(lost) = (0..self.fabric.ranks()).find_map(|rank| self.fabric.lost(rank)) {
-            return Err(self.give_up(lost.to_string()));
+            return Err(self.break_with(lost.to_string()));
         }
         self.sleep(worker, seen)
     }
@@ -348,10 +344,11 @@ impl<P: Wire + Send + 'static> Transport<P> for Ranked<P> {
     }
 
     fn allocated_bytes(&self, worker: usize, partition: u32) -> usize {
-        self.threads.allocated_bytes(worker, partition)
+        self.outboxes.allocated_bytes(worker) + self.threads.allocated_bytes(worker, partition)
     }
 
     fn shrink(&self, worker: usize) {
+        self.outboxes.shrink(worker);
         self.threads.shrink(worker);
     }
 
@@ -361,54 +358,5 @@ impl<P: Wire + Send + 'static> Transport<P> for Ranked<P> {
 
     fn break_up(&self) {
         self.threads.break_up();
-    }
-}
-
-impl<P: Wire + Send + 'static> Group for Ranked<P> {
-    fn rank(&self) -> usize {
-        self.fabric.rank()
-    }
-
-    fn ranks(&self) -> usize {
-        self.fabric.ranks()
-    }
-
-    fn destination(&self, rank: usize) -> Destination {
-        let is_same = self.fabric.shares_memory_with(rank);
-        if is_same { Destination::SameMemory } else { Destination::Elsewhere }
-    }
-
-    fn gather(&self, mine: Vec<u8>) -> Result<Option<Vec<Vec<u8>>>, Broken> {
-        if self.fabric.rank() != 0 {
-            self.send_frame(0, &Frame::Collective(mine));
-            return Ok(None);
-        }
-        let mut mine = Some(mine);
-        self.wait_for(0, |received| {
-            let others = 1..received.collectives.len();
-            match others.clone().find(|&rank| received.collectives[rank].is_empty()) {
-                Some(missing) => Err(missing),
-                None => {
-                    let others = others.filter_map(|rank| received.collectives[rank].pop_front());
-                    Ok(Some(mine.take().into_iter().chain(others).collect()))
-                }
-            }
-        })
-    }
-
-    fn broadcast(&self, from_first: Option<Vec<u8>>) -> Result<Vec<u8>, Broken> {
-        match from_first {
-            Some(bytes) => {
-                self.send_to_others(&Frame::Collective(bytes.clone()));
-                Ok(bytes)
-            }
-            None => self.wait_for(0, |received| received.collectives[0].pop_front().ok_or(0)),
-        }
-    }
-
-    fn give_up(&self, why: String) -> Broken {
-        let _ = self.failure.set(why);
-        self.threads.break_up();
-        Broken
     }
 }

@@ -3,12 +3,12 @@
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
 use parades_core::shared::Shared;
 use parades_core::time::{Delay, Instant, Time};
+use parades_core::wire::Wire;
 use parades_sync::barrier::{BarrierKind, Broken};
 use parades_transport::{
     Bell, Between, Clocks, Fabric, Group, Loopback, Lost, Ranked, Summary, Threads, Transport, gather_all,
 };
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Returns the ends of two ranks of one worker each. Rank *n* owns partition *n*.
 fn two_ranks() -> [Ranked<u64>; 2] {
@@ -78,7 +78,8 @@ fn a_promise_arrives_after_the_events_that_were_sent_before_it() {
     first.send(0, 1, &mut vec![event(1)]);
     first.promise(0, &of_first, ids[0], Time::from_ps(500));
     assert_eq!(of_second.earliest(1), Time::ZERO);
-    // Looking for news receives the frames.
+    // Looking for news sends and receives the frames.
+    first.news(0);
     second.news(0);
     assert_eq!(of_second.earliest(1), Time::from_ps(500));
     assert_eq!(received(second, 1), [7]);
@@ -99,6 +100,7 @@ fn all_ranks_gather_the_values_of_all() {
 fn a_rank_that_ends_early_is_named_and_nobody_waits_for_it() {
     let [first, second] = two_ranks();
     second.send(0, 0, &mut vec![event(1)]);
+    second.news(0);
     drop(second);
     assert_eq!(first.exchange(0, &Summary::NOTHING), Err(Broken));
     let why = first.failure().expect("the transport says why");
@@ -108,8 +110,11 @@ fn a_rank_that_ends_early_is_named_and_nobody_waits_for_it() {
     assert_eq!(received(&first, 0), [7]);
 }
 
-/// A fabric that counts the bytes that it sends.
-struct Counting(Loopback, Arc<AtomicUsize>);
+/// The lengths of the byte strings that a fabric has sent.
+type Lengths = Arc<Mutex<Vec<usize>>>;
+
+/// A fabric that notes the lengths of the byte strings that it sends.
+struct Counting(Loopback, Lengths);
 
 impl Fabric for Counting {
     fn rank(&self) -> usize {
@@ -119,7 +124,7 @@ impl Fabric for Counting {
         self.0.ranks()
     }
     fn send(&self, to: usize, bytes: &[u8]) {
-        self.1.fetch_add(bytes.len(), Ordering::Relaxed);
+        self.1.lock().expect("nobody panicked").push(bytes.len());
         self.0.send(to, bytes);
     }
     fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {
@@ -133,30 +138,57 @@ impl Fabric for Counting {
     }
 }
 
+/// Returns two ranks over a counting fabric. Rank 0 owns partition 0, rank 1 owns partitions 1 and 2.
+fn two_counting_ranks<P: Wire + Send + 'static>() -> ([Ranked<P>; 2], [Lengths; 2]) {
+    let sent = [Lengths::default(), Lengths::default()];
+    let rank = |(end, sent): (Loopback, &Lengths)| {
+        let fabric = Counting(end, Arc::clone(sent));
+        let ranked = Ranked::new(Box::new(fabric), Threads::new(1, 3, BarrierKind::default()), 1);
+        ranked.settle(&[0, 1, 1], &[]);
+        ranked
+    };
+    let ranks: Vec<_> = Loopback::connect(2).into_iter().zip(&sent).map(rank).collect();
+    (ranks.try_into().expect("there are two"), sent)
+}
+
+fn exchange_on_both<P: Wire + Send + 'static>([first, second]: &[Ranked<P>; 2]) {
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| second.exchange(0, &Summary::NOTHING));
+        assert!(first.exchange(0, &Summary::NOTHING).is_ok());
+        assert!(second.join().expect("no panic").is_ok());
+    });
+}
+
+#[test]
+fn events_for_several_partitions_and_the_summary_after_them_are_one_byte_string() {
+    let (ranks, sent) = two_counting_ranks();
+    ranks[0].send(0, 1, &mut vec![event(1), event(2)]);
+    ranks[0].send(0, 2, &mut vec![event(3)]);
+    ranks[0].send(0, 1, &mut vec![event(4)]);
+    exchange_on_both(&ranks);
+    assert_eq!(sent.each_ref().map(|sent| sent.lock().expect("nobody panicked").len()), [1, 1]);
+    assert_eq!((received(&ranks[1], 1), received(&ranks[1], 2)), (vec![7, 14, 28], vec![21]));
+}
+
+#[test]
+fn a_large_batch_travels_before_the_worker_looks_for_news() {
+    let [first, second] = two_ranks();
+    let events = || (0..10_000).map(event).collect();
+    first.send(0, 1, &mut events());
+    assert_eq!(received(&second, 1).len(), 10_000);
+}
+
 #[test]
 fn a_datum_for_fifty_lps_of_another_rank_crosses_once() {
     const DATUM: usize = 100_000;
-    let sent = Arc::new(AtomicUsize::new(0));
-    let ranks: Vec<_> = Loopback::connect(2)
-        .into_iter()
-        .map(|end| {
-            let fabric = Counting(end, Arc::clone(&sent));
-            let ranked = Ranked::new(Box::new(fabric), Threads::new(1, 2, BarrierKind::default()), 1);
-            ranked.settle(&[0, 1], &[]);
-            ranked
-        })
-        .collect();
+    let (ranks, sent) = two_counting_ranks();
     let datum = Shared::new(vec![7_u8; DATUM]);
     let event = |id| {
         let key = EventKey { instant: Instant::START, tie: 0, sender: Sender::lp(LpId(0)), sequence: u64::from(id) };
         Event::new(key, LpId(id), Body::Message(datum.clone()))
     };
-    std::thread::scope(|scope| {
-        let second = scope.spawn(|| ranks[1].exchange(0, &Summary::NOTHING));
-        ranks[0].send(0, 1, &mut (0..50).map(event).collect());
-        assert!(ranks[0].exchange(0, &Summary::NOTHING).is_ok());
-        assert!(second.join().expect("no panic").is_ok());
-    });
+    ranks[0].send(0, 1, &mut (0..50).map(event).collect());
+    exchange_on_both(&ranks);
     let mut received = Vec::new();
     ranks[1].receive(0, 1, true, &mut |arrived| {
         received.extend(arrived.filter_map(|event| match event.body {
@@ -166,6 +198,6 @@ fn a_datum_for_fifty_lps_of_another_rank_crosses_once() {
     });
     assert_eq!(received.len(), 50);
     assert!(received.iter().all(|other| **other == *datum && std::ptr::eq(&other[0], &received[0][0])));
-    let sent = sent.load(Ordering::Relaxed);
+    let sent: usize = sent[0].lock().expect("nobody panicked").iter().sum();
     assert!((DATUM..DATUM + 5000).contains(&sent), "{sent}");
 }
