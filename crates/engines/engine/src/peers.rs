@@ -10,6 +10,8 @@
 //!
 //! [`Transport`]: parades_transport::Transport
 
+mod words;
+
 use crate::ledger::Ledger;
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, Event, LpId};
@@ -23,6 +25,7 @@ use parades_core::wire::Wire;
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
 use parades_transport::{Group, Transport, gather_all, gather_to_first};
+use serde::{Deserialize, Serialize};
 
 /// A model that several processes can run together. Its messages, its global events and their summaries can
 /// cross process boundaries.
@@ -117,19 +120,29 @@ impl<M: WireModel> Peers<M> for Ranks<'_> {
     }
 
     fn collect(&self, mine: Results<M::Message>) -> Result<Option<Vec<Results<M::Message>>>, Broken> {
-        type Sent<P> = (Vec<LpId>, Vec<u64>, Recorded, Vec<Event<P>>, Vec<u64>);
         let Results { ids, digests, metrics, pending, counts } = mine;
         let declared = metrics.declarations();
         let messages = pending.filter(|event| matches!(event.body, Body::Message(_))).collect();
-        let sent: Sent<M::Message> = (ids, digests, metrics.into_recorded(), messages, counts);
+        let sent = Sent { ids, digests, recorded: metrics.into_recorded(), messages, counts };
         let received = gather_to_first(self.0, sent)?;
-        let results = |(ids, digests, recorded, messages, counts): Sent<M::Message>| {
+        let results = |Sent { ids, digests, recorded, messages, counts }| {
             let mut metrics = declared.declarations();
             metrics.merge_recorded(recorded);
-            Results { ids, digests, metrics, pending: Box::new(messages.into_iter()) as Leftover<_>, counts }
+            Results { ids, digests, metrics, pending: Box::new(Vec::into_iter(messages)) as Leftover<_>, counts }
         };
         Ok(received.map(|all| all.into_iter().map(results).collect()))
     }
+}
+
+/// The results of a rank, as it sends them to rank 0.
+#[derive(Serialize, Deserialize)]
+struct Sent<P> {
+    ids: Vec<LpId>,
+    #[serde(with = "words")]
+    digests: Vec<u64>,
+    recorded: Recorded,
+    messages: Vec<Event<P>>,
+    counts: Vec<u64>,
 }
 
 /// Returns the error of a run whose transport has broken up without a panic of this process.

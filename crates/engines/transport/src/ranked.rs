@@ -3,15 +3,16 @@
 //! *Idea.* Within a rank, events change owner as between threads ([`Threads`]). Events, promises and
 //! summaries for another rank become *frames*, which travel as bytes over a [`Fabric`].
 //!
-//! *Batches.* A worker collects its events and promises for another rank in its *outbox* for that rank. They
-//! travel together, at the latest when the worker next receives, waits, exchanges or offers. So the events for
-//! several partitions and the summary after them are one byte string of the fabric.
+//! *Bundles.* A worker collects its events and promises for another rank in its *bundle* for that rank. The
+//! bundle travels when it is large, or when the worker next receives, waits, exchanges or offers. So the events
+//! for several partitions and the summary after them are one byte string of the fabric.
 //!
 //! *Order.* All frames of a worker for another rank travel in the order in which it sent them. A rank sends its
 //! summary after all its workers have arrived: worker 0 sends it at an exchange, and the last worker at an
-//! offer. The other workers have emptied their outboxes before, and the sender puts the summary behind its own
+//! offer. The other workers have emptied their bundles before, and the sender puts the summary behind its own
 //! events. So a rank that has received a summary has also received all events and promises that were sent
-//! before it. [`Transport::exchange`] and [`Transport::outcome`] rest on that.
+//! before it. [`Transport::exchange`] and [`Transport::outcome`] rest on that. For the same reason each rank
+//! sends its summary to every other rank. A summary that came through a third rank could overtake events.
 //!
 //! *Receiving.* Any worker that looks for news receives the frames for all workers of its rank, under one
 //! lock. It puts events into the inboxes of [`Threads`].
@@ -22,10 +23,10 @@
 //! *A lost rank.* A worker that waits for a frame of a rank that has ended breaks up the transport. The run
 //! then ends with an error that names the rank.
 
+mod bundles;
 mod frame;
 mod group;
 mod offers;
-mod outboxes;
 mod received;
 
 use crate::arrived::Arrived;
@@ -34,8 +35,8 @@ use crate::fabric::Fabric;
 use crate::summary::Summary;
 use crate::threads::Threads;
 use crate::transport::Transport;
+use bundles::Bundles;
 use frame::Frame;
-use outboxes::Outboxes;
 use parades_core::event::Event;
 use parades_core::time::Time;
 use parades_core::wire::{self, Wire};
@@ -46,6 +47,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
+/// The most events of a frame. A longer list travels in several frames. The receiver can then read the first
+/// events while the last are written.
+const EVENTS_PER_FRAME: usize = 128;
+
 /// The transport and the group of one rank.
 pub struct Ranked<P> {
     threads: Arc<Threads<P>>,
@@ -53,7 +58,7 @@ pub struct Ranked<P> {
     workers: usize,
     /// By worker.
     patience: Vec<Patience>,
-    outboxes: Outboxes,
+    bundles: Bundles,
     /// By partition: the rank that owns it.
     homes: RwLock<Vec<u32>>,
     clocks: RwLock<Vec<Arc<Clocks>>>,
@@ -88,7 +93,7 @@ impl<P: Wire + Send + 'static> Ranked<P> {
             threads,
             workers,
             patience: (0..workers).map(|_| Patience::for_threads(workers * ranks)).collect(),
-            outboxes: Outboxes::new(workers, ranks),
+            bundles: Bundles::new(workers, ranks),
             homes: RwLock::default(),
             clocks: RwLock::default(),
             received: Mutex::new(received),
@@ -114,12 +119,12 @@ impl<P: Wire + Send + 'static> Ranked<P> {
 
     /// Sends a frame to another rank, at the latest when `worker` calls [`Ranked::flush`].
     fn send_frame(&self, worker: usize, to: usize, frame: &Frame<P>) {
-        self.outboxes.append(&*self.fabric, worker, to, frame);
+        self.bundles.append(&*self.fabric, worker, to, frame);
     }
 
     /// Sends the frames that `worker` has collected.
     fn flush(&self, worker: usize) {
-        self.outboxes.flush(&*self.fabric, worker);
+        self.bundles.flush(&*self.fabric, worker);
     }
 
     /// Sends a frame to all other ranks, after all that `worker` has sent before.
@@ -239,12 +244,10 @@ impl<P: Wire + Send + 'static> Transport<P> for Ranked<P> {
             Some(rank) => {
                 // Ordering: Relaxed; a count that publishes nothing.
                 self.crossed.fetch_add(events.len() as u64, Ordering::Relaxed);
-                let mut frame = Frame::Events(partition, std::mem::take(events));
-                self.send_frame(worker, rank, &frame);
-                if let Frame::Events(_, sent) = &mut frame {
-                    // The list is filled again.
-                    sent.clear();
-                    std::mem::swap(events, sent);
+                let mut events = events.drain(..).peekable();
+                while events.peek().is_some() {
+                    let batch = events.by_ref().take(EVENTS_PER_FRAME).collect();
+                    self.send_frame(worker, rank, &Frame::Events(partition, batch));
                 }
             }
         }
@@ -344,11 +347,11 @@ impl<P: Wire + Send + 'static> Transport<P> for Ranked<P> {
     }
 
     fn allocated_bytes(&self, worker: usize, partition: u32) -> usize {
-        self.outboxes.allocated_bytes(worker) + self.threads.allocated_bytes(worker, partition)
+        self.bundles.allocated_bytes(worker) + self.threads.allocated_bytes(worker, partition)
     }
 
     fn shrink(&self, worker: usize) {
-        self.outboxes.shrink(worker);
+        self.bundles.shrink(worker);
         self.threads.shrink(worker);
     }
 

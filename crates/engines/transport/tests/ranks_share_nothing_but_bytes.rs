@@ -171,11 +171,16 @@ fn events_for_several_partitions_and_the_summary_after_them_are_one_byte_string(
 }
 
 #[test]
-fn a_large_batch_travels_before_the_worker_looks_for_news() {
-    let [first, second] = two_ranks();
-    let events = || (0..10_000).map(event).collect();
-    first.send(0, 1, &mut events());
-    assert_eq!(received(&second, 1).len(), 10_000);
+fn a_long_list_of_events_begins_to_travel_before_all_of_it_is_written() {
+    let (ranks, sent) = two_counting_ranks();
+    ranks[0].send(0, 1, &mut (0..10_000).map(event).collect());
+    let early = received(&ranks[1], 1);
+    assert!(early.len() > 5_000, "{}", early.len());
+    ranks[0].news(0);
+    let late = received(&ranks[1], 1);
+    assert!([early, late].concat().into_iter().eq((0..10_000).map(|sequence| 7 * sequence)));
+    // Each byte string fits a slot of shared memory.
+    assert!(sent[0].lock().expect("nobody panicked").iter().all(|&length| length < 16 << 10));
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! The group of a rank: collective operations over its fabric.
 
 use super::Ranked;
+use super::bundles::destination;
 use super::frame::Frame;
-use super::outboxes::destination;
 use super::received::Received;
 use crate::group::Group;
 use parades_core::wire::{Destination, Wire};
 use parades_sync::barrier::Broken;
 
-/// The worker whose outboxes the leader uses.
+/// The worker whose bundles the leader uses.
 const LEADER: usize = 0;
 
 impl<P: Wire + Send + 'static> Group for Ranked<P> {
