@@ -12,6 +12,7 @@ mod completions;
 mod diff;
 mod ending;
 mod inputs_file;
+mod launched;
 mod list;
 mod merge;
 mod printing;
@@ -26,7 +27,7 @@ use arguments::Command;
 use parades_catalog::{Scenario, install};
 use parades_session::interrupt::{self, Idle};
 use parades_session::request::quote;
-use parades_session::{Failure, Program, failure, machine, panics, ranks};
+use parades_session::{Failure, Program, failure, panics, ranks};
 use printing::say;
 use std::process::ExitCode;
 
@@ -42,7 +43,7 @@ pub fn command(own: impl IntoIterator<Item = Scenario>) -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return ending::usage(&error),
     };
-    match std::panic::catch_unwind(|| execute(arguments.command)) {
+    match std::panic::catch_unwind(|| launched::execute(arguments.command)) {
         Ok(Ok(code)) => code,
         Ok(Err(failure)) => ending::report(&failure),
         Err(_) => ending::defect(),
@@ -55,7 +56,6 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
         parades_raw::allocator::return_large_blocks();
     }
     if command.executes() {
-        machine::refuse_ranks()?;
         listen_to_signals();
     }
     match command {

@@ -2,7 +2,6 @@
 
 mod allowed;
 
-use crate::Failure;
 use parades_raw::memory;
 use serde::Serialize;
 use std::fs;
@@ -49,26 +48,34 @@ pub fn default_memory_limit() -> Option<u64> {
     (memory > 0).then(|| allowed::bytes(memory) / of * share)
 }
 
-/// The variables by which launchers of MPI tell each rank the number of ranks: Open MPI's, and the one of
-/// MPICH and its relatives.
-const RANKS: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
+/// The variables by which launchers tell each rank the number of ranks and its own number: those of Open MPI, of
+/// MPICH and its relatives, and of Slurm's `srun`.
+const LAUNCHERS: [[&str; 2]; 3] = [
+    ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"],
+    ["PMI_SIZE", "PMI_RANK"],
+    ["SLURM_STEP_NUM_TASKS", "SLURM_PROCID"],
+];
 
-/// Refuses to be one of several ranks, each of which would execute the whole run.
-///
-/// # Errors
-///
-/// [`Failure::Input`] where a launcher of MPI has started several ranks.
-pub fn refuse_ranks() -> Result<(), Failure> {
-    for variable in RANKS {
-        let ranks = std::env::var(variable).ok().and_then(|ranks| ranks.parse::<u64>().ok());
-        if let Some(ranks @ 2..) = ranks {
-            return Err(Failure::usage(
-                format!("this is one of {ranks} ranks (`{variable}`), and runs over MPI do not exist yet"),
-                "start it without mpirun; `--threads` is for the cores of one machine",
-            ));
-        }
+/// The place of this process among the ranks that a launcher has started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchedRank {
+    /// The number of this rank, from 0.
+    pub rank: u64,
+    /// The number of ranks, at least 2.
+    pub ranks: u64,
+    /// The variable by which the launcher tells the number of ranks.
+    pub variable: &'static str,
+}
+
+impl LaunchedRank {
+    /// Returns the place of this process, if a launcher has started it as one of several ranks.
+    pub fn of_this_process() -> Option<LaunchedRank> {
+        let number = |variable| std::env::var(variable).ok().and_then(|number| number.parse::<u64>().ok());
+        LAUNCHERS.iter().find_map(|&[size, rank]| {
+            let ranks = number(size).filter(|&ranks| ranks > 1)?;
+            Some(LaunchedRank { rank: number(rank).unwrap_or(0), ranks, variable: size })
+        })
     }
-    Ok(())
 }
 
 /// Returns the most memory that this process has held at once, in bytes; 0 where the system does not tell it.

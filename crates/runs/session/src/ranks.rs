@@ -1,12 +1,16 @@
-//! The processes of a run: starting them, their handshake, and the part of a process that is not rank 0.
+//! The ranks of a run: starting or finding them, their handshake, and the part of a rank other than 0.
+//!
+//! Rank 0 has an [`Order`] for the others. It starts them as processes of this machine, or a launcher has
+//! started them ([`launched`]). They are the same to the run: a [`Fabric`] connects them.
 
-mod greeted;
+mod handshake;
 mod identity;
+pub mod launched;
+mod talk;
 
 use crate::machine::peak_rss_bytes;
 use crate::run::{Ending, Execution};
 use crate::{Failure, Plan, Request};
-use greeted::Greeted;
 use identity::Identity;
 use parades_catalog::{Choice, Simulation};
 use parades_config::inputs::{self, Input};
@@ -14,12 +18,13 @@ use parades_core::event::LpId;
 use parades_core::run::RunOptions;
 use parades_core::time::Time;
 use parades_processes::{Crew, Joined, Report, is_rank, join};
-use parades_transport::{Fabric, SharedMemory};
+use parades_transport::Fabric;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
+use talk::Talk;
 
 /// The hidden argument with which a program starts itself as a rank.
 pub const RANK_COMMAND: &str = "rank";
@@ -30,7 +35,7 @@ const ARENA_SHARE: u64 = 2;
 const ARENA_MIN: usize = 1 << 20;
 const ARENA_MAX: usize = 64 << 30;
 
-/// The order of rank 0 to the processes that it starts.
+/// The order of rank 0 to the other ranks.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
     request: Request,
@@ -47,8 +52,17 @@ struct Go {
     captures: Vec<LpId>,
 }
 
-/// Starts the other processes of a run, if it has several.
-pub(crate) fn start(plan: &Plan, choice: &Choice) -> Result<Option<Crew>, Failure> {
+/// The other ranks of a run, as rank 0 sees them.
+#[derive(Debug)]
+pub(crate) enum Others {
+    /// Processes that rank 0 has started.
+    Started(Crew),
+    /// Ranks that a launcher has started.
+    Launched(launched::Run),
+}
+
+/// Starts the other ranks of a run, if it has several; or finds them, if a launcher has started them.
+pub(crate) fn start(plan: &Plan, choice: &Choice) -> Result<Option<Others>, Failure> {
     if choice.processes < 2 {
         return Ok(None);
     }
@@ -58,6 +72,12 @@ pub(crate) fn start(plan: &Plan, choice: &Choice) -> Result<Option<Crew>, Failur
             "a process of a run cannot start processes itself",
             "call `parades_session::ranks::serve` at the start of the program",
         ));
+    }
+    let mut request = plan.request.clone();
+    (request.threads, request.processes) = (Some(choice.threads), Some(choice.processes));
+    let order = Order { request, inputs: inputs::held() };
+    if let Some(run) = launched::Run::begin(&order) {
+        return Ok(Some(Others::Launched(run)));
     }
     let cannot = |error: std::io::Error| {
         Failure::simulation(format!(
@@ -71,47 +91,51 @@ pub(crate) fn start(plan: &Plan, choice: &Choice) -> Result<Option<Crew>, Failur
         command.arg(RANK_COMMAND);
         command
     };
-    let mut request = plan.request.clone();
-    (request.threads, request.processes) = (Some(choice.threads), Some(choice.processes));
-    let order = json!(Order { request, inputs: inputs::held() });
     let ranks = usize::try_from(choice.processes).unwrap_or(usize::MAX);
     let arena_bytes =
         usize::try_from(plan.memory_limit() / ARENA_SHARE).unwrap_or(usize::MAX).clamp(ARENA_MIN, ARENA_MAX);
-    Crew::start((ranks, arena_bytes), &command, &order).map(Some).map_err(cannot)
+    Crew::start((ranks, arena_bytes), &command, &json!(order)).map(|crew| Some(Others::Started(crew))).map_err(cannot)
 }
 
-/// Greets all other ranks as rank 0: checks that they run the same, and tells them what is recorded.
-pub(crate) fn lead(
-    fabric: Arc<SharedMemory>,
-    run: (&Plan, &Choice, &Simulation),
-    options: &RunOptions<'_>,
-) -> Result<Box<dyn Fabric>, Failure> {
-    if !run.2.is_distributed() {
-        let message = format!("the messages of `{}` cannot cross processes", run.0.scenario.name);
-        return Err(Failure::usage(message, "use one process"));
-    }
-    let go =
-        Go { until: options.until, notes: options.notes, sends: options.sends, captures: options.captures.to_vec() };
-    Greeted::as_first(Box::new(fabric), &Identity::of(run.0, run.1, run.2), &go).map(boxed)
-}
-
-fn boxed(greeted: Greeted) -> Box<dyn Fabric> {
-    Box::new(greeted)
-}
-
-/// Waits for the end of the other processes. Returns the most memory that each of them has held.
-///
-/// # Errors
-///
-/// If one of them was stopped for a reason that only it knows, such as its memory.
-pub(crate) fn finish(crew: Crew) -> Result<Vec<u64>, Failure> {
-    let reports = crew.finish();
-    for (worker, report) in (1..).zip(&reports) {
-        if let Some(Report { error: Some(error), .. }) = report {
-            return Err(Failure::simulation(format!("worker {worker} failed: {error}")));
+impl Others {
+    /// Greets the other ranks: checks that they run the same, and tells them what is recorded. Returns the
+    /// fabric of the run.
+    pub(crate) fn greet(
+        &self,
+        run: (&Plan, &Choice, &Simulation),
+        options: &RunOptions<'_>,
+    ) -> Result<Box<dyn Fabric>, Failure> {
+        if !run.2.is_distributed() {
+            let message = format!("the messages of `{}` cannot cross processes", run.0.scenario.name);
+            return Err(Failure::usage(message, "use one process"));
         }
+        let RunOptions { until, notes, sends, captures, .. } = *options;
+        let go = Go { until, notes, sends, captures: captures.to_vec() };
+        let talk = match self {
+            Others::Started(crew) => Arc::new(Talk::new(Box::new(crew.fabric()))),
+            Others::Launched(run) => run.talk(),
+        };
+        handshake::lead(&talk, &Identity::of(run.0, run.1, run.2), &go)?;
+        Ok(Box::new(talk))
     }
-    Ok(reports.into_iter().map(|report| report.map_or(0, |report| report.peak_rss_bytes)).collect())
+
+    /// Waits for the end of the other ranks. Returns the most memory that each of them has held.
+    ///
+    /// # Errors
+    ///
+    /// If one of them was stopped for a reason that only it knows, such as its memory.
+    pub(crate) fn finish(self) -> Result<Vec<u64>, Failure> {
+        let reports = match self {
+            Others::Started(crew) => crew.finish(),
+            Others::Launched(run) => run.finish()?.into_iter().map(Some).collect(),
+        };
+        for (rank, report) in (1..).zip(&reports) {
+            if let Some(Report { error: Some(error), .. }) = report {
+                return Err(Failure::simulation(format!("worker {rank} failed: {error}")));
+            }
+        }
+        Ok(reports.into_iter().map(|report| report.map_or(0, |report| report.peak_rss_bytes)).collect())
+    }
 }
 
 /// Serves as one of the processes that another process has started for its run. A program whose runs may have
@@ -127,35 +151,39 @@ pub fn serve() -> Result<(), Failure> {
     }
     let joined = join().map_err(lost)?;
     let result = run_joined(&joined);
-    let error = result.as_ref().err().map(ToString::to_string);
-    joined.report(&Report { error, peak_rss_bytes: peak_rss_bytes() }).map_err(lost)?;
+    joined.report(&report_of(&result)).map_err(lost)?;
     result
 }
 
 fn run_joined(joined: &Joined) -> Result<(), Failure> {
     let order: Order = serde_json::from_value(joined.order.clone())
         .map_err(|error| Failure::simulation(format!("rank 0 gave an order that cannot be read: {error}")))?;
-    if !order.inputs.is_empty() {
-        inputs::hold(order.inputs);
-    }
-    follow(&order.request, Box::new(Arc::clone(&joined.fabric)))
+    follow(order, &Arc::new(Talk::new(Box::new(Arc::clone(&joined.fabric)))))
+}
+
+/// Returns the last words of a rank other than 0.
+fn report_of(result: &Result<(), Failure>) -> Report {
+    Report { error: result.as_ref().err().map(ToString::to_string), peak_rss_bytes: peak_rss_bytes() }
 }
 
 /// Runs the part of a rank other than 0.
 #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
-fn follow(request: &Request, fabric: Box<dyn Fabric>) -> Result<(), Failure> {
+fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<(), Failure> {
     let begin = Instant::now();
-    let plan = Plan::of(request)?;
+    if !inputs.is_empty() {
+        inputs::hold(inputs);
+    }
+    let plan = Plan::of(&request)?;
     let choice = plan.choice()?;
     let simulation = plan.simulation()?;
     let choice = simulation.resolve(&choice);
-    let (fabric, go) = Greeted::as_other(fabric, &Identity::of(&plan, &choice, &simulation))?;
+    let go = handshake::follow(talk, &Identity::of(&plan, &choice, &simulation))?;
     let options =
         RunOptions { notes: go.notes, sends: go.sends, captures: &go.captures, ..RunOptions::until(go.until) };
     let memory_limit = plan.memory_limit();
     let room = memory_limit.saturating_sub(simulation.bytes);
     let execution = Execution { plan: &plan, choice: &choice, simulation: &simulation, memory_limit, room };
-    let executed = execution.execute(options, Some(Box::new(fabric)), &mut (), begin);
+    let executed = execution.execute(options, Some(Box::new(Arc::clone(talk))), &mut (), begin);
     match executed.map_err(|error| Failure::of_run(error, &plan.command()))?.ending {
         Ending::OutOfMemory(bytes) => Err(Failure::simulation(format!(
             "it took {bytes} bytes of memory, above the limit; raise the memory limit, or use more processes"

@@ -3,12 +3,12 @@
 use crate::interrupt::Interruptible;
 use crate::machine::{Machine, peak_rss_bytes};
 use crate::watchman::Watched;
-use crate::{Failure, Observer, Plan, Recording, Tracing, ranks};
+use crate::ranks::{self, Others};
+use crate::{Failure, Observer, Plan, Recording, Tracing};
 use parades_catalog::{Choice, Simulation};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::{Cell, Metrics};
 use parades_core::run::{Control, Outcome, RunOptions};
-use parades_processes::Crew;
 use parades_transport::Fabric;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -104,10 +104,10 @@ pub fn run(
 ) -> Result<FinishedRun, Failure> {
     let begin = Instant::now();
     // The other processes make the model at the same time.
-    let crew = ranks::start(plan, choice)?;
+    let others = ranks::start(plan, choice)?;
     let simulation = plan.simulation()?;
     let making = begin.elapsed();
-    let finished = run_on(crew, plan, &simulation, choice, recording, observer)?;
+    let finished = run_on(others, plan, &simulation, choice, recording, observer)?;
     Ok(FinishedRun { setup_wall: making + finished.setup_wall, ..finished })
 }
 
@@ -122,10 +122,10 @@ pub(crate) fn run_made(
     run_on(ranks::start(plan, choice)?, plan, simulation, choice, recording, observer)
 }
 
-/// Runs the model of a plan in this process, or with the processes of `crew`.
+/// Runs the model of a plan in this process, or together with other ranks.
 #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
 fn run_on(
-    crew: Option<Crew>,
+    others: Option<Others>,
     plan: &Plan,
     simulation: &Simulation,
     choice: &Choice,
@@ -154,14 +154,13 @@ fn run_on(
         timesheets: recording.timesheets,
         ..RunOptions::until(until)
     };
-    let fabric =
-        crew.as_ref().map(|crew| ranks::lead(crew.fabric(), (plan, &choice, simulation), &options)).transpose()?;
+    let fabric = others.as_ref().map(|others| others.greet((plan, &choice, simulation), &options)).transpose()?;
     observer.begins(&choice, &notes);
     let execution = Execution { plan, choice: &choice, simulation, memory_limit, room };
     let Executed { outcome, run_wall, setup_wall, ending } =
         execution.execute(options, fabric, observer, begin).map_err(failed)?;
     let outcome = outcome.expect("rank 0 has the outcome");
-    let by_process = crew.map(ranks::finish).transpose()?.unwrap_or_default();
+    let by_process = others.map(Others::finish).transpose()?.unwrap_or_default();
     notes.extend(outcome.metrics.incomplete().map(str::to_owned));
     notes.extend(note_of(&outcome.metrics));
     notes.extend(idle_threads(&outcome.engine_stats, choice.threads * choice.processes, simulation.lps()));

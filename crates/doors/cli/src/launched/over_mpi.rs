@@ -1,0 +1,114 @@
+//! Commands on ranks that MPI connects. Rank 0 executes the command, and the others take part in its runs.
+
+use super::{RANKS_PER_MACHINE, is_ranks_per_machine};
+use crate::arguments::{Command, HowArguments};
+use crate::ending;
+use crate::printing::say;
+use parades_mpi::{Connected, Job, Shared, System, connect, share_memory};
+use parades_session::failure::FAILED;
+use parades_session::machine::LaunchedRank;
+use parades_session::ranks::launched;
+use parades_session::{Failure, interrupt};
+use parades_transport::Fabric;
+use std::process::ExitCode;
+
+/// Executes a command as one of several ranks. Never returns before all ranks have ended.
+pub(super) fn execute(mut command: Command, place: LaunchedRank) -> Result<ExitCode, Failure> {
+    let ranks_per_machine = prepare(&mut command, place.ranks)?;
+    if place.rank > 0 {
+        // An interrupt of the job reaches all ranks. Rank 0 ends the run, with the results so far.
+        interrupt::listen(|_| {});
+    }
+    let failed = |why: String| Failure::simulation(format!("rank {} cannot join the others: {why}", place.rank));
+    let Connected { job, fabric } = connect(System::open).map_err(failed)?;
+    let difference = difference(&job).map_err(failed)?;
+    let Shared { fabric, note } = share_memory(&job, fabric, ranks_per_machine).map_err(failed)?;
+    let result = match difference {
+        Some(difference) if place.rank == 0 => Err(Failure::usage(difference, "see docs/cluster.md")),
+        // Rank 0 says it.
+        Some(_) => Ok(ExitCode::SUCCESS),
+        None if place.rank == 0 => {
+            note.iter().for_each(|note| say(format_args!("note: {note}")));
+            lead(command, fabric)
+        }
+        // Rank 0 or the launcher says why a rank has ended.
+        None => Ok(launched::serve(fabric).map_or(ExitCode::from(FAILED), |()| ExitCode::SUCCESS)),
+    };
+    // The message precedes the end, as an error of MPI there would hide it.
+    let status = result.as_ref().map_or_else(ending::report, |&status| status);
+    job.end(u8::from(status != ExitCode::SUCCESS) * FAILED);
+    Ok(status)
+}
+
+/// Executes the command as rank 0.
+fn lead(command: Command, fabric: Box<dyn Fabric>) -> Result<ExitCode, Failure> {
+    let others = launched::lead(fabric);
+    let result = crate::execute(command);
+    drop(others);
+    result
+}
+
+/// Makes the ranks the processes of the command's runs. Returns the number of ranks that play one machine, if the
+/// user gives it.
+fn prepare(command: &mut Command, ranks: u64) -> Result<Option<usize>, Failure> {
+    let how = match command {
+        Command::Run(run) => &mut run.how,
+        Command::Compare(compare) => &mut compare.how,
+        _ => {
+            return Err(Failure::usage(
+                format!("this command cannot be shared among {ranks} ranks"),
+                "start it without mpirun; `run` and `compare` use several ranks",
+            ));
+        }
+    };
+    match how.processes {
+        Some(processes) if processes != ranks => {
+            return Err(Failure::usage(
+                format!("`--processes {processes}` differs from the {ranks} ranks that the launcher has started"),
+                "leave it out: each rank is a process of the run",
+            ));
+        }
+        _ => how.processes = Some(ranks),
+    }
+    take_ranks_per_machine(how)
+}
+
+/// Removes the setting from those of the engine.
+fn take_ranks_per_machine(how: &mut HowArguments) -> Result<Option<usize>, Failure> {
+    let (ours, engines): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut how.tune).into_iter().partition(|setting| is_ranks_per_machine(setting));
+    how.tune = engines;
+    let Some(setting) = ours.last() else { return Ok(None) };
+    match setting.split_once('=').and_then(|(_, ranks)| ranks.trim().parse().ok()) {
+        Some(ranks @ 1..) => Ok(Some(ranks)),
+        _ => Err(Failure::usage(
+            format!("`--tune {setting}` has no number of ranks"),
+            format!("write `--tune {RANKS_PER_MACHINE}=N`, with N from 1 on"),
+        )),
+    }
+}
+
+/// Returns a sentence on the first rank that was started otherwise than rank 0: the same on all ranks.
+fn difference(job: &Job) -> Result<Option<String>, String> {
+    let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let program = std::env::current_exe().and_then(std::fs::metadata).map_or(0, |file| file.len());
+    let facts = [env!("CARGO_PKG_VERSION").to_owned(), program.to_string(), words.join(" ")];
+    let all = job.gather_all(facts.join("\n").into_bytes())?;
+    let other = (1..).zip(&all[1..]).find(|(_, facts)| **facts != all[0]);
+    Ok(other.map(|(rank, facts)| {
+        let [mine, theirs] = [&all[0], facts].map(|facts| String::from_utf8_lossy(facts).into_owned());
+        let differing = mine.lines().zip(theirs.lines()).position(|(mine, theirs)| mine != theirs);
+        match differing {
+            Some(place @ 2..) => {
+                let words = |facts: &str| facts.lines().skip(place).collect::<Vec<_>>().join(" ");
+                format!(
+                    "rank {rank} was started with other arguments than rank 0 (`{}`, not `{}`); start the same \
+                     command on every rank",
+                    words(&theirs),
+                    words(&mine)
+                )
+            }
+            _ => format!("rank {rank} is another program than rank 0; start the same one on every rank"),
+        }
+    }))
+}
