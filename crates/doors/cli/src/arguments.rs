@@ -1,6 +1,7 @@
 //! The grammar of the command line, and the requests that it leads to.
 
 mod help;
+mod how;
 mod merging;
 mod values;
 mod viewing;
@@ -8,15 +9,15 @@ mod viewing;
 use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use help::{MERGE_HELP, SWEEP_HELP, WHY_HELP};
+pub(crate) use how::{HowArguments, WorkerLists, Workers};
 pub(crate) use merging::{MergeArguments, sweep_of_words};
 use parades_capture::address::IpVersion;
 use parades_catalog::program_name;
-use parades_config::THREADS_MAX;
 use parades_core::time::Time;
 use parades_session::Request;
 use parades_sweep::Shard;
 use std::path::PathBuf;
-use values::{ip_version, seed, shard, share, size, snap_length, time, until};
+use values::{ip_version, seed, shard, share, snap_length, time, until};
 use viewing::ViewArguments;
 
 /// Discrete-event simulation of networks and distributed systems: write a model once, run it under any
@@ -142,51 +143,6 @@ pub(crate) struct ShowArguments {
     pub(crate) schema: bool,
 }
 
-/// The arguments that say how a scenario is run.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct HowArguments {
-    /// Worker threads in each process [default: the number of cores, divided by the processes].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=THREADS_MAX))]
-    pub(crate) threads: Option<u64>,
-    /// Processes on this machine, connected by shared memory [default: 1].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
-    pub(crate) processes: Option<u64>,
-    /// Sets a setting of the engine or transport (repeatable; `parades list --engines`). Where there are
-    /// several engines, those that have the setting get it.
-    #[arg(long = "tune", value_name = "KEY=VALUE")]
-    pub(crate) tune: Vec<String>,
-    /// Bound on the memory of the model, events, history and results of each process, with a unit: `2GiB`. A
-    /// process takes at most 16 MiB more, beside its code [default: three quarters of the machine's, or of the
-    /// container's, divided by the processes].
-    #[arg(long, value_name = "SIZE", value_parser = size, allow_hyphen_values = true)]
-    pub(crate) memory_limit: Option<u64>,
-    /// Prints one JSON object on standard output, and nothing else there.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Prints no notes and draws no progress on standard error (where that is no terminal, none is drawn
-    /// anyway).
-    #[arg(long)]
-    pub(crate) quiet: bool,
-    /// Skips the digest.
-    #[arg(long)]
-    pub(crate) no_digest: bool,
-}
-
-impl HowArguments {
-    /// Returns the request to run a scenario in this way.
-    pub(crate) fn request(&self, scenario: &ScenarioArguments, engine: Option<&str>) -> Request {
-        Request {
-            engine: engine.map(str::to_owned),
-            threads: self.threads,
-            processes: self.processes,
-            tune: self.tune.clone(),
-            memory_limit: self.memory_limit,
-            digest: !self.no_digest,
-            ..scenario.request()
-        }
-    }
-}
-
 #[derive(Args, Clone, Debug)]
 #[command(group(ArgGroup::new("traced").args(["trace", "timeline", "out_trace"]).multiple(true)))]
 pub(crate) struct RunArguments {
@@ -195,6 +151,8 @@ pub(crate) struct RunArguments {
     /// The engine: `auto`, `sequential`, … (`parades list --engines`) [default: auto].
     #[arg(long, value_name = "E")]
     pub(crate) engine: Option<String>,
+    #[command(flatten)]
+    pub(crate) workers: Workers,
     #[command(flatten)]
     pub(crate) how: HowArguments,
     #[command(flatten)]
@@ -268,6 +226,8 @@ pub(crate) struct WhyArguments {
     #[arg(long, value_name = "E")]
     pub(crate) engine: Option<String>,
     #[command(flatten)]
+    pub(crate) workers: Workers,
+    #[command(flatten)]
     pub(crate) how: HowArguments,
 }
 
@@ -279,6 +239,8 @@ pub(crate) struct CompareArguments {
     /// and time-warp, as far as they can run the scenario].
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     pub(crate) engines: Vec<String>,
+    #[command(flatten)]
+    pub(crate) workers: WorkerLists,
     #[command(flatten)]
     pub(crate) how: HowArguments,
 }
@@ -316,6 +278,8 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, requires = "metrics")]
     pub(crate) until_interval: Option<f64>,
     #[command(flatten)]
+    pub(crate) workers: Workers,
+    #[command(flatten)]
     pub(crate) how: HowArguments,
     #[command(flatten)]
     pub(crate) viewing: ViewArguments,
@@ -331,7 +295,8 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "out")]
     pub(crate) journal: Option<PathBuf>,
     /// Executes only the runs of shard I of N, from 1; `slurm` takes both from the job array. `merge` makes one
-    /// table of the folders of all shards.
+    /// table of the folders of all shards. Under mpirun or srun, each rank executes a shard, in a folder of its
+    /// number in that of `--out`.
     #[arg(long, value_name = "I/N", value_parser = shard, allow_hyphen_values = true, conflicts_with = "until_interval")]
     pub(crate) shard: Option<Shard>,
     /// Executes only runs that have no result yet in the folder of `--out` or in folders in it, such as those of
@@ -345,6 +310,9 @@ pub(crate) struct SweepArguments {
     /// Writes the table of runs as a Parquet file (where this program was built with `--features parquet`).
     #[arg(long, value_name = "FILE")]
     pub(crate) parquet: Option<PathBuf>,
+    /// True if the results are only written to files.
+    #[arg(skip)]
+    pub(crate) keeps_silent: bool,
 }
 
 /// A table of a sweep.
@@ -367,6 +335,8 @@ pub(crate) struct WorkerArguments {
     /// The file with the inputs that the sweep has read.
     #[arg(long)]
     pub(crate) inputs: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) workers: Workers,
     #[command(flatten)]
     pub(crate) how: HowArguments,
 }

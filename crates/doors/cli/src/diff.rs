@@ -86,7 +86,10 @@ fn side(run: &str) -> Result<(Side, bool), Failure> {
         return Ok((Side::Folder(Recorded::read(path)?), false));
     }
     let arguments = options_of(run)?;
-    Ok((Side::Request(arguments.how.request(&arguments.scenario, arguments.engine.as_deref())), arguments.how.quiet))
+    Ok((
+        Side::Request(arguments.workers.of(arguments.how.request(&arguments.scenario, arguments.engine.as_deref()))),
+        arguments.how.quiet,
+    ))
 }
 
 /// Parses the options of a run, given as one argument.

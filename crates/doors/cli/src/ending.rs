@@ -32,10 +32,13 @@ fn show_source(error: &ConfigError) {
     say(format_args!("  {:1$} | {:2$}{3}", "", number.len(), spot.column - 1, "^".repeat(spot.width)));
 }
 
-/// Prints clap's error, or the help or version that was asked for, and returns the exit status.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+/// Prints clap's error, or the help or version that was asked for, unless another rank does. Returns the exit
+/// status.
+pub(crate) fn usage(error: &clap::Error, prints: bool) -> ExitCode {
     // The error repeats arguments. A terminal would execute some of them together with the colours.
-    if std::env::args_os().any(|word| word.to_string_lossy().contains(is_executed)) {
+    if !prints {
+        // The status alone.
+    } else if std::env::args_os().any(|word| word.to_string_lossy().contains(is_executed)) {
         say(error.render().to_string().trim_end());
     } else {
         let _ = error.print();

@@ -41,7 +41,7 @@ pub fn command(own: impl IntoIterator<Item = Scenario>) -> ExitCode {
     interrupt::survive_full_files();
     let arguments = match arguments::of_process() {
         Ok(arguments) => arguments,
-        Err(error) => return ending::usage(&error),
+        Err(error) => return ending::usage(&error, launched::may_speak()),
     };
     match std::panic::catch_unwind(|| launched::execute(arguments.command)) {
         Ok(Ok(code)) => code,

@@ -14,11 +14,12 @@ use parades_session::{Failure, FinishedRun, Plan, Precision};
 use std::process::ExitCode;
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
-    if arguments.how.processes.is_some_and(|processes| processes > 1) {
+    if arguments.workers.processes.is_some_and(|processes| processes > 1) {
         // The other processes get the files as this one has read them.
         inputs::hold([]);
     }
-    let plan = Plan::of(&arguments.how.request(&arguments.scenario, arguments.engine.as_deref()))?;
+    let plan =
+        Plan::of(&arguments.workers.of(arguments.how.request(&arguments.scenario, arguments.engine.as_deref())))?;
     let choice = plan.choice()?;
     let outputs = arguments.outputs();
     outputs.check_apart(&plan)?;

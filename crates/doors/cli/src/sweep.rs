@@ -44,7 +44,9 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
         ));
     }
     let report = SweepReport::of(&sweep, &program);
-    print_report(&report, arguments.csv, arguments.how.json, &view)?;
+    if !arguments.keeps_silent {
+        print_report(&report, arguments.csv, arguments.how.json, &view)?;
+    }
     if let Some(folder) = &arguments.out {
         report.write_folder(folder)?;
     }
@@ -75,7 +77,7 @@ pub(crate) fn print_report(
 impl SweepArguments {
     pub(crate) fn sweep_request(&self) -> SweepRequest {
         SweepRequest {
-            base: self.how.request(&self.scenario, self.engine.as_deref()),
+            base: self.workers.of(self.how.request(&self.scenario, self.engine.as_deref())),
             seeds: self.seeds.clone(),
             jobs: self.jobs,
             metrics: self.metrics.clone(),

@@ -11,7 +11,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 pub(crate) fn why(arguments: &WhyArguments) -> Result<ExitCode, Failure> {
-    let plan = Plan::of(&arguments.how.request(&arguments.scenario, arguments.engine.as_deref()))?;
+    let plan =
+        Plan::of(&arguments.workers.of(arguments.how.request(&arguments.scenario, arguments.engine.as_deref())))?;
     let choice = plan.choice()?;
     let question = Question {
         event: arguments.event.as_deref(),

@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, channel};
 /// Answers requests until there are no more, or until the sweep is gone.
 pub(crate) fn work(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
     arguments.inputs.as_deref().map_or(Ok(()), inputs_file::hold)?;
-    let base = arguments.how.request(&arguments.scenario, arguments.engine.as_deref());
+    let base = arguments.workers.of(arguments.how.request(&arguments.scenario, arguments.engine.as_deref()));
     for line in requests()? {
         let asked: WorkerRequest = serde_json::from_str(&line)
             .map_err(|error| Failure::usage(format!("not a request: {error}"), "`parades sweep` knows how to ask"))?;

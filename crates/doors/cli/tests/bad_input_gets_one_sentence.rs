@@ -382,14 +382,15 @@ fn threads_that_cannot_be_begun_are_one_sentence_and_no_hang() {
 }
 
 #[test]
-fn one_of_several_ranks_is_refused() {
+#[cfg(not(feature = "mpi"))]
+fn one_of_several_ranks_is_refused_without_mpi() {
     let folder = Folder::new("ranks");
     for (variable, ranks, status) in [("OMPI_COMM_WORLD_SIZE", "2", 2), ("PMI_SIZE", "4", 2), ("PMI_SIZE", "1", 0)] {
         let output = command(&folder.0, "run phold --until 1s --quiet").env(variable, ranks).output().unwrap();
         assert_eq!(output.status.code(), Some(status), "{variable}={ranks}");
         let said = String::from_utf8_lossy(&output.stderr);
         let sentence = format!(
-            "error: this is one of {ranks} ranks (`{variable}`), and runs over MPI do not exist yet; start it without mpirun; `--threads` is for the cores of one machine\n"
+            "error: this is one of {ranks} ranks (`{variable}`), and this program was built without MPI; build it with `--features mpi` (docs/cluster.md), or start it without mpirun and use `--processes`\n"
         );
         assert_eq!(said, if status == 0 { "" } else { &sentence });
     }

@@ -83,6 +83,28 @@ fn every_engine_gives_the_answer_of_sequential_on_any_number_of_processes() {
 }
 
 #[test]
+fn a_comparison_has_a_row_for_each_number_of_processes_and_threads() {
+    let folder = Folder::new("processes-compared");
+    let lists = "--engines sequential,rounds,null-message --processes 1,2 --threads 1,3 --json";
+    let compared = json(&parades(&folder.0, &format!("compare phold --set lps=64 --until 5s {lists}")));
+    let runs = compared["runs"].as_array().expect("there are runs");
+    let sides = |run: &Value| (run["engine"].as_str().map(str::to_owned), run["processes"].as_u64(), run["threads"].as_u64());
+    let side = |engine: &str, processes, threads| (Some(engine.to_owned()), Some(processes), Some(threads));
+    let one_process = [side("sequential", 1, 1), side("rounds", 1, 1), side("rounds", 1, 3)];
+    let others = [(1, 1), (1, 3), (2, 1), (2, 3)].map(|(processes, threads)| side("null-message", processes, threads));
+    assert_eq!(runs.iter().map(sides).collect::<Vec<_>>(), [&one_process[..], &others].concat());
+    assert!(runs.iter().all(|run| run["same"] == true), "{runs:?}");
+}
+
+#[test]
+fn the_processes_of_a_program_name_the_same_waiting_nodes() {
+    let folder = Folder::new("processes-waiting");
+    let compared = "compare chord --set nodes=30 --until 30s --engines sequential,window --processes 3 --threads 1";
+    let output = parades(&folder.0, compared);
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
 fn a_trace_of_several_processes_is_that_of_one() {
     let folder = Folder::new("processes-trace");
     for (name, how) in [("one", "--engine sequential"), ("two", "--engine window --processes 2 --threads 1")] {

@@ -24,6 +24,8 @@ pub struct Shared {
     pub fabric: Box<dyn Fabric>,
     /// A sentence for the user if ranks of one machine cannot share memory. It is the same on all ranks.
     pub note: Option<String>,
+    /// The number of ranks on the real machine of this rank, this rank included.
+    pub ranks_here: usize,
 }
 
 impl fmt::Debug for Shared {
@@ -40,8 +42,11 @@ impl fmt::Debug for Shared {
 /// A sentence if the communicating thread has ended.
 pub fn share_memory(job: &Job, fabric: MpiFabric, ranks_per_machine: Option<usize>) -> Result<Shared, String> {
     let rank = fabric.rank();
-    let machines = job.gather_all(machine_of(job, rank, ranks_per_machine).into_bytes())?;
-    let members: Vec<usize> = (0..machines.len()).filter(|&other| machines[other] == machines[rank]).collect();
+    let machines = job.gather_all(machine_of(job).into_bytes())?;
+    let here: Vec<usize> = (0..machines.len()).filter(|&other| machines[other] == machines[rank]).collect();
+    let ranks_here = here.len();
+    let played = |rank: usize| ranks_per_machine.map(|ranks| rank / ranks.max(1));
+    let members: Vec<usize> = here.into_iter().filter(|&other| played(other) == played(rank)).collect();
     let created = if members[0] == rank && members.len() > 1 { create(members.len()) } else { Ok(Vec::new()) };
     let offers = job.gather_all(offer(created.as_deref().map_err(String::as_str)).into_bytes())?;
     let joined = match &members[..] {
@@ -62,16 +67,15 @@ pub fn share_memory(job: &Job, fabric: MpiFabric, ranks_per_machine: Option<usiz
         Ok(Some(near)) if all_joined => Box::new(Routed::new(near, members, fabric)),
         _ => Box::new(fabric),
     };
-    Ok(Shared { fabric, note })
+    Ok(Shared { fabric, note, ranks_here })
 }
 
 /// Returns a name that the ranks which can open each other's descriptors have in common. It has the name of the
 /// host, the start of its system, and the namespace of process numbers.
-fn machine_of(job: &Job, rank: usize, ranks_per_machine: Option<usize>) -> String {
+fn machine_of(job: &Job) -> String {
     let start = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    let played = ranks_per_machine.map(|ranks| rank / ranks.max(1));
-    format!("{} {start} {} {played:?}", job.machine(), namespace.display())
+    format!("{} {start} {}", job.machine(), namespace.display())
 }
 
 /// Creates the segments of the members of one machine.

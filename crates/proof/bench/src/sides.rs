@@ -61,7 +61,7 @@ pub(crate) fn scenario(name: &str, set: &[impl AsRef<str>]) -> Result<(&'static 
 /// Returns an engine on a number of threads, with these settings.
 pub(crate) fn choice(engine: &str, threads: u64, tune: &[&str]) -> Result<Choice, Failure> {
     let tune: Vec<String> = tune.iter().map(|&setting| setting.to_owned()).collect();
-    Ok(Choice::of(Wish { engine, threads: Some(threads), processes: None, tune: &tune })?)
+    Ok(Choice::of(Wish { engine, threads: Some(threads), processes: None, processes_here: None, tune: &tune })?)
 }
 
 /// Returns the result of `what`, and the seconds that it took.

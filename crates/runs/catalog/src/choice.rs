@@ -43,6 +43,8 @@ pub struct Wish<'a> {
     pub threads: Option<u64>,
     /// The number of processes. Default: 1.
     pub processes: Option<u64>,
+    /// The number of these processes on this machine. Default: all.
+    pub processes_here: Option<u64>,
     /// Settings of the engine, as `key=value`.
     pub tune: &'a [String],
 }
@@ -112,7 +114,7 @@ impl Choice {
             .try_for_each(|assignment| settings.set_argument("--tune", assignment))
             .map_err(|error| Refusal { about: Field::Tune, error })?;
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-        let share = || cores() / processes;
+        let share = || cores() / wish.processes_here.unwrap_or(processes).max(1);
         let threads = if engine.is_parallel() { wish.threads.unwrap_or_else(share).max(1) } else { 1 };
         Ok(Choice { engine, threads, processes, settings, why: None })
     }

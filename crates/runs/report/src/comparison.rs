@@ -19,6 +19,7 @@ pub fn as_json(Comparison { runs, stopped }: &Comparison) -> Value {
         json!({
             "engine": run.choice.engine.name(),
             "threads": run.choice.threads,
+            "processes": run.choice.processes,
             "events": run.outcome.events,
             "digest": run.outcome.digest.map(|digest| format!("{digest:016x}")),
             "same": run.has_result_of(first),
@@ -62,6 +63,9 @@ pub fn for_people(Comparison { runs, .. }: &Comparison, width: usize) -> String 
         column("against the first", Unit::Count, &speedup),
         column("result", Unit::Count, &|run| Entry::Text(result(run).into())),
     ];
+    if runs.iter().any(|run| run.choice.processes > 1) {
+        columns.insert(1, column("processes", Unit::Count, &|run| Entry::Whole(run.choice.processes.into())));
+    }
     let are_same = runs.iter().all(|run| run.has_result_of(first));
     if !are_same {
         columns.push(column("digest", Unit::Count, &|run| Entry::Text(digest(run))));

@@ -1,6 +1,6 @@
 //! The same run on several engines, which must come to the same result.
 
-use crate::{Failure, FinishedRun, Observer, Plan, Recording, run};
+use crate::{Failure, FinishedRun, Observer, Plan, Recording, Request, run};
 use parades_catalog::{Choice, Engine};
 
 /// The runs of a plan on several engines.
@@ -20,37 +20,30 @@ pub fn compared_by_default(plan: &Plan) -> impl Iterator<Item = Engine> {
     Engine::algorithms().filter(|engine| *engine != Engine::RollbackCheck).filter(can_run)
 }
 
-/// Runs a plan on several engines, one after another; on those of [`compared_by_default`] where none is named.
+/// The runs of a comparison: each engine on each number of processes and threads.
+#[derive(Clone, Copy, Debug)]
+pub struct Sides<'a> {
+    /// The names of the engines; those of [`compared_by_default`] where none is named.
+    pub engines: &'a [String],
+    /// The numbers of threads of a process; the plan's own where there is none.
+    pub threads: &'a [u64],
+    /// The numbers of processes; the plan's own where there is none.
+    pub processes: &'a [u64],
+}
+
+/// Runs a plan on several engines, one after another, and each on several numbers of processes and threads.
 ///
-/// An engine of one thread runs on one, whatever number of threads is asked for, and an engine of one process
-/// in one. An engine gets the settings
+/// An engine of one thread runs once, on one, and an engine of one process in one. An engine gets the settings
 /// that it has. A setting that none of the engines has is given to all of them, and they refuse it.
 ///
 /// # Errors
 ///
 /// Those of [`Plan::choice`] and [`run`]; [`Failure::Stopped`] where an interrupt stopped the first run.
-pub fn compare(plan: &Plan, engines: &[String], observer: &mut dyn Observer) -> Result<Comparison, Failure> {
+pub fn compare(plan: &Plan, sides: Sides<'_>, observer: &mut dyn Observer) -> Result<Comparison, Failure> {
     if !plan.request.digest {
         return Err(Failure::usage("engines cannot be compared without a digest", "leave out `--no-digest`"));
     }
-    let engines: Vec<Engine> = match engines {
-        [] => compared_by_default(plan).collect(),
-        names => names.iter().map(|name| Engine::named(name)).collect::<Result<_, _>>()?,
-    };
-    let plan_for = |&engine: &Engine| {
-        let mut plan = plan.clone();
-        plan.request.engine = Some(engine.to_string());
-        plan.request.tune = settings_of(engine, &engines, &plan.request.tune);
-        if !engine.is_parallel() {
-            (plan.request.threads, plan.settings.threads) = (None, None);
-        }
-        if !engine.is_distributed() {
-            (plan.request.processes, plan.settings.processes) = (None, None);
-        }
-        plan.choice().map(|choice| (plan, choice))
-    };
-    // A mistake in the settings of one engine is found before any run.
-    let plans = engines.iter().map(plan_for).collect::<Result<Vec<(Plan, Choice)>, _>>()?;
+    let plans = plans_of(plan, sides)?;
     let mut runs = Vec::new();
     for (plan, choice) in &plans {
         let finished = run(plan, choice, Recording::default(), observer);
@@ -60,8 +53,45 @@ pub fn compare(plan: &Plan, engines: &[String], observer: &mut dyn Observer) -> 
             Err(failure) => return Err(failure),
         }
     }
-    let stopped = engines[runs.len()..].to_vec();
+    let mut stopped: Vec<Engine> = plans[runs.len()..].iter().map(|(_, choice)| choice.engine).collect();
+    stopped.dedup();
     Ok(Comparison { runs, stopped })
+}
+
+/// Returns the plans of all runs, so that a mistake in one of them is found before any run.
+fn plans_of(plan: &Plan, sides: Sides<'_>) -> Result<Vec<(Plan, Choice)>, Failure> {
+    let engines: Vec<Engine> = match sides.engines {
+        [] => compared_by_default(plan).collect(),
+        names => names.iter().map(|name| Engine::named(name)).collect::<Result<_, _>>()?,
+    };
+    let mut plans = Vec::new();
+    for &engine in &engines {
+        let of_engine = Request {
+            engine: Some(engine.to_string()),
+            tune: settings_of(engine, &engines, &plan.request.tune),
+            ..plan.request.clone()
+        };
+        let each_process = numbers(sides.processes, engine.is_distributed());
+        let each_thread = numbers(sides.threads, engine.is_parallel());
+        for (&processes, &threads) in each_process.iter().flat_map(|p| each_thread.iter().map(move |t| (p, t))) {
+            let mut plan = plan.clone();
+            plan.request = Request { threads, processes, ..of_engine.clone() };
+            if !engine.is_parallel() {
+                plan.settings.threads = None;
+            }
+            if !engine.is_distributed() {
+                plan.settings.processes = None;
+            }
+            let choice = plan.choice()?;
+            plans.push((plan, choice));
+        }
+    }
+    Ok(plans)
+}
+
+/// Returns the numbers of threads or processes that an engine runs on; `None` leaves it to the plan.
+fn numbers(asked: &[u64], has_several: bool) -> Vec<Option<u64>> {
+    if asked.is_empty() || !has_several { vec![None] } else { asked.iter().copied().map(Some).collect() }
 }
 
 /// Returns the settings that are meant for an engine.

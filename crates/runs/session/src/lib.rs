@@ -59,7 +59,7 @@ mod target;
 mod watchman;
 pub mod why;
 
-pub use compare::{Comparison, compare, compared_by_default};
+pub use compare::{Comparison, Sides, compare, compared_by_default};
 pub use diff::diff;
 pub use failure::Failure;
 pub use lp_names::LpNames;

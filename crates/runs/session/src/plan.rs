@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::machine::{default_memory_limit, held_bytes, keep_within};
+use crate::ranks::launched;
 use crate::request::{Request, quote};
 use parades_catalog::{Choice, Engine, Field, Refusal, Scenario, Simulation, Wish, network, program_name};
 use parades_config::{ConfigError, Kind, ScenarioFile, Settings, Values};
@@ -119,13 +120,18 @@ impl Plan {
     /// this process may take.
     pub fn memory_limit(&self) -> u64 {
         // Where the system does not tell its memory, there is no bound but the user's.
-        let share = || default_memory_limit().map(|bytes| bytes / self.processes());
+        let share = || default_memory_limit().map(|bytes| bytes / self.processes_here());
         self.request.memory_limit.or_else(share).unwrap_or(u64::MAX)
     }
 
     /// Returns the number of processes that the request asks for, or else the scenario's file, or else 1.
     pub fn processes(&self) -> u64 {
         self.request.processes.or(self.settings.processes).unwrap_or(1).max(1)
+    }
+
+    /// Returns the number of these processes that share this machine.
+    fn processes_here(&self) -> u64 {
+        launched::ranks_here().unwrap_or(u64::MAX).min(self.processes())
     }
 
     /// Calls `build` within the limit on memory.
@@ -159,6 +165,7 @@ impl Plan {
             engine: self.engine(),
             threads: threads.or(self.settings.threads),
             processes: processes.or(self.settings.processes),
+            processes_here: launched::ranks_here(),
             tune,
         };
         let choice = Choice::of(wish).and_then(|choice| choice.check(self.scenario, &self.values).map(|()| choice));

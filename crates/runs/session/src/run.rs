@@ -2,8 +2,8 @@
 
 use crate::interrupt::Interruptible;
 use crate::machine::{Machine, peak_rss_bytes};
-use crate::watchman::Watched;
 use crate::ranks::{self, Others};
+use crate::watchman::Watched;
 use crate::{Failure, Observer, Plan, Recording, Tracing};
 use parades_catalog::{Choice, Simulation};
 use parades_core::error::{Error, ErrorKind};

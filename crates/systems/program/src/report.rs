@@ -87,6 +87,8 @@ impl Ids {
 
     /// Returns a sentence on the deadlock, if processes wait although nothing can happen any more.
     pub(crate) fn conclude(&self, metrics: &mut Metrics) -> Option<String> {
+        // Each process of a run has named the first of its own nodes.
+        metrics.keep_first_rows(self.waits, NAMED as usize);
         let waiting = counter(metrics, self.waiting);
         if waiting == 0 || counter(metrics, self.asleep) + counter(metrics, self.on_their_way) > 0 {
             return None;

@@ -115,6 +115,16 @@ impl Metrics {
         }
     }
 
+    /// Keeps the first `count` rows of a table, in the order of [`Table::rows`](super::Table::rows). For a model
+    /// that names the first few LPs of a kind: each part of a run records the first few of its own.
+    pub fn keep_first_rows(&mut self, table: MetricId, count: usize) {
+        let from = self.recorder;
+        match self.values.get_mut(table.0 as usize) {
+            Some(MetricValue::Table(table)) => table.keep_first(count, from),
+            _ => self.refuse(from, table, &"the end of a table"),
+        }
+    }
+
     /// Says why the results are not those of a complete run. The results are kept, and the run counts as
     /// failed. Of several sentences, the first by LP counts.
     ///

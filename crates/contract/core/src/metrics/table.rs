@@ -3,6 +3,7 @@
 use super::Unit;
 use super::per_lp::PerLp;
 use super::sums::Sums;
+use crate::event::Sender;
 use serde::{Deserialize, Serialize};
 
 /// The heading of a column.
@@ -86,6 +87,13 @@ impl Table {
             _ => None,
         });
         rows
+    }
+
+    /// Keeps the first `count` rows, in the order of [`Table::rows`], as recordings of `recorder`.
+    pub(super) fn keep_first(&mut self, count: usize, recorder: Sender) {
+        let kept: Vec<Box<[Cell]>> = self.rows().into_iter().take(count).map(Into::into).collect();
+        self.lps = PerLp::default();
+        *self.lps.entry(recorder) = kept;
     }
 }
 

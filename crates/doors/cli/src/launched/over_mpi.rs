@@ -4,17 +4,15 @@ use super::{RANKS_PER_MACHINE, is_ranks_per_machine};
 use crate::arguments::{Command, HowArguments};
 use crate::ending;
 use crate::printing::say;
-use parades_mpi::{Connected, Job, Shared, System, connect, share_memory};
+use parades_mpi::{Connected, Job, MpiFabric, Shared, System, connect, share_memory};
 use parades_session::failure::FAILED;
 use parades_session::machine::LaunchedRank;
 use parades_session::ranks::launched;
 use parades_session::{Failure, interrupt};
-use parades_transport::Fabric;
 use std::process::ExitCode;
 
-/// Executes a command as one of several ranks. Never returns before all ranks have ended.
-pub(super) fn execute(mut command: Command, place: LaunchedRank) -> Result<ExitCode, Failure> {
-    let ranks_per_machine = prepare(&mut command, place.ranks)?;
+/// Executes a command as one of several ranks. Returns after all ranks have ended.
+pub(super) fn execute(command: Command, place: LaunchedRank) -> Result<ExitCode, Failure> {
     if place.rank > 0 {
         // An interrupt of the job reaches all ranks. Rank 0 ends the run, with the results so far.
         interrupt::listen(|_| {});
@@ -22,27 +20,31 @@ pub(super) fn execute(mut command: Command, place: LaunchedRank) -> Result<ExitC
     let failed = |why: String| Failure::simulation(format!("rank {} cannot join the others: {why}", place.rank));
     let Connected { job, fabric } = connect(System::open).map_err(failed)?;
     let difference = difference(&job).map_err(failed)?;
-    let Shared { fabric, note } = share_memory(&job, fabric, ranks_per_machine).map_err(failed)?;
     let result = match difference {
-        Some(difference) if place.rank == 0 => Err(Failure::usage(difference, "see docs/cluster.md")),
-        // Rank 0 says it.
-        Some(_) => Ok(ExitCode::SUCCESS),
-        None if place.rank == 0 => {
-            note.iter().for_each(|note| say(format_args!("note: {note}")));
-            lead(command, fabric)
-        }
-        // Rank 0 or the launcher says why a rank has ended.
-        None => Ok(launched::serve(fabric).map_or(ExitCode::from(FAILED), |()| ExitCode::SUCCESS)),
+        Some(difference) => Err(Failure::usage(difference, "see docs/cluster.md")),
+        None => together(command, place.ranks, &job, fabric),
     };
-    // The message precedes the end, as an error of MPI there would hide it.
-    let status = result.as_ref().map_or_else(ending::report, |&status| status);
-    job.end(u8::from(status != ExitCode::SUCCESS) * FAILED);
+    let has_failed = result.is_err();
+    let status = match result {
+        Ok(status) => status,
+        Err(failure) if place.rank == 0 => ending::report(&failure),
+        // Rank 0 has this error too, or it has ended, and the launcher says so. A status here could hide its own.
+        Err(_) => ExitCode::SUCCESS,
+    };
+    job.end(u8::from(has_failed) * FAILED);
     Ok(status)
 }
 
-/// Executes the command as rank 0.
-fn lead(command: Command, fabric: Box<dyn Fabric>) -> Result<ExitCode, Failure> {
-    let others = launched::lead(fabric);
+/// Executes the command on rank 0, and the other ranks' parts of its runs on the others.
+fn together(mut command: Command, ranks: u64, job: &Job, fabric: MpiFabric) -> Result<ExitCode, Failure> {
+    let ranks_per_machine = prepare(&mut command, ranks)?;
+    let Shared { fabric, note, ranks_here } =
+        share_memory(job, fabric, ranks_per_machine).map_err(Failure::simulation)?;
+    if fabric.rank() > 0 {
+        return launched::serve(fabric, ranks_here).map(|()| ExitCode::SUCCESS);
+    }
+    note.iter().for_each(|note| say(format_args!("note: {note}")));
+    let others = launched::lead(fabric, ranks_here);
     let result = crate::execute(command);
     drop(others);
     result
@@ -52,8 +54,16 @@ fn lead(command: Command, fabric: Box<dyn Fabric>) -> Result<ExitCode, Failure> 
 /// user gives it.
 fn prepare(command: &mut Command, ranks: u64) -> Result<Option<usize>, Failure> {
     let how = match command {
-        Command::Run(run) => &mut run.how,
-        Command::Compare(compare) => &mut compare.how,
+        Command::Run(run) => {
+            check(run.workers.processes.as_slice(), ranks)?;
+            run.workers.processes = Some(ranks);
+            &mut run.how
+        }
+        Command::Compare(compare) => {
+            check(&compare.workers.processes, ranks)?;
+            compare.workers.processes = vec![ranks];
+            &mut compare.how
+        }
         _ => {
             return Err(Failure::usage(
                 format!("this command cannot be shared among {ranks} ranks"),
@@ -61,16 +71,18 @@ fn prepare(command: &mut Command, ranks: u64) -> Result<Option<usize>, Failure> 
             ));
         }
     };
-    match how.processes {
-        Some(processes) if processes != ranks => {
-            return Err(Failure::usage(
-                format!("`--processes {processes}` differs from the {ranks} ranks that the launcher has started"),
-                "leave it out: each rank is a process of the run",
-            ));
-        }
-        _ => how.processes = Some(ranks),
-    }
     take_ranks_per_machine(how)
+}
+
+/// Refuses a number of processes that is not the number of ranks.
+fn check(processes: &[u64], ranks: u64) -> Result<(), Failure> {
+    match processes.iter().find(|&&processes| processes != ranks) {
+        None => Ok(()),
+        Some(processes) => Err(Failure::usage(
+            format!("`--processes {processes}` differs from the {ranks} ranks that the launcher has started"),
+            "leave it out: each rank is a process of the run",
+        )),
+    }
 }
 
 /// Removes the setting from those of the engine.

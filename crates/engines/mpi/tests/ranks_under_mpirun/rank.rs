@@ -63,7 +63,7 @@ pub(crate) fn run(row: &Row<'_>, path: &str, dies: bool) -> ExitCode {
         Err(_) => Box::new(fabric),
         Ok(ranks_per_machine) => {
             let ranks_per_machine = Some(ranks_per_machine).filter(|&ranks| ranks > 0);
-            let Shared { fabric, note } = share_memory(&job, fabric, ranks_per_machine).expect("the thread runs");
+            let Shared { fabric, note, .. } = share_memory(&job, fabric, ranks_per_machine).expect("the thread runs");
             assert_eq!(note, None, "the ranks of one machine can share memory");
             fabric
         }

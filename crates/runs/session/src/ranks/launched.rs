@@ -10,10 +10,19 @@ use crate::Failure;
 use crate::machine::forget_peak_rss;
 use parades_processes::Report;
 use parades_transport::Fabric;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The other ranks of this process, if it is rank 0.
 static LAUNCHED: Mutex<Option<Arc<Talk>>> = Mutex::new(None);
+
+/// The number of ranks on this machine, if a launcher has started this process.
+static RANKS_HERE: OnceLock<u64> = OnceLock::new();
+
+/// Returns the number of ranks on this machine that a launcher has started; `None` if no launcher has started
+/// this process.
+pub(crate) fn ranks_here() -> Option<u64> {
+    RANKS_HERE.get().copied()
+}
 
 fn launched() -> std::sync::MutexGuard<'static, Option<Arc<Talk>>> {
     LAUNCHED.lock().unwrap_or_else(PoisonError::into_inner)
@@ -25,8 +34,10 @@ fn launched() -> std::sync::MutexGuard<'static, Option<Arc<Talk>>> {
 pub struct Launched(());
 
 /// Leads ranks that a launcher has started, as rank 0. From now on, the runs of this process that have as many
-/// processes as `fabric` has ranks are runs on these ranks.
-pub fn lead(fabric: Box<dyn Fabric>) -> Launched {
+/// processes as `fabric` has ranks are runs on these ranks. `ranks_here` of them share the cores and the memory of
+/// this machine.
+pub fn lead(fabric: Box<dyn Fabric>, ranks_here: usize) -> Launched {
+    RANKS_HERE.get_or_init(|| ranks_here as u64);
     *launched() = Some(Arc::new(Talk::new(fabric)));
     Launched(())
 }
@@ -45,7 +56,8 @@ impl Drop for Launched {
 /// # Errors
 ///
 /// If rank 0 has ended, or another rank in the middle of a run. An error of a run is for rank 0 to say.
-pub fn serve(fabric: Box<dyn Fabric>) -> Result<(), Failure> {
+pub fn serve(fabric: Box<dyn Fabric>, ranks_here: usize) -> Result<(), Failure> {
+    RANKS_HERE.get_or_init(|| ranks_here as u64);
     let talk = Arc::new(Talk::new(fabric));
     while let Some(order) = talk.hear::<Option<Order>>(0)? {
         forget_peak_rss();
@@ -63,9 +75,12 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Begins a run on the ranks that [`lead`] was given, if there are any.
+    /// Begins a run on the ranks that [`lead`] was given, if they are as many as the run has processes.
     pub(super) fn begin(order: &Order) -> Option<Run> {
         let talk = Arc::clone(launched().as_ref()?);
+        if order.request.processes != Some(talk.ranks() as u64) {
+            return None;
+        }
         talk.others().for_each(|rank| talk.tell(rank, &Some(order)));
         Some(Run { talk: Some(talk) })
     }
