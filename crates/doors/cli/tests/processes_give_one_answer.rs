@@ -88,7 +88,8 @@ fn a_comparison_has_a_row_for_each_number_of_processes_and_threads() {
     let lists = "--engines sequential,rounds,null-message --processes 1,2 --threads 1,3 --json";
     let compared = json(&parades(&folder.0, &format!("compare phold --set lps=64 --until 5s {lists}")));
     let runs = compared["runs"].as_array().expect("there are runs");
-    let sides = |run: &Value| (run["engine"].as_str().map(str::to_owned), run["processes"].as_u64(), run["threads"].as_u64());
+    let sides =
+        |run: &Value| (run["engine"].as_str().map(str::to_owned), run["processes"].as_u64(), run["threads"].as_u64());
     let side = |engine: &str, processes, threads| (Some(engine.to_owned()), Some(processes), Some(threads));
     let one_process = [side("sequential", 1, 1), side("rounds", 1, 1), side("rounds", 1, 3)];
     let others = [(1, 1), (1, 3), (2, 1), (2, 3)].map(|(processes, threads)| side("null-message", processes, threads));

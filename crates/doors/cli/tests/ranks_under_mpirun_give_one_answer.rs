@@ -125,18 +125,23 @@ fn a_mistake_is_said_once_with_its_exit_status() {
     assert_eq!((said(&alone).as_str(), alone.status.code()), (message, Some(2)));
 }
 
-/// Starts a run that takes far longer than the test, and waits until it has `ranks` ranks that compute.
+/// Starts a run of three ranks that takes far longer than the test.
 fn long_run(folder: &Folder, per_machine: &str) -> (Child, Vec<u32>) {
     let words =
         format!("run phold --until 1000000s --engine window --threads 1 --tune=ranks-per-machine={per_machine}");
     let mut command = mpirun(&folder.0, "3", &format!("{words} --json"));
-    let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("there is `mpirun`");
+    await_ranks(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("there is `mpirun`"))
+}
+
+/// Waits until `mpirun` has started three ranks, and a second more, in which they begin to compute.
+fn await_ranks(mut run: Child) -> (Child, Vec<u32>) {
     loop {
         let ranks = ranks_of(run.id());
         if ranks.len() == 3 {
             std::thread::sleep(Duration::from_secs(1));
             return (run, ranks);
         }
+        assert!(run.try_wait().expect("it is a child").is_none(), "the job has ended");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -54,7 +54,7 @@ fn settings_have_the_names_of_simgrid() {
     let set = [&format!("pattern={}", pattern.display()), "network/TCP-gamma=65536"];
     let simulation = flows("window", (config, ROUTE), &set).unwrap();
     std::fs::remove_file(&pattern).unwrap();
-    let wish = Wish { engine: "sequential", threads: None, processes: None, tune: &[] };
+    let wish = Wish { engine: "sequential", threads: None, processes: None, processes_here: None, tune: &[] };
     let outcome = simulation.run(&Choice::of(wish).unwrap(), RunOptions::until(simulation.until)).unwrap();
     let duration = outcome.metrics.get("duration").and_then(|metric| metric.tally()).unwrap().max().unwrap();
     assert!(duration.abs_diff(1_010_000_000_000) < 1_000, "{duration} ps");

@@ -5,10 +5,11 @@ use crate::arguments::{Command, HowArguments};
 use crate::ending;
 use crate::printing::say;
 use parades_mpi::{Connected, Job, MpiFabric, Shared, System, connect, share_memory};
-use parades_session::failure::FAILED;
+use parades_session::failure::{FAILED, WRONG_USAGE};
 use parades_session::machine::LaunchedRank;
 use parades_session::ranks::launched;
 use parades_session::{Failure, interrupt};
+use parades_transport::Fabric;
 use std::process::ExitCode;
 
 /// Executes a command as one of several ranks. Returns after all ranks have ended.
@@ -19,6 +20,9 @@ pub(super) fn execute(command: Command, place: LaunchedRank) -> Result<ExitCode,
     }
     let failed = |why: String| Failure::simulation(format!("rank {} cannot join the others: {why}", place.rank));
     let Connected { job, fabric } = connect(System::open).map_err(failed)?;
+    if fabric.ranks() as u64 != place.ranks {
+        return stray(place, fabric.ranks());
+    }
     let difference = difference(&job).map_err(failed)?;
     let result = match difference {
         Some(difference) => Err(Failure::usage(difference, "see docs/cluster.md")),
@@ -33,6 +37,17 @@ pub(super) fn execute(command: Command, place: LaunchedRank) -> Result<ExitCode,
     };
     job.end(u8::from(has_failed) * FAILED);
     Ok(status)
+}
+
+/// Refuses ranks that MPI does not connect. Each of them takes itself for rank 0.
+fn stray(place: LaunchedRank, connected: usize) -> Result<ExitCode, Failure> {
+    if place.rank > 0 {
+        return Ok(ExitCode::from(WRONG_USAGE));
+    }
+    Err(Failure::usage(
+        format!("the launcher has started {} ranks, but MPI connects {connected} of them", place.ranks),
+        "start it with the `mpirun` of the MPI library that it was built with, or with `srun --mpi=pmix`",
+    ))
 }
 
 /// Executes the command on rank 0, and the other ranks' parts of its runs on the others.
