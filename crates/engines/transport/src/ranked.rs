@@ -4,15 +4,16 @@
 //! summaries for another rank become *frames*, which travel as bytes over a [`Fabric`].
 //!
 //! *Bundles.* A worker collects its events and promises for another rank in its *bundle* for that rank. The
-//! bundle travels when it is large, or when the worker next receives, waits, exchanges or offers. So the events
-//! for several partitions and the summary after them are one byte string of the fabric.
+//! bundle travels when it is large, or when the worker next receives, waits, exchanges or offers. So the
+//! events for several partitions and the summary after them are one byte string of the fabric.
 //!
-//! *Order.* All frames of a worker for another rank travel in the order in which it sent them. A rank sends its
-//! summary after all its workers have arrived: worker 0 sends it at an exchange, and the last worker at an
-//! offer. The other workers have emptied their bundles before, and the sender puts the summary behind its own
-//! events. So a rank that has received a summary has also received all events and promises that were sent
-//! before it. [`Transport::exchange`] and [`Transport::outcome`] rest on that. For the same reason each rank
-//! sends its summary to every other rank. A summary that came through a third rank could overtake events.
+//! *Order.* All frames of a worker for another rank travel in the order in which it sent them. A rank sends
+//! its summary after all its workers have arrived: worker 0 sends it at an exchange, and the last worker at
+//! an offer. The other workers have emptied their bundles before, and the sender puts the summary behind its
+//! own events. So a rank that has received a summary has also received all events and promises that were
+//! sent before it. [`Transport::exchange`] and [`Transport::outcome`] rest on that. For the same reason each
+//! rank sends its summary to every other rank. A summary that came through a third rank could overtake
+//! events.
 //!
 //! *Receiving.* Any worker that looks for news receives the frames for all workers of its rank, under one
 //! lock. It puts events into the inboxes of [`Threads`].
