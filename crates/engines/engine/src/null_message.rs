@@ -78,7 +78,7 @@ mod routes;
 mod visit;
 mod worker;
 
-use crate::partition::Partitioning;
+use crate::partition::{Partitioning, Placing};
 use crate::peers::{Alone, Ranks, Seat, WireModel, lost, sum};
 use crate::retreat::Retreats;
 use crate::window::leader::Leader;
@@ -113,6 +113,8 @@ pub struct Settings {
     pub partitions: Option<u32>,
     /// Channels of a shorter lookahead than this are never cut.
     pub least_lookahead: Option<Delay>,
+    /// The facts by which LPs are placed on partitions, and partitions on ranks.
+    pub placing: Placing,
     /// The order in which a partition executes its events.
     pub order: Order,
     /// The time when null messages are sent.
@@ -143,6 +145,7 @@ impl Settings {
             threads,
             partitions: None,
             least_lookahead: None,
+            placing: Placing::default(),
             order: Order::Measured,
             nulls: Nulls::default(),
             retreats: Retreats::WhereFaster,
@@ -152,9 +155,9 @@ impl Settings {
 
     /// Returns the settings of the parts that are shared with `window`.
     fn for_window(&self, partitions: Option<u32>) -> window::Settings {
-        let Settings { threads, least_lookahead, order, retreats, pinned, .. } = *self;
+        let Settings { threads, least_lookahead, placing, order, retreats, pinned, .. } = *self;
         let defaults = window::Settings::of_threads(threads);
-        window::Settings { partitions, least_lookahead, order, retreats, pinned, ..defaults }
+        window::Settings { partitions, least_lookahead, placing, order, retreats, pinned, ..defaults }
     }
 }
 

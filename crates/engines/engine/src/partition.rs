@@ -25,12 +25,16 @@
 //! 2024, which cuts at the median delay; G. Karypis, V. Kumar, *A fast and high quality multilevel scheme
 //! for partitioning irregular graphs*, SIAM J. Sci. Comput., 1998 (growing regions).
 //!
+//! *Ranges.* With [`Placing::Ranges`], the LPs are cut by their ids alone. LPs that must be together count as
+//! neighbours of the first of them.
+//!
 //! *Read next*: `estimate.rs`, the cost of a cut; `search.rs`, the cuts that are tried; `grow.rs`, how
 //! components are gathered; `ranks.rs`, the process of each partition.
 
 mod estimate;
 mod graph;
 mod grow;
+mod ranges;
 pub(crate) mod ranks;
 mod search;
 
@@ -50,6 +54,17 @@ pub(crate) const NEAR_LPS: u32 = 2_048;
 /// state then comes into the cache once for all of these events.
 const EVENTS_PER_LP: f64 = 4.0;
 
+/// The facts by which LPs are placed on partitions, and partitions on ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placing {
+    /// The channels: neighbours are placed together, so that the cut crosses few channels.
+    #[default]
+    Channels,
+    /// The ids: each partition and each rank has a range of them. For models whose neighbours have nearby
+    /// ids, and for measurements of messages that cross.
+    Ranges,
+}
+
 /// The purpose of a partitioning, and the measurements of the model.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
@@ -60,6 +75,8 @@ pub struct Wish<'a> {
     pub partitions: Option<u32>,
     /// Channels of a shorter lookahead than this are never cut.
     pub least_lookahead: Option<Delay>,
+    /// The facts by which LPs are placed.
+    pub placing: Placing,
     /// A limit of a window besides the lookahead between partitions: the control delay, if there are
     /// controllers.
     pub longest_window: Option<Delay>,
@@ -78,6 +95,7 @@ impl Wish<'static> {
             workers,
             partitions: None,
             least_lookahead: None,
+            placing: Placing::Channels,
             longest_window: None,
             events_per_second: None,
             weights: None,
@@ -122,6 +140,7 @@ pub struct Partitioning {
     lps: u32,
     placement: Placement,
     lookahead: Option<Delay>,
+    placing: Placing,
     speedup: f64,
     /// The estimated number of events of all partitions in a window.
     events_per_window: f64,
@@ -163,6 +182,7 @@ impl Partitioning {
             lps,
             placement: Placement::one(lps),
             lookahead: None,
+            placing: Placing::Channels,
             speedup: 1.0,
             events_per_window: f64::INFINITY,
         }
@@ -176,6 +196,11 @@ impl Partitioning {
     /// Returns the partition of each LP, and its index there.
     pub fn placement(&self) -> &Placement {
         &self.placement
+    }
+
+    /// Returns the facts by which the LPs were placed.
+    pub(crate) fn placing(&self) -> Placing {
+        self.placing
     }
 
     /// Returns the number of partitions.

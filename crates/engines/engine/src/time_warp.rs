@@ -82,7 +82,7 @@ mod worker;
 pub use parades_core::optimistic::{ExecutionId, Tagged};
 
 use crate::ledger::{Ledger, Trace};
-use crate::partition::{Partitioning, Wish};
+use crate::partition::{Partitioning, Placing, Wish};
 use crate::peers::{Alone, Ranks, Seat, WireModel, lost, sum};
 use crate::retreat::Retreats;
 use crate::workers::lock;
@@ -115,6 +115,8 @@ pub struct Settings {
     pub copy_every: Option<u16>,
     /// The seed by which workers fall behind at random, so that there are more rollbacks. For tests.
     pub stalls: Option<u64>,
+    /// The facts by which LPs are placed on workers.
+    pub placing: Placing,
     /// The rule by which the run retreats to one worker, and returns to several. If the memory limit leaves
     /// no room for history, the run retreats in any case, and does not return.
     pub retreats: Retreats,
@@ -141,6 +143,7 @@ impl Settings {
             ahead: Ahead::Adaptive,
             copy_every: None,
             stalls: None,
+            placing: Placing::default(),
             retreats: Retreats::WhereFaster,
             pinned: false,
         }
@@ -172,7 +175,7 @@ pub fn run_over<M: Restorable>(
     transport: &dyn Fn(usize, u32) -> Box<dyn Transport<Tagged<M::Message>>>,
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
-    let placement = place(&world, settings.threads);
+    let placement = place(&world, settings.threads, settings.placing);
     let workers = placement.partitions() as usize;
     let transport = transport(workers, placement.partitions());
     let seat = Seat { transport: &*transport, peers: &Alone };
@@ -198,7 +201,7 @@ pub fn run_rank<M: Restorable + WireModel>(
 ) -> Result<Option<Outcome>, Error> {
     let world = World::new(model, &options)?;
     let settings = Settings { retreats: Retreats::Never, ..*settings };
-    let placement = place(&world, settings.threads * group.ranks());
+    let placement = place(&world, settings.threads * group.ranks(), settings.placing);
     let seat = Seat { transport, peers: &Ranks(group) };
     run_seated(model, options, (world, placement), &settings, (seat, settings.threads))
 }
@@ -251,13 +254,15 @@ fn run_seated<M: Restorable>(
 
 /// Places each LP at a worker: neighbours together if channels declare them, else ranges of ids.
 /// A channel may be cut however short its lookahead is.
-fn place(world: &World, threads: usize) -> Placement {
+fn place(world: &World, threads: usize, placing: Placing) -> Placement {
     let lps = world.lps();
     let workers = u32::try_from(threads).unwrap_or(u32::MAX).clamp(1, lps);
-    let wish = Wish { partitions: Some(workers), ..Wish::of_workers(workers) };
-    let found = Partitioning::find(world.channels(), lps, &wish);
-    if found.partitions() == workers {
-        return found.placement().clone();
+    if placing == Placing::Channels {
+        let wish = Wish { partitions: Some(workers), ..Wish::of_workers(workers) };
+        let found = Partitioning::find(world.channels(), lps, &wish);
+        if found.partitions() == workers {
+            return found.placement().clone();
+        }
     }
     let ranges = Placement::ranges(lps, lps.div_ceil(workers));
     if ranges.partitions() == workers && ranges.len(workers - 1) == ranges.len(0) {

@@ -55,7 +55,7 @@ pub use shared::Taking;
 
 pub(crate) use crew::{Crew, assemble};
 
-use crate::partition::{Partitioning, Wish};
+use crate::partition::{Partitioning, Placing, Wish};
 use crate::peers::{Alone, Ranks, Seat, WireModel};
 use crate::retreat::Retreats;
 use crew::Orders;
@@ -79,6 +79,8 @@ pub struct Settings {
     pub partitions: Option<u32>,
     /// Channels of a shorter lookahead than this are never cut.
     pub least_lookahead: Option<Delay>,
+    /// The facts by which LPs are placed on partitions, and partitions on ranks.
+    pub placing: Placing,
     /// The order in which a partition executes its events.
     pub order: Order,
     /// The share of the work whose partitions are dedicated to workers, from 0 to 1. The other partitions
@@ -117,6 +119,7 @@ impl Settings {
             barrier: BarrierKind::default(),
             partitions: None,
             least_lookahead: None,
+            placing: Placing::default(),
             order: Order::Measured,
             dedicated: 1.0,
             sets: threads,
@@ -212,6 +215,7 @@ fn partition(world: &World, settings: &Settings, measured: Wish<'_>) -> Partitio
     let wish = Wish {
         partitions: settings.partitions,
         least_lookahead: settings.least_lookahead,
+        placing: settings.placing,
         longest_window: (!controllers.lps.is_empty()).then_some(controllers.delay),
         ..measured
     };

@@ -2,11 +2,13 @@
 //!
 //! A rank grows from the first partition that has no rank. It takes the partition with the most channels to
 //! its own, until it has its share of the load. Where any LP may send to any other, no partition is nearer
-//! than another, and a rank takes partitions in the order of their numbers.
+//! than another, and a rank takes partitions in the order of their numbers. So it does where the user places
+//! LPs by ranges of ids.
 //!
 //! *Reference.* G. Karypis, V. Kumar, *A fast and high quality multilevel scheme for partitioning irregular
 //! graphs*, SIAM J. Sci. Comput., 1998 (growing regions).
 
+use super::{Partitioning, Placing};
 use parades_core::channel::Channels;
 use parades_core::event::LpId;
 use parades_core::placement::Placement;
@@ -17,11 +19,13 @@ use std::collections::BTreeMap;
 /// channels to them and from them.
 type Links = Vec<BTreeMap<u32, u64>>;
 
-/// Returns the rank of each partition. `costs` has the load of each partition.
-pub(crate) fn assign(costs: &[u64], ranks: usize, placement: &Placement, channels: &Channels, lps: u32) -> Vec<u32> {
-    match ranks {
-        0 | 1 => vec![0; costs.len()],
-        _ => grow(costs, ranks, &links(placement, channels, lps)),
+/// Returns the rank of each partition. `costs` has the load of each partition. Where LPs are placed by their
+/// ids, the channels have no influence.
+pub(crate) fn assign(costs: &[u64], ranks: usize, partitioning: &Partitioning, channels: &Channels) -> Vec<u32> {
+    match partitioning.placing() {
+        _ if ranks <= 1 => vec![0; costs.len()],
+        Placing::Ranges => grow(costs, ranks, &vec![BTreeMap::new(); costs.len()]),
+        Placing::Channels => grow(costs, ranks, &links(partitioning.placement(), channels, partitioning.lps)),
     }
 }
 

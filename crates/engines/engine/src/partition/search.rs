@@ -2,7 +2,7 @@
 
 use super::estimate::{Cut, Estimate};
 use super::graph::{Components, Edge, Graph};
-use super::{Partitioning, Wish, grow};
+use super::{Partitioning, Placing, Wish, grow, ranges};
 use parades_core::channel::Channels;
 use parades_core::event::LpId;
 use parades_core::placement::Placement;
@@ -20,14 +20,19 @@ const SLACK_MEASURED: f64 = 1.1;
 /// Finds the best partitioning. It has several partitions if the channels allow it. `anyone` is the least
 /// lookahead of channels to any LP.
 pub(super) fn search(channels: &Channels, lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
-    if !channels.has_pairs() {
-        return ranges(lps, anyone, wish);
+    if !channels.has_pairs() && wish.placing == Placing::Channels {
+        return alike(lps, anyone, wish);
     }
     let graph = Graph::new(channels, lps, wish.floor(), wish.weights);
+    if wish.placing == Placing::Ranges {
+        let estimate = Estimate::new(wish, lps, graph.median().or(anyone));
+        let search = Search { channels, lps, anyone, wish, estimate };
+        return search.by_ranges(graph).unwrap_or_else(|| Partitioning::one(lps));
+    }
     if graph.edges.is_empty() && graph.components.count == lps {
         let used = || anyone.is_some() || (0..lps).any(|lp| !channels.from_sender(LpId(lp)).is_empty());
         assert!(channels.min_lookahead().is_none() || used(), "the channels are those of a world");
-        return ranges(lps, anyone, wish);
+        return alike(lps, anyone, wish);
     }
     let estimate = Estimate::new(wish, lps, graph.median().or(anyone));
     Search { channels, lps, anyone, wish, estimate }.by_pairs(graph).unwrap_or_else(|| Partitioning::one(lps))
@@ -39,7 +44,7 @@ const SLACK_RANGES: f64 = 1.05;
 
 /// Finds partitions of LPs that have the same channels: ranges of ids, or stripes if measured weights make
 /// ranges uneven. Stripe *k* of *n* holds the ids that are *k* modulo *n*.
-fn ranges(lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
+fn alike(lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
     let estimate = Estimate::new(wish, lps, anyone);
     let most = wish.most().min(lps);
     let enough = wish.workers.clamp(2, most);
@@ -72,12 +77,13 @@ fn ranges(lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
         if let Some(placement) = is_better.then(|| Placement::table(&home())).flatten() {
             let speedup = estimate.speedup(&striped);
             let events_per_window = estimate.events_per_window(anyone);
-            return Partitioning { lps, placement, lookahead: anyone, speedup, events_per_window };
+            let placing = Placing::Channels;
+            return Partitioning { lps, placement, lookahead: anyone, placing, speedup, events_per_window };
         }
     }
     let placement = Placement::ranges(lps, 1 << bits);
     let (speedup, events_per_window) = (estimate.speedup(&cut), estimate.events_per_window(anyone));
-    Partitioning { lps, placement, lookahead: anyone, speedup, events_per_window }
+    Partitioning { lps, placement, lookahead: anyone, placing: Placing::Channels, speedup, events_per_window }
 }
 
 /// Returns the weight of LPs with the measured numbers of events. It is limited so that the sum over all
@@ -197,6 +203,26 @@ impl Search<'_> {
             home.iter_mut().for_each(|home| *home = region[*home as usize]);
             loads = gathered;
         }
+        self.assess(home, loads, edges)
+    }
+
+    /// Cuts the ids into ranges, one for each worker unless the wish names another number. `None` if all LPs
+    /// must be together.
+    fn by_ranges(&self, graph: Graph) -> Option<Partitioning> {
+        let Graph { edges, mut components, .. } = graph;
+        let (mut home, weights) = components.numbered();
+        let wanted = self.wish.partitions.unwrap_or(self.wish.workers).clamp(1, components.count);
+        let range = ranges::shares(&weights, wanted);
+        let mut loads = vec![0; wanted as usize];
+        range.iter().zip(&weights).for_each(|(&range, weight)| loads[range as usize] += weight);
+        home.iter_mut().for_each(|home| *home = range[*home as usize]);
+        if wanted > 1 { self.choose(vec![self.assess(home, loads, &edges)]) } else { None }
+    }
+
+    /// Returns a cut with its cost. `home` is the partition of each LP, and `loads` has the weight of each
+    /// partition. `edges` are the edges that may be cut, in order.
+    fn assess(&self, home: Vec<u32>, loads: Vec<u64>, edges: &[Edge]) -> Tried {
+        let partitions = u32::try_from(loads.len()).expect("partitions are counted in 32 bits");
         let cut_edge = edges.iter().find(|edge| home[edge.low as usize] != home[edge.high as usize]);
         let lookahead = self.or_anyone(cut_edge.map(|edge| edge.lookahead));
         let crossing = self.crossing(&home);
@@ -233,7 +259,8 @@ impl Search<'_> {
         let placement = Placement::table(&home)?;
         let speedup = self.estimate.speedup(&cut);
         let events_per_window = self.estimate.events_per_window(cut.lookahead);
-        Some(Partitioning { lps: self.lps, placement, lookahead: cut.lookahead, speedup, events_per_window })
+        let (lps, placing) = (self.lps, self.wish.placing);
+        Some(Partitioning { lps, placement, lookahead: cut.lookahead, placing, speedup, events_per_window })
     }
 }
 

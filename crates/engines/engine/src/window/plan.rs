@@ -76,7 +76,7 @@ impl Plan {
             control_delay: (!controllers.lps.is_empty()).then_some(controllers.delay),
             width,
             grid: width.map(Grid::new),
-            homes: ranks::assign(costs, workers.ranks, partitioning.placement(), world.channels(), world.lps()),
+            homes: ranks::assign(costs, workers.ranks, partitioning, world.channels()),
             workers,
             dedicated: vec![Vec::new(); workers.here],
             shared: Vec::new(),

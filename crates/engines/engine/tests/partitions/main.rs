@@ -3,6 +3,7 @@
 mod alone;
 mod campus;
 mod random;
+mod ranges;
 mod shapes;
 
 use parades_core::model::Model;

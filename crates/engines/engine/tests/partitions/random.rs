@@ -3,7 +3,7 @@
 use super::{check, find, homes, world};
 use parades_core::prelude::*;
 use parades_core::world::World;
-use parades_engine::partition::Wish;
+use parades_engine::partition::{Placing, Wish};
 use proptest::prelude::*;
 
 /// Returns the number of sets of LPs that may be in different partitions.
@@ -39,6 +39,7 @@ struct Case {
     workers: u32,
     partitions: Option<u32>,
     floor: Option<u64>,
+    placing: Placing,
 }
 
 prop_compose! {
@@ -50,8 +51,9 @@ prop_compose! {
         rate in prop::option::of(prop_oneof![Just(0.0), Just(f64::INFINITY), 1.0..1e12]),
         (workers, partitions) in (0..9_u32, prop::option::of(0..20_u32)),
         floor in prop::option::of(delays()),
+        placing in prop_oneof![Just(Placing::Channels), Just(Placing::Ranges)],
     ) -> Case {
-        Case { lps, pairs, anyone, weights, rate, workers, partitions, floor }
+        Case { lps, pairs, anyone, weights, rate, workers, partitions, floor, placing }
     }
 }
 
@@ -71,6 +73,7 @@ impl Case {
         Wish {
             partitions: self.partitions,
             least_lookahead: self.floor.map(Delay::from_ps),
+            placing: self.placing,
             events_per_second: self.rate,
             weights: self.weights.as_deref(),
             ..Wish::of_workers(self.workers)

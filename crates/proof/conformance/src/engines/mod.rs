@@ -13,6 +13,7 @@ use parades_core::pending::HeapPending;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
+use parades_engine::partition::Placing;
 use parades_engine::retreat::Retreats;
 use parades_engine::rounds::{Main, Threshold};
 use parades_engine::time_warp::{self as time_warp_engine, Ahead};
@@ -125,6 +126,9 @@ fn run_rounds<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M:
 const RETREATS: [Retreats; 5] =
     [Retreats::Never, Retreats::WhereFaster, Retreats::Every(1), Retreats::Every(3), Retreats::Every(40)];
 
+/// The placements of LPs with which all engines are tested.
+const PLACINGS: [Placing; 2] = [Placing::Channels, Placing::Ranges];
+
 /// The orders of events with which the conservative engines are tested: forced changes, one fixed order, and
 /// the measured one.
 const ORDERS: [Order; 5] = [Order::Every(1), Order::Every(5), Order::Time, Order::Lp, Order::Measured];
@@ -142,6 +146,7 @@ fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M:
         partitions: rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12")),
         barrier: barriers[index_below(&rng, barriers.len())],
         retreats: RETREATS[index_below(&rng, RETREATS.len())],
+        placing: PLACINGS[index_below(&rng, PLACINGS.len())],
         ..window_engine::Settings::of_threads(setting.workers)
     };
     match (setting.carrier, setting.codec) {
@@ -165,6 +170,7 @@ fn run_null_message<M: Model>(
         partitions: rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12")),
         nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&rng, 2)],
         retreats: RETREATS[index_below(&rng, RETREATS.len())],
+        placing: PLACINGS[index_below(&rng, PLACINGS.len())],
         ..null_message::Settings::of_threads(setting.workers)
     };
     match (setting.carrier, setting.codec) {
@@ -189,6 +195,7 @@ fn run_time_warp<M: Subject>(
         copy_every: [None, None, Some(2), Some(3), Some(8)][index_below(&rng, 5)],
         stalls: Some(setting.seed),
         retreats: RETREATS[index_below(&rng, RETREATS.len())],
+        placing: PLACINGS[index_below(&rng, PLACINGS.len())],
         ..time_warp_engine::Settings::of_threads(setting.workers)
     };
     match (setting.carrier, setting.codec) {

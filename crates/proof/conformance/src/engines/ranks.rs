@@ -1,6 +1,6 @@
 //! The engines whose workers may be split into ranks.
 
-use super::{Engine, ORDERS, Setting, Subject, Varies, engine, index_below};
+use super::{Engine, ORDERS, PLACINGS, Setting, Subject, Varies, engine, index_below};
 use crate::transport::{Carrier, Shape, on_ranks};
 use parades_core::error::Error;
 use parades_core::random::Rng;
@@ -40,6 +40,7 @@ fn on_window<M: WireModel>(
         order: ORDERS[index_below(&rng, ORDERS.len())],
         dedicated: [0.0, 0.5, 1.0][index_below(&rng, 3)],
         partitions: wished_partitions(&rng),
+        placing: PLACINGS[index_below(&rng, PLACINGS.len())],
         ..window::Settings::of_threads(setting.workers)
     };
     let of_all = |ranks| window::partitions_max(&window::Settings { threads: setting.workers * ranks, ..settings });
@@ -57,6 +58,7 @@ fn on_null_message<M: WireModel>(
         order: ORDERS[index_below(&rng, ORDERS.len())],
         partitions: wished_partitions(&rng),
         nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&rng, 2)],
+        placing: PLACINGS[index_below(&rng, PLACINGS.len())],
         ..null_message::Settings::of_threads(setting.workers)
     };
     let of_all =
@@ -76,6 +78,7 @@ fn on_time_warp<M: Subject + WireModel>(
         ahead: aheads[index_below(&rng, aheads.len())],
         copy_every: [None, None, Some(2), Some(3), Some(8)][index_below(&rng, 5)],
         stalls: Some(setting.seed),
+        placing: PLACINGS[index_below(&rng, PLACINGS.len())],
         ..time_warp::Settings::of_threads(setting.workers)
     };
     let shape = shape(setting, 0);

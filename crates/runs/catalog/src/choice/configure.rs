@@ -1,7 +1,7 @@
 //! From the values of `--tune` to the settings of an engine.
 
 use super::Choice;
-use crate::engine::settings::{BARRIERS, MAINS, NULL_MESSAGES, ORDERS, TAKINGS, THRESHOLDS, WAITINGS};
+use crate::engine::settings::{BARRIERS, MAINS, NULL_MESSAGES, ORDERS, PLACEMENTS, TAKINGS, THRESHOLDS, WAITINGS};
 use crate::words::value_of;
 use parades_core::time::Delay;
 use parades_engine::retreat::Retreats;
@@ -20,6 +20,7 @@ impl Choice {
         window::Settings {
             partitions: above_zero(settings.integer("partitions")).and_then(|n| u32::try_from(n).ok()),
             least_lookahead: above_zero(settings.duration("least-lookahead").as_ps()).map(Delay::from_ps),
+            placing: value_of(settings, "placement", &PLACEMENTS),
             order: value_of(settings, "order", &ORDERS),
             retreats: self.retreats(),
             pinned: settings.boolean("pinned"),
@@ -40,10 +41,10 @@ impl Choice {
     }
 
     pub(super) fn null_message_settings(&self) -> null_message::Settings {
-        let window::Settings { threads, partitions, least_lookahead, order, retreats, pinned, .. } =
-            self.conservative_settings();
+        let shared = self.conservative_settings();
+        let window::Settings { threads, partitions, least_lookahead, placing, order, retreats, pinned, .. } = shared;
         let nulls = value_of(&self.settings, "nulls", &NULL_MESSAGES);
-        null_message::Settings { threads, partitions, least_lookahead, order, nulls, retreats, pinned }
+        null_message::Settings { threads, partitions, least_lookahead, placing, order, nulls, retreats, pinned }
     }
 
     pub(super) fn rounds_settings(&self) -> rounds::Settings {
@@ -67,6 +68,7 @@ impl Choice {
         time_warp::Settings {
             ahead,
             copy_every: u16::try_from(settings.integer("copy-every")).ok().filter(|&every| every > 0),
+            placing: value_of(settings, "placement", &PLACEMENTS),
             stalls: Some(settings.integer("stalls")).filter(|&seed| seed > 0),
             retreats: self.retreats(),
             pinned: settings.boolean("pinned"),

@@ -4,6 +4,7 @@ use crate::words::{Table, words};
 use parades_config::Parameter;
 use parades_core::time::Delay;
 use parades_engine::null_message::Nulls;
+use parades_engine::partition::Placing;
 use parades_engine::rounds::{Main, Threshold};
 use parades_engine::window::{Order, Taking};
 use parades_sync::barrier::BarrierKind;
@@ -15,11 +16,12 @@ pub(super) const SEQUENTIAL: &[Parameter] = &[PENDING];
 pub(super) const ROUNDS: &[Parameter] = &[THRESHOLD, PARALLEL_FROM, WAITING, MAIN, PINNED];
 /// The settings of `window`.
 pub(super) const WINDOW: &[Parameter] =
-    &[BARRIER, FAN_IN, PARTITIONS, LEAST_LOOKAHEAD, ORDER, DEDICATED, SETS, TAKING, RETREAT, PINNED];
+    &[BARRIER, FAN_IN, PARTITIONS, LEAST_LOOKAHEAD, PLACEMENT, ORDER, DEDICATED, SETS, TAKING, RETREAT, PINNED];
 /// The settings of `null-message`.
-pub(super) const NULL_MESSAGE: &[Parameter] = &[PARTITIONS, LEAST_LOOKAHEAD, ORDER, NULLS, RETREAT, PINNED];
+pub(super) const NULL_MESSAGE: &[Parameter] =
+    &[PARTITIONS, LEAST_LOOKAHEAD, PLACEMENT, ORDER, NULLS, RETREAT, PINNED];
 /// The settings of `time-warp`.
-pub(super) const TIME_WARP: &[Parameter] = &[AHEAD, BOUND, COPY_EVERY, STALLS, RETREAT, PINNED];
+pub(super) const TIME_WARP: &[Parameter] = &[AHEAD, BOUND, COPY_EVERY, STALLS, PLACEMENT, RETREAT, PINNED];
 
 /// The kind of a pending event set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +64,14 @@ const LEAST_LOOKAHEAD: Parameter = Parameter::duration(
     "least-lookahead",
     Delay::ZERO,
     "least lookahead between partitions: both ends of a channel with less stay in one partition",
+);
+
+pub(crate) const PLACEMENTS: Table<Placing, 2> = [("channels", Placing::Channels), ("ranges", Placing::Ranges)];
+const PLACEMENT: Parameter = Parameter::choice(
+    "placement",
+    "channels",
+    &words(&PLACEMENTS),
+    "LPs that are placed together, on workers and on processes: neighbours by channels, or ranges of ids",
 );
 
 pub(crate) const ORDERS: Table<Order, 3> = [("measured", Order::Measured), ("time", Order::Time), ("lp", Order::Lp)];
