@@ -83,7 +83,7 @@ impl Command {
         use Command::{Compare, Completions, Diff, List, Merge, Rank, Run, Show, Sweep, SweepWorker, Why};
         match self {
             #[cfg(feature = "bench")]
-            Command::Bench(_) => true,
+            Command::Bench(_) => !parades_bench::is_rank(),
             Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) => true,
             Merge(_) | SweepWorker(_) | Rank | List { .. } | Show(_) | Completions { .. } => false,
         }

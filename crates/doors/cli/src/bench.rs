@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 pub(crate) fn bench(arguments: &BenchArguments) -> Result<ExitCode, Failure> {
     let Some(name) = &arguments.table else {
-        let lines = TABLES.iter().map(|table| format!("{:<12} {}\n", table.name, table.about));
+        let lines = TABLES.iter().map(|table| format!("{:<15} {}\n", table.name, table.about));
         return print(&lines.collect::<String>());
     };
     if let Some(folder) = &arguments.validation {

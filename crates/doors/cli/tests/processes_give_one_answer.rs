@@ -82,6 +82,29 @@ fn every_engine_gives_the_answer_of_sequential_on_any_number_of_processes() {
     }
 }
 
+/// By default the pairs of LPs that send to each other are on one process.
+#[test]
+fn events_cross_between_processes_if_lps_are_placed_by_ranges_of_ids() {
+    let folder = Folder::new("processes-ranges");
+    let run = "run phold --set lps=64 --set radius=32 --set remote=1 --until 20s --json --engine";
+    let sequential = json(&parades(&folder.0, &format!("{run} sequential")));
+    for engine in ["window", "null-message", "time-warp"] {
+        let of_ranks = format!("{run} {engine} --processes 2 --threads 1");
+        let [channels, ranges] = ["channels", "ranges"]
+            .map(|placement| json(&parades(&folder.0, &format!("{of_ranks} --tune placement={placement}"))));
+        let crossed = |found: &Value| found["engine_stats"]["sent_to_other_processes"].as_f64().expect("it is counted");
+        assert_eq!(
+            (&channels["digest"], &ranges["digest"]),
+            (&sequential["digest"], &sequential["digest"]),
+            "{engine}"
+        );
+        assert!(crossed(&channels) < 1.0, "{engine}: {}", crossed(&channels));
+        // Rank 0 sends one half of the events.
+        assert!(crossed(&ranges) > 0.4 * sequential["events"].as_f64().expect("a number"), "{engine}");
+        assert_eq!(ranges["settings"]["placement"], "ranges", "{engine}");
+    }
+}
+
 #[test]
 fn a_comparison_has_a_row_for_each_number_of_processes_and_threads() {
     let folder = Folder::new("processes-compared");

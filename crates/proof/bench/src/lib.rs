@@ -33,7 +33,7 @@ mod tables;
 
 pub use record::Figure;
 pub use sides::Spread;
-pub use tables::{TABLES, Table};
+pub use tables::{TABLES, Table, is_rank};
 
 use parades_session::Failure;
 use parades_session::machine::Machine;

@@ -19,6 +19,7 @@ mod scaling;
 mod steady;
 mod transfer;
 mod transport;
+mod transport_phold;
 
 use crate::{Measured, Options, Validation};
 use parades_config::{nearest, quoted};
@@ -64,6 +65,11 @@ impl Table {
             Failure::usage(format!("there is no table {}", quoted(name)), help)
         })
     }
+}
+
+/// Returns true if a table has started this process as one of its ranks, by itself or by `mpirun`.
+pub fn is_rank() -> bool {
+    transport::is_rank() || transport_phold::is_rank()
 }
 
 /// All tables, in the order in which they are listed.
@@ -130,6 +136,11 @@ pub const TABLES: &[Table] = &[
         "transport",
         "messages between processes: shared memory beside MPI, shared windows and First-Fit, and the ratios published for ZeROshm",
         transport::measure,
+    ),
+    Table::of(
+        "transport-phold",
+        "PHOLD on several processes: shared memory beside one message of MPI an event, batches, and First-Fit; the hybrid; published figures",
+        transport_phold::measure,
     ),
     Table::of("transfer", "sequential on pairs that move data by a sliding window", transfer::measure),
     Table::of(

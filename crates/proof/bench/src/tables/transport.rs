@@ -13,8 +13,10 @@ mod rivals;
 use crate::record::Figure;
 use crate::sides::{Spread, progress};
 use crate::{Measured, Options};
+use ours::Payload;
 use parades_report::drawing::table;
 use parades_session::Failure;
+pub(super) use rivals::mpirun;
 use rivals::{Program, Rival};
 use std::fmt::Write;
 use std::process::Command;
@@ -78,14 +80,16 @@ struct Sides<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     /// The shared-memory transport of parades.
-    Ours,
+    Ours(Payload),
     Rival(Rival),
 }
 
 impl Side {
     fn name(self) -> &'static str {
         match self {
-            Side::Ours => "parades",
+            Side::Ours(Payload::Copied) => "copied",
+            Side::Ours(Payload::InPlace) => "in\nplace",
+            Side::Rival(Rival::FirstFit) => "first-\nfit",
             Side::Rival(rival) => rival.name(),
         }
     }
@@ -94,9 +98,9 @@ impl Side {
 impl Sides<'_> {
     fn new(options: &Options) -> Result<Sides<'_>, Failure> {
         let rivals = Program::build()?;
-        let ours = cfg!(target_os = "linux").then_some(Side::Ours);
+        let ours = cfg!(target_os = "linux").then_some([Side::Ours(Payload::Copied), Side::Ours(Payload::InPlace)]);
         let there = |rival: &Rival| rivals.as_ref().is_some_and(|program| program.has(*rival));
-        let all = ours.into_iter().chain(Rival::ALL.into_iter().filter(there).map(Side::Rival)).collect();
+        let all = ours.into_iter().flatten().chain(Rival::ALL.into_iter().filter(there).map(Side::Rival)).collect();
         Ok(Sides { options, rivals, all })
     }
 
@@ -105,13 +109,13 @@ impl Sides<'_> {
         match (side, &self.rivals) {
             (Side::Rival(rival), Some(program)) => program.run(rival, cell),
             (Side::Rival(rival), None) => unreachable!("{rival:?} was not built"),
-            (Side::Ours, _) => {
+            (Side::Ours(payload), _) => {
                 let rank = || {
                     let mut command = Command::new(&self.options.program);
                     command.args(["bench", "transport"]);
                     command
                 };
-                ours::run(&rank, cell)
+                ours::run(&rank, cell, payload)
             }
         }
     }
@@ -143,6 +147,11 @@ impl Sides<'_> {
     }
 }
 
+/// Returns true if this process is a rank that the table has started.
+pub(super) fn is_rank() -> bool {
+    ours::is_rank()
+}
+
 pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
     let mut found = Measured::default();
     if ours::run_as_rank()? {
@@ -154,7 +163,10 @@ pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
         let _ = writeln!(found.text, "{title}: nanoseconds a message\n{}", draw(&cells, &sides.all, &spreads));
         for (cell, of_cell) in cells.iter().zip(spreads) {
             let Cell { pattern, bytes, ranks, .. } = cell;
-            let name = |side: &Side| format!("{pattern} of {ranks}, {bytes} B, {}, ns a message", side.name());
+            let name = |side: &Side| {
+                let side = side.name().replace("-\n", "-").replace('\n', " ");
+                format!("{pattern} of {ranks}, {bytes} B, {side}, ns a message")
+            };
             let figures = sides.all.iter().zip(of_cell);
             found.figures.extend(figures.map(|(side, spread)| Figure { name: name(side), spread }));
         }
@@ -163,25 +175,39 @@ pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
     Ok(found)
 }
 
+/// Draws the table. A time has its spread below it. The ratios are to the faster of MPI's two sides, and of our
+/// side in place.
 fn draw(cells: &[Cell], sides: &[Side], spreads: &[Vec<Spread>]) -> String {
     let names = sides.iter().map(|side| side.name());
-    let last = ["mpi / parades", "zeroshm / mpi (paper)"];
-    let headers: Vec<&str> = ["processes", "bytes"].into_iter().chain(names).chain(last).collect();
+    let last = ["MPI /\nin place", "zeroshm\n/ mpi"];
+    let headers: Vec<&str> = ["", "bytes"].into_iter().chain(names).chain(last).collect();
     let mut drawn = table(&headers);
     let place = |wanted| sides.iter().position(|&side| side == wanted);
-    let [ours, mpi, zeroshm] = [Side::Ours, Side::Rival(Rival::Mpi), Side::Rival(Rival::Zeroshm)].map(place);
+    let [ours, mpi, windows, zeroshm] = [
+        Side::Ours(Payload::InPlace),
+        Side::Rival(Rival::Mpi),
+        Side::Rival(Rival::Windows),
+        Side::Rival(Rival::Zeroshm),
+    ]
+    .map(place);
     for (cell, of_cell) in cells.iter().zip(spreads) {
         let ratio = |over: Option<usize>, under: Option<usize>| match (over, under) {
             (Some(over), Some(under)) => ratio(&of_cell[over], &of_cell[under]),
             _ => "–".to_owned(),
         };
-        let paper = published(*cell).map_or(String::new(), |published| format!(" ({published:.2})"));
+        let paper = published(*cell).map_or(String::new(), |published| format!("\n({published:.2})"));
         let start = [cell.ranks.to_string(), cell.bytes.to_string()];
-        let times = of_cell.iter().map(|spread| spread.show(0));
-        let last = [ratio(mpi, ours), ratio(zeroshm, mpi) + &paper];
+        let times = of_cell.iter().map(show);
+        let faster = mpi.into_iter().chain(windows).min_by(|&a, &b| of_cell[a].median.total_cmp(&of_cell[b].median));
+        let last = [ratio(faster, ours), ratio(zeroshm, mpi) + &paper];
         drawn.add_row(start.into_iter().chain(times).chain(last));
     }
     drawn.to_string()
+}
+
+/// Returns the median, and the spread on a line of its own.
+fn show(Spread { median, least, greatest, .. }: &Spread) -> String {
+    format!("{median:.0}\n{least:.0}–{greatest:.0}")
 }
 
 /// Returns the median of the ratios, round by round.
@@ -199,10 +225,11 @@ mod tests {
         let cell = Cell { pattern: "pair", bytes: 1024, ranks: 2, messages: 420 };
         let spreads = [[50.0, 100.0, 150.0].map(|ns| Spread::of(&[ns])).into()];
         let rival = Side::Rival;
-        let text = draw(&[cell], &[Side::Ours, rival(Rival::Mpi), rival(Rival::Zeroshm)], &spreads);
-        assert!(text.contains("2.00") && text.contains("1.50 (1.25)"), "{text}");
-        let text = draw(&[cell], &[Side::Ours, rival(Rival::Zeroshm), rival(Rival::FirstFit)], &spreads);
-        assert!(text.contains("– (1.25)"), "{text}");
+        let ours = Side::Ours(Payload::InPlace);
+        let text = draw(&[cell], &[ours, rival(Rival::Mpi), rival(Rival::Zeroshm)], &spreads);
+        assert!(["2.00", "1.50", "(1.25)"].iter().all(|part| text.contains(part)), "{text}");
+        let text = draw(&[cell], &[ours, rival(Rival::Windows), rival(Rival::FirstFit)], &spreads);
+        assert!(["2.00", "–", "(1.25)"].iter().all(|part| text.contains(part)), "{text}");
     }
 
     #[test]

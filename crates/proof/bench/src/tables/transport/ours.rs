@@ -1,8 +1,12 @@
-//! Our side: the frames of the shared-memory transport, copied into a slot and read there. A run sends its
-//! batches of events in this way.
+//! Our sides, over the shared-memory transport. [`Payload::Copied`] copies each message into a slot, as a run
+//! does with its batches of events. [`Payload::InPlace`] writes it into an arena and sends the place, as a run
+//! does with bulk payloads.
 
 use super::Cell;
 use crate::child::cannot_start;
+use parades_core::arena::{self, Installed};
+use parades_core::bytes::{ARENA_MIN, Bytes};
+use parades_core::wire::{self, Destination, FrameWriter};
 use parades_session::Failure;
 use parades_transport::{Fabric, LaneShape, SegmentFile, SharedMemory};
 use std::io;
@@ -16,10 +20,27 @@ const IDLE_SPINS: u32 = 100;
 /// The pauses between two checks that the other ranks are alive.
 const PAUSES_PER_CHECK: u32 = 64;
 
+/// The bytes of an arena. Memory is taken only as messages need it.
+const ARENA_BYTES: usize = 256 << 20;
+
+/// The path of a message's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Payload {
+    /// The sender writes them into memory of its own. The transport copies them into a slot, where the receiver
+    /// reads them.
+    Copied,
+    /// The sender writes them into its arena, where the receiver reads them. Messages below [`ARENA_MIN`] are
+    /// copied.
+    InPlace,
+}
+
 /// Runs a cell. `command` starts a process that calls [`run_as_rank`]. Returns the nanoseconds a message.
-pub(super) fn run(command: &dyn Fn() -> Command, cell: Cell) -> Result<f64, Failure> {
+pub(super) fn run(command: &dyn Fn() -> Command, cell: Cell, payload: Payload) -> Result<f64, Failure> {
     let segments = SharedMemory::create(cell.ranks, LaneShape::default()).map_err(|error| wrong(&error))?;
-    let fds: Vec<String> = segments.iter().map(|file| file.raw_fd().to_string()).collect();
+    let arenas = if payload == Payload::InPlace { cell.ranks } else { 0 };
+    let arenas = (0..arenas).map(|_| SegmentFile::create(ARENA_BYTES)).collect::<Result<Vec<_>, _>>();
+    let arenas = arenas.map_err(|error| wrong(&error))?;
+    let fds: Vec<String> = segments.iter().chain(&arenas).map(|file| file.raw_fd().to_string()).collect();
     let start = |rank: usize| {
         let Cell { pattern, bytes, ranks, messages } = cell;
         let role = format!("{rank} {pattern} {bytes} {ranks} {messages} {} {}", std::process::id(), fds.join(" "));
@@ -28,9 +49,15 @@ pub(super) fn run(command: &dyn Fn() -> Command, cell: Cell) -> Result<f64, Fail
     };
     let mut children = Children((1..cell.ranks).map(start).collect::<Result<_, _>>()?);
     let fabric = SharedMemory::join(0, segments).map_err(|error| wrong(&error))?;
-    let ns = Rank::new(&*fabric, cell).lead(&mut || children.check())?;
+    let _installed = install(0, &arenas)?;
+    let ns = Rank::new(&*fabric, cell, payload).lead(&mut || children.check())?;
     children.join()?;
     Ok(ns)
+}
+
+/// Returns true if the environment makes this process a rank.
+pub(super) fn is_rank() -> bool {
+    std::env::var_os(RANK).is_some()
 }
 
 /// Runs this process as a rank, if the environment says so. Returns true if it was one.
@@ -44,10 +71,22 @@ pub(super) fn run_as_rank() -> Result<bool, Failure> {
     let cell = Cell { pattern, bytes: number(bytes)?, ranks: number(ranks)?, messages: number(messages)? };
     let parent = parent.parse().map_err(|_| malformed())?;
     let open = |fd: &&str| SegmentFile::of_process(parent, fd.parse().map_err(io::Error::other)?);
-    let segments = fds.iter().map(open).collect::<Result<Vec<_>, _>>().map_err(|error| wrong(&error))?;
+    let mut segments = fds.iter().map(open).collect::<Result<Vec<_>, _>>().map_err(|error| wrong(&error))?;
+    let arenas = segments.split_off(cell.ranks.min(segments.len()));
     let fabric = SharedMemory::join(number(rank)?, segments).map_err(|error| wrong(&error))?;
-    Rank::new(&*fabric, cell).follow()?;
+    let _installed = install(number(rank)?, &arenas)?;
+    let payload = if arenas.is_empty() { Payload::Copied } else { Payload::InPlace };
+    Rank::new(&*fabric, cell, payload).follow()?;
     Ok(true)
+}
+
+/// Installs the arenas of all ranks, if there are any.
+fn install(rank: usize, arenas: &[SegmentFile]) -> Result<Option<Installed>, Failure> {
+    if arenas.is_empty() {
+        return Ok(None);
+    }
+    let arenas: Result<Vec<_>, _> = arenas.iter().map(|file| file.try_clone().map(Some)).collect();
+    arenas.and_then(|arenas| arena::install_segments(rank, arenas)).map(Some).map_err(|error| wrong(&error))
 }
 
 fn wrong(error: &io::Error) -> Failure {
@@ -95,16 +134,18 @@ type Check<'a> = &'a mut dyn FnMut() -> Result<bool, Failure>;
 struct Rank<'a> {
     fabric: &'a dyn Fabric,
     cell: Cell,
+    payload: Payload,
+    /// The buffer of the message to send.
     bytes: Vec<u8>,
     received: usize,
     signals: usize,
 }
 
 impl Rank<'_> {
-    fn new(fabric: &dyn Fabric, cell: Cell) -> Rank<'_> {
+    fn new(fabric: &dyn Fabric, cell: Cell, payload: Payload) -> Rank<'_> {
         // A rank looks for messages by itself. So the bell has to ring once at most, and not for each of them.
         fabric.request_bell();
-        Rank { fabric, cell, bytes: vec![0; cell.bytes], received: 0, signals: 0 }
+        Rank { fabric, cell, payload, bytes: vec![0; cell.bytes], received: 0, signals: 0 }
     }
 
     /// Runs rank 0. `check` fails if another rank has failed.
@@ -147,18 +188,28 @@ impl Rank<'_> {
     fn exchange(&mut self, check: Check<'_>) -> Result<(), Failure> {
         let expected = self.expected();
         for number in 0..expected {
-            self.write(number as u64);
+            self.write(number as u64)?;
             self.fabric.send(self.receiver_of(number), &self.bytes);
             self.receive();
         }
         self.receive_until(&|rank| rank.received == expected, check)
     }
 
-    /// Writes every word of a message.
-    fn write(&mut self, number: u64) {
+    /// Writes every word of a message, into the buffer or into the arena.
+    fn write(&mut self, number: u64) -> Result<(), Failure> {
         let seed = number << 8 | self.fabric.rank() as u64;
-        let words = self.bytes.chunks_exact_mut(8);
-        (0..).zip(words).for_each(|(place, word)| word.copy_from_slice(&(seed + place).to_ne_bytes()));
+        match self.payload {
+            Payload::Copied => write_words(seed, &mut self.bytes),
+            Payload::InPlace => {
+                let message = Bytes::write(self.cell.bytes, |to| write_words(seed, to));
+                if message.len() >= ARENA_MIN && message.place().is_none() {
+                    return Err(Failure::simulation("the arena is full"));
+                }
+                self.bytes.clear();
+                FrameWriter::new(Destination::SameMemory).write(&message, &mut self.bytes);
+            }
+        }
+        Ok(())
     }
 
     /// Receives what has arrived. Returns true if there was something.
@@ -167,7 +218,10 @@ impl Rank<'_> {
         self.fabric.receive(&mut |_, bytes| match bytes.is_empty() {
             true => self.signals += 1,
             false => {
-                check_words(bytes);
+                match self.payload {
+                    Payload::Copied => check_words(bytes),
+                    Payload::InPlace => check_words(&message_of(bytes)),
+                }
                 self.received += 1;
             }
         });
@@ -194,6 +248,17 @@ impl Rank<'_> {
     }
 }
 
+/// Writes every word of a message.
+fn write_words(seed: u64, bytes: &mut [u8]) {
+    let words = bytes.chunks_exact_mut(8);
+    (seed..).zip(words).for_each(|(value, word)| word.copy_from_slice(&value.to_ne_bytes()));
+}
+
+/// Returns the message whose place a frame has.
+fn message_of(mut frame: &[u8]) -> Bytes {
+    wire::read_frame(|| wire::read(&mut frame)).expect("the sender wrote a message")
+}
+
 /// Reads every word of a message, and checks their sum.
 fn check_words(bytes: &[u8]) {
     let words = bytes.chunks_exact(8).map(|bytes| u64::from_ne_bytes(bytes.try_into().expect("eight bytes")));
@@ -218,9 +283,14 @@ mod tests {
             command
         };
         for (pattern, ranks) in [("pair", 2), ("ring", 3), ("star", 4)] {
-            for bytes in [64, 64 << 10] {
-                let ns = run(&command, Cell { pattern, bytes, ranks, messages: 420 }).expect("all arrive");
-                assert!(ns > 0.0, "{pattern} {bytes}");
+            for (bytes, payload) in [
+                (64, Payload::Copied),
+                (64 << 10, Payload::Copied),
+                (64, Payload::InPlace),
+                (64 << 10, Payload::InPlace),
+            ] {
+                let ns = run(&command, Cell { pattern, bytes, ranks, messages: 420 }, payload).expect("all arrive");
+                assert!(ns > 0.0, "{pattern} {bytes} {payload:?}");
             }
         }
     }
@@ -229,7 +299,7 @@ mod tests {
     fn a_rank_that_ends_too_early_ends_the_measurement() {
         let cell = Cell { pattern: "pair", bytes: 64, ranks: 2, messages: 420 };
         for (program, sentence) in [("false", "a rank failed"), ("true", "the other ranks ended too early")] {
-            let result = run(&|| Command::new(program), cell);
+            let result = run(&|| Command::new(program), cell, Payload::Copied);
             assert!(result.is_err_and(|why| why.to_string().contains(sentence)), "{program}");
         }
     }

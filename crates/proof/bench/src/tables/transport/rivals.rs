@@ -82,15 +82,8 @@ impl Program {
         let program = self.folder.path().join("transport");
         let ranks = ranks.to_string();
         let mut command = if rival.is_mpi() {
-            let mut command = Command::new("mpirun");
-            // More ranks than cores, also as root: Open MPI wants to be told. Other implementations read neither
-            // of these variables.
-            command.envs([
-                ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-                ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-                ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
-            ]);
-            command.args(["-n", &ranks]).arg(&program);
+            let mut command = mpirun(cell.ranks);
+            command.arg(&program);
             command
         } else {
             Command::new(&program)
@@ -102,6 +95,20 @@ impl Program {
         let name = format!("transport {} {pattern} {bytes}", rival.name());
         output(&mut command, &name)?["ns"].as_f64().ok_or_else(|| cannot_read(&name))
     }
+}
+
+/// Returns the command that starts a program on `ranks` ranks of this machine. The program's words follow.
+pub(in crate::tables) fn mpirun(ranks: usize) -> Command {
+    let mut command = Command::new("mpirun");
+    // More ranks than cores, also as root: Open MPI wants to be told. Other implementations read neither of these
+    // variables.
+    command.envs([
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+    ]);
+    command.args(["-n", &ranks.to_string()]);
+    command
 }
 
 /// Returns the first line of what `mpirun` says of its version, if there are `mpicc` and `mpirun`.
