@@ -90,8 +90,8 @@ static int receiver_of(const Job *job, long number) {
 
 // Sends and receives everything. `send` returns false if there is no room; `receive` returns the number of
 // messages that it read.
-static double exchange(const Job *job, bool (*send)(const Job *, int, uint64_t), long (*receive)(const Job *),
-                       bool (*is_sent)(void), void (*barrier)(void)) {
+static double exchange_once(const Job *job, bool (*send)(const Job *, int, uint64_t), long (*receive)(const Job *),
+                            bool (*is_sent)(void), void (*barrier)(void)) {
   long sent = 0, received = 0;
   int spins = 0;
   barrier();
@@ -105,6 +105,13 @@ static double exchange(const Job *job, bool (*send)(const Job *, int, uint64_t),
   }
   barrier();
   return (now_ns() - begin) / to_receive(job);
+}
+
+// The first time finds the memory. The second time is measured.
+static double exchange(const Job *job, bool (*send)(const Job *, int, uint64_t), long (*receive)(const Job *),
+                       bool (*is_sent)(void), void (*barrier)(void)) {
+  exchange_once(job, send, receive, is_sent, barrier);
+  return exchange_once(job, send, receive, is_sent, barrier);
 }
 
 static bool always(void) { return true; }

@@ -18,8 +18,7 @@ pub(super) const ROUNDS: &[Parameter] = &[THRESHOLD, PARALLEL_FROM, WAITING, MAI
 pub(super) const WINDOW: &[Parameter] =
     &[BARRIER, FAN_IN, PARTITIONS, LEAST_LOOKAHEAD, PLACEMENT, ORDER, DEDICATED, SETS, TAKING, RETREAT, PINNED];
 /// The settings of `null-message`.
-pub(super) const NULL_MESSAGE: &[Parameter] =
-    &[PARTITIONS, LEAST_LOOKAHEAD, PLACEMENT, ORDER, NULLS, RETREAT, PINNED];
+pub(super) const NULL_MESSAGE: &[Parameter] = &[PARTITIONS, LEAST_LOOKAHEAD, PLACEMENT, ORDER, NULLS, RETREAT, PINNED];
 /// The settings of `time-warp`.
 pub(super) const TIME_WARP: &[Parameter] = &[AHEAD, BOUND, COPY_EVERY, STALLS, PLACEMENT, RETREAT, PINNED];
 

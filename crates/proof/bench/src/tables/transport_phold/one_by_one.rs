@@ -12,7 +12,11 @@ pub(super) struct OneByOne<'a, P>(pub(super) &'a Ranked<P>);
 
 impl<P: Wire + Send + 'static> Transport<P> for OneByOne<'_, P> {
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
-        events.drain(..).for_each(|event| self.0.send(worker, partition, &mut vec![event]));
+        for event in events.drain(..) {
+            self.0.send(worker, partition, &mut vec![event]);
+            // This sends what the worker has collected, and receives, as the paper's loop does.
+            let _ = self.0.news(worker);
+        }
     }
 
     fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, P>)) {
