@@ -5,6 +5,7 @@
 //! - [`transport`]: carries events between partitions.
 //! - [`random_model`], [`random`]: random models, on all engines.
 //! - [`random_network`], [`networks`]: random network files, on all engines and on ranks.
+//! - [`processes`]: random models, on real processes.
 //! - [`matrix`]: the shipped models, on all engines.
 //! - [`golden`]: traces that are kept beside the code.
 //!
@@ -21,6 +22,7 @@ pub mod golden;
 pub mod ledger;
 pub mod matrix;
 pub mod networks;
+pub mod processes;
 pub mod random;
 pub mod random_model;
 pub mod random_network;

@@ -6,6 +6,7 @@
 use parades_conformance::engines::Fault;
 use parades_conformance::matrix::{Selection, check_selection};
 use parades_conformance::networks::{check_network, check_networks};
+use parades_conformance::processes::{self, RANK_COMMAND};
 use parades_conformance::random::{ALL, Choice, SOAK, catch_fault, check_genes, check_seeds};
 use parades_conformance::report::{Report, silence_panics};
 use parades_conformance::{golden, random_model::Genes};
@@ -18,6 +19,7 @@ const USAGE: &str = "usage: parades-conformance COMMAND
   random COUNT [--from SEED]   random models on all engines
   networks COUNT [--from SEED] random network files on all engines, and on ranks
   network FILE                 one network file, as `networks` runs it
+  processes COUNT [--from SEED] random models on 2 and 3 real processes
   soak MINUTES                 random models on time-warp, on 2 to 8 workers that sometimes fall behind
   genes LIST [--soak TIMES]    the random model of these genes, on all engines; or TIMES times as `soak` runs it
   matrix [--model M] [--engine E] [--transport T] [--workers N] [--seed N] [--tie-seed N]
@@ -50,6 +52,17 @@ fn run(arguments: &[String]) -> Result<bool, String> {
             silence_panics(true);
             let seeds = parse_seeds(count, options)?;
             timed(|| check_networks(with_time_limit(seeds, |seed| format!("networks 1 --from {seed}"))))
+        }
+        ["processes", count, options @ ..] => {
+            silence_panics(true);
+            let seeds = parse_seeds(count, options)?;
+            let program = std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
+            let replay = |seed| format!("processes 1 --from {seed}");
+            timed(|| processes::check_seeds(&program, with_time_limit(seeds, replay), false))
+        }
+        [RANK_COMMAND] => {
+            silence_panics(false);
+            processes::serve().map(|()| true)
         }
         // Panics are shown, with their places.
         ["network", file] => {

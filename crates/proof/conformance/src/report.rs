@@ -27,6 +27,8 @@ pub struct Report {
     pub crossed: u64,
     /// The occurrences of features on several workers, by feature, engine and transport.
     pub occurrences: BTreeMap<(Feature, &'static str, &'static str), Occurrences>,
+    /// The number of runs on several processes that ended because a channel lost its lookahead.
+    pub refused: u64,
     /// The differences, each with the command that replays it.
     pub differences: Vec<String>,
     /// The features that should have occurred and did not.
@@ -150,9 +152,16 @@ impl fmt::Display for Report {
             rollbacks,
             anti_messages,
             crossed,
+            refused,
             differences,
             ..
         } = self;
+        if *refused > 0 {
+            writeln!(
+                f,
+                "{refused} runs ended because a channel lost its lookahead, and LPs do not move between ranks"
+            )?;
+        }
         write!(
             f,
             "{models} models ({failing_models} of them failing, in {} ways), {runs} runs, {events} events, {rollbacks} rollbacks, \

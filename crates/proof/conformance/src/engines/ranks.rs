@@ -1,28 +1,113 @@
 //! The engines whose workers may be split into ranks.
 
 use super::{Engine, ORDERS, PLACINGS, Setting, Subject, Varies, engine, index_below};
-use crate::transport::{Carrier, Shape, on_ranks};
+use crate::transport::{Carrier, OfRank, on_ranks};
 use parades_core::error::Error;
 use parades_core::random::Rng;
 use parades_core::run::{Outcome, RunOptions};
+use parades_core::wire::Wire;
 use parades_engine::WireModel;
-use parades_engine::time_warp::{self, Ahead};
+use parades_engine::time_warp::{self, Ahead, Tagged};
 use parades_engine::{null_message, window};
+use parades_sync::barrier::BarrierKind;
+use parades_transport::{Fabric, Ranked, Threads};
+use serde::{Deserialize, Serialize};
 
 /// Returns the engines that run on ranks. Their settings are drawn from the seed, so that all ranks have the
 /// same.
 pub fn engines_on_ranks<M: Subject + WireModel>() -> Vec<Engine<M>> {
     vec![
-        engine("window", Varies::Ranks, on_window),
-        engine("null-message", Varies::Ranks, on_null_message),
-        engine("time-warp", Varies::Ranks, on_time_warp),
+        engine("window", Varies::Ranks, |model, options, setting| on_threads(model, options, setting, OnRanks::Window)),
+        engine("null-message", Varies::Ranks, |model, options, setting| {
+            on_threads(model, options, setting, OnRanks::NullMessage)
+        }),
+        engine("time-warp", Varies::Ranks, |model, options, setting| {
+            on_threads(model, options, setting, OnRanks::TimeWarp)
+        }),
     ]
 }
 
-/// Returns the shape of a run on the ranks of the setting's carrier.
-fn shape<P>(setting: &Setting<P>, partitions: u32) -> Shape {
+/// Runs a model on the ranks of the setting's carrier, which are threads of this process.
+fn on_threads<M: Subject + WireModel>(
+    model: &M,
+    options: RunOptions<'_>,
+    setting: &Setting<M::Message>,
+    engine: OnRanks,
+) -> Result<Outcome, Error> {
     let Carrier::Ranks(ranks) = setting.carrier else { unreachable!("these engines vary the ranks") };
-    Shape { ranks, workers: setting.workers, partitions, seed: setting.seed }
+    let (workers, seed) = (setting.workers, setting.seed);
+    on_ranks(ranks, seed, options, |options, fabric| engine.run_rank(model, options, (workers, seed), fabric))
+}
+
+/// An engine that runs on ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnRanks {
+    /// `window`.
+    Window,
+    /// `null-message`.
+    NullMessage,
+    /// `time-warp`.
+    TimeWarp,
+}
+
+impl OnRanks {
+    /// All of them.
+    pub const ALL: [OnRanks; 3] = [OnRanks::Window, OnRanks::NullMessage, OnRanks::TimeWarp];
+
+    /// Returns the name of the engine on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            OnRanks::Window => "window",
+            OnRanks::NullMessage => "null-message",
+            OnRanks::TimeWarp => "time-warp",
+        }
+    }
+
+    /// Runs a model as one rank, with this number of workers, and with settings drawn from the seed.
+    pub fn run_rank<M: Subject + WireModel>(
+        self,
+        model: &M,
+        options: RunOptions<'_>,
+        (workers, seed): (usize, u64),
+        fabric: Box<dyn Fabric>,
+    ) -> OfRank {
+        let all_workers = workers * fabric.ranks();
+        match self {
+            OnRanks::Window => {
+                let settings = window_settings(workers, seed);
+                let partitions = window::partitions_max(&window::Settings { threads: all_workers, ..settings });
+                with_transport(fabric, workers, partitions, |ranked| {
+                    window::run_rank(model, options, &settings, ranked, ranked)
+                })
+            }
+            OnRanks::NullMessage => {
+                let settings = null_message_settings(workers, seed);
+                let of_all = null_message::Settings { threads: all_workers, ..settings };
+                with_transport(fabric, workers, null_message::partitions_max(&of_all), |ranked| {
+                    null_message::run_rank(model, options, &settings, ranked, ranked)
+                })
+            }
+            OnRanks::TimeWarp => {
+                let settings = time_warp_settings(workers, seed);
+                let partitions = u32::try_from(all_workers).expect("few workers");
+                with_transport::<Tagged<M::Message>>(fabric, workers, partitions, |ranked| {
+                    time_warp::run_rank(model, options, &settings, ranked, ranked)
+                })
+            }
+        }
+    }
+}
+
+/// Calls `run` with the transport at one end of a fabric.
+fn with_transport<P: Wire + Send + 'static>(
+    fabric: Box<dyn Fabric>,
+    workers: usize,
+    partitions: u32,
+    run: impl FnOnce(&Ranked<P>) -> Result<Option<Outcome>, Error>,
+) -> OfRank {
+    let ranked = Ranked::new(fabric, Threads::new(workers, partitions, BarrierKind::default()), workers);
+    let result = run(&ranked);
+    OfRank { result, crossed: ranked.crossed() }
 }
 
 /// Draws the number of partitions that the user wishes for, or no wish.
@@ -30,60 +115,34 @@ fn wished_partitions(rng: &Rng) -> Option<u32> {
     rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12"))
 }
 
-fn on_window<M: WireModel>(
-    model: &M,
-    options: RunOptions<'_>,
-    setting: &Setting<M::Message>,
-) -> Result<Outcome, Error> {
-    let rng = Rng::shared(setting.seed, 4);
-    let settings = window::Settings {
+fn window_settings(workers: usize, seed: u64) -> window::Settings {
+    let rng = Rng::shared(seed, 4);
+    window::Settings {
         order: ORDERS[index_below(&rng, ORDERS.len())],
         dedicated: [0.0, 0.5, 1.0][index_below(&rng, 3)],
         partitions: wished_partitions(&rng),
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
-        ..window::Settings::of_threads(setting.workers)
-    };
-    let of_all = |ranks| window::partitions_max(&window::Settings { threads: setting.workers * ranks, ..settings });
-    let shape = Shape { partitions: of_all(shape(setting, 0).ranks), ..shape(setting, 0) };
-    on_ranks(shape, options, |options, ranked| window::run_rank(model, options, &settings, ranked, ranked))
+        ..window::Settings::of_threads(workers)
+    }
 }
 
-fn on_null_message<M: WireModel>(
-    model: &M,
-    options: RunOptions<'_>,
-    setting: &Setting<M::Message>,
-) -> Result<Outcome, Error> {
-    let rng = Rng::shared(setting.seed, 5);
-    let settings = null_message::Settings {
+fn null_message_settings(workers: usize, seed: u64) -> null_message::Settings {
+    let rng = Rng::shared(seed, 5);
+    null_message::Settings {
         order: ORDERS[index_below(&rng, ORDERS.len())],
         partitions: wished_partitions(&rng),
         nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&rng, 2)],
-        placing: PLACINGS[index_below(&rng, PLACINGS.len())],
-        ..null_message::Settings::of_threads(setting.workers)
-    };
-    let of_all =
-        |ranks| null_message::partitions_max(&null_message::Settings { threads: setting.workers * ranks, ..settings });
-    let shape = Shape { partitions: of_all(shape(setting, 0).ranks), ..shape(setting, 0) };
-    on_ranks(shape, options, |options, ranked| null_message::run_rank(model, options, &settings, ranked, ranked))
+        ..null_message::Settings::of_threads(workers)
+    }
 }
 
-fn on_time_warp<M: Subject + WireModel>(
-    model: &M,
-    options: RunOptions<'_>,
-    setting: &Setting<M::Message>,
-) -> Result<Outcome, Error> {
-    let rng = Rng::shared(setting.seed, 6);
+fn time_warp_settings(workers: usize, seed: u64) -> time_warp::Settings {
+    let rng = Rng::shared(seed, 6);
     let aheads = [Ahead::Adaptive, Ahead::Events(1), Ahead::Events(20), Ahead::Events(500), Ahead::Unbounded];
-    let settings = time_warp::Settings {
+    time_warp::Settings {
         ahead: aheads[index_below(&rng, aheads.len())],
         copy_every: [None, None, Some(2), Some(3), Some(8)][index_below(&rng, 5)],
-        stalls: Some(setting.seed),
-        placing: PLACINGS[index_below(&rng, PLACINGS.len())],
-        ..time_warp::Settings::of_threads(setting.workers)
-    };
-    let shape = shape(setting, 0);
-    let partitions = u32::try_from(shape.ranks * shape.workers).expect("few workers");
-    on_ranks(Shape { partitions, ..shape }, options, |options, ranked| {
-        time_warp::run_rank(model, options, &settings, ranked, ranked)
-    })
+        stalls: Some(seed),
+        ..time_warp::Settings::of_threads(workers)
+    }
 }

@@ -20,12 +20,20 @@ pub struct Change {
     seed: u64,
 }
 
+/// The kind of global events that change the lookahead of channels.
+const LOOKAHEAD: u64 = 4;
+
 impl RandomModel {
+    /// True if global events may change the lookahead of channels.
+    pub fn changes_lookahead(&self) -> bool {
+        self.gene(Gene::GlobalKinds) & LOOKAHEAD > 0
+    }
+
     /// Draws a global event of the kinds that the model has.
     pub(super) fn draw_change(&self, rng: &Rng) -> Change {
         let kinds = self.gene(Gene::GlobalKinds);
         let has = |kind| kinds & kind > 0 && rng.chance(0.6);
-        let (timers, sends, lookahead, more) = (has(1), has(2), has(4), has(8));
+        let (timers, sends, lookahead, more) = (has(1), has(2), has(LOOKAHEAD), has(8));
         Change {
             timers,
             sends,

@@ -126,6 +126,8 @@ pub struct RandomModel {
     /// The least delay of each LP to any LP.
     anyone: Vec<Option<Delay>>,
     controllers: Controllers,
+    /// Part of the digest of each state, unless it is 0: a planted fault.
+    fault: u64,
 }
 
 impl RandomModel {
@@ -157,7 +159,13 @@ impl RandomModel {
         controllers.dedup();
         let delay = Delay::from_ps(1).saturating_add(ticks(u64::from(genes.get(Gene::ControlDelay))));
         let failure = FAILURES[usize::from(genes.get(Gene::Failure)) % FAILURES.len()];
-        RandomModel { genes, failure, ports, anyone, controllers: Controllers { lps: controllers, delay } }
+        let controllers = Controllers { lps: controllers, delay };
+        RandomModel { genes, failure, ports, anyone, controllers, fault: 0 }
+    }
+
+    /// Makes the digest depend on the rank, so that ranks other than 0 have wrong digests.
+    pub fn plant_fault(&mut self, rank: usize) {
+        self.fault = rank as u64;
     }
 
     /// Returns the options of a run of this model.

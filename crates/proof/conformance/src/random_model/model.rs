@@ -109,6 +109,9 @@ impl Model for RandomModel {
         digest.word(state.settings);
         digest.float(state.mean);
         state.words.iter().for_each(|word| digest.word(*word));
+        if self.fault > 0 {
+            digest.word(self.fault);
+        }
     }
 
     fn finish(&self, _: LpId, state: &State, _: &End, metrics: &mut Metrics) {

@@ -8,65 +8,44 @@ use parades_core::event::LpId;
 use parades_core::random::Rng;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
-use parades_core::wire::Wire;
-use parades_sync::barrier::BarrierKind;
-use parades_transport::{Bell, Fabric, LaneShape, Loopback, Lost, Ranked, SegmentFile, SharedMemory, Threads};
+use parades_transport::{Bell, Fabric, LaneShape, Loopback, Lost, SegmentFile, SharedMemory};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The shape of a run on ranks.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    /// The number of ranks.
-    pub ranks: usize,
-    /// The number of workers of each rank.
-    pub workers: usize,
-    /// The most partitions of the run.
-    pub partitions: u32,
-    /// The seed of the delays between ranks, and of the choice of the fabric between them.
-    pub seed: u64,
-}
-
 /// The result of one rank.
-type OfRank = Result<Option<Outcome>, Error>;
+#[derive(Debug)]
+pub struct OfRank {
+    /// The outcome on rank 0; `None` on the other ranks.
+    pub result: Result<Option<Outcome>, Error>,
+    /// The number of events that the rank has sent to other ranks.
+    pub crossed: u64,
+}
 
 /// Calls `run` once for each rank, on threads that share nothing but bytes. Rank 0 has `options`; each other
 /// rank has the same options without a tracer. Returns the result of rank 0. Its statistics have the number
-/// of events that crossed ranks.
+/// of events that crossed ranks. The delays between ranks and the choice of the fabric are drawn from `seed`.
 ///
 /// # Panics
 ///
 /// Panics if a rank panics, or if the ranks disagree on whether the run failed.
-pub fn on_ranks<P: Wire + Send + 'static>(
-    Shape { ranks, workers, partitions, seed }: Shape,
+pub fn on_ranks(
+    ranks: usize,
+    seed: u64,
     options: RunOptions<'_>,
-    run: impl Fn(RunOptions<'_>, &Ranked<P>) -> OfRank + Sync,
+    run: impl Fn(RunOptions<'_>, Box<dyn Fabric>) -> OfRank + Sync,
 ) -> Result<Outcome, Error> {
-    let seat = |fabric: Box<dyn Fabric>| {
-        let threads = Threads::new(workers, partitions, BarrierKind::default());
-        Ranked::<P>::new(Box::new(Slow::new(fabric, seed)), threads, workers)
-    };
     let shared = Shared::of(&options);
-    let mut ends = connect(ranks, seed).into_iter();
+    let mut ends = connect(ranks, seed).into_iter().map(|end| Box::new(Slow::new(end, seed)));
     let first = ends.next().expect("there is a rank");
     std::thread::scope(|scope| {
-        let (seat, run) = (&seat, &run);
-        let others: Vec<_> = ends
-            .map(|end| {
-                scope.spawn(move || {
-                    let ranked = seat(end);
-                    (run(shared.options(), &ranked), ranked.crossed())
-                })
-            })
-            .collect();
-        let (result, mut crossed) = {
-            let ranked = seat(first);
-            (run(options, &ranked), ranked.crossed())
-        };
+        let run = &run;
+        let others: Vec<_> = ends.map(|end| scope.spawn(move || run(shared.options(), end))).collect();
+        let OfRank { result, mut crossed } = run(options, first);
         let joined: Vec<_> = others.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         for other in joined {
-            let (other, of_other) = other.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            crossed += of_other;
+            let other = other.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            crossed += other.crossed;
+            let other = other.result;
             assert_eq!(other.is_err(), result.is_err(), "the ranks disagree: {other:?} but {result:?}");
         }
         let mut outcome = result?.expect("rank 0 has the outcome");
