@@ -4,6 +4,7 @@
 //! slices of wall time. A sheet has at most [`SLICES_MAX`] slices. When a run outlasts them, slices become
 //! twice as long, so a sheet takes little memory however long the run is.
 
+use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -25,7 +26,7 @@ pub enum Spent {
 }
 
 /// A slice of a worker's wall time. The time that is not listed was work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
     /// Its start in nanoseconds, counted from the start of the run.
     pub begin_ns: u64,
@@ -39,7 +40,7 @@ pub struct Slice {
     pub gvt_ns: u64,
 }
 
-/// The timesheets of the workers of a run.
+/// The timesheets of the workers of a process, and at the end of a run those of all its processes.
 ///
 /// ```
 /// use parades_core::timesheet::{Spent, Timesheets};
@@ -57,6 +58,8 @@ pub struct Slice {
 pub struct Timesheets {
     workers: Vec<Mutex<Sheet>>,
     begin: OnceLock<Instant>,
+    /// The slices of the workers of other ranks, from rank 1. Each rank counts from its own start.
+    others: OnceLock<Vec<Vec<Vec<Slice>>>>,
 }
 
 /// The timesheet of one worker.
@@ -110,7 +113,8 @@ fn ns(time: Duration) -> u64 {
 impl Timesheets {
     /// Makes timesheets for `workers` workers. Records of other workers are dropped.
     pub fn new(workers: usize) -> Timesheets {
-        Timesheets { workers: std::iter::repeat_with(Mutex::default).take(workers).collect(), begin: OnceLock::new() }
+        let workers = std::iter::repeat_with(Mutex::default).take(workers).collect();
+        Timesheets { workers, ..Timesheets::default() }
     }
 
     /// Returns the number of workers that have a timesheet.
@@ -142,6 +146,22 @@ impl Timesheets {
         };
         (0..).zip(&sheet.slices).map(slice).collect()
     }
+
+    /// Returns the slices of all workers of this process, by worker.
+    pub fn read_all(&self) -> Vec<Vec<Slice>> {
+        (0..self.workers()).map(|worker| self.read(worker)).collect()
+    }
+
+    /// Adds the slices of the other ranks, from rank 1, by worker. Only the first call has an effect.
+    pub fn add_others(&self, others: Vec<Vec<Vec<Slice>>>) {
+        let _ = self.others.set(others);
+    }
+
+    /// Returns the slices of all ranks: by rank, by worker.
+    pub fn ranks(&self) -> Vec<Vec<Vec<Slice>>> {
+        let others = self.others.get().cloned().unwrap_or_default();
+        std::iter::once(self.read_all()).chain(others).collect()
+    }
 }
 
 #[cfg(test)]
@@ -167,5 +187,6 @@ mod tests {
         assert!(slices.windows(2).all(|pair| pair[0].begin_ns + pair[0].length_ns == pair[1].begin_ns));
         sheets.write(7, Spent::Waiting, at(0)..at(1));
         assert!(sheets.read(7).is_empty());
+        assert_eq!(sheets.ranks(), [sheets.read_all()]);
     }
 }

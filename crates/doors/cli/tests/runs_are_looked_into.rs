@@ -63,6 +63,23 @@ fn a_timeline_is_json_with_a_slice_for_each_event_alike_on_every_engine() {
 }
 
 #[test]
+fn a_timeline_has_the_workers_of_every_process() {
+    let folder = Folder::new("timeline-processes");
+    for engine in ["window", "null-message", "time-warp"] {
+        let run = format!("run phold --until 200s --json --timeline t.json --engine {engine}");
+        json(&folder, &format!("{run} --processes 2 --threads 2 --trace-before 0s"));
+        let timeline: Value = serde_json::from_str(&folder.read("t.json")).unwrap();
+        let entries = timeline["traceEvents"].as_array().unwrap();
+        let tracks = entries.iter().filter(|entry| entry["name"] == "thread_name" && entry["pid"] == 2);
+        let names: Vec<&str> = tracks.filter_map(|track| track["args"]["name"].as_str()).collect();
+        assert_eq!(names, ["worker 0/0", "worker 0/1", "worker 1/0", "worker 1/1"], "{engine}");
+        let of_last = entries.iter().filter(|entry| entry["ph"] == "C" && entry["tid"] == 4);
+        let waited = of_last.filter_map(|entry| entry["args"]["waiting"].as_f64()).sum::<f64>();
+        assert!(waited > 0.0, "{engine}: workers wait for other processes");
+    }
+}
+
+#[test]
 fn why_tells_the_chain_back_to_the_start() {
     let folder = Folder::new("why");
     text(&parades(&folder.0, "run phold --set lps=32 --until 20s --quiet --trace t"));

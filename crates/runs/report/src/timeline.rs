@@ -6,7 +6,8 @@
 //! global event have no arrow, and timers have none.
 //!
 //! *Wall time.* In the process `wall time`, each worker has counters: the share of its time spent on
-//! executing events, on waiting, on receiving events and on GVT.
+//! executing events, on waiting, on receiving events and on GVT. If the run has several processes, the worker
+//! `r/w` is worker *w* of rank *r*. The time of each rank counts from its own start.
 //!
 //! *Units.* The format's shortest time is a nanosecond, so virtual times are rounded down to nanoseconds. The
 //! exact instant is among the arguments of a slice. An event takes no virtual time, but a slice without
@@ -20,7 +21,7 @@
 use crate::timeline::phase::{ARROW_BEGINS, ARROW_ENDS, COUNTER, METADATA, SLICE};
 use parades_core::event::{Body, LpId};
 use parades_core::time::Time;
-use parades_core::timesheet::Timesheets;
+use parades_core::timesheet::{Slice, Timesheets};
 use parades_core::trace::{Executed, Note, TraceFilter};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +43,7 @@ pub mod phase {
 
 /// The number of the process `virtual time`. Its thread `n + 1` is the logical process `n`.
 pub const VIRTUAL: u32 = 1;
-/// The number of the process `wall time`. Its thread `n + 1` is the worker `n`.
+/// The number of the process `wall time`. Its threads are the workers, rank by rank.
 pub const WALL: u32 = 2;
 
 /// The contents of a timeline, counted.
@@ -120,29 +121,40 @@ impl<W: Write> Timeline<W> {
     /// Those of writing.
     pub fn workers(&mut self, timesheets: &Timesheets) -> io::Result<()> {
         self.name(WALL, None, "wall time")?;
-        for (worker, number) in (0..timesheets.workers()).zip(0_u32..) {
-            let slices = timesheets.read(worker);
-            if slices.is_empty() {
-                continue;
+        let ranks = timesheets.ranks();
+        let has_several = ranks.len() > 1;
+        let workers = ranks.iter().enumerate().flat_map(|(rank, workers)| {
+            workers.iter().enumerate().map(move |(worker, slices)| {
+                let name = if has_several { format!("worker {rank}/{worker}") } else { format!("worker {worker}") };
+                (name, slices)
+            })
+        });
+        for ((name, slices), number) in workers.zip(0_u32..) {
+            if !slices.is_empty() {
+                self.worker(number, &name, slices)?;
             }
-            self.name(WALL, Some(number), &format!("worker {worker}"))?;
-            let mut count = |at_ns: u64, shares: Value| {
-                self.write(&json!({
-                    "ph": COUNTER, "pid": WALL, "tid": number + 1, "ts": at_ns as f64 / 1e3,
-                    "name": format!("worker {worker}, % of its time"), "args": shares,
-                }))
-            };
-            for slice in &slices {
-                let share = |ns: u64| (ns as f64 / slice.length_ns as f64 * 1e3).round() / 10.0;
-                let other = slice.waiting_ns + slice.exchange_ns + slice.gvt_ns;
-                let busy = share(slice.length_ns.saturating_sub(other));
-                let [waiting, exchange, gvt] = [slice.waiting_ns, slice.exchange_ns, slice.gvt_ns].map(share);
-                count(slice.begin_ns, json!({"busy": busy, "waiting": waiting, "exchange": exchange, "gvt": gvt}))?;
-            }
-            let end = slices.last().map_or(0, |slice| slice.begin_ns + slice.length_ns);
-            count(end, json!({"busy": 0, "waiting": 0, "exchange": 0, "gvt": 0}))?;
         }
         Ok(())
+    }
+
+    /// Adds the worker with this number among all workers.
+    fn worker(&mut self, number: u32, worker: &str, slices: &[Slice]) -> io::Result<()> {
+        self.name(WALL, Some(number), worker)?;
+        let mut count = |at_ns: u64, shares: Value| {
+            self.write(&json!({
+                "ph": COUNTER, "pid": WALL, "tid": number + 1, "ts": at_ns as f64 / 1e3,
+                "name": format!("{worker}, % of its time"), "args": shares,
+            }))
+        };
+        for slice in slices {
+            let share = |ns: u64| (ns as f64 / slice.length_ns as f64 * 1e3).round() / 10.0;
+            let other = slice.waiting_ns + slice.exchange_ns + slice.gvt_ns;
+            let busy = share(slice.length_ns.saturating_sub(other));
+            let [waiting, exchange, gvt] = [slice.waiting_ns, slice.exchange_ns, slice.gvt_ns].map(share);
+            count(slice.begin_ns, json!({"busy": busy, "waiting": waiting, "exchange": exchange, "gvt": gvt}))?;
+        }
+        let end = slices.last().map_or(0, |slice| slice.begin_ns + slice.length_ns);
+        count(end, json!({"busy": 0, "waiting": 0, "exchange": 0, "gvt": 0}))
     }
 
     /// Ends the timeline. `about` describes its origin.

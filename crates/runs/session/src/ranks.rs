@@ -17,6 +17,7 @@ use parades_config::inputs::{self, Input};
 use parades_core::event::LpId;
 use parades_core::run::RunOptions;
 use parades_core::time::Time;
+use parades_core::timesheet::Timesheets;
 use parades_processes::{Crew, Joined, Report, is_rank, join};
 use parades_transport::Fabric;
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,8 @@ struct Go {
     until: Time,
     notes: bool,
     sends: bool,
+    /// True if workers record what they spend their time on.
+    timesheets: bool,
     captures: Vec<LpId>,
 }
 
@@ -110,7 +113,7 @@ impl Others {
             return Err(Failure::usage(message, "use one process"));
         }
         let RunOptions { until, notes, sends, captures, .. } = *options;
-        let go = Go { until, notes, sends, captures: captures.to_vec() };
+        let go = Go { until, notes, sends, timesheets: options.timesheets.is_some(), captures: captures.to_vec() };
         let talk = match self {
             Others::Started(crew) => Arc::new(Talk::new(Box::new(crew.fabric()))),
             Others::Launched(run) => run.talk(),
@@ -178,8 +181,10 @@ fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<(), Fail
     let simulation = plan.simulation()?;
     let choice = simulation.resolve(&choice);
     let go = handshake::follow(talk, &Identity::of(&plan, &choice, &simulation))?;
-    let options =
-        RunOptions { notes: go.notes, sends: go.sends, captures: &go.captures, ..RunOptions::until(go.until) };
+    let workers = usize::try_from(choice.threads).unwrap_or(1);
+    let timesheets = go.timesheets.then(|| Arc::new(Timesheets::new(workers)));
+    let Go { notes, sends, ref captures, .. } = go;
+    let options = RunOptions { notes, sends, captures, timesheets, ..RunOptions::until(go.until) };
     let memory_limit = plan.memory_limit();
     let room = memory_limit.saturating_sub(simulation.bytes);
     let execution = Execution { plan: &plan, choice: &choice, simulation: &simulation, memory_limit, room };

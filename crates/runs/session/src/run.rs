@@ -140,9 +140,6 @@ fn run_on(
     simulation.check_room(room).map_err(failed)?;
     let choice = simulation.resolve(choice);
     let mut notes = simulation.notes.clone();
-    if choice.processes > 1 && recording.timesheets.is_some() {
-        notes.push("the timeline has the workers of the first process only".into());
-    }
     let until = plan.until.unwrap_or(simulation.until);
     let tracing = recording.tracer.map(|make| make(simulation, until)).transpose()?;
     let (tracer, captures) = tracing.map(|Tracing { tracer, captures }| (tracer, captures)).unzip();

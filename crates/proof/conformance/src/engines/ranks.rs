@@ -132,6 +132,7 @@ fn null_message_settings(workers: usize, seed: u64) -> null_message::Settings {
         order: ORDERS[index_below(&rng, ORDERS.len())],
         partitions: wished_partitions(&rng),
         nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&rng, 2)],
+        placing: PLACINGS[index_below(&rng, PLACINGS.len())],
         ..null_message::Settings::of_threads(workers)
     }
 }
@@ -143,6 +144,7 @@ fn time_warp_settings(workers: usize, seed: u64) -> time_warp::Settings {
         ahead: aheads[index_below(&rng, aheads.len())],
         copy_every: [None, None, Some(2), Some(3), Some(8)][index_below(&rng, 5)],
         stalls: Some(seed),
+        placing: PLACINGS[index_below(&rng, PLACINGS.len())],
         ..time_warp::Settings::of_threads(workers)
     }
 }
