@@ -24,6 +24,7 @@ mod histogram;
 mod metric_value;
 mod per_lp;
 mod recording;
+mod rows;
 mod series;
 mod stats;
 mod steady;

@@ -17,6 +17,10 @@ const LARGE: usize = 1 << 20;
 /// The bytes of all large allocations.
 static LARGE_BYTES: AtomicUsize = AtomicUsize::new(0);
 
+/// The bytes of shared memory that this process has committed. Of the processes that map the bytes, only the one
+/// that committed them counts them.
+static COMMITTED_BYTES: AtomicUsize = AtomicUsize::new(0);
+
 /// The most bytes that a thread requests before it looks at the memory of the process again. So it looks for
 /// each large allocation.
 const UNCHECKED_MAX: usize = LARGE;
@@ -72,6 +76,13 @@ pub(crate) fn count(before: usize, after: usize) {
     }
 }
 
+/// Counts bytes of shared memory that this process has committed.
+#[cfg_attr(any(test, not(target_os = "linux")), allow(dead_code, reason = "only segments commit memory"))]
+pub(crate) fn count_committed(bytes: usize) {
+    // Ordering: Relaxed; the sum alone matters.
+    COMMITTED_BYTES.fetch_add(bytes, Ordering::Relaxed);
+}
+
 #[cold]
 #[inline(never)]
 fn count_large(before: usize, after: usize) {
@@ -107,8 +118,8 @@ fn look(bytes: usize) -> Result<(), Exceeded> {
     Ok(())
 }
 
-/// Returns the memory that this process holds, in bytes: heap and stacks, without the program's code and
-/// other files. Returns 0 where the system does not report it. Allocates nothing.
+/// Returns the memory that this process holds, in bytes: heap, stacks and the shared memory that it has
+/// committed, without the program's code and other files. Returns 0 where the system does not report it. Allocates nothing.
 ///
 /// # References
 ///
@@ -121,7 +132,8 @@ pub fn held_bytes() -> usize {
         let mut fields = text[..length].split(|byte| *byte == b' ').map(number);
         // The fields are all pages, resident pages, and the resident pages of files and shared memory.
         let (resident, shared) = (fields.nth(1).unwrap_or(0), fields.next().unwrap_or(0));
-        resident.saturating_sub(shared) * page_bytes()
+        // Ordering: Relaxed; the sum alone matters.
+        resident.saturating_sub(shared) * page_bytes() + COMMITTED_BYTES.load(Ordering::Relaxed)
     }
     #[cfg(not(all(target_os = "linux", not(miri))))]
     0

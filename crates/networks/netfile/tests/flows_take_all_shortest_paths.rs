@@ -58,7 +58,7 @@ fn packets(outcome: &Outcome) -> BTreeMap<(String, String), u64> {
     };
     let rows = table.rows().into_iter().map(|row| {
         let Cell::Integer(packets) = row[place("packets_sent")] else { panic!("packets are counted") };
-        ((text(row, "link"), text(row, "from")), packets)
+        ((text(&row, "link"), text(&row, "from")), packets)
     });
     rows.filter(|((link, _), _)| link == "first" || link == "second").collect()
 }

@@ -48,7 +48,7 @@ fn until(seconds: u64) -> RunOptions<'static> {
 fn column(metrics: &Metrics, name: &str) -> Vec<u64> {
     let table = metrics.get("connections").and_then(|metric| metric.table()).expect("there is the table");
     let place = table.columns().iter().position(|column| &*column.name == name).expect("there is the column");
-    let integer = |row: &&[Cell]| match row[place] {
+    let integer = |row: &Vec<Cell>| match row[place] {
         Cell::Integer(number) => number,
         _ => u64::MAX,
     };

@@ -83,8 +83,8 @@ fn capture(network: &Network<SegmentRef>, seed: u64) -> Vec<Captured> {
     let table = outcome.metrics.get("connections").and_then(|metric| metric.table()).expect("a table");
     let counts = |name: &str| {
         let column = table.columns().iter().position(|column| &*column.name == name).expect("a column");
-        let count = |row: &[Cell]| if let Cell::Integer(count) = row[column] { count } else { panic!("{row:?}") };
-        table.rows().into_iter().map(count).collect::<Vec<u64>>()
+        let count = |row: &Vec<Cell>| if let Cell::Integer(count) = row[column] { count } else { panic!("{row:?}") };
+        table.rows().iter().map(count).collect::<Vec<u64>>()
     };
     let counts = counts("retransmissions").into_iter().zip(counts("retransmissions_answers"));
     let files = recorder.finish(outcome.end).expect("it is written to memory");

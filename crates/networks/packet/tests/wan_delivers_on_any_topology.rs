@@ -53,7 +53,7 @@ fn overload_drops_and_the_bound_on_packets_holds() {
     assert!(count(&outcome, "packets_dropped") > 1000);
     let links = outcome.metrics.get("links").and_then(|metric| metric.table()).expect("a table").rows();
     assert!((2..=70).contains(&links.len()));
-    let dropped = |row: &&[Cell]| if let Cell::Integer(packets) = row[6] { packets } else { 0 };
+    let dropped = |row: &Vec<Cell>| if let Cell::Integer(packets) = row[6] { packets } else { 0 };
     assert!(links.is_sorted_by_key(|row| std::cmp::Reverse(dropped(row))), "the most dropping come first");
     let dropped: u64 = links.iter().map(dropped).sum();
     assert_eq!(u128::from(dropped), count(&outcome, "packets_dropped"));

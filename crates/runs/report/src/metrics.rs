@@ -199,7 +199,7 @@ pub(crate) fn columns(table: &Table) -> Vec<String> {
 
 /// Returns the rows of a table.
 pub(crate) fn rows(table: &Table) -> impl Iterator<Item = Vec<Value>> {
-    table.rows().into_iter().map(|row| {
+    table.iter_rows().map(|row| {
         let units = table.columns().iter().map(|column| column.unit);
         row.iter().zip(units).map(|(x, unit)| cell(unit, x)).collect()
     })

@@ -114,8 +114,7 @@ fn estimate(unit: Unit, Estimate { mean, half_width, .. }: &Estimate) -> String 
 
 /// Returns the columns of the first rows of a table.
 fn columns_of(table: &Table, rows_shown: usize) -> Vec<Column> {
-    let mut rows = table.rows();
-    rows.truncate(rows_shown);
+    let rows: Vec<_> = table.iter_rows().take(rows_shown).collect();
     // A whole table has whole names.
     let cut = |entry: Entry| if rows_shown == usize::MAX { entry } else { entry.cut() };
     let entries = |index: usize| rows.iter().map(|row| cut(Entry::from(&row[index]))).collect::<Vec<_>>();
@@ -125,7 +124,7 @@ fn columns_of(table: &Table, rows_shown: usize) -> Vec<Column> {
 
 /// Draws the first rows of a table, and as many of its columns as fit.
 fn draw_table(text: &mut String, name: &str, table: &Table, width: usize) {
-    let rows = table.rows().len();
+    let rows = table.iter_rows().len();
     if rows == 0 {
         return;
     }

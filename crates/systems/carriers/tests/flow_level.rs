@@ -56,7 +56,11 @@ fn cm02() -> NetworkModel {
 
 fn lines(outcome: &Outcome) -> Vec<String> {
     let table = outcome.metrics.get("log").and_then(|metric| metric.table()).expect("it is declared");
-    table.rows().iter().map(|row| if let [Cell::Text(line)] = row { line.to_string() } else { String::new() }).collect()
+    table
+        .rows()
+        .iter()
+        .map(|row| if let [Cell::Text(line)] = &row[..] { line.to_string() } else { String::new() })
+        .collect()
 }
 
 /// Runs a program for 100 s under two engines.

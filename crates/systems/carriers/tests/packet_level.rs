@@ -182,7 +182,7 @@ fn log(node: Node<Script>, line: &str) {
 
 fn lines(outcome: &Outcome) -> Vec<String> {
     let table = outcome.metrics.get("log").and_then(|metric| metric.table()).expect("it is declared");
-    let line = |row: &&[Cell]| if let [Cell::Text(line)] = row { line.to_string() } else { String::new() };
+    let line = |row: &Vec<Cell>| if let [Cell::Text(line)] = &row[..] { line.to_string() } else { String::new() };
     table.rows().iter().map(line).collect()
 }
 
@@ -238,7 +238,8 @@ fn who_awaits_a_message_learns_of_its_arrival_or_its_loss() {
     assert_eq!(lines(&outcome), expected);
     assert_eq!(counter(&outcome, "messages_failed"), 2);
     let links = outcome.metrics.get("links").and_then(|links| links.table()).expect("it is declared");
-    let [row] = links.rows()[..] else { panic!("one direction was used") };
+    let rows = links.rows();
+    let [row] = &rows[..] else { panic!("one direction was used") };
     // The queue lost the third. The fourth had no path, so it came to no port.
     assert_eq!((&row[4], &row[6..10]), (&Cell::Integer(3), &[1, 0, 0, 0].map(Cell::Integer)[..]));
 }

@@ -50,7 +50,7 @@ fn cases() -> Vec<(&'static str, Parameters)> {
     ]
 }
 
-fn look_ups(outcome: &Outcome) -> Vec<&[Cell]> {
+fn look_ups(outcome: &Outcome) -> Vec<Vec<Cell>> {
     outcome.metrics.get("look_up_log").and_then(MetricValue::table).expect("it is declared").rows()
 }
 

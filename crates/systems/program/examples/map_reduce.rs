@@ -158,7 +158,7 @@ pub(crate) fn run() -> Result<String, Error> {
     for row in
         outcome.metrics.get("words").and_then(|words| words.table()).map(|words| words.rows()).unwrap_or_default()
     {
-        if let [Cell::Text(word), Cell::Integer(count)] = row {
+        if let [Cell::Text(word), Cell::Integer(count)] = &row[..] {
             text += &format!("{count} {word}\n");
         }
     }

@@ -145,7 +145,7 @@ pub(crate) fn run() -> Result<String, Error> {
     for row in
         outcome.metrics.get("books").and_then(|books| books.table()).map(|books| books.rows()).unwrap_or_default()
     {
-        text += &match row {
+        text += &match &row[..] {
             [Cell::Integer(0), _, Cell::Integer(again), Cell::Integer(end)] => {
                 format!("all tasks were done after {end} ms; {again} had to be given out again\n")
             }

@@ -94,7 +94,7 @@ pub(crate) fn run() -> Result<String, Error> {
     let parallel = window::run(&model, options(), &window::Settings::of_threads(2))?;
     let mut text = String::new();
     for row in outcome.metrics.get("work").and_then(|work| work.table()).map(|work| work.rows()).unwrap_or_default() {
-        if let [Cell::Integer(node), Cell::Integer(times), Cell::Integer(total)] = row {
+        if let [Cell::Integer(node), Cell::Integer(times), Cell::Integer(total)] = &row[..] {
             text += &format!("node {node} worked {times} times, {total} ms in all\n");
         }
     }

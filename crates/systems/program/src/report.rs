@@ -94,7 +94,7 @@ impl Ids {
             return None;
         }
         let rows = metrics.by_id(self.waits).and_then(MetricValue::table).map(|table| table.rows()).unwrap_or_default();
-        let one = |row: &&[Cell]| match row {
+        let one = |row: &Vec<Cell>| match &row[..] {
             [Cell::Integer(node), Cell::Text(process), Cell::Text(what)] => {
                 format!("`{process}` of node {node} waits for {what}")
             }

@@ -109,7 +109,7 @@ impl Metrics {
             Some(MetricValue::Table(table))
                 if cells.len() == table.columns.len() && cells.iter().all(is_recordable_cell) =>
             {
-                table.lps.entry(from).push(cells.into_iter().map(canonical).collect());
+                table.lps.entry(from).push(cells.into_iter().map(canonical));
             }
             _ => self.refuse(from, table, &format_args!("the row {cells:?}")),
         }

@@ -2,6 +2,7 @@
 
 use super::Unit;
 use super::per_lp::PerLp;
+use super::rows::{Row, Rows};
 use super::sums::Sums;
 use crate::event::Sender;
 use serde::{Deserialize, Serialize};
@@ -64,7 +65,7 @@ impl From<&str> for Cell {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     pub(super) columns: Vec<Column>,
-    pub(super) lps: PerLp<Vec<Box<[Cell]>>>,
+    pub(super) lps: PerLp<Rows>,
     /// Sums from which rows are made at the end ([`super::Metrics::add_to_sums`]).
     pub(super) sums: Sums,
 }
@@ -75,23 +76,28 @@ impl Table {
         &self.columns
     }
 
-    /// Returns the rows, each as long as [`Table::columns`].
+    /// Returns the rows, each as long as [`Table::columns`]. For large tables, [`Table::iter_rows`] takes less
+    /// memory.
     ///
     /// Rows are ordered by the integer in their first column; rows without one come first. Equal rows are in
     /// id order, those of global events first, and then in the order of recording.
-    pub fn rows(&self) -> Vec<&[Cell]> {
-        let mut rows: Vec<&[Cell]> = self.lps.iter().flat_map(|(_, rows)| rows).map(|row| &row[..]).collect();
+    pub fn rows(&self) -> Vec<Vec<Cell>> {
+        self.iter_rows().collect()
+    }
+
+    /// Returns the rows one after another, in the order of [`Table::rows`].
+    pub fn iter_rows(&self) -> impl ExactSizeIterator<Item = Vec<Cell>> {
+        let mut rows: Vec<(Option<u64>, Row<'_>)> =
+            self.lps.iter().flat_map(|(_, rows)| rows.iter()).map(|row| (row.first_integer(), row)).collect();
         // A stable sort, so that equal rows stay in that order. `None` sorts first.
-        rows.sort_by_key(|row| match row.first() {
-            Some(&Cell::Integer(x)) => Some(x),
-            _ => None,
-        });
-        rows
+        rows.sort_by_key(|(first, _)| *first);
+        rows.into_iter().map(|(_, row)| row.cells().collect())
     }
 
     /// Keeps the first `count` rows, in the order of [`Table::rows`], as recordings of `recorder`.
     pub(super) fn keep_first(&mut self, count: usize, recorder: Sender) {
-        let kept: Vec<Box<[Cell]>> = self.rows().into_iter().take(count).map(Into::into).collect();
+        let mut kept = Rows::default();
+        self.iter_rows().take(count).for_each(|row| kept.push(row));
         self.lps = PerLp::default();
         *self.lps.entry(recorder) = kept;
     }

@@ -6,6 +6,7 @@
 //! A page that is used for the first time when memory is exhausted would end the process with SIGBUS. So
 //! space is committed ([`Segment::commit`]) before it is used, and exhausted memory is an error.
 
+use crate::memory::count_committed;
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -117,7 +118,8 @@ impl Segment {
         self.size
     }
 
-    /// Commits a range of bytes, so that their use cannot fail.
+    /// Commits a range of bytes, so that their use cannot fail. From then on, this process counts them among
+    /// [the memory that it holds](crate::memory::held_bytes).
     ///
     /// # Errors
     ///
@@ -126,7 +128,9 @@ impl Segment {
         if range.is_empty() || range.end > self.size {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        Ok(fallocate(&self.file.0, FallocateFlags::empty(), range.start as u64, range.len() as u64)?)
+        fallocate(&self.file.0, FallocateFlags::empty(), range.start as u64, range.len() as u64)?;
+        count_committed(range.len());
+        Ok(())
     }
 }
 

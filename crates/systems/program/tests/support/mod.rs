@@ -123,7 +123,7 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     let outcome = run_with(nodes, false, main).expect("it can run");
-    let text = |row: &&[Cell]| match &row[0] {
+    let text = |row: &Vec<Cell>| match &row[0] {
         Cell::Text(line) => line.to_string(),
         other => format!("{other:?}"),
     };

@@ -69,7 +69,7 @@ pub(crate) fn say(node: Node<Script>, line: impl std::fmt::Display) {
 /// Returns the lines of all nodes, in the order of nodes.
 pub(crate) fn lines(outcome: &Outcome) -> Vec<String> {
     let table = outcome.metrics.get("log").and_then(|metric| metric.table()).expect("it is declared");
-    let line = |row: &&[Cell]| if let [Cell::Text(line)] = row { line.to_string() } else { String::new() };
+    let line = |row: &Vec<Cell>| if let [Cell::Text(line)] = &row[..] { line.to_string() } else { String::new() };
     table.rows().iter().map(line).collect()
 }
 

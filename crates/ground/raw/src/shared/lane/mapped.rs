@@ -18,7 +18,7 @@ pub struct LaneShape {
 }
 
 impl Default for LaneShape {
-    /// One megabyte a lane. A slot holds some hundreds of events.
+    /// At most one megabyte a lane. A slot holds some hundreds of events.
     fn default() -> LaneShape {
         LaneShape { slots: 64, slot_bytes: 16 << 10 }
     }
@@ -93,6 +93,11 @@ impl Layout {
         self.slots_at() + self.slots * self.slot_bytes
     }
 
+    /// Returns the position of the lane of a sender in a segment.
+    fn lane_at(self, from: usize) -> usize {
+        size_of::<Head>() + from * self.lane_bytes()
+    }
+
     fn bytes(self) -> usize {
         size_of::<Head>() + self.ranks * self.lane_bytes()
     }
@@ -100,10 +105,11 @@ impl Layout {
 
 /// The lanes to one rank, in its segment.
 ///
-/// Invariant: the segment has at least `layout.bytes()` bytes, all committed and initialised by
-/// [`Lanes::create`]. All processes that map it access it by this type. Bytes of slots are accessed only by
-/// the holder of the slot's number; all else is atomic. [`Sender`] and [`Receiver`] claim their end of the
-/// lanes in the segment itself, so each end has one holder over all processes.
+/// Invariant: the segment has at least `layout.bytes()` bytes, all zero at first. [`Lanes::create`] has committed
+/// all but the slots. A slot whose number is in a ring, or held by a sender or a receiver, is committed. All
+/// processes that map the segment access it by this type. Bytes of slots are accessed only by the holder of the
+/// slot's number; all else is atomic. [`Sender`] and [`Receiver`] claim their end of the lanes in the segment
+/// itself, so each end has one holder over all processes.
 #[derive(Debug)]
 pub struct Lanes {
     segment: Segment,
@@ -130,10 +136,14 @@ impl Lanes {
         let [in_ranks, slots, slot_bytes] = layout.as_numbers();
         let file = SegmentFile::create(layout.bytes())?;
         let segment = Segment::map(file.try_clone()?)?;
-        segment.commit(0..layout.bytes())?;
+        segment.commit(0..size_of::<Head>())?;
         let lanes = Lanes { segment, layout };
-        for lane in (0..ranks).map(|from| lanes.lane(from)) {
-            (0..slots).for_each(|slot| lane.free.push(slot));
+        for from in 0..ranks {
+            let at = layout.lane_at(from);
+            lanes.segment.commit(at..at + layout.slots_at())?;
+            // One slot, so that a lane works even if there is no memory for more.
+            lanes.commit_slot(from, 0)?;
+            lanes.lane(from).free.push(0);
         }
         let head = lanes.head();
         head.wants_slots.make_lasting();
@@ -183,9 +193,8 @@ impl Lanes {
 
     fn lane(&self, from: usize) -> Lane<'_> {
         assert!(from < self.layout.ranks, "rank {from} of {}", self.layout.ranks);
-        let at = size_of::<Head>() + from * self.layout.lane_bytes();
         // SAFETY: by the invariant, the lane of each rank lies in the segment.
-        let base = unsafe { self.segment.base().add(at) };
+        let base = unsafe { self.segment.base().add(self.layout.lane_at(from)) };
         // SAFETY: the lane has a `LaneHead` at its front. The sizes of `Head` and of lanes are multiples of a
         // cache line. All fields are atomic numbers.
         let head = unsafe { base.cast::<LaneHead>().as_ref() };
@@ -199,6 +208,12 @@ impl Lanes {
         // SAFETY: the slots lie in the lane.
         let slots = unsafe { base.add(self.layout.slots_at()) };
         Lane { head, filled: ring(0, &head.filled), free: ring(1, &head.free), slots }
+    }
+
+    /// Commits the memory of a slot.
+    fn commit_slot(&self, from: usize, number: u32) -> io::Result<()> {
+        let at = self.layout.lane_at(from) + self.layout.slots_at() + number as usize * self.layout.slot_bytes;
+        self.segment.commit(at..at + self.layout.slot_bytes)
     }
 
     /// Returns the bytes of a slot, which the caller may access if it holds the slot's number.
@@ -269,6 +284,8 @@ fn claim(is_claimed: &AtomicU32) -> io::Result<()> {
 pub struct Sender {
     lanes: Arc<Lanes>,
     from: usize,
+    /// The number of slots in use, from slot 0 on. The others have no memory yet.
+    slots: u32,
 }
 
 impl Sender {
@@ -279,21 +296,35 @@ impl Sender {
     /// Fails if it was claimed before, by this or another process.
     pub fn claim(lanes: Arc<Lanes>, from: usize) -> io::Result<Sender> {
         claim(&lanes.lane(from).head.is_claimed)?;
-        Ok(Sender { lanes, from })
+        Ok(Sender { lanes, from, slots: 1 })
     }
 
     /// Fills a slot by `write`. Returns false if no slot is free.
     pub fn send(&mut self, write: impl FnOnce(&mut [u8])) -> bool {
+        let free = self.lanes.lane(self.from).free.pop();
+        let Some(number) = free.or_else(|| self.begin_slot()) else { return false };
         let lane = self.lanes.lane(self.from);
-        let Some(number) = lane.free.pop() else { return false };
-        // SAFETY: this sender holds the number, so nobody else accesses the slot. Its bytes are initialised,
-        // because a new segment has bytes of zero.
+        // SAFETY: this sender holds the number, so nobody else accesses the slot. Its bytes are committed, and
+        // initialised because a new segment has bytes of zero.
         write(unsafe { self.lanes.slot(lane, number).as_mut() });
         lane.filled.push(number);
         true
     }
 
-    /// Returns true if a slot is free.
+    /// Takes a slot into use that was never used. Returns its number, which this sender then holds. Returns
+    /// `None` if all slots are in use. If memory is exhausted, returns `None` too: the lane keeps the slots that
+    /// it has, and the sender waits for one of them.
+    fn begin_slot(&mut self) -> Option<u32> {
+        let number = self.slots;
+        if number as usize == self.lanes.layout.slots {
+            return None;
+        }
+        self.lanes.commit_slot(self.from, number).ok()?;
+        self.slots += 1;
+        Some(number)
+    }
+
+    /// Returns true if a slot that was used before is free.
     pub fn has_room(&mut self) -> bool {
         !self.lanes.lane(self.from).free.is_empty()
     }

@@ -2,7 +2,7 @@
 //!
 //! *Why a ring never overflows.* A lane has *n* slots and two rings of *n* places: one for the numbers of
 //! filled slots, one for those of free slots. Each number is in one of the rings, or held by the sender or the
-//! receiver. The producer of a ring holds the number that it pushes. So at most *n* - 1 numbers are in the
+//! receiver. The sender holds the numbers of slots that were never used. The producer of a ring holds the number that it pushes. So at most *n* - 1 numbers are in the
 //! ring.
 //!
 //! *Why no number is overwritten before it is read.* Push number *e* of a ring, counted from 0, uses the place

@@ -160,7 +160,7 @@ fn read(case: &Case, metrics: &Metrics) -> Results {
     let mean_s = flows.iter().flatten().map(|(_, last)| last).sum::<f64>() / flows.len() as f64;
     let links = table("links");
     let of_bottleneck = links.rows().into_iter().find(|row| row[column(links, "link")] == Cell::from("0-1"));
-    let count = |name: &str| of_bottleneck.map_or(0.0, |row| number(&row[column(links, name)]));
+    let count = |name: &str| of_bottleneck.as_ref().map_or(0.0, |row| number(&row[column(links, name)]));
     let span = end_s - FIRST_START.as_secs_f64();
     Results {
         flows,
