@@ -34,10 +34,10 @@ struct Cell {
 
 /// The patterns of messages.
 const PATTERNS: [&str; 3] = ["pair", "ring", "star"];
-/// Messages of a pair. The paper has 10,000.
-const PAIR_MESSAGES: usize = 24 * 420;
+/// Messages of a pair, so that the shortest measurement takes some milliseconds. The paper has 10,000.
+const PAIR_MESSAGES: usize = 96 * 420;
 /// Messages of rings and stars, which have more ranks than cores.
-const CROWD_MESSAGES: usize = 10 * 420;
+const CROWD_MESSAGES: usize = 20 * 420;
 const PAIR_BYTES: [usize; 7] = [64, 256, 1 << 10, 4 << 10, 8 << 10, 16 << 10, 64 << 10];
 /// The two sizes of the paper's figures 6 and 7.
 const CROWD_BYTES: [usize; 2] = [1 << 10, 16 << 10];

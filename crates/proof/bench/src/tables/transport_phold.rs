@@ -22,8 +22,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// The end of a run, in virtual seconds. An LP executes an event in 1.4 s on average.
-const UNTIL_S: u64 = 10;
+/// The end of a run with small and with large payloads, in virtual seconds. An LP executes an event in 1.4 s on
+/// average. So the shortest run takes a tenth of a second.
+const UNTIL_S: [u64; 2] = [50, 10];
 /// The sizes of a payload: small, and the greatest of the paper.
 const PAYLOADS: [usize; 2] = [64, 16 << 10];
 /// The radius of the paper's figure 8, and one where every event crosses between two processes.
@@ -38,6 +39,12 @@ struct Row {
     ranks: usize,
     payload: usize,
     radius: u32,
+}
+
+impl Row {
+    fn until_s(self) -> u64 {
+        UNTIL_S[usize::from(self.payload > PAYLOADS[0])]
+    }
 }
 
 /// A side: its heading, and its path. `None` is `parades run --processes`.
@@ -95,7 +102,7 @@ fn figure(
 ) -> Result<(), Failure> {
     let folder = TempDir::new().map_err(|error| cannot_start(&error))?;
     let results = folder.path().join("results");
-    let over: Vec<String> = contenders[1..].iter().map(|(name, _)| format!("time /\n{name}")).collect();
+    let over: Vec<String> = contenders[1..].iter().map(|(name, _)| format!("/ {name}")).collect();
     let names = contenders.iter().map(|(name, _)| *name);
     let headings: Vec<&str> =
         ["ranks", "bytes", "radius"].into_iter().chain(names).chain(over.iter().map(String::as_str)).collect();
@@ -120,7 +127,7 @@ fn figure(
     }
     let _ = writeln!(
         found.text,
-        "{title}: {LPS} LPs, thousands of events a second, and the time of the first side over that of the others\n{drawn}"
+        "{title}: {LPS} LPs, thousands of events a second;\nthe time of the first side over that of the others, published ratios in brackets\n{drawn}"
     );
     Ok(())
 }
@@ -132,8 +139,8 @@ fn cells(row: Row, sides: usize, rates: &Rates) -> Vec<String> {
     cells.extend((0..sides).map(|side| format!("{:.0}", rates.of(side).median / 1e3)));
     for side in 1..sides {
         let Spread { median, least, greatest, .. } = rates.ratio(side, 0);
-        let published = published(row).filter(|_| side == 1).map_or(String::new(), |ratio| format!("\n({ratio:.2})"));
-        cells.push(format!("{median:.2}\n{least:.2}–{greatest:.2}{published}"));
+        let published = published(row).filter(|_| side == 1).map_or(String::new(), |ratio| format!(" ({ratio:.2})"));
+        cells.push(format!("{median:.2}{published}\n{least:.2}–{greatest:.2}"));
     }
     cells
 }
@@ -150,17 +157,19 @@ fn published(Row { ranks, payload, radius }: Row) -> Option<f64> {
 }
 
 /// Returns the words of `parades run` for the same model as [`Job::model`].
-fn words(Row { ranks, payload, radius }: &Row) -> Vec<String> {
+fn words(row: &Row) -> Vec<String> {
+    let (Row { ranks, payload, radius }, until_s) = (row, row.until_s());
     let line = format!(
         "phold --set lps={LPS} --set remote=1 --set lookahead=1 --set mean_delay=1.4 --set delay=uniform \
-         --set radius={radius} --set payload={payload} --until {UNTIL_S}s --engine window --processes {ranks} \
+         --set radius={radius} --set payload={payload} --until {until_s}s --engine window --processes {ranks} \
          --threads 1 --tune placement=ranges"
     );
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-fn job(Row { ranks, payload, radius }: Row, path: Path, results: PathBuf) -> Job {
-    Job { path, ranks, radius, payload, until_s: UNTIL_S, results }
+fn job(row: Row, path: Path, results: PathBuf) -> Job {
+    let Row { ranks, payload, radius } = row;
+    Job { path, ranks, radius, payload, until_s: row.until_s(), results }
 }
 
 /// Runs a rival in processes of its own.
