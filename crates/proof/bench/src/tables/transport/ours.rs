@@ -129,8 +129,8 @@ impl Drop for Children {
 /// Returns true if all other ranks have ended, and an error if one has failed.
 type Check<'a> = &'a mut dyn FnMut() -> Result<bool, Failure>;
 
-/// A rank, and its progress. Empty frames are signals: that a rank is ready, that all may begin, and that a
-/// rank is done.
+/// A rank, and its progress. Empty frames are signals: that a rank is ready for the next exchange, that all may
+/// begin it, and that a rank is done.
 struct Rank<'a> {
     fabric: &'a dyn Fabric,
     cell: Cell,
@@ -154,21 +154,26 @@ impl Rank<'_> {
     #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
     fn lead(mut self, check: Check<'_>) -> Result<f64, Failure> {
         let others = self.cell.ranks - 1;
-        self.exchange(check)?;
+        let go = |rank: &Self| (1..=others).for_each(|to| rank.fabric.send(to, &[]));
+        // A rank that has not started may never receive. So nothing is sent to it before its first signal.
         self.receive_until(&|rank| rank.signals == others, check)?;
-        (1..=others).for_each(|to| self.fabric.send(to, &[]));
-        let begin = Instant::now();
+        go(&self);
         self.exchange(check)?;
         self.receive_until(&|rank| rank.signals == 2 * others, check)?;
+        go(&self);
+        let begin = Instant::now();
+        self.exchange(check)?;
+        self.receive_until(&|rank| rank.signals == 3 * others, check)?;
         Ok(begin.elapsed().as_nanos() as f64 / self.expected() as f64)
     }
 
     /// Runs another rank. Such a rank is killed if rank 0 fails.
     fn follow(mut self) -> Result<(), Failure> {
-        self.exchange(&mut || Ok(false))?;
-        self.fabric.send(0, &[]);
-        self.receive_until(&|rank| rank.signals == 1, &mut || Ok(false))?;
-        self.exchange(&mut || Ok(false))?;
+        for time in 1..=2 {
+            self.fabric.send(0, &[]);
+            self.receive_until(&|rank| rank.signals == time, &mut || Ok(false))?;
+            self.exchange(&mut || Ok(false))?;
+        }
         self.fabric.send(0, &[]);
         Ok(())
     }
