@@ -31,7 +31,8 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     if compared.stopped.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    let stopped: Vec<&str> = compared.stopped.iter().map(|engine| engine.name()).collect();
+    let mut stopped: Vec<&str> = compared.stopped.iter().map(|engine| engine.name()).collect();
+    stopped.dedup();
     say(format_args!("stopped: without the runs on {}", stopped.join(", ")));
     Ok(ExitCode::from(STOPPED))
 }

@@ -8,7 +8,7 @@ use parades_catalog::{Choice, Engine};
 pub struct Comparison {
     /// The runs that came to their end, in the order of the engines.
     pub runs: Vec<FinishedRun>,
-    /// The engines that an interrupt stopped, or that it left no time for.
+    /// The engine of each run that an interrupt stopped, or that it left no time for.
     pub stopped: Vec<Engine>,
 }
 
@@ -53,8 +53,7 @@ pub fn compare(plan: &Plan, sides: Sides<'_>, observer: &mut dyn Observer) -> Re
             Err(failure) => return Err(failure),
         }
     }
-    let mut stopped: Vec<Engine> = plans[runs.len()..].iter().map(|(_, choice)| choice.engine).collect();
-    stopped.dedup();
+    let stopped = plans[runs.len()..].iter().map(|(_, choice)| choice.engine).collect();
     Ok(Comparison { runs, stopped })
 }
 
