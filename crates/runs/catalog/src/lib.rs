@@ -17,7 +17,8 @@
 //! let simulation = Simulation::new(mm1, &values, 1)?;
 //!
 //! let digest = |engine| {
-//!     let choice = Choice::of(Wish { engine, threads: None, processes: None, tune: &[] }).unwrap();
+//!     let wish = Wish { engine, threads: None, processes: None, processes_here: None, tune: &[] };
+//!     let choice = Choice::of(wish).unwrap();
 //!     simulation.run(&choice, RunOptions::until(simulation.until)).unwrap().digest
 //! };
 //! assert_eq!(digest("sequential"), digest("time-warp"));
