@@ -1,6 +1,6 @@
 //! The ranks of a run: starting or finding them, their handshake, and the part of a rank other than 0.
 //!
-//! Rank 0 has an [`Order`] for the others. It starts them as processes of this machine, or a launcher has
+//! Rank 0 has an order for the others. It starts them as processes of this machine, or a launcher has
 //! started them ([`launched`]). They are the same to the run: a [`Fabric`] connects them.
 
 mod handshake;

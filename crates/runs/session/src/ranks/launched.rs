@@ -1,6 +1,6 @@
 //! Ranks that a launcher such as `mpirun` has started, for all runs of one command.
 //!
-//! Rank 0 executes the command. For each run of several processes it sends an [`Order`] to the other ranks,
+//! Rank 0 executes the command. For each run of several processes it sends an order to the other ranks,
 //! which then take part in the run, and wait for the next order. So other ranks read no files and write
 //! nothing.
 
