@@ -11,6 +11,7 @@ pub mod network;
 mod phold;
 mod queueing;
 mod transfer;
+mod underlay;
 mod wan;
 
 use crate::installed::scenarios;

@@ -16,13 +16,13 @@ fn with(scenario: &str, assignments: &[&str]) -> Result<Values, ConfigError> {
 }
 
 #[test]
-fn the_machine_can_be_restored_and_sends_over_the_constant_network_alone() {
+fn the_machine_can_be_restored_and_sends_over_networks_of_latencies() {
     let values = with("chord", &["form=machine"]).unwrap();
     let chord = Scenario::named("chord").unwrap();
     assert!(chord.is_restorable(&values) && !chord.is_restorable(&chord.values()));
     Simulation::new(chord, &values, 1).unwrap();
-    let wanted = "--set form=machine: the form `machine` sends over the network `constant` alone; \
-                  set `network=constant`, or `form=program`";
+    let wanted = "--set form=machine: the form `machine` does not send over the network `precise`; \
+                  set `network=constant` or `underlay`, or `form=program`";
     assert_eq!(error("chord", &with("chord", &["form=machine", "network=precise"]).unwrap()), wanted);
 }
 

@@ -5,6 +5,7 @@
 //! | [`Constant`] | the same time always |
 //! | [`Direct`] | a time that depends on its sender, its receiver and itself ([`Latencies`]) |
 //! | [`Matrix`] | the latency that a table has for its sender and receiver |
+//! | [`Underlay`] | the latency of an underlay of a peer-to-peer network, with jitter, loss and partitions |
 //! | [`FlowLevel`] | as long as a flow over the links of a platform, which it shares with others |
 //! | [`PacketLevel`] | as long as a packet over the links and queues of a network, or it is lost |
 //! | [`Both`] | what one of two carriers says; each message names its carrier |
@@ -22,9 +23,11 @@ pub mod direct;
 pub mod flow_level;
 pub mod matrix;
 pub mod packet_level;
+pub mod underlay;
 
 pub use both::{Both, Which};
 pub use direct::{Constant, Direct, Latencies, Latency};
 pub use flow_level::FlowLevel;
 pub use matrix::Matrix;
 pub use packet_level::PacketLevel;
+pub use underlay::Underlay;

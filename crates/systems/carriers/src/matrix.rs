@@ -81,7 +81,7 @@ impl Matrix {
         Matrix::of(places, rows.map(|(from, to)| latency(from, to)).collect(), true)
     }
 
-    fn of(places: u32, entries: Vec<Delay>, is_symmetric: bool) -> Matrix {
+    pub(crate) fn of(places: u32, entries: Vec<Delay>, is_symmetric: bool) -> Matrix {
         assert!(places > 0, "a table of latencies has at least one place");
         Matrix { places, entries, is_symmetric }
     }
@@ -121,7 +121,7 @@ impl Matrix {
 
     /// Returns the latency from one place to another.
     #[inline]
-    fn between(&self, from: u32, to: u32) -> Delay {
+    pub(crate) fn between(&self, from: u32, to: u32) -> Delay {
         let index = if self.is_symmetric {
             let (row, column) = (from.max(to) as usize, from.min(to) as usize);
             row * (row + 1) / 2 + column

@@ -1,6 +1,6 @@
 //! `chord`.
 
-use super::{Scenario, about_file, check_memory, int32};
+use super::{Scenario, about_file, check_memory, int32, underlay};
 use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
 use parades_carriers::FlowLevel;
@@ -9,6 +9,7 @@ use parades_core::time::{Delay, Time};
 use parades_flow::generators::{STAR_HOSTS_MAX, star};
 use parades_p2p::chord::{Chord, Keys, MESSAGE_BYTES, Message, Parameters};
 use parades_p2p::churn::{Churn, Law, Schedule};
+use parades_p2p::driver::AsModel;
 use std::sync::Arc;
 
 pub(crate) const SCENARIO: Scenario = Scenario { set_presets, is_restorable, platform: Some("platform"), ..BASE };
@@ -16,94 +17,86 @@ pub(crate) const SCENARIO: Scenario = Scenario { set_presets, is_restorable, pla
 const BASE: Scenario = Scenario::new(
     "chord",
     "a peer-to-peer look-up service: nodes join a ring, keep it right, and look identifiers up",
-    &[
-        Parameter::choice(
-            "preset",
-            "none",
-            &words(&PRESETS),
-            "`paper`: 10,000 nodes, 32 bits, the network `precise`, as in the paper on SimGrid's parallel mode",
-        ),
-        Parameter::integer("nodes", 1000, 1..=4_294_967_293, "number of nodes"),
-        Parameter::integer("bits", 24, 1..=32, "bits of an identifier"),
-        Parameter::choice(
-            "form",
-            "program",
-            &words(&FORMS),
-            "each node is a process; or each node is an LP with the same state machine, for engines that roll back too",
-        ),
-        Parameter::choice(
-            "network",
-            "constant",
-            &words(&NETWORKS),
-            "every message takes `latency`; or every message is a flow of 10 bytes, and flows share the links of a platform",
-        ),
-        Parameter::path(
-            "platform",
-            "platform file, SimGrid's XML or TOML, for the network `precise`; without one, a star with one host for each node: \
-             links of 125 MB/s and 50us, up and down, and a backbone of 2.25 GB/s and 500us",
-        ),
-        Parameter::choice(
-            "model",
-            "LV08",
-            &["CM02", "LV08", "LV08-noct"],
-            "latency and bandwidth of flows, as in SimGrid's models of this name, in the network `precise`",
-        ),
-        Parameter::duration("latency", Delay::from_us(600), "duration of a message, in the network `constant`")
-            .positive(),
-        Parameter::duration("spacing", Delay::ZERO, "time between the joins of two nodes; 0s: all join at the start"),
-        Parameter::duration("stabilise", Delay::from_secs(20), "period of stabilising").positive(),
-        Parameter::duration("fix_fingers", Delay::from_secs(120), "period of fixing a finger").positive(),
-        Parameter::duration("check_predecessor", Delay::from_secs(120), "period of checking the predecessor")
-            .positive(),
-        Parameter::duration("look_up", Delay::from_secs(10), "period of look-ups").positive(),
-        Parameter::duration("idle", Delay::from_secs(5), "sleep of a node that has nothing to do").positive(),
-        Parameter::duration("timeout", Delay::from_secs(50), "greatest time for which a node waits for an answer")
-            .positive(),
-        Parameter::choice(
-            "keys",
-            "own-fingers",
-            &words(&KEYS),
-            "identifiers that a node looks up: those of its own fingers, or any; only own fingers need half of log2(nodes) hops",
-        ),
-        Parameter::boolean(
-            "fingers_at_once",
-            false,
-            "a node that has joined looks up all its fingers at once; false: one a period",
-        ),
-        Parameter::duration("session", Delay::ZERO, "mean time for which a node stays; 0s: nodes never leave"),
-        Parameter::duration("absence", Delay::from_secs(60), "mean time for which a node is away after a session"),
-        Parameter::choice(
-            "session_law",
-            "exponential",
-            &words(&LAWS),
-            "distribution of the time for which a node stays",
-        ),
-        Parameter::float("session_shape", 0.5, 0.01..=100.0, SHAPE),
-        Parameter::choice(
-            "absence_law",
-            "exponential",
-            &words(&LAWS),
-            "distribution of the time for which a node is away",
-        ),
-        Parameter::float("absence_shape", 0.5, 0.01..=100.0, SHAPE),
-        Parameter::path(
-            "churn_file",
-            "file of sessions, a line `node join_s leave_s` each, instead of `session` and `absence`; other nodes stay",
-        ),
-        Parameter::fraction("crash", 0.5, "probability that a node crashes instead of taking leave"),
-        Parameter::duration(
-            "churn_until",
-            Delay::from_secs(500),
-            "end of churn: present nodes then stay, and absent nodes then come back",
-        ),
-        Parameter::duration(
-            "settle",
-            Delay::from_secs(300),
-            "time after the last change from which on a wrong ring is an error",
-        ),
-    ],
+    &underlay::join::<{ OWN.len() + underlay::PARAMETERS.len() }>(OWN, underlay::PARAMETERS),
     build,
 );
+
+const OWN: &[Parameter] = &[
+    Parameter::choice(
+        "preset",
+        "none",
+        &words(&PRESETS),
+        "`paper`: 10,000 nodes, 32 bits, the network `precise`, as in the paper on SimGrid's parallel mode",
+    ),
+    Parameter::integer("nodes", 1000, 1..=4_294_967_293, "number of nodes"),
+    Parameter::integer("bits", 24, 1..=32, "bits of an identifier"),
+    Parameter::choice(
+        "form",
+        "program",
+        &words(&FORMS),
+        "each node is a process; or each node is an LP with the same state machine, for engines that roll back too",
+    ),
+    Parameter::choice(
+        "network",
+        "constant",
+        &words(&NETWORKS),
+        "every message takes `latency`; or the latency of the `underlay`; or every message is a flow of 10 bytes, and flows \
+         share the links of a platform",
+    ),
+    Parameter::path(
+        "platform",
+        "platform file, SimGrid's XML or TOML, for the network `precise`; without one, a star with one host for each node: \
+         links of 125 MB/s and 50us, up and down, and a backbone of 2.25 GB/s and 500us",
+    ),
+    Parameter::choice(
+        "model",
+        "LV08",
+        &["CM02", "LV08", "LV08-noct"],
+        "latency and bandwidth of flows, as in SimGrid's models of this name, in the network `precise`",
+    ),
+    Parameter::duration("latency", Delay::from_us(600), "duration of a message, in the network or underlay `constant`")
+        .positive(),
+    Parameter::duration("spacing", Delay::ZERO, "time between the joins of two nodes; 0s: all join at the start"),
+    Parameter::duration("stabilise", Delay::from_secs(20), "period of stabilising").positive(),
+    Parameter::duration("fix_fingers", Delay::from_secs(120), "period of fixing a finger").positive(),
+    Parameter::duration("check_predecessor", Delay::from_secs(120), "period of checking the predecessor").positive(),
+    Parameter::duration("look_up", Delay::from_secs(10), "period of look-ups").positive(),
+    Parameter::duration("idle", Delay::from_secs(5), "sleep of a node that has nothing to do").positive(),
+    Parameter::duration("timeout", Delay::from_secs(50), "greatest time for which a node waits for an answer")
+        .positive(),
+    Parameter::choice(
+        "keys",
+        "own-fingers",
+        &words(&KEYS),
+        "identifiers that a node looks up: those of its own fingers, or any; only own fingers need half of log2(nodes) hops",
+    ),
+    Parameter::boolean(
+        "fingers_at_once",
+        false,
+        "a node that has joined looks up all its fingers at once; false: one a period",
+    ),
+    Parameter::duration("session", Delay::ZERO, "mean time for which a node stays; 0s: nodes never leave"),
+    Parameter::duration("absence", Delay::from_secs(60), "mean time for which a node is away after a session"),
+    Parameter::choice("session_law", "exponential", &words(&LAWS), "distribution of the time for which a node stays"),
+    Parameter::float("session_shape", 0.5, 0.01..=100.0, SHAPE),
+    Parameter::choice("absence_law", "exponential", &words(&LAWS), "distribution of the time for which a node is away"),
+    Parameter::float("absence_shape", 0.5, 0.01..=100.0, SHAPE),
+    Parameter::path(
+        "churn_file",
+        "file of sessions, a line `node join_s leave_s` each, instead of `session` and `absence`; other nodes stay",
+    ),
+    Parameter::fraction("crash", 0.5, "probability that a node crashes instead of taking leave"),
+    Parameter::duration(
+        "churn_until",
+        Delay::from_secs(500),
+        "end of churn: present nodes then stay, and absent nodes then come back",
+    ),
+    Parameter::duration(
+        "settle",
+        Delay::from_secs(300),
+        "time after the last change from which on a wrong ring is an error",
+    ),
+];
 
 #[derive(Clone, Copy, PartialEq)]
 enum Preset {
@@ -120,12 +113,14 @@ enum Form {
 #[derive(Clone, Copy)]
 enum Network {
     Constant,
+    Underlay,
     Precise,
 }
 
 const PRESETS: Table<Preset, 2> = [("none", Preset::None), ("paper", Preset::Paper)];
 const FORMS: Table<Form, 2> = [("program", Form::Program), ("machine", Form::Machine)];
-const NETWORKS: Table<Network, 2> = [("constant", Network::Constant), ("precise", Network::Precise)];
+const NETWORKS: Table<Network, 3> =
+    [("constant", Network::Constant), ("underlay", Network::Underlay), ("precise", Network::Precise)];
 const KEYS: Table<Keys, 2> = [("own-fingers", Keys::OwnFingers), ("uniform", Keys::Uniform)];
 /// Returns the distribution with a mean and a shape.
 type MakeLaw = fn(Delay, f64) -> Result<Law, String>;
@@ -164,9 +159,9 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     check_memory(values, "nodes", u64::from(parameters.nodes) * NODE_BYTES)?;
     let refused = |(key, what): (&'static str, String)| values.error_at(key, &what, "choose another value");
     match (value_of(values, "network", &NETWORKS), value_of(values, "form", &FORMS)) {
-        (Network::Constant, _) if values.path("platform").is_some() => {
-            let message = "the network `constant` knows no platform";
-            Err(values.error_at("platform", message, "set `network=precise`, or leave it out"))
+        (Network::Constant | Network::Underlay, _) if values.path("platform").is_some() => {
+            let message = format!("the network `{}` knows no platform", values.choice("network"));
+            Err(values.error_at("platform", &message, "set `network=precise`, or leave it out"))
         }
         (Network::Constant, Form::Machine) => {
             let model = Chord::restorable(parameters, seed).map_err(refused)?;
@@ -176,9 +171,23 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
             let model = Chord::model(parameters, seed).map_err(refused)?;
             Ok(Simulation::distributed_unrestorable(model, UNTIL))
         }
+        (Network::Underlay, form) => {
+            let (carrier, notes) = underlay::build(values, ("nodes", parameters.nodes), seed)?;
+            let simulation = match form {
+                Form::Machine => {
+                    let chord = Chord::new(parameters, seed).map_err(refused)?;
+                    Simulation::distributed(AsModel::new(chord, carrier), UNTIL)
+                }
+                Form::Program => {
+                    let model = Chord::over(carrier, parameters, seed).map_err(refused)?;
+                    Simulation::distributed_unrestorable(model, UNTIL)
+                }
+            };
+            Ok(simulation.with_notes(notes))
+        }
         (Network::Precise, Form::Machine) => {
-            let message = "the form `machine` sends over the network `constant` alone";
-            Err(values.error_at("form", message, "set `network=constant`, or `form=program`"))
+            let message = "the form `machine` does not send over the network `precise`";
+            Err(values.error_at("form", message, "set `network=constant` or `underlay`, or `form=program`"))
         }
         (Network::Precise, Form::Program) => {
             let (network, notes) = precise(values, parameters.nodes)?;

@@ -1,0 +1,269 @@
+//! The underlay of peer-to-peer scenarios: parameters that they share, and the carrier that these make.
+//!
+//! A scenario has its own parameters and those of [`PARAMETERS`]:
+//!
+//! ```ignore
+//! const OWN: &[Parameter] = &[Parameter::integer("peers", 50, 1..=1_000_000, "number of peers"), underlay::LATENCY];
+//! const ALL: &[Parameter] = &underlay::join::<{ OWN.len() + underlay::PARAMETERS.len() }>(OWN, underlay::PARAMETERS);
+//! // In `build`:
+//! let (carrier, notes) = underlay::build(values, ("peers", peers), seed)?;
+//! ```
+
+use super::about_file;
+use crate::words::{Table, value_of, words};
+use parades_carriers::Matrix;
+use parades_carriers::underlay::{Jitter, Partition, Routing, Underlay, UnderlayError, draw_places};
+use parades_config::{ConfigError, Parameter, Values};
+use parades_core::random::Rng;
+use parades_core::time::{Delay, Time};
+use parades_topology::NodeId;
+use parades_topology::generators::TransitStub;
+use parades_topology::import;
+use std::path::PathBuf;
+
+/// The parameter `latency`. A scenario declares it, or one of its own with this name.
+pub(crate) const LATENCY: Parameter =
+    Parameter::duration("latency", Delay::from_ms(50), "latency of each message, in the underlay `constant`")
+        .positive();
+
+/// The parameters of underlays but for [`LATENCY`].
+pub(crate) const PARAMETERS: &[Parameter] = &[
+    Parameter::choice("underlay", "transit-stub", &words(&SOURCES), "source of the latencies between peers"),
+    Parameter::choice(
+        "routing",
+        "end-to-end",
+        &words(&ROUTINGS),
+        "a message is one event at its receiver, or one at each router on its way; arrival times are the same",
+    ),
+    Parameter::integer("transit_domains", 10, 1..=10_000, "number of transit domains, in the underlay `transit-stub`"),
+    Parameter::integer("transit_nodes", 20, 1..=10_000, "mean number of routers of a transit domain"),
+    Parameter::integer(
+        "stub_domains",
+        0,
+        0..=10_000_000,
+        "number of stub domains; 0: as many as have 1.2 routers for each peer",
+    ),
+    Parameter::integer("stub_nodes", 20, 1..=10_000, "mean number of routers of a stub domain"),
+    Parameter::path(
+        "graph",
+        "file of the underlay `graph`: GraphML, GML, node-link JSON, or a list of edges; peers are at random nodes",
+    ),
+    Parameter::duration(
+        "link_latency",
+        Delay::from_ms(10),
+        "latency of a link of `graph` that has none in the file, and an end without a position",
+    )
+    .positive(),
+    Parameter::path("matrix", "file of the underlay `matrix`: a line of numbers for each place, with blanks or commas"),
+    Parameter::duration("unit", Delay::from_ms(1), "unit of the numbers in `matrix`").positive(),
+    Parameter::boolean(
+        "round_trip",
+        true,
+        "the numbers in `matrix` are round-trip times, and half of each is the latency",
+    ),
+    Parameter::duration("latency_min", Delay::from_us(10), "least latency between two places, or of a link of `graph`")
+        .positive(),
+    Parameter::duration("latency_local", Delay::from_ms(1), "latency between two peers at one place of a table")
+        .positive(),
+    Parameter::duration(
+        "jitter",
+        Delay::ZERO,
+        "time that is drawn for each message and added to its latency: its scale, by `jitter_law`; 0s: none",
+    ),
+    Parameter::choice(
+        "jitter_law",
+        "exponential",
+        &words(&JITTERS),
+        "distribution of the jitter; `jitter` is the longest of `uniform`, the mean of `exponential` and `normal`, \
+         the median of `log-normal`; `normal` is cut off at zero",
+    ),
+    Parameter::float(
+        "jitter_shape",
+        0.5,
+        0.0..=10.0,
+        "deviation of the jitter: as a multiple of `jitter` with `normal`, of the logarithm with `log-normal`",
+    ),
+    Parameter::fraction("loss", 0.0, "probability that a message is lost"),
+    Parameter::duration("partition_at", Delay::ZERO, "time at which the network falls apart into groups of peers"),
+    Parameter::duration("partition_for", Delay::ZERO, "time for which it stays apart; 0s: it never falls apart"),
+    Parameter::integer("partition_groups", 2, 2..=1000, "number of groups, of random peers and of equal sizes"),
+];
+
+/// The source of latencies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Origin {
+    TransitStub,
+    Constant,
+    Matrix,
+    Graph,
+}
+
+/// Makes the distribution of jitter from its scale and shape.
+type MakeJitter = fn(Delay, f64) -> Result<Jitter, UnderlayError>;
+
+const SOURCES: Table<Origin, 4> = [
+    ("transit-stub", Origin::TransitStub),
+    ("constant", Origin::Constant),
+    ("matrix", Origin::Matrix),
+    ("graph", Origin::Graph),
+];
+const ROUTINGS: Table<Routing, 2> = [("end-to-end", Routing::EndToEnd), ("hop-by-hop", Routing::HopByHop)];
+const JITTERS: Table<MakeJitter, 4> = [
+    ("uniform", |longest, _| Ok(Jitter::uniform(longest))),
+    ("exponential", |mean, _| Ok(Jitter::exponential(mean))),
+    ("normal", |mean, shape| Ok(Jitter::normal(mean, mean.scaled(shape)))),
+    ("log-normal", Jitter::log_normal),
+];
+/// The parameters that name a file, each with the source that reads it.
+const FILES: [(&str, Origin); 2] = [("matrix", Origin::Matrix), ("graph", Origin::Graph)];
+
+/// The random stream of the transit–stub network.
+const NETWORK_STREAM: u32 = 0x756e_0001;
+/// The random stream of the routers at which peers are.
+const PLACES_STREAM: u32 = 0x756e_0002;
+/// The random stream of the groups of a partition.
+const GROUPS_STREAM: u32 = 0x756e_0003;
+
+/// Returns the parameters of a scenario: its own, and those of a group.
+pub(crate) const fn join<const N: usize>(own: &[Parameter], group: &[Parameter]) -> [Parameter; N] {
+    assert!(N == own.len() + group.len(), "the length is that of both lists");
+    let mut all = [group[0]; N];
+    let mut index = 0;
+    while index < N {
+        all[index] = if index < own.len() { own[index] } else { group[index - own.len()] };
+        index += 1;
+    }
+    all
+}
+
+/// Makes the underlay of `peers` peers, which the parameter `peers_key` has set. Returns notes for the user
+/// too.
+pub(crate) fn build(
+    values: &Values,
+    (peers_key, peers): (&str, u32),
+    seed: u64,
+) -> Result<(Underlay, Vec<String>), ConfigError> {
+    let origin = value_of(values, "underlay", &SOURCES);
+    check_unused(values, origin)?;
+    let mut notes = Vec::new();
+    let underlay = match origin {
+        Origin::Constant => Underlay::constant(values.duration("latency")),
+        Origin::Matrix => matrix(values, peers, &mut notes)?,
+        Origin::TransitStub => transit_stub(values, (peers_key, peers), seed)?,
+        Origin::Graph => graph(values, (peers_key, peers), seed, &mut notes)?,
+    };
+    Ok((with_faults(underlay, values, peers, seed)?, notes))
+}
+
+/// Refuses values that the source does not use.
+fn check_unused(values: &Values, origin: Origin) -> Result<(), ConfigError> {
+    let word = values.choice("underlay");
+    if let Some((key, _)) = FILES.iter().find(|(key, reader)| *reader != origin && values.path(key).is_some()) {
+        let message = format!("the underlay `{word}` reads no `{key}`");
+        return Err(values.error_at(key, &message, &format!("set `underlay={key}`, or leave it out")));
+    }
+    let has_routers = matches!(origin, Origin::TransitStub | Origin::Graph);
+    if values.choice("routing") == "hop-by-hop" && !has_routers {
+        let message = format!("the underlay `{word}` has no routers");
+        return Err(values.error_at("routing", &message, "set `underlay=transit-stub` or `graph`, or leave it out"));
+    }
+    Ok(())
+}
+
+/// Returns the file that a parameter names, which the underlay needs.
+fn file(values: &Values, key: &str) -> Result<PathBuf, ConfigError> {
+    values.path(key).ok_or_else(|| {
+        let message = format!("the underlay `{}` needs a file", values.choice("underlay"));
+        values.error_at("underlay", &message, &format!("set `{key}` to its name"))
+    })
+}
+
+fn matrix(values: &Values, peers: u32, notes: &mut Vec<String>) -> Result<Underlay, ConfigError> {
+    let path = file(values, "matrix")?;
+    let unit = Delay::from_ps(values.duration("unit").as_ps() / if values.boolean("round_trip") { 2 } else { 1 });
+    let matrix = Matrix::read(&path, unit).map_err(|error| about_file(values, "matrix", error))?;
+    if matrix.places() < peers {
+        notes.push(format!("{peers} peers share the {} places of the underlay", matrix.places()));
+    }
+    Ok(Underlay::table(matrix, values.duration("latency_min"), values.duration("latency_local")))
+}
+
+fn transit_stub(values: &Values, (peers_key, peers): (&str, u32), seed: u64) -> Result<Underlay, ConfigError> {
+    let size = |key| super::int32(values, key);
+    let stub_nodes = size("stub_nodes");
+    let stub_domains = match size("stub_domains") {
+        0 => stub_domains_for(peers, stub_nodes),
+        given => given,
+    };
+    let sizes = TransitStub {
+        transit_domains: size("transit_domains"),
+        transit_nodes: size("transit_nodes"),
+        stub_domains,
+        stub_nodes,
+    };
+    let domains = sizes
+        .generate(&Rng::shared(seed, NETWORK_STREAM))
+        .map_err(|why| values.error_at("stub_nodes", &why.to_string(), "lower it, or the number of domains"))?;
+    let routers: Vec<NodeId> = domains.stub_routers().collect();
+    let refused = |why| refused(values, (peers_key, "raise `stub_domains` or `stub_nodes`, or lower it"), &why);
+    let places = draw_places(&routers, peers, "stub routers", &Rng::shared(seed, PLACES_STREAM)).map_err(refused)?;
+    Underlay::transit_stub(&domains, &places, value_of(values, "routing", &ROUTINGS)).map_err(refused)
+}
+
+/// Returns the number of stub domains of which the routers are 1.2 for each peer on the mean, and never fewer
+/// than peers.
+fn stub_domains_for(peers: u32, stub_nodes: u32) -> u32 {
+    let [peers, nodes] = [peers, stub_nodes].map(u64::from);
+    // A domain has at least two routers fewer than asked for, but one.
+    let domains = (peers * 6).div_ceil(nodes * 5).max(peers.div_ceil(nodes.saturating_sub(2).max(1)));
+    u32::try_from(domains).expect("there are not more domains than 1.2 for each peer").max(1)
+}
+
+fn graph(
+    values: &Values,
+    (peers_key, peers): (&str, u32),
+    seed: u64,
+    notes: &mut Vec<String>,
+) -> Result<Underlay, ConfigError> {
+    let path = file(values, "graph")?;
+    let options = import::Options {
+        delay: values.duration("link_latency"),
+        delay_min: values.duration("latency_min"),
+        ..import::Options::default()
+    };
+    let network = import::read(&path, &options).map_err(|error| about_file(values, "graph", error))?;
+    notes.extend(network.notes);
+    let nodes: Vec<NodeId> = network.topology.node_ids().collect();
+    let refused = |why| refused(values, (peers_key, "lower it, or give a larger graph"), &why);
+    let places =
+        draw_places(&nodes, peers, "nodes in the graph", &Rng::shared(seed, PLACES_STREAM)).map_err(refused)?;
+    Underlay::graph(network.topology, &places, value_of(values, "routing", &ROUTINGS)).map_err(refused)
+}
+
+/// Returns the error of an underlay that cannot be made for this number of peers.
+fn refused(values: &Values, (peers_key, help): (&str, &str), why: &UnderlayError) -> ConfigError {
+    let help = if matches!(why, UnderlayError::Memory { .. }) { "raise the memory limit, or lower it" } else { help };
+    values.error_at(peers_key, &why.to_string(), help)
+}
+
+/// Adds jitter, loss and the partition.
+fn with_faults(underlay: Underlay, values: &Values, peers: u32, seed: u64) -> Result<Underlay, ConfigError> {
+    let at = |key, help| move |why: UnderlayError| values.error_at(key, &why.to_string(), help);
+    let mut underlay = underlay.with_loss(values.float("loss")).map_err(at("loss", "choose another value"))?;
+    let jitter = values.duration("jitter");
+    if jitter > Delay::ZERO {
+        let make = value_of(values, "jitter_law", &JITTERS);
+        let jitter = make(jitter, values.float("jitter_shape")).map_err(at("jitter_shape", "choose another value"))?;
+        underlay = underlay.with_jitter(jitter);
+    }
+    let duration = values.duration("partition_for");
+    if duration > Delay::ZERO {
+        let start = Time::ZERO.saturating_add(values.duration("partition_at"));
+        let groups = u16::try_from(values.integer("partition_groups")).expect("the range ends at 1000");
+        let rng = Rng::shared(seed, GROUPS_STREAM);
+        let partition = Partition::random((start, start.saturating_add(duration)), peers, groups, &rng)
+            .map_err(at("partition_groups", "lower it, or simulate more peers"))?;
+        underlay = underlay.with_partition(partition);
+    }
+    Ok(underlay)
+}

@@ -1,0 +1,271 @@
+//! Least latencies between peers at the stub routers of a transit–stub network, in memory linear in peers.
+//!
+//! A stub domain touches the rest of the network only at the links from its routers to transit routers, its
+//! *gates*. So a shortest path between two stub domains leaves the first by a gate, goes on among transit
+//! routers, and enters the second by a gate. Three tables are enough:
+//!
+//! - the least latency from each peer, inside its domain, to each of its domain's gates and over it;
+//! - the least latency between each two transit routers, in the whole network: a path may lead through a
+//!   stub domain of several gates, which stands as a link between their transit routers in that search;
+//! - the least latency between each two peers of one domain, by paths inside it or through its gates.
+//!
+//! The latency between two peers is then a minimum over pairs of gates. A domain has one and a half gates on
+//! the mean.
+
+use super::error::{UnderlayError, check_memory};
+use super::graph::{Graph, links};
+use parades_core::time::Delay;
+use parades_topology::generators::Domains;
+use parades_topology::routing::Open;
+use parades_topology::{NodeId, Topology};
+use std::ops::Range;
+
+/// Least latencies between peers at stub routers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct DomainPaths {
+    peers: Box<[Peer]>,
+    domains: Box<[Domain]>,
+    /// The transit routers of each domain's gates.
+    gates: Box<[u32]>,
+    /// The latency from each peer to the transit router of each gate of its domain.
+    to_gates: Box<[Delay]>,
+    /// The latencies between the peers of each domain.
+    inside: Box<[Delay]>,
+    transit_routers: u32,
+    /// The latencies between all transit routers.
+    transit: Box<[Delay]>,
+}
+
+/// The place of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Peer {
+    domain: u32,
+    /// The peer's place among the peers of its domain.
+    row: u32,
+    /// The place of its first entry in [`DomainPaths::to_gates`].
+    to_gates: usize,
+}
+
+/// A stub domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Domain {
+    /// The number of its peers.
+    peers: u32,
+    /// The place of its table in [`DomainPaths::inside`].
+    inside: usize,
+    /// Its part of [`DomainPaths::gates`].
+    gates: usize,
+    gates_end: usize,
+}
+
+impl DomainPaths {
+    /// Finds the latencies between peers at these places.
+    ///
+    /// # Errors
+    ///
+    /// If a place is no stub router, or the tables take too much memory.
+    pub(super) fn new(domains: &Domains, places: &[NodeId]) -> Result<DomainPaths, UnderlayError> {
+        let at = peers_of_domains(domains, places)?;
+        check_memory("the tables of latencies in a transit-stub network", table_bytes(domains, &at))?;
+        let mut growing = Growing {
+            topology: domains.topology(),
+            contracted: links(domains.topology(), 0..domains.transit_routers())
+                .filter(|&(_, to, _)| to < domains.transit_routers())
+                .collect(),
+            peers: vec![Peer { domain: 0, row: 0, to_gates: 0 }; places.len()],
+            domains: Vec::with_capacity(at.len()),
+            gates: Vec::new(),
+            to_gates: Vec::new(),
+            inside: Vec::new(),
+            distances: Vec::new(),
+            open: Open::new(),
+        };
+        domains.stubs().zip(&at).for_each(|(routers, peers)| growing.add(&routers, peers, places));
+        Ok(growing.finish(domains.transit_routers()))
+    }
+
+    /// Returns the latency between two different peers.
+    #[inline]
+    pub(super) fn between(&self, from: u32, to: u32) -> Delay {
+        let (a, b) = (self.peers[from as usize], self.peers[to as usize]);
+        if a.domain == b.domain {
+            let domain = self.domains[a.domain as usize];
+            return self.inside[domain.inside + a.row as usize * domain.peers as usize + b.row as usize];
+        }
+        self.over_transit(a, b)
+    }
+
+    /// Returns the least latency of the paths between two peers that leave their domains.
+    #[inline]
+    fn over_transit(&self, a: Peer, b: Peer) -> Delay {
+        let gates_of = |peer: Peer| {
+            let Domain { gates, gates_end, .. } = self.domains[peer.domain as usize];
+            let to_gates = &self.to_gates[peer.to_gates..peer.to_gates + (gates_end - gates)];
+            self.gates[gates..gates_end].iter().zip(to_gates)
+        };
+        let mut least = Delay::MAX;
+        for (&out, &first) in gates_of(a) {
+            let row = &self.transit[out as usize * self.transit_routers as usize..];
+            for (&back, &last) in gates_of(b) {
+                least = least.min(first.saturating_add(row[back as usize]).saturating_add(last));
+            }
+        }
+        least
+    }
+
+    /// Lowers the latencies inside domains where a path through gates is shorter.
+    fn shorten_inside(&mut self) {
+        let mut members = vec![Vec::new(); self.domains.len()];
+        for peer in &self.peers {
+            members[peer.domain as usize].push(*peer);
+        }
+        for (domain, members) in self.domains.iter().zip(&members) {
+            for &a in members {
+                for &b in members.iter().filter(|b| b.row != a.row) {
+                    let over = self.over_transit(a, b);
+                    let entry =
+                        &mut self.inside[domain.inside + a.row as usize * domain.peers as usize + b.row as usize];
+                    *entry = over.min(*entry);
+                }
+            }
+        }
+    }
+
+    /// Returns a bound on the latency from each peer to any other. It is the least latency where a peer has a
+    /// neighbour in its domain that is nearer than any other domain can be. `None` for a peer alone.
+    pub(super) fn least(&self) -> Vec<Option<Delay>> {
+        let to_gate = |peer: &Peer| {
+            let Domain { gates, gates_end, .. } = self.domains[peer.domain as usize];
+            self.to_gates[peer.to_gates..peer.to_gates + (gates_end - gates)].iter().copied().min()
+        };
+        // The two domains whose peers are nearest to their gates: a peer's own domain does not count.
+        let mut nearest = [(Delay::MAX, u32::MAX); 2];
+        for peer in &self.peers {
+            let found = (to_gate(peer).unwrap_or(Delay::MAX), peer.domain);
+            if found < nearest[0] {
+                if found.1 != nearest[0].1 {
+                    nearest[1] = nearest[0];
+                }
+                nearest[0] = found;
+            } else if found.1 != nearest[0].1 && found < nearest[1] {
+                nearest[1] = found;
+            }
+        }
+        let bound = |peer: &Peer| {
+            let other = nearest.iter().find(|(_, domain)| *domain != peer.domain && *domain != u32::MAX);
+            let outside = other.and_then(|(last, _)| to_gate(peer).map(|first| first.saturating_add(*last)));
+            let Domain { inside, peers, .. } = self.domains[peer.domain as usize];
+            let start = inside + peer.row as usize * peers as usize;
+            let row = self.inside[start..start + peers as usize].iter();
+            let inside = (0..).zip(row).filter(|&(other, _)| other != peer.row).map(|(_, &delay)| delay).min();
+            outside.into_iter().chain(inside).min()
+        };
+        self.peers.iter().map(bound).collect()
+    }
+}
+
+/// Returns the peers of each stub domain.
+fn peers_of_domains(domains: &Domains, places: &[NodeId]) -> Result<Vec<Vec<u32>>, UnderlayError> {
+    let ends: Vec<u32> = domains.stubs().map(|domain| domain.end).collect();
+    let mut peers = vec![Vec::new(); ends.len()];
+    for (peer, place) in (0..).zip(places) {
+        let domain = ends.partition_point(|&end| end <= place.0);
+        if place.0 < domains.transit_routers() || domain == ends.len() {
+            return Err(UnderlayError::NotStub(domains.topology().name(*place).to_owned()));
+        }
+        peers[domain].push(peer);
+    }
+    Ok(peers)
+}
+
+/// Returns the bytes of the large tables.
+fn table_bytes(domains: &Domains, peers: &[Vec<u32>]) -> u64 {
+    let square = |n: u64| n * n * size_of::<Delay>() as u64;
+    let inside: u64 = peers.iter().map(|peers| square(peers.len() as u64)).sum();
+    let largest = domains.stubs().map(|domain| square(domain.len() as u64)).max().unwrap_or(0);
+    inside + largest + square(u64::from(domains.transit_routers()))
+}
+
+/// The tables as domains are added.
+struct Growing<'a> {
+    topology: &'a Topology,
+    /// The links between transit routers, and those that stand for stub domains.
+    contracted: Vec<(u32, u32, Delay)>,
+    peers: Vec<Peer>,
+    domains: Vec<Domain>,
+    gates: Vec<u32>,
+    to_gates: Vec<Delay>,
+    inside: Vec<Delay>,
+    distances: Vec<Delay>,
+    open: Open<Delay>,
+}
+
+/// A link from a stub router to a transit router.
+struct Gate {
+    /// The stub router's place in its domain.
+    router: u32,
+    transit: u32,
+    delay: Delay,
+}
+
+impl Growing<'_> {
+    /// Adds a stub domain and its peers.
+    fn add(&mut self, routers: &Range<u32>, peers: &[u32], places: &[NodeId]) {
+        let graph = Graph::of(self.topology, routers.clone());
+        let mut rows: Vec<Vec<Delay>> = Vec::with_capacity(graph.routers());
+        for router in 0..routers.end - routers.start {
+            graph.search(router, &mut self.distances, &mut self.open);
+            rows.push(self.distances.clone());
+        }
+        let leaving = links(self.topology, routers.clone()).filter(|(_, to, _)| !routers.contains(to));
+        let gates: Vec<Gate> =
+            leaving.map(|(from, transit, delay)| Gate { router: from - routers.start, transit, delay }).collect();
+        for a in &gates {
+            for b in gates.iter().filter(|b| b.transit != a.transit) {
+                let inside = rows[a.router as usize][b.router as usize];
+                let through = a.delay.saturating_add(inside).saturating_add(b.delay);
+                self.contracted.push((a.transit, b.transit, through));
+            }
+        }
+        let number = u32::try_from(self.domains.len()).expect("domains are counted in 32 bits");
+        let begin = self.gates.len();
+        self.domains.push(Domain {
+            peers: u32::try_from(peers.len()).expect("peers are counted in 32 bits"),
+            inside: self.inside.len(),
+            gates: begin,
+            gates_end: begin + gates.len(),
+        });
+        self.gates.extend(gates.iter().map(|gate| gate.transit));
+        let row_of = |peer: u32| &rows[(places[peer as usize].0 - routers.start) as usize];
+        for (row, &peer) in (0..).zip(peers) {
+            self.peers[peer as usize] = Peer { domain: number, row, to_gates: self.to_gates.len() };
+            let distances = row_of(peer);
+            let to_gate = |gate: &Gate| distances[gate.router as usize].saturating_add(gate.delay);
+            self.to_gates.extend(gates.iter().map(to_gate));
+            let others = peers.iter().map(|&other| (places[other as usize].0 - routers.start) as usize);
+            self.inside.extend(others.map(|other| distances[other]));
+        }
+    }
+
+    /// Finds the latencies between transit routers, and so those between peers of a domain.
+    fn finish(mut self, transit_routers: u32) -> DomainPaths {
+        let graph = Graph::new(transit_routers as usize, &self.contracted);
+        let mut transit = Vec::with_capacity(transit_routers as usize * transit_routers as usize);
+        for router in 0..transit_routers {
+            graph.search(router, &mut self.distances, &mut self.open);
+            transit.extend_from_slice(&self.distances);
+        }
+        let Growing { peers, domains, gates, to_gates, inside, .. } = self;
+        let mut paths = DomainPaths {
+            peers: peers.into(),
+            domains: domains.into(),
+            gates: gates.into(),
+            to_gates: to_gates.into(),
+            inside: inside.into(),
+            transit_routers,
+            transit: transit.into(),
+        };
+        paths.shorten_inside();
+        paths
+    }
+}
