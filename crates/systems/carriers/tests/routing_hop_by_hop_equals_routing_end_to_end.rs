@@ -167,7 +167,8 @@ fn both_kinds_of_routing_agree_to_the_picosecond_under_every_engine() {
         assert_eq!(counter(&end_to_end, "underlay_hops"), 0);
         // Each message crosses some routers, and each of those is an event.
         let hops = u128::from(hop_by_hop.events - end_to_end.events);
-        assert!(hops > 1000 && counter(&hop_by_hop, "underlay_hops") == hops);
+        assert_eq!(counter(&hop_by_hop, "underlay_hops"), hops);
+        assert!(hops > 300, "{hops}");
     }
 }
 

@@ -54,8 +54,7 @@ const OWN: &[Parameter] = &[
         &["CM02", "LV08", "LV08-noct"],
         "latency and bandwidth of flows, as in SimGrid's models of this name, in the network `precise`",
     ),
-    Parameter::duration("latency", Delay::from_us(600), "duration of a message, in the network or underlay `constant`")
-        .positive(),
+    underlay::latency(Delay::from_us(600)),
     Parameter::duration("spacing", Delay::ZERO, "time between the joins of two nodes; 0s: all join at the start"),
     Parameter::duration("stabilise", Delay::from_secs(20), "period of stabilising").positive(),
     Parameter::duration("fix_fingers", Delay::from_secs(120), "period of fixing a finger").positive(),

@@ -3,7 +3,7 @@
 //! A scenario has its own parameters and those of [`PARAMETERS`]:
 //!
 //! ```ignore
-//! const OWN: &[Parameter] = &[Parameter::integer("peers", 50, 1..=1_000_000, "number of peers"), underlay::LATENCY];
+//! const OWN: &[Parameter] = &[Parameter::integer("peers", 50, 1..=1_000_000, "number of peers"), underlay::latency(Delay::from_ms(50))];
 //! const ALL: &[Parameter] = &underlay::join::<{ OWN.len() + underlay::PARAMETERS.len() }>(OWN, underlay::PARAMETERS);
 //! // In `build`:
 //! let (carrier, notes) = underlay::build(values, ("peers", peers), seed)?;
@@ -21,12 +21,12 @@ use parades_topology::generators::TransitStub;
 use parades_topology::import;
 use std::path::PathBuf;
 
-/// The parameter `latency`. A scenario declares it, or one of its own with this name.
-pub(crate) const LATENCY: Parameter =
-    Parameter::duration("latency", Delay::from_ms(50), "latency of each message, in the underlay `constant`")
-        .positive();
+/// Returns the parameter `latency`, with the default of a scenario.
+pub(crate) const fn latency(default: Delay) -> Parameter {
+    Parameter::duration("latency", default, "duration of a message, in the network or underlay `constant`").positive()
+}
 
-/// The parameters of underlays but for [`LATENCY`].
+/// The parameters of underlays but for [`latency`].
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter::choice("underlay", "transit-stub", &words(&SOURCES), "source of the latencies between peers"),
     Parameter::choice(
