@@ -1,34 +1,35 @@
-//! The patience of a thread that polls.
+//! The wait of a thread that polls.
 
+use parades_sync::patience::Patience;
 use std::time::Duration;
 
-/// Polls without a sleep after the last message. Each gives the core to another thread.
-const POLLS: u32 = 64;
 /// The first sleep.
 const FIRST: Duration = Duration::from_micros(10);
 /// The longest sleep. It bounds how long a message waits for a thread that sleeps.
 const LONGEST: Duration = Duration::from_micros(200);
 
-/// Waits a little longer each time, so that ranks may share a core.
+/// Waits by polling, so that ranks may share a core.
+///
+/// A wait begins with yields, as [`Patience`] says: on a machine that is busy with other programs, a yield
+/// costs a time slice, and the thread sleeps at once. After the yields, each sleep is longer than the last.
 #[derive(Debug)]
-pub(crate) struct Idle {
-    polls: u32,
-    sleep: Duration,
-}
+pub(crate) struct Idle(Patience);
 
 impl Idle {
-    pub(crate) const fn new() -> Idle {
-        Idle { polls: 0, sleep: FIRST }
+    pub(crate) fn new() -> Idle {
+        // Workers need the cores, so the thread does not spin.
+        Idle(Patience::for_threads(usize::MAX))
     }
 
-    /// Waits. Another thread ends a sleep by unparking this one.
-    pub(crate) fn wait(&mut self) {
-        if self.polls < POLLS {
-            self.polls += 1;
-            std::thread::yield_now();
-        } else {
-            std::thread::park_timeout(self.sleep);
-            self.sleep = LONGEST.min(2 * self.sleep);
+    /// Calls `poll` until it returns true. Another thread ends a sleep by unparking this one.
+    pub(crate) fn until(&self, mut poll: impl FnMut() -> bool) {
+        if self.0.watch(|| poll().then_some(())).is_some() {
+            return;
+        }
+        let mut sleep = FIRST;
+        while !poll() {
+            std::thread::park_timeout(sleep);
+            sleep = LONGEST.min(2 * sleep);
         }
     }
 }

@@ -12,9 +12,10 @@ pub trait Messenger {
     /// Returns the name of the machine that this rank runs on.
     fn machine(&self) -> String;
 
-    /// Sends messages, each to the rank beside it. Calls `meanwhile` again and again until the library no
-    /// longer needs the bytes. `meanwhile` receives; so two ranks that send to each other both continue.
-    fn send_all(&self, messages: &[(usize, &[u8])], meanwhile: &mut dyn FnMut());
+    /// Sends messages, each to the rank beside it. Calls `wait` with a function that returns true once the
+    /// library no longer needs the bytes. `wait` returns after that function has returned true, and receives
+    /// until then; so two ranks that send to each other both continue.
+    fn send_all(&self, messages: &[(usize, &[u8])], wait: &mut dyn FnMut(&mut dyn FnMut() -> bool));
 
     /// Receives a message that has arrived, with its sender. Does not wait.
     fn receive(&self) -> Option<(usize, Vec<u8>)>;

@@ -9,6 +9,7 @@ use mpi::point_to_point::{Destination, MatchedReceiveVec, Source};
 use mpi::request::scope;
 use mpi::topology::{Communicator, SimpleCommunicator};
 use std::fmt;
+use std::mem::take;
 
 /// MPI, initialised on the thread that opens it, and finalised when it is dropped.
 pub struct System {
@@ -60,19 +61,16 @@ impl Messenger for System {
         mpi::environment::processor_name().unwrap_or_default()
     }
 
-    fn send_all(&self, messages: &[(usize, &[u8])], meanwhile: &mut dyn FnMut()) {
+    fn send_all(&self, messages: &[(usize, &[u8])], wait: &mut dyn FnMut(&mut dyn FnMut() -> bool)) {
         scope(|scope| {
             let mut requests: Vec<_> = messages
                 .iter()
                 .map(|&(to, bytes)| self.world.process_at_rank(count(to)).immediate_send(scope, bytes))
                 .collect();
-            loop {
-                requests = requests.into_iter().filter_map(|request| request.test().err()).collect();
-                if requests.is_empty() {
-                    return;
-                }
-                meanwhile();
-            }
+            wait(&mut || {
+                requests = take(&mut requests).into_iter().filter_map(|request| request.test().err()).collect();
+                requests.is_empty()
+            });
         });
     }
 

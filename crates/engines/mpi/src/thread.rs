@@ -30,54 +30,58 @@ pub(crate) struct Thread<'a> {
     incoming: Vec<Incoming>,
     /// By receiver: the streams that are sent now, and empty buffers between.
     outgoing: Vec<Vec<u8>>,
+    /// After this time the thread aborts the job, with this exit status. Set once this rank has failed.
+    deadline: Option<(Instant, i32)>,
+    /// True once all ranks have ended.
+    is_over: bool,
 }
 
 impl<'a> Thread<'a> {
     pub(crate) fn new(messenger: &'a dyn Messenger, queues: &'a Queues) -> Thread<'a> {
         let ranks = messenger.ranks();
         let incoming = (0..ranks).map(|_| Incoming::default()).collect();
-        Thread { messenger, queues, incoming, outgoing: vec![Vec::new(); ranks] }
+        Thread { messenger, queues, incoming, outgoing: vec![Vec::new(); ranks], deadline: None, is_over: false }
     }
 
     /// Sends and receives until all ranks have ended. Aborts the job if this rank has failed and another rank
     /// does not end.
     pub(crate) fn run(mut self, requests: &Receiver<Request>) {
-        let mut idle = Idle::new();
-        let mut deadline = None;
-        loop {
-            match requests.try_recv() {
-                // The caller is gone if nobody receives.
-                Ok(Request::Gather(mine, reply)) => drop(reply.send(self.messenger.gather_all(&mine))),
-                Ok(Request::End(status)) => {
-                    self.queues.close();
-                    deadline = (status != 0).then(|| (now() + PATIENCE, status));
-                }
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
-            }
-            // This is read before the queues are sent, as they may hold the end marks of this rank.
-            let all_have_ended = self.queues.all_have_ended();
-            let has_sent = self.send();
-            let has_received = receive(self.messenger, self.queues, &mut self.incoming);
-            if all_have_ended {
-                return;
-            }
-            if has_sent || has_received || self.queues.take_wanted() {
-                idle = Idle::new();
-                continue;
-            }
-            if let Some((deadline, status)) = deadline
-                && now() > deadline
-            {
-                self.messenger.abort(status);
-            }
-            idle.wait();
+        let idle = Idle::new();
+        while !self.is_over {
+            idle.until(|| self.step(requests, &idle));
         }
+    }
+
+    /// Handles a request, and sends and receives once. Returns false if there was nothing to do.
+    fn step(&mut self, requests: &Receiver<Request>, idle: &Idle) -> bool {
+        match requests.try_recv() {
+            // The caller is gone if nobody receives.
+            Ok(Request::Gather(mine, reply)) => drop(reply.send(self.messenger.gather_all(&mine))),
+            Ok(Request::End(status)) => {
+                self.queues.close();
+                self.deadline = (status != 0).then(|| (now() + PATIENCE, status));
+            }
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
+        }
+        // This is read before the queues are sent, as they may hold the end marks of this rank.
+        self.is_over = self.queues.all_have_ended();
+        let has_sent = self.send(idle);
+        let has_received = receive(self.messenger, self.queues, &mut self.incoming);
+        if self.is_over || has_sent || has_received || self.queues.take_wanted() {
+            return true;
+        }
+        if let Some((deadline, status)) = self.deadline
+            && now() > deadline
+        {
+            self.messenger.abort(status);
+        }
+        false
     }
 
     /// Sends all waiting bytes, as one message for each rank unless they are too many. Receives meanwhile.
     /// Returns true if bytes waited.
-    fn send(&mut self) -> bool {
-        let Thread { messenger, queues, incoming, outgoing } = self;
+    fn send(&mut self, idle: &Idle) -> bool {
+        let Thread { messenger, queues, incoming, outgoing, .. } = self;
         if !queues.take_outgoing(outgoing) {
             return false;
         }
@@ -86,9 +90,15 @@ impl<'a> Thread<'a> {
             .enumerate()
             .flat_map(|(to, stream)| stream.chunks(MESSAGE_MAX).map(move |message| (to, message)))
             .collect();
-        let mut idle = Idle::new();
-        messenger.send_all(&messages, &mut || {
-            if receive(*messenger, queues, incoming) { idle = Idle::new() } else { idle.wait() }
+        messenger.send_all(&messages, &mut |are_sent| {
+            // A message that arrives ends the wait, so that the next one begins with yields.
+            let mut sent = are_sent();
+            while !sent {
+                idle.until(|| {
+                    sent = are_sent();
+                    sent || receive(*messenger, queues, incoming)
+                });
+            }
         });
         outgoing.iter_mut().for_each(Vec::clear);
         true

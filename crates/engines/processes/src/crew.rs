@@ -17,12 +17,14 @@ const END_MAX: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(2);
 
 /// The last words of a child.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The error that ended the run on this rank; `None` if the run came to its end.
     pub error: Option<String>,
     /// The most memory that the process has held, in bytes.
     pub peak_rss_bytes: u64,
+    /// The memory that the process took when it stopped the run for that, in bytes.
+    pub too_much_memory: Option<u64>,
 }
 
 /// The children of rank 0. They end when this value is dropped.

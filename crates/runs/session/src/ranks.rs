@@ -122,23 +122,37 @@ impl Others {
         Ok(Box::new(talk))
     }
 
-    /// Waits for the end of the other ranks. Returns the most memory that each of them has held.
+    /// Waits for the end of the other ranks.
     ///
     /// # Errors
     ///
-    /// If one of them was stopped for a reason that only it knows, such as its memory.
-    pub(crate) fn finish(self) -> Result<Vec<u64>, Failure> {
+    /// If one of them failed for a reason that only it knows.
+    pub(crate) fn finish(self) -> Result<Ended, Failure> {
         let reports = match self {
             Others::Started(crew) => crew.finish(),
             Others::Launched(run) => run.finish()?.into_iter().map(Some).collect(),
         };
-        for (rank, report) in (1..).zip(&reports) {
-            if let Some(Report { error: Some(error), .. }) = report {
+        let mut ended = Ended::default();
+        for (rank, report) in (1..).zip(reports) {
+            let report = report.unwrap_or_default();
+            if let Some(error) = report.error {
                 return Err(Failure::simulation(format!("worker {rank} failed: {error}")));
             }
+            ended.peak_rss_bytes.push(report.peak_rss_bytes);
+            let too_much = report.too_much_memory.map(|bytes| Ending::OutOfMemory { rank, bytes });
+            ended.out_of_memory = ended.out_of_memory.or(too_much);
         }
-        Ok(reports.into_iter().map(|report| report.map_or(0, |report| report.peak_rss_bytes)).collect())
+        Ok(ended)
     }
+}
+
+/// The end of the other ranks.
+#[derive(Debug, Default)]
+pub(crate) struct Ended {
+    /// The most memory that each of them has held, in bytes, in rank order.
+    pub(crate) peak_rss_bytes: Vec<u64>,
+    /// How the run ended, if one of them took too much memory.
+    pub(crate) out_of_memory: Option<Ending>,
 }
 
 /// Serves as one of the processes that another process has started for its run. A program whose runs may have
@@ -155,23 +169,29 @@ pub fn serve() -> Result<(), Failure> {
     let joined = join().map_err(lost)?;
     let result = run_joined(&joined);
     joined.report(&report_of(&result)).map_err(lost)?;
-    result
+    result.map(drop)
 }
 
-fn run_joined(joined: &Joined) -> Result<(), Failure> {
+/// Runs the part of a process that rank 0 has started. Returns as [`follow`].
+fn run_joined(joined: &Joined) -> Result<Option<u64>, Failure> {
     let order: Order = serde_json::from_value(joined.order.clone())
         .map_err(|error| Failure::simulation(format!("rank 0 gave an order that cannot be read: {error}")))?;
     follow(order, &Arc::new(Talk::new(Box::new(Arc::clone(&joined.fabric)))))
 }
 
 /// Returns the last words of a rank other than 0.
-fn report_of(result: &Result<(), Failure>) -> Report {
-    Report { error: result.as_ref().err().map(ToString::to_string), peak_rss_bytes: peak_rss_bytes() }
+fn report_of(result: &Result<Option<u64>, Failure>) -> Report {
+    Report {
+        error: result.as_ref().err().map(ToString::to_string),
+        peak_rss_bytes: peak_rss_bytes(),
+        too_much_memory: result.as_ref().ok().copied().flatten(),
+    }
 }
 
-/// Runs the part of a rank other than 0.
+/// Runs the part of a rank other than 0. Returns the bytes of memory that it took, if it stopped the run
+/// because they were too many.
 #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
-fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<(), Failure> {
+fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<Option<u64>, Failure> {
     let begin = Instant::now();
     if !inputs.is_empty() {
         inputs::hold(inputs);
@@ -190,9 +210,7 @@ fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<(), Fail
     let execution = Execution { plan: &plan, choice: &choice, simulation: &simulation, memory_limit, room };
     let executed = execution.execute(options, Some(Box::new(Arc::clone(talk))), &mut (), begin);
     match executed.map_err(|error| Failure::of_run(error, &plan.command()))?.ending {
-        Ending::OutOfMemory(bytes) => Err(Failure::simulation(format!(
-            "it took {bytes} bytes of memory, above the limit; raise the memory limit, or use more processes"
-        ))),
-        Ending::Complete | Ending::Interrupted => Ok(()),
+        Ending::OutOfMemory { bytes, .. } => Ok(Some(bytes)),
+        Ending::Complete | Ending::Interrupted => Ok(None),
     }
 }

@@ -52,8 +52,13 @@ pub enum Ending {
     Complete,
     /// An interrupt stopped it: see [`crate::interrupt`].
     Interrupted,
-    /// It was stopped because it took too much memory, in bytes.
-    OutOfMemory(u64),
+    /// It was stopped because one of its processes took too much memory.
+    OutOfMemory {
+        /// The rank of that process.
+        rank: usize,
+        /// The memory that it took, in bytes.
+        bytes: u64,
+    },
 }
 
 impl FinishedRun {
@@ -70,11 +75,17 @@ impl FinishedRun {
                 None => Ok(false),
             },
             Ending::Interrupted => Ok(true),
-            Ending::OutOfMemory(bytes) => Err(Failure::simulation(format!(
-                "{} was stopped at {}, because it took {bytes} bytes of memory, above the limit; \
-                 raise the memory limit, or simulate less at a time",
-                self.plan.scenario.name, self.outcome.end
-            ))),
+            Ending::OutOfMemory { rank, bytes } => {
+                let (which, remedy) = match rank {
+                    0 => ("it".to_owned(), "simulate less at a time"),
+                    worker => (format!("worker {worker}"), "use more processes"),
+                };
+                Err(Failure::simulation(format!(
+                    "{} was stopped at {}, because {which} took {bytes} bytes of memory, above the limit; \
+                     raise the memory limit, or {remedy}",
+                    self.plan.scenario.name, self.outcome.end
+                )))
+            }
         }
     }
 
@@ -157,7 +168,8 @@ fn run_on(
     let Executed { outcome, run_wall, setup_wall, ending } =
         execution.execute(options, fabric, observer, begin).map_err(failed)?;
     let outcome = outcome.expect("rank 0 has the outcome");
-    let by_process = others.map(Others::finish).transpose()?.unwrap_or_default();
+    let others = others.map(Others::finish).transpose()?.unwrap_or_default();
+    let ending = others.out_of_memory.unwrap_or(ending);
     notes.extend(outcome.metrics.incomplete().map(str::to_owned));
     notes.extend(note_of(&outcome.metrics));
     notes.extend(idle_threads(&outcome.engine_stats, choice.threads * choice.processes, simulation.lps()));
@@ -171,7 +183,7 @@ fn run_on(
         setup_wall,
         run_wall,
         peak_rss_bytes: peak_rss_bytes(),
-        peak_rss_bytes_of_others: by_process,
+        peak_rss_bytes_of_others: others.peak_rss_bytes,
         ending,
     })
 }
@@ -218,6 +230,7 @@ impl Execution<'_> {
             ..options
         };
         let watched = Watched { control: &control, until, memory_limit };
+        let rank = fabric.as_ref().map_or(0, |fabric| fabric.rank());
         let (outcome, setup_wall, run_wall, memory) = std::thread::scope(|scope| {
             let (going_on, over) = channel();
             let observer = &mut *observer;
@@ -240,18 +253,18 @@ impl Execution<'_> {
             }
             (outcome, memory) => {
                 let outcome = outcome?;
-                let ending = ending(outcome.as_ref(), memory, &control);
+                let ending = ending(rank, outcome.as_ref(), memory, &control);
                 Ok(Executed { outcome, setup_wall, run_wall, ending })
             }
         }
     }
 }
 
-/// Returns how a run ended. `memory` is what it took when it was stopped for that.
-fn ending(outcome: Option<&Outcome>, memory: Option<u64>, control: &Control) -> Ending {
+/// Returns how a run ended on a rank. `memory` is what that rank took when it was stopped for that.
+fn ending(rank: usize, outcome: Option<&Outcome>, memory: Option<u64>, control: &Control) -> Ending {
     // Another rank than 0 has no outcome. If its memory stopped the run, it says so in any case.
     match (outcome.is_none_or(|outcome| outcome.stopped_at.is_some()), memory) {
-        (true, Some(bytes)) => Ending::OutOfMemory(bytes),
+        (true, Some(bytes)) => Ending::OutOfMemory { rank, bytes },
         (true, None) if control.is_stopped() => Ending::Interrupted,
         _ => Ending::Complete,
     }

@@ -56,11 +56,9 @@ impl Messenger for Mailboxes {
         format!("machine of rank {}", self.rank)
     }
 
-    fn send_all(&self, messages: &[(usize, &[u8])], meanwhile: &mut dyn FnMut()) {
+    fn send_all(&self, messages: &[(usize, &[u8])], wait: &mut dyn FnMut(&mut dyn FnMut() -> bool)) {
         for &(to, bytes) in messages {
-            while !self.post(to, bytes) {
-                meanwhile();
-            }
+            wait(&mut || self.post(to, bytes));
         }
     }
 

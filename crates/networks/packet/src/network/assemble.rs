@@ -219,7 +219,7 @@ impl Parts {
 
     /// Returns the constants of all links over time, the absences of nodes, and the times at which routes may
     /// change.
-    fn lines(&self) -> (Lines, Box<[Presence]>, Vec<Time>) {
+    fn lines(&mut self) -> (Lines, Box<[Presence]>, Vec<Time>) {
         let quality = |(link, &(loss, _, framing)): (&Link, &(f64, PortRules, u8))| Quality {
             rate_bps: link.rate_bps,
             delay: link.delay,
@@ -227,20 +227,22 @@ impl Parts {
             is_up: true,
             framing,
         };
-        let first: Vec<Quality> = self.topology.links().iter().zip(&self.links).map(quality).collect();
+        // The rules of links are large, and not needed any more.
+        let links = std::mem::take(&mut self.links);
+        let first: Vec<Quality> = self.topology.links().iter().zip(&links).map(quality).collect();
         let Course { changes, presence, turns } = Course::new(&self.topology, &first, &self.events);
         let changes = changes.into_iter().chain(std::iter::repeat_with(Box::default));
-        let lines = first.into_iter().zip(&self.links).zip(changes);
-        let line = |((first, (_, rules, _)), changes): ((Quality, &(f64, PortRules, u8)), _)| Line {
+        let lines = first.into_iter().zip(links).zip(changes);
+        let line = |((first, (_, rules, _)), changes): ((Quality, (f64, PortRules, u8)), _)| Line {
             first,
-            policy: rules.clone().into(),
+            policy: rules.into(),
             changes,
         };
         (Lines::new(lines.map(line)), presence, turns)
     }
 
     /// Makes a plane with tables for these destinations.
-    fn plane(self, destinations: &[NodeId]) -> Result<Plane, NetworkError> {
+    fn plane(mut self, destinations: &[NodeId]) -> Result<Plane, NetworkError> {
         let nodes = self.topology.nodes();
         if let Some(node) = destinations.iter().find(|node| node.index() >= nodes) {
             let last = nodes - 1;

@@ -41,6 +41,7 @@ const CROWD_MESSAGES: usize = 20 * 420;
 const PAIR_BYTES: [usize; 7] = [64, 256, 1 << 10, 4 << 10, 8 << 10, 16 << 10, 64 << 10];
 /// The two sizes of the paper's figures 6 and 7.
 const CROWD_BYTES: [usize; 2] = [1 << 10, 16 << 10];
+const OURS: [Payload; 3] = [Payload::Batched, Payload::Copied, Payload::InPlace];
 const RANKS: [usize; 5] = [2, 3, 4, 6, 8];
 
 /// Returns the cells of the figures 5, 6 and 7, with the titles of their tables.
@@ -87,6 +88,7 @@ enum Side {
 impl Side {
     fn name(self) -> &'static str {
         match self {
+            Side::Ours(Payload::Batched) => "in\nbatches",
             Side::Ours(Payload::Copied) => "copied",
             Side::Ours(Payload::InPlace) => "in\nplace",
             Side::Rival(Rival::FirstFit) => "first-\nfit",
@@ -98,7 +100,7 @@ impl Side {
 impl Sides<'_> {
     fn new(options: &Options) -> Result<Sides<'_>, Failure> {
         let rivals = Program::build()?;
-        let ours = cfg!(target_os = "linux").then_some([Side::Ours(Payload::Copied), Side::Ours(Payload::InPlace)]);
+        let ours = cfg!(target_os = "linux").then_some(OURS.map(Side::Ours));
         let there = |rival: &Rival| rivals.as_ref().is_some_and(|program| program.has(*rival));
         let all = ours.into_iter().flatten().chain(Rival::ALL.into_iter().filter(there).map(Side::Rival)).collect();
         Ok(Sides { options, rivals, all })
@@ -178,12 +180,12 @@ pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
 /// Draws the table. A time has its spread below it.
 fn draw(cells: &[Cell], sides: &[Side], spreads: &[Vec<Spread>]) -> String {
     let names = sides.iter().map(|side| side.name());
-    let last = ["mpi /\ncopied", "mpi /\nin place", "zeroshm\n/ mpi"];
+    let last = ["mpi /\nbatches", "mpi /\ncopied", "mpi /\nplace", "zeroshm\n/ mpi"];
     let headers: Vec<&str> = ["", "bytes"].into_iter().chain(names).chain(last).collect();
     let mut drawn = table(&headers);
     let place = |wanted| sides.iter().position(|&side| side == wanted);
     let [mpi, zeroshm] = [Rival::Mpi, Rival::Zeroshm].map(|rival| place(Side::Rival(rival)));
-    let [copied, in_place] = [Payload::Copied, Payload::InPlace].map(|payload| place(Side::Ours(payload)));
+    let ours = OURS.map(|payload| place(Side::Ours(payload)));
     for (cell, of_cell) in cells.iter().zip(spreads) {
         let ratio = |over: Option<usize>, under: Option<usize>| match (over, under) {
             (Some(over), Some(under)) => ratio(&of_cell[over], &of_cell[under]),
@@ -192,8 +194,8 @@ fn draw(cells: &[Cell], sides: &[Side], spreads: &[Vec<Spread>]) -> String {
         let paper = published(*cell).map_or(String::new(), |published| format!("\n({published:.2})"));
         let start = [cell.ranks.to_string(), cell.bytes.to_string()];
         let times = of_cell.iter().map(show);
-        let last = [ratio(mpi, copied), ratio(mpi, in_place), ratio(zeroshm, mpi) + &paper];
-        drawn.add_row(start.into_iter().chain(times).chain(last));
+        let ratios = ours.map(|ours| ratio(mpi, ours)).into_iter().chain([ratio(zeroshm, mpi) + &paper]);
+        drawn.add_row(start.into_iter().chain(times).chain(ratios));
     }
     drawn.to_string()
 }

@@ -92,7 +92,7 @@ impl Run {
     /// Waits until all ranks have ended the run. Returns the reports of the others.
     pub(super) fn finish(mut self) -> Result<Vec<Report>, Failure> {
         let talk = self.talk.take().expect("the run goes on");
-        talk.end_run(&Report { error: None, peak_rss_bytes: 0 })
+        talk.end_run(&Report::default())
     }
 }
 
@@ -100,7 +100,7 @@ impl Drop for Run {
     fn drop(&mut self) {
         if let Some(talk) = self.talk.take() {
             // The error that ended the run is on its way to the user.
-            let _ = talk.end_run(&Report { error: Some("rank 0 has failed".into()), peak_rss_bytes: 0 });
+            let _ = talk.end_run(&Report { error: Some("rank 0 has failed".into()), ..Report::default() });
         }
     }
 }

@@ -68,7 +68,7 @@ impl State {
 }
 
 fn report_of(bytes: &[u8]) -> Report {
-    let unknown = |_| Report { error: Some("its report cannot be read".into()), peak_rss_bytes: 0 };
+    let unknown = |_| Report { error: Some("its report cannot be read".into()), ..Report::default() };
     serde_json::from_slice(bytes).unwrap_or_else(unknown)
 }
 
@@ -216,7 +216,7 @@ mod tests {
         std::array::from_fn(|_| ends.next().expect("there are two"))
     }
 
-    const WELL: Report = Report { error: None, peak_rss_bytes: 7 };
+    const WELL: Report = Report { error: None, peak_rss_bytes: 7, too_much_memory: None };
 
     #[test]
     fn late_bytes_of_a_run_do_not_reach_the_next_run() {

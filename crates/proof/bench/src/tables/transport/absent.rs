@@ -7,6 +7,8 @@ use std::process::Command;
 /// The path of a message's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Payload {
+    /// Together with others, through a slot.
+    Batched,
     /// Through a slot.
     Copied,
     /// In an arena.

@@ -1,6 +1,6 @@
-//! Our sides, over the shared-memory transport. [`Payload::Copied`] copies each message into a slot, as a run
-//! does with its batches of events. [`Payload::InPlace`] writes it into an arena and sends the place, as a run
-//! does with bulk payloads.
+//! Our sides, over the shared-memory transport. [`Payload::Batched`] collects messages for one receiver into one
+//! byte string, as a run does with events. [`Payload::Copied`] sends a byte string for each message.
+//! [`Payload::InPlace`] writes each message into an arena and sends the place, as a run does with bulk payloads.
 
 use super::Cell;
 use crate::child::cannot_start;
@@ -23,9 +23,18 @@ const PAUSES_PER_CHECK: u32 = 64;
 /// The bytes of an arena. Memory is taken only as messages need it.
 const ARENA_BYTES: usize = 256 << 20;
 
+/// The bytes of a batch from which on it is sent: the default size of a slot, less the length of the batch and
+/// one small message.
+const BATCH_BYTES: usize = 15 << 10;
+/// The bytes before each message of a batch: its length.
+const PREFIX: usize = 4;
+
 /// The path of a message's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Payload {
+    /// The sender writes them behind other messages for the same receiver. The batch is sent once it fills a slot,
+    /// or at the end of all messages.
+    Batched,
     /// The sender writes them into memory of its own. The transport copies them into a slot, where the receiver
     /// reads them.
     Copied,
@@ -43,7 +52,9 @@ pub(super) fn run(command: &dyn Fn() -> Command, cell: Cell, payload: Payload) -
     let fds: Vec<String> = segments.iter().chain(&arenas).map(|file| file.raw_fd().to_string()).collect();
     let start = |rank: usize| {
         let Cell { pattern, bytes, ranks, messages } = cell;
-        let role = format!("{rank} {pattern} {bytes} {ranks} {messages} {} {}", std::process::id(), fds.join(" "));
+        let is_batched = u8::from(payload == Payload::Batched);
+        let parent = std::process::id();
+        let role = format!("{rank} {pattern} {bytes} {ranks} {messages} {is_batched} {parent} {}", fds.join(" "));
         let mut command = command();
         command.env(RANK, role).stdout(Stdio::null()).spawn().map_err(|error| cannot_start(&error))
     };
@@ -65,7 +76,9 @@ pub(super) fn run_as_rank() -> Result<bool, Failure> {
     let Ok(role) = std::env::var(RANK) else { return Ok(false) };
     let malformed = || Failure::simulation(format!("{RANK} is malformed: {role}"));
     let words: Vec<&str> = role.split(' ').collect();
-    let [rank, pattern, bytes, ranks, messages, parent, fds @ ..] = &words[..] else { return Err(malformed()) };
+    let [rank, pattern, bytes, ranks, messages, is_batched, parent, fds @ ..] = &words[..] else {
+        return Err(malformed());
+    };
     let number = |word: &str| word.parse::<usize>().map_err(|_| malformed());
     let pattern = *super::PATTERNS.iter().find(|known| *known == pattern).ok_or_else(malformed)?;
     let cell = Cell { pattern, bytes: number(bytes)?, ranks: number(ranks)?, messages: number(messages)? };
@@ -75,7 +88,11 @@ pub(super) fn run_as_rank() -> Result<bool, Failure> {
     let arenas = segments.split_off(cell.ranks.min(segments.len()));
     let fabric = SharedMemory::join(number(rank)?, segments).map_err(|error| wrong(&error))?;
     let _installed = install(number(rank)?, &arenas)?;
-    let payload = if arenas.is_empty() { Payload::Copied } else { Payload::InPlace };
+    let payload = match (arenas.is_empty(), *is_batched) {
+        (false, _) => Payload::InPlace,
+        (true, "1") => Payload::Batched,
+        (true, _) => Payload::Copied,
+    };
     Rank::new(&*fabric, cell, payload).follow()?;
     Ok(true)
 }
@@ -137,6 +154,8 @@ struct Rank<'a> {
     payload: Payload,
     /// The buffer of the message to send.
     bytes: Vec<u8>,
+    /// The batches that are not sent yet, by receiver.
+    batches: Vec<Vec<u8>>,
     /// The number of exchanges that this rank has begun.
     exchanges: usize,
     received: usize,
@@ -147,7 +166,8 @@ impl Rank<'_> {
     fn new(fabric: &dyn Fabric, cell: Cell, payload: Payload) -> Rank<'_> {
         // A rank looks for messages by itself. So the bell has to ring once at most, and not for each of them.
         fabric.request_bell();
-        Rank { fabric, cell, payload, bytes: vec![0; cell.bytes], exchanges: 0, received: 0, signals: 0 }
+        let batches = vec![Vec::new(); cell.ranks];
+        Rank { fabric, cell, payload, bytes: vec![0; cell.bytes], batches, exchanges: 0, received: 0, signals: 0 }
     }
 
     /// Runs rank 0. `check` fails if another rank has failed.
@@ -200,18 +220,29 @@ impl Rank<'_> {
         self.exchanges += 1;
         let in_all = self.exchanges * expected;
         for number in 0..expected {
-            self.write(number as u64)?;
-            self.fabric.send(self.receiver_of(number), &self.bytes);
+            self.send(self.receiver_of(number), number as u64)?;
             self.receive();
         }
+        (0..self.cell.ranks).for_each(|to| self.send_batch(to, 1));
         self.receive_until(&|rank| rank.received >= in_all, check)
     }
 
-    /// Writes every word of a message, into the buffer or into the arena.
-    fn write(&mut self, number: u64) -> Result<(), Failure> {
+    /// Writes every word of a message, and sends it unless it joins a batch.
+    fn send(&mut self, to: usize, number: u64) -> Result<(), Failure> {
         let seed = number << 8 | self.fabric.rank() as u64;
         match self.payload {
-            Payload::Copied => write_words(seed, &mut self.bytes),
+            Payload::Batched => {
+                let batch = &mut self.batches[to];
+                batch.extend_from_slice(&(self.cell.bytes as u32).to_ne_bytes());
+                let at = batch.len();
+                batch.resize(at + self.cell.bytes, 0);
+                write_words(seed, &mut batch[at..]);
+                self.send_batch(to, BATCH_BYTES);
+            }
+            Payload::Copied => {
+                write_words(seed, &mut self.bytes);
+                self.fabric.send(to, &self.bytes);
+            }
             Payload::InPlace => {
                 let message = Bytes::write(self.cell.bytes, |to| write_words(seed, to));
                 if message.len() >= ARENA_MIN && message.place().is_none() {
@@ -219,9 +250,19 @@ impl Rank<'_> {
                 }
                 self.bytes.clear();
                 FrameWriter::new(Destination::SameMemory).write(&message, &mut self.bytes);
+                self.fabric.send(to, &self.bytes);
             }
         }
         Ok(())
+    }
+
+    /// Sends the batch for a rank if it has `least` bytes.
+    fn send_batch(&mut self, to: usize, least: usize) {
+        let batch = &mut self.batches[to];
+        if batch.len() >= least {
+            self.fabric.send(to, batch);
+            batch.clear();
+        }
     }
 
     /// Receives what has arrived. Returns true if there was something.
@@ -230,11 +271,11 @@ impl Rank<'_> {
         self.fabric.receive(&mut |_, bytes| match bytes.is_empty() {
             true => self.signals += 1,
             false => {
-                match self.payload {
+                self.received += match self.payload {
+                    Payload::Batched => check_batch(bytes),
                     Payload::Copied => check_words(bytes),
                     Payload::InPlace => check_words(&message_of(bytes)),
-                }
-                self.received += 1;
+                };
             }
         });
         (self.received, self.signals) != before
@@ -271,12 +312,24 @@ fn message_of(mut frame: &[u8]) -> Bytes {
     wire::read_frame(|| wire::read(&mut frame)).expect("the sender wrote a message")
 }
 
-/// Reads every word of a message, and checks their sum.
-fn check_words(bytes: &[u8]) {
+/// Checks the messages of a batch. Returns their number.
+fn check_batch(mut batch: &[u8]) -> usize {
+    let mut messages = 0;
+    while let Some((length, rest)) = batch.split_first_chunk::<PREFIX>() {
+        let (message, rest) = rest.split_at(u32::from_ne_bytes(*length) as usize);
+        messages += check_words(message);
+        batch = rest;
+    }
+    messages
+}
+
+/// Reads every word of a message, and checks their sum. Returns the number of messages, 1.
+fn check_words(bytes: &[u8]) -> usize {
     let words = bytes.chunks_exact(8).map(|bytes| u64::from_ne_bytes(bytes.try_into().expect("eight bytes")));
     let (first, count) = (words.clone().next().expect("it is not empty"), words.len() as u64);
     let expected = count.wrapping_mul(first).wrapping_add(count * (count - 1) / 2);
     assert_eq!(words.fold(0_u64, u64::wrapping_add), expected, "a message arrived with wrong bytes");
+    1
 }
 
 #[cfg(test)]
@@ -296,6 +349,8 @@ mod tests {
         };
         for (pattern, ranks) in [("pair", 2), ("ring", 3), ("star", 4)] {
             for (bytes, payload) in [
+                (64, Payload::Batched),
+                (64 << 10, Payload::Batched),
                 (64, Payload::Copied),
                 (64 << 10, Payload::Copied),
                 (64, Payload::InPlace),

@@ -58,7 +58,11 @@ impl Fabric for PlainMpi {
 
     fn send(&self, to: usize, bytes: &[u8]) {
         with_system(|system| {
-            system.send_all(&[(to, bytes)], &mut || lock(&self.stash).extend(std::iter::from_fn(|| system.receive())));
+            system.send_all(&[(to, bytes)], &mut |is_sent| {
+                while !is_sent() {
+                    lock(&self.stash).extend(std::iter::from_fn(|| system.receive()));
+                }
+            });
         });
     }
 
