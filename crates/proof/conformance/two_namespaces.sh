@@ -2,12 +2,11 @@
 # Two ranks in two network namespaces, joined by a link with delay: MPI over TCP between them.
 #
 # usage: two_namespaces.sh PROGRAM [DELAY]
-#   PROGRAM  the test `ranks_under_mpirun` of parades-mpi; this command prints its path:
-#            cargo test -p parades-mpi --features mpi --test ranks_under_mpirun --no-run
+#   PROGRAM  the command, built by: cargo build --release -p parades-cli --features mpi
 #   DELAY    of each direction of the link, as tc writes it (default 1ms); `none` for no delay
 #
 # Needs root, iproute2, Open MPI, and a kernel with veth; with a delay, also the kernel's sch_netem.
-# Prints the digest of each engine over the link, and over one machine. The status is 1 if any two differ.
+# Prints the digest of each engine over the link, and of `sequential`. The status is 1 if any two differ.
 set -euo pipefail
 program=$(realpath "$1")
 delay=${2:-1ms}
@@ -47,15 +46,17 @@ AGENT
 chmod +x "$work/agent"
 printf '10.93.0.1 slots=1\n10.93.0.2 slots=1\n' >"$work/hosts"
 
+digest_of() { sed -n 's/.*"digest": *"\([0-9a-f]*\)".*/\1/p' | head -1; }
 differences=0
-for model in phold network; do
+for model in "phold --set lps=64 --until 5s" "campus --until 500ms" network; do
+  here=$("$program" run $model --engine sequential --json --quiet | digest_of)
   for engine in window null-message time-warp; do
-    here=$(mpirun --oversubscribe -n 2 "$program" rank "$model" "$engine" mpi lives)
     begin=$(date +%s%N)
     there=$(ip netns exec "$one" mpirun --mca plm_rsh_agent "$work/agent" --hostfile "$work/hosts" -n 2 \
       --map-by node --mca btl tcp,self --mca btl_tcp_if_include 10.93.0.0/24 \
-      --mca oob_tcp_if_include 10.93.0.0/24 "$program" rank "$model" "$engine" mpi lives)
-    echo "$model, $engine: $there in $((($(date +%s%N) - begin) / 1000000)) ms over the link, $here on one machine"
+      --mca oob_tcp_if_include 10.93.0.0/24 \
+      "$program" run $model --engine "$engine" --threads 1 --json --quiet | digest_of)
+    echo "$model, $engine: $there in $((($(date +%s%N) - begin) / 1000000)) ms over the link, $here by sequential"
     [ "$here" = "$there" ] || differences=1
   done
 done

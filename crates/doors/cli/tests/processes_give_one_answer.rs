@@ -205,3 +205,31 @@ fn an_error_of_a_model_is_the_same_on_several_processes_and_said_once() {
     let two = parades(&folder.0, "run faulty --engine window --threads 1 --processes 2");
     assert_eq!((two.status.code(), said(&two)), (Some(1), said(&one)));
 }
+
+#[test]
+fn a_worker_that_takes_too_much_memory_is_named() {
+    let folder = Folder::new("processes-memory");
+    let network = r#"
+        network = "a link so long that packets fill the memory"
+        until = "1000s"
+        nodes = ["first", "second", "sender", "receiver"]
+        defaults = { rate = "1Gbps", delay = "10ms" }
+        link = [
+            { from = "first", to = "second" },
+            { from = "second", to = "sender" },
+            { from = "sender", to = "receiver", delay = "900s" },
+        ]
+        app = [{ name = "flood", kind = "constant", from = "sender", to = "receiver", rate = "1Gbps", packet = "100B" }]
+    "#;
+    folder.write("flood.toml", network);
+    for engine in ["window", "null-message", "time-warp"] {
+        // By ranges of ids, the packets are with worker 1.
+        let options = format!("--engine {engine} --processes 2 --threads 1 --tune placement=ranges --quiet");
+        let output = parades(&folder.0, &format!("run flood.toml {options} --memory-limit 40MiB"));
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{engine}: {said}");
+        assert!(said.contains("worker 1 ") && said.contains(" bytes"), "{engine}: {said}");
+        assert!(said.contains("above the limit") && said.contains("raise the memory limit"), "{engine}: {said}");
+        assert_eq!(said.lines().count(), 1, "{engine}: {said}");
+    }
+}
