@@ -27,7 +27,7 @@ const ARENA_BYTES: usize = 256 << 20;
 /// one small message.
 const BATCH_BYTES: usize = 15 << 10;
 /// The bytes before each message of a batch: its length.
-const PREFIX: usize = 4;
+const PREFIX: usize = size_of::<usize>();
 
 /// The path of a message's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,7 +233,7 @@ impl Rank<'_> {
         match self.payload {
             Payload::Batched => {
                 let batch = &mut self.batches[to];
-                batch.extend_from_slice(&(self.cell.bytes as u32).to_ne_bytes());
+                batch.extend_from_slice(&self.cell.bytes.to_ne_bytes());
                 let at = batch.len();
                 batch.resize(at + self.cell.bytes, 0);
                 write_words(seed, &mut batch[at..]);
@@ -316,7 +316,7 @@ fn message_of(mut frame: &[u8]) -> Bytes {
 fn check_batch(mut batch: &[u8]) -> usize {
     let mut messages = 0;
     while let Some((length, rest)) = batch.split_first_chunk::<PREFIX>() {
-        let (message, rest) = rest.split_at(u32::from_ne_bytes(*length) as usize);
+        let (message, rest) = rest.split_at(usize::from_ne_bytes(*length));
         messages += check_words(message);
         batch = rest;
     }
