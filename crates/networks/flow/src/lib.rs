@@ -9,6 +9,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | [`access`] | max-min fairness between the access links of peers |
 //! | [`solver`] | max-min fairness, solved again only where something has changed |
 //! | [`network_model`] | the models: latencies, penalties and bounds of flows |
 //! | [`settings`] | settings of models by SimGrid's names |
@@ -21,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod access;
 mod build;
 pub mod flows;
 pub mod generators;

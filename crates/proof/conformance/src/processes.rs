@@ -138,7 +138,7 @@ pub fn serve() -> Result<(), String> {
     }
     let joined = join().map_err(|error| error.to_string())?;
     let order = serde_json::from_value(joined.order.clone()).map_err(|error| error.to_string())?;
-    let last_words = LastWords { error: run_joined(&joined, &order), peak_rss_bytes: 0 };
+    let last_words = LastWords { error: run_joined(&joined, &order), ..LastWords::default() };
     joined.report(&last_words).map_err(|error| error.to_string())
 }
 
