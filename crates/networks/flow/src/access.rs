@@ -184,7 +184,7 @@ impl Access {
         for id in levels.take_changed() {
             let transfer = &mut transfers[id as usize];
             let rate = levels.rate(transfer.links);
-            if rate != transfer.rate {
+            if rate.total_cmp(&transfer.rate).is_ne() {
                 transfer.left = left_at(transfer, now);
                 transfer.since = now;
                 transfer.rate = rate;

@@ -132,7 +132,7 @@ fn a_change_leaves_the_ends_of_other_transfers_alone() {
     assert_eq!(access.next_end(), Some(Time::from_ms(500)));
     access.start(Time::from_ms(100), 2, 3, 1e12);
     access.settle(Time::from_ms(100));
-    assert_eq!(access.rate(alone), 10e6);
+    assert!((access.rate(alone) - 10e6).abs() < 1e-3);
     assert_eq!(access.pop_ended(Time::from_ms(500)), Some(alone));
 }
 
@@ -141,7 +141,7 @@ fn a_transfer_that_is_stopped_returns_the_bits_that_are_missing() {
     let mut access = Access::new([[10e6, 20e6]; 2]);
     let transfer = access.start(Time::ZERO, 0, 1, 5e6);
     access.settle(Time::ZERO);
-    assert_eq!(access.stop(Time::from_ms(100), transfer), 4e6);
+    assert!((access.stop(Time::from_ms(100), transfer) - 4e6).abs() < 1e-3);
     assert_eq!((access.transfers(), access.next_end()), (0, None));
 }
 

@@ -119,7 +119,7 @@ impl Levels {
     fn correct(&mut self, link: u32) {
         let new = self.solve(link);
         let old = std::mem::replace(&mut self.links[link as usize].level, new);
-        if new == old {
+        if new.total_cmp(&old).is_eq() {
             return;
         }
         self.note_changed(link);
