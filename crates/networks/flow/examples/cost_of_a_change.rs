@@ -4,6 +4,8 @@
 //! Each peer sends to five random peers: of its own swarm of ten, or of all. Down links are twice as fast as up
 //! links. *Equal*: all peers have the same links. *Differing*: their speeds are uniform over a factor of four.
 
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
 use parades_core::random::Rng;
 use parades_core::time::Time;
 use parades_flow::access::{Access, TransferId};
