@@ -57,6 +57,14 @@ pub enum Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransferId(u32);
 
+impl TransferId {
+    /// Returns the number of the transfer among those in progress. Later transfers use it again, so it stays below
+    /// the greatest number of transfers at one time.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A transfer in progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Transfer {

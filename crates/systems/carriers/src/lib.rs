@@ -6,6 +6,7 @@
 //! | [`Direct`] | a time that depends on its sender, its receiver and itself ([`Latencies`]) |
 //! | [`Matrix`] | the latency that a table has for its sender and receiver |
 //! | [`Underlay`] | the latency of an underlay of a peer-to-peer network, with jitter, loss and partitions |
+//! | [`Capacity`] | the latency of an underlay, and with data its share of two access links |
 //! | [`FlowLevel`] | as long as a flow over the links of a platform, which it shares with others |
 //! | [`PacketLevel`] | as long as a packet over the links and queues of a network, or it is lost |
 //! | [`Both`] | what one of two carriers says; each message names its carrier |
@@ -19,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod both;
+pub mod capacity;
 pub mod direct;
 pub mod flow_level;
 pub mod matrix;
@@ -26,6 +28,7 @@ pub mod packet_level;
 pub mod underlay;
 
 pub use both::{Both, Which};
+pub use capacity::Capacity;
 pub use direct::{Constant, Direct, Latencies, Latency};
 pub use flow_level::FlowLevel;
 pub use matrix::Matrix;

@@ -61,7 +61,8 @@ use domains::DomainPaths;
 use hops::Hops;
 use parades_core::event::LpId;
 use parades_core::random::Rng;
-use parades_core::time::Delay;
+use parades_core::time::{Delay, Time};
+use parades_program::{Layout, Wiring};
 use parades_topology::generators::Domains;
 use parades_topology::{NodeId, Topology};
 use std::collections::BTreeSet;
@@ -207,6 +208,20 @@ impl Underlay {
             return None;
         }
         Some(if from == to { Delay::ZERO } else { self.distances.between(from.0, to.0) })
+    }
+
+    /// Returns a lower bound on the latencies between `peers` peers, without jitter; `None` if there is one peer.
+    pub fn least_latency(&self, peers: u32) -> Option<Delay> {
+        let mut wiring = Wiring::new(peers, peers);
+        self.distances.wire(Layout::new(peers, peers, 0), &mut wiring);
+        let channels = wiring.into_channels();
+        (0..peers).filter_map(|peer| channels.lookahead_to_anyone(LpId(peer))).min()
+    }
+
+    /// Returns true if a partition cuts a message between two peers that departs and arrives at these times.
+    #[inline]
+    pub fn is_cut(&self, ends: (LpId, LpId), (departs, arrives): (Time, Time)) -> bool {
+        self.partitions.iter().any(|partition| partition.cuts(ends, departs, arrives))
     }
 }
 

@@ -1,0 +1,145 @@
+//! The carrier, as programs use it.
+
+use super::Capacity;
+use super::packet::{Packet, Plan};
+use super::solver::{OnItsWay, Solver};
+use parades_core::digest::{Digest, Payload};
+use parades_core::event::{Body, LpId};
+use parades_core::metrics::{MetricId, Metrics, Unit};
+use parades_core::random::Rng;
+use parades_core::time::{Delay, Time};
+use parades_program::{
+    AtEnd, Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, Undelivered, Wiring,
+};
+
+impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
+    type Packet = Packet<M>;
+    /// The messages sent here that a partition has cut.
+    type Access = u64;
+    type Lp = Box<Solver<M>>;
+    type Plan = Plan;
+
+    const MAY_FAIL_AT_NODES: bool = true;
+
+    fn lps(&self, _: u32) -> u32 {
+        1
+    }
+
+    fn lp_name(&self, lp: LpId, layout: Layout) -> Option<String> {
+        layout.index(lp).map(|_| "solver".to_owned())
+    }
+
+    fn wire(&self, layout: Layout, wiring: &mut Wiring) {
+        assert_eq!(layout.nodes() as usize, self.capacities.len(), "each node has its capacities");
+        wiring.nodes_to_anyone(self.lead);
+        wiring.to_anyone(layout.own(0), self.lead);
+    }
+
+    fn access(&self, _: LpId, _: Layout) -> u64 {
+        0
+    }
+
+    fn start(&self, _: &mut impl CarrierContext<Packet<M>>) -> Box<Solver<M>> {
+        Box::new(Solver::new(&self.capacities))
+    }
+
+    #[inline]
+    fn plan(&self, departure: Departure<'_, M>, cut: &mut u64, _: &Rng) -> Plan {
+        let Departure { from, to, now, message } = departure;
+        if to.index() >= self.capacities.len() {
+            return Plan::Nowhere;
+        }
+        let latency = self.underlay.latency(from, to).unwrap_or(Delay::ZERO);
+        let has_data = (self.bits)(message) > 0.0;
+        if self.underlay.is_cut((from, to), (now, now.saturating_add(latency))) {
+            *cut += 1;
+            return Plan::Cut(latency);
+        }
+        if from == to || !has_data {
+            Plan::Latency(latency)
+        } else {
+            Plan::Transfer(Delay::from_ps(latency.as_ps() - self.lead.as_ps()))
+        }
+    }
+
+    #[inline]
+    fn arrival(&self, plan: Plan, now: Time) -> Option<Time> {
+        match plan {
+            Plan::Latency(latency) => Some(now.saturating_add(latency)),
+            Plan::Transfer(_) | Plan::Cut(_) | Plan::Nowhere => None,
+        }
+    }
+
+    #[inline]
+    fn post(&self, letter: Letter<M, Plan>, _: &mut u64, node: &mut impl CarrierContext<Packet<M>>) {
+        let Letter { to, receipt, plan, message } = letter;
+        match plan {
+            Plan::Transfer(rest) => {
+                node.send_to(node.layout().own(0), self.lead, Packet::Send { to, rest, receipt, message });
+            }
+            Plan::Latency(latency) => node.send_to(to, latency, Packet::Arrived { from: node.id(), message }),
+            Plan::Cut(latency) => {
+                if let Some(receipt) = receipt {
+                    node.send_to(node.id(), latency, Packet::Report { receipt, outcome: Err(Undelivered) });
+                }
+            }
+            Plan::Nowhere => {
+                let nodes = node.layout().nodes();
+                node.fail(format!("it sent to node {}, but there are only {nodes} nodes", to.0));
+            }
+        }
+    }
+
+    #[inline]
+    fn receive(&self, packet: &Packet<M>, _: &mut u64, node: &mut impl NodeContext<M, Packet<M>>) {
+        match packet {
+            Packet::Arrived { from, message } => node.deliver(*from, message.clone()),
+            Packet::Report { receipt, outcome } => node.report(*receipt, *outcome),
+            Packet::Send { .. } => unreachable!("messages that set out go to the solver"),
+        }
+    }
+
+    #[inline]
+    fn execute(&self, solver: &mut Box<Solver<M>>, event: Body<&Packet<M>>, ctx: &mut impl CarrierContext<Packet<M>>) {
+        if let Body::Timer(_) = event {
+            solver.on_timer();
+        }
+        solver.end_transfers(self.lead, ctx);
+        if let Body::Message(packet) = event {
+            let Packet::Send { to, rest, receipt, message } = packet else {
+                unreachable!("the solver is sent messages that set out, and nothing else")
+            };
+            let from = ctx.sender().expect("peers send");
+            let (bits, message) = ((self.bits)(message), message.clone());
+            solver.accept(ctx.now(), OnItsWay { from, to: *to, bits, rest: *rest, receipt: *receipt, message });
+        }
+        solver.settle(ctx);
+    }
+
+    fn fold(&self, solver: &Box<Solver<M>>, digest: &mut Digest) {
+        digest.word(solver.on_their_way);
+        digest.word(solver.transfers);
+    }
+
+    fn fold_access(&self, cut: &u64, digest: &mut Digest) {
+        digest.word(*cut);
+    }
+
+    fn held(&self, solver: &Box<Solver<M>>) -> Held {
+        Held { on_their_way: solver.on_their_way, is_active: solver.on_their_way > 0, ..Held::default() }
+    }
+
+    fn held_at_node(&self, cut: &u64) -> Held {
+        Held { failed: *cut, ..Held::default() }
+    }
+
+    fn metrics(&self, metrics: &mut Metrics) -> Vec<MetricId> {
+        vec![metrics.counter("transfers", Unit::Count), metrics.counter("transfer_bits", Unit::Count)]
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bits are counted from 0 on")]
+    fn finish(&self, solver: &Box<Solver<M>>, at_end: AtEnd<'_>) {
+        let counted = [solver.transfers, solver.bits as u64];
+        at_end.ids.iter().zip(counted).for_each(|(&id, count)| at_end.metrics.count(id, count));
+    }
+}
