@@ -31,6 +31,6 @@ pub use both::{Both, Which};
 pub use capacity::Capacity;
 pub use direct::{Constant, Direct, Latencies, Latency};
 pub use flow_level::FlowLevel;
-pub use matrix::Matrix;
+pub use matrix::{Matrix, Missing};
 pub use packet_level::PacketLevel;
 pub use underlay::Underlay;

@@ -52,6 +52,16 @@ pub struct Matrix {
     is_symmetric: bool,
 }
 
+/// The policy for entries of a file that have no latency: negative numbers, `nan`, `na` and `-`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// They are errors.
+    Refuse,
+    /// The latency is that of the opposite direction, or else the least sum of two entries that lead over one
+    /// other place.
+    Detour,
+}
+
 impl fmt::Debug for Matrix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = if self.is_symmetric { "symmetric" } else { "not symmetric" };
@@ -96,7 +106,16 @@ impl Matrix {
     ///
     /// If the file cannot be read or is no such table: one sentence, with the place.
     pub fn read(path: &Path, unit: Delay) -> Result<Matrix, ConfigError> {
-        read::file(path, unit)
+        read::file(path, unit, Missing::Refuse)
+    }
+
+    /// Reads a table as [`Matrix::read`]; `missing` says what becomes of entries without a latency.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::read`], and if no other place joins the two of a missing entry.
+    pub fn read_with(path: &Path, unit: Delay, missing: Missing) -> Result<Matrix, ConfigError> {
+        read::file(path, unit, missing)
     }
 
     /// Reads a table from memory, as [`Matrix::read`]; `file` is the name that errors give it.
@@ -105,7 +124,16 @@ impl Matrix {
     ///
     /// As [`Matrix::read`].
     pub fn parse(file: &Path, text: String, unit: Delay) -> Result<Matrix, ConfigError> {
-        read::text(parades_config::Source::new(file, text), unit)
+        read::text(parades_config::Source::new(file, text), unit, Missing::Refuse)
+    }
+
+    /// Reads a table from memory, as [`Matrix::read_with`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::read_with`].
+    pub fn parse_with(file: &Path, text: String, unit: Delay, missing: Missing) -> Result<Matrix, ConfigError> {
+        read::text(parades_config::Source::new(file, text), unit, missing)
     }
 
     /// Returns the number of places.
@@ -122,13 +150,23 @@ impl Matrix {
     /// Returns the latency from one place to another.
     #[inline]
     pub(crate) fn between(&self, from: u32, to: u32) -> Delay {
-        let index = if self.is_symmetric {
+        self.entries[self.index(from, to)]
+    }
+
+    /// Sets the latency from one place to another.
+    fn set(&mut self, from: u32, to: u32, latency: Delay) {
+        let index = self.index(from, to);
+        self.entries[index] = latency;
+    }
+
+    #[inline]
+    fn index(&self, from: u32, to: u32) -> usize {
+        if self.is_symmetric {
             let (row, column) = (from.max(to) as usize, from.min(to) as usize);
             row * (row + 1) / 2 + column
         } else {
             from as usize * self.places as usize + to as usize
-        };
-        self.entries[index]
+        }
     }
 
     /// Returns the least latency from a place to another node. The place itself counts only if several of the

@@ -3,7 +3,8 @@
 //! | source | latency between two peers |
 //! |---|---|
 //! | [`Underlay::constant`] | the same always |
-//! | [`Underlay::table`] | from a table, such as measured latencies |
+//! | [`Underlay::table`] | from a table, such as measured latencies or pings between [`Cities`] |
+//! | [`Underlay::coordinates`] | the distance of their [`Coordinates`] |
 //! | [`Underlay::graph`] | the least of all paths between their routers |
 //! | [`Underlay::transit_stub`] | the same, on a network of domains |
 //!
@@ -39,6 +40,8 @@
 //! *Read next*: [`Underlay`].
 
 mod carrier;
+mod cities;
+mod coordinates;
 mod distances;
 mod domains;
 mod error;
@@ -50,6 +53,8 @@ mod pairs;
 mod partition;
 
 pub use carrier::Counts;
+pub use cities::{Cities, Statistic};
+pub use coordinates::Coordinates;
 pub use error::UnderlayError;
 pub use jitter::Jitter;
 pub use packet::{Packet, Plan};
@@ -142,6 +147,11 @@ impl Underlay {
     /// leave no lookahead.
     pub fn table(matrix: Matrix, least: Delay, local: Delay) -> Underlay {
         Underlay::new(Distances::Places { places: Places::Table(matrix), least, local }, None)
+    }
+
+    /// Messages take the latencies of coordinates. Otherwise as [`Underlay::table`].
+    pub fn coordinates(coordinates: Coordinates, least: Delay, local: Delay) -> Underlay {
+        Underlay::new(Distances::Places { places: Places::Coordinates(coordinates), least, local }, None)
     }
 
     /// Messages take the path of least latency through a graph. `places` has the router of each peer.

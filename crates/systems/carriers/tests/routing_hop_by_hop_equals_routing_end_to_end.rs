@@ -202,7 +202,7 @@ fn jitter_adds_and_follows_its_law() {
         (Jitter::log_normal(Delay::from_ms(4), 0.5).expect("possible"), 4.5326, 2.4156),
     ];
     for (jitter, mean_ms, deviation_ms) in laws {
-        let carrier = Underlay::constant(latency).with_jitter(jitter);
+        let carrier = Underlay::constant(latency).with_jitter(jitter.clone());
         let outcome = run_under_all_engines(Exchange { nodes: 20, messages: 500, carrier }, 9);
         let added: Vec<f64> = arrivals(&outcome)
             .iter()

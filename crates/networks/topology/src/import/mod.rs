@@ -1,8 +1,10 @@
-//! Networks from files that other tools write: GraphML, GML, and node-link JSON. The contents tell which it
-//! is.
+//! Networks from files that other tools write: GraphML, GML, node-link JSON, and lists of edges. The contents
+//! tell which it is.
 //!
 //! # From a file to a network
 //!
+//! - A list of edges has a line for each edge: the whole numbers that are the ids of its ends. Lines that begin
+//!   with `#` are remarks. Links have no latency, rate or position.
 //! - Nodes: all are kept, also nodes that stand for a link of several ends (`hyperedge`) or for a
 //!   neighbouring network (`Internal` 0). A node's name is its `label`, or its `id` if it has none. Nodes
 //!   that share a name have their ids in brackets.
@@ -33,6 +35,7 @@
 
 mod build;
 mod collector;
+mod edge_list;
 mod facts;
 mod gml;
 mod graphml;
@@ -144,6 +147,7 @@ pub fn parse(file: &Path, bytes: &[u8], options: &Options) -> Result<Network, Co
     let text = text_of(file, bytes)?;
     let document = match text.trim_start().chars().next() {
         Some('{') => node_link::read(text),
+        _ if edge_list::is_list(text) => edge_list::read(text),
         // A GML file begins with a name or a comment.
         Some(letter) if letter.is_alphabetic() || letter == '#' => gml::read(text),
         _ => graphml::read(text),

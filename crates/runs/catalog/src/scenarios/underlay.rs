@@ -11,8 +11,10 @@
 
 use super::about_file;
 use crate::words::{Table, value_of, words};
-use parades_carriers::Matrix;
-use parades_carriers::underlay::{Jitter, Partition, Routing, Underlay, UnderlayError, draw_places};
+use parades_carriers::underlay::{
+    Cities, Coordinates, Jitter, Partition, Routing, Statistic, Underlay, UnderlayError, draw_places,
+};
+use parades_carriers::{Matrix, Missing};
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
@@ -20,6 +22,7 @@ use parades_topology::NodeId;
 use parades_topology::generators::TransitStub;
 use parades_topology::import;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Returns the parameter `latency`, with the default of a scenario.
 pub(crate) const fn latency(default: Delay) -> Parameter {
@@ -55,12 +58,31 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     )
     .positive(),
     Parameter::path("matrix", "file of the underlay `matrix`: a line of numbers for each place, with blanks or commas"),
-    Parameter::duration("unit", Delay::from_ms(1), "unit of the numbers in `matrix`").positive(),
+    Parameter::choice(
+        "missing",
+        "refuse",
+        &words(&MISSING),
+        "entries of `matrix` without a latency (negative, `nan`, `-`): an error; or the way back, or else the least \
+         detour over one other place",
+    ),
+    Parameter::path(
+        "coordinates",
+        "file of the underlay `coordinates`: a line for each place, its coordinates and then its height; without it, \
+         coordinates are fitted to `matrix`",
+    ),
+    Parameter::integer("dimensions", 3, 1..=16, "dimensions of coordinates that are fitted to `matrix`"),
+    Parameter::duration("unit", Delay::from_ms(1), "unit of the numbers in `matrix` and `coordinates`").positive(),
     Parameter::boolean(
         "round_trip",
         true,
-        "the numbers in `matrix` are round-trip times, and half of each is the latency",
+        "the numbers in `matrix` and `coordinates` are round-trip times, and half of each is the latency",
     ),
+    Parameter::path(
+        "cities",
+        "file of the underlay `cities`: for each pair the least, mean and greatest round trip and its deviation, each \
+         an unsigned 32-bit number of microseconds",
+    ),
+    Parameter::choice("city_latency", "mean", &words(&STATISTICS), "round trip of which one half is the latency"),
     Parameter::duration("latency_min", Delay::from_us(10), "least latency between two places, or of a link of `graph`")
         .positive(),
     Parameter::duration("latency_local", Delay::from_ms(1), "latency between two peers at one place of a table")
@@ -75,7 +97,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         "exponential",
         &words(&JITTERS),
         "distribution of the jitter; `jitter` is the longest of `uniform`, the mean of `exponential` and `normal`, \
-         the median of `log-normal`; `normal` is cut off at zero",
+         the median of `log-normal`; `normal` is cut off at zero; `measured` is that of `cities`, above the least latency",
     ),
     Parameter::float(
         "jitter_shape",
@@ -95,32 +117,48 @@ enum Origin {
     TransitStub,
     Constant,
     Matrix,
+    Cities,
+    Coordinates,
     Graph,
 }
 
 /// Makes the distribution of jitter from its scale and shape.
 type MakeJitter = fn(Delay, f64) -> Result<Jitter, UnderlayError>;
+/// The kinds of jitter; `None` for that of the cities.
+type JitterKind = Option<MakeJitter>;
 
-const SOURCES: Table<Origin, 4> = [
+const SOURCES: Table<Origin, 6> = [
     ("transit-stub", Origin::TransitStub),
     ("constant", Origin::Constant),
     ("matrix", Origin::Matrix),
+    ("cities", Origin::Cities),
+    ("coordinates", Origin::Coordinates),
     ("graph", Origin::Graph),
 ];
+const MISSING: Table<Missing, 2> = [("refuse", Missing::Refuse), ("detour", Missing::Detour)];
+const STATISTICS: Table<Statistic, 2> = [("mean", Statistic::Mean), ("least", Statistic::Least)];
 const ROUTINGS: Table<Routing, 2> = [("end-to-end", Routing::EndToEnd), ("hop-by-hop", Routing::HopByHop)];
-const JITTERS: Table<MakeJitter, 4> = [
-    ("uniform", |longest, _| Ok(Jitter::uniform(longest))),
-    ("exponential", |mean, _| Ok(Jitter::exponential(mean))),
-    ("normal", |mean, shape| Ok(Jitter::normal(mean, mean.scaled(shape)))),
-    ("log-normal", Jitter::log_normal),
+const JITTERS: Table<JitterKind, 5> = [
+    ("uniform", Some(|longest, _| Ok(Jitter::uniform(longest)))),
+    ("exponential", Some(|mean, _| Ok(Jitter::exponential(mean)))),
+    ("normal", Some(|mean, shape| Ok(Jitter::normal(mean, mean.scaled(shape))))),
+    ("log-normal", Some(Jitter::log_normal)),
+    ("measured", None),
 ];
-/// The parameters that name a file, each with the source that reads it.
-const FILES: [(&str, Origin); 2] = [("matrix", Origin::Matrix), ("graph", Origin::Graph)];
+/// The parameters that name a file, each with the sources that read it.
+const FILES: [(&str, &[Origin]); 4] = [
+    ("matrix", &[Origin::Matrix, Origin::Coordinates]),
+    ("cities", &[Origin::Cities]),
+    ("coordinates", &[Origin::Coordinates]),
+    ("graph", &[Origin::Graph]),
+];
 
 /// The random stream of the transit–stub network.
 const NETWORK_STREAM: u32 = 0x756e_0001;
 /// The random stream of the routers at which peers are.
 const PLACES_STREAM: u32 = 0x756e_0002;
+/// The random stream of the fitting of coordinates.
+const FIT_STREAM: u32 = 0x756e_0004;
 /// The random stream of the groups of a partition.
 const GROUPS_STREAM: u32 = 0x756e_0003;
 
@@ -148,7 +186,12 @@ pub(crate) fn build(
     let mut notes = Vec::new();
     let underlay = match origin {
         Origin::Constant => Underlay::constant(values.duration("latency")),
-        Origin::Matrix => matrix(values, peers, &mut notes)?,
+        Origin::Matrix => of_places(values, matrix(values)?, Matrix::places, Underlay::table, (peers, &mut notes)),
+        Origin::Cities => cities(values, peers, &mut notes)?,
+        Origin::Coordinates => {
+            let coordinates = coordinates(values, seed, &mut notes)?;
+            of_places(values, coordinates, Coordinates::places, Underlay::coordinates, (peers, &mut notes))
+        }
         Origin::TransitStub => transit_stub(values, (peers_key, peers), seed)?,
         Origin::Graph => graph(values, (peers_key, peers), seed, &mut notes)?,
     };
@@ -158,9 +201,13 @@ pub(crate) fn build(
 /// Refuses values that the source does not use.
 fn check_unused(values: &Values, origin: Origin) -> Result<(), ConfigError> {
     let word = values.choice("underlay");
-    if let Some((key, _)) = FILES.iter().find(|(key, reader)| *reader != origin && values.path(key).is_some()) {
+    if let Some((key, _)) = FILES.iter().find(|(key, by)| !by.contains(&origin) && values.path(key).is_some()) {
         let message = format!("the underlay `{word}` reads no `{key}`");
         return Err(values.error_at(key, &message, &format!("set `underlay={key}`, or leave it out")));
+    }
+    if values.choice("jitter_law") == "measured" && origin != Origin::Cities {
+        let message = format!("the underlay `{word}` has no measured jitter");
+        return Err(values.error_at("jitter_law", &message, "set `underlay=cities`, or choose another law"));
     }
     let has_routers = matches!(origin, Origin::TransitStub | Origin::Graph);
     if values.choice("routing") == "hop-by-hop" && !has_routers {
@@ -178,14 +225,59 @@ fn file(values: &Values, key: &str) -> Result<PathBuf, ConfigError> {
     })
 }
 
-fn matrix(values: &Values, peers: u32, notes: &mut Vec<String>) -> Result<Underlay, ConfigError> {
-    let path = file(values, "matrix")?;
-    let unit = Delay::from_ps(values.duration("unit").as_ps() / if values.boolean("round_trip") { 2 } else { 1 });
-    let matrix = Matrix::read(&path, unit).map_err(|error| about_file(values, "matrix", error))?;
-    if matrix.places() < peers {
-        notes.push(format!("{peers} peers share the {} places of the underlay", matrix.places()));
+/// Returns the underlay of places, with a note if peers share them.
+fn of_places<P>(
+    values: &Values,
+    places: P,
+    count: fn(&P) -> u32,
+    make: fn(P, Delay, Delay) -> Underlay,
+    (peers, notes): (u32, &mut Vec<String>),
+) -> Underlay {
+    let count = count(&places);
+    if count < peers {
+        notes.push(format!("{peers} peers share the {count} places of the underlay"));
     }
-    Ok(Underlay::table(matrix, values.duration("latency_min"), values.duration("latency_local")))
+    make(places, values.duration("latency_min"), values.duration("latency_local"))
+}
+
+/// Returns the unit of the numbers in tables, or half of it if they are round trips.
+fn unit(values: &Values) -> Delay {
+    Delay::from_ps(values.duration("unit").as_ps() / if values.boolean("round_trip") { 2 } else { 1 })
+}
+
+fn matrix(values: &Values) -> Result<Matrix, ConfigError> {
+    let missing = value_of(values, "missing", &MISSING);
+    Matrix::read_with(&file(values, "matrix")?, unit(values), missing)
+        .map_err(|error| about_file(values, "matrix", error))
+}
+
+fn coordinates(values: &Values, seed: u64, notes: &mut Vec<String>) -> Result<Coordinates, ConfigError> {
+    if values.path("matrix").is_none() {
+        return Coordinates::read(&file(values, "coordinates")?, unit(values))
+            .map_err(|error| about_file(values, "coordinates", error));
+    }
+    if values.path("coordinates").is_some() {
+        let help = "leave out one of the two";
+        return Err(values.error_at("matrix", "coordinates come from a file or are fitted to a matrix", help));
+    }
+    let dimensions = values.integer("dimensions");
+    let columns = usize::try_from(dimensions).expect("the range ends at 16");
+    let (coordinates, error) = Coordinates::fit(&matrix(values)?, columns, &Rng::shared(seed, FIT_STREAM))
+        .map_err(|why| values.error_at("matrix", &why.to_string(), "give a table of more places"))?;
+    let percent = 100.0 * error;
+    notes.push(format!(
+        "coordinates of {dimensions} dimensions are fitted to the table, with a median relative error of {percent:.1} %"
+    ));
+    Ok(coordinates)
+}
+
+fn cities(values: &Values, peers: u32, notes: &mut Vec<String>) -> Result<Underlay, ConfigError> {
+    let cities = Cities::read(&file(values, "cities")?).map_err(|error| about_file(values, "cities", error))?;
+    let is_measured = values.choice("jitter_law") == "measured";
+    let statistic = if is_measured { Statistic::Least } else { value_of(values, "city_latency", &STATISTICS) };
+    let latencies = cities.latencies(statistic);
+    let underlay = of_places(values, latencies, Matrix::places, Underlay::table, (peers, notes));
+    Ok(if is_measured { underlay.with_jitter(Jitter::measured(Arc::new(cities))) } else { underlay })
 }
 
 fn transit_stub(values: &Values, (peers_key, peers): (&str, u32), seed: u64) -> Result<Underlay, ConfigError> {
@@ -251,8 +343,7 @@ fn with_faults(underlay: Underlay, values: &Values, peers: u32, seed: u64) -> Re
     let at = |key, help| move |why: UnderlayError| values.error_at(key, &why.to_string(), help);
     let mut underlay = underlay.with_loss(values.float("loss")).map_err(at("loss", "choose another value"))?;
     let jitter = values.duration("jitter");
-    if jitter > Delay::ZERO {
-        let make = value_of(values, "jitter_law", &JITTERS);
+    if let (Some(make), true) = (value_of(values, "jitter_law", &JITTERS), jitter > Delay::ZERO) {
         let jitter = make(jitter, values.float("jitter_shape")).map_err(at("jitter_shape", "choose another value"))?;
         underlay = underlay.with_jitter(jitter);
     }

@@ -1,6 +1,6 @@
 //! Tables of latencies from files of numbers.
 
-use super::Matrix;
+use super::{Matrix, Missing};
 use parades_config::{ConfigError, Place, Source, inputs, quoted, read_text};
 use parades_core::time::Delay;
 use std::ops::Range;
@@ -10,9 +10,9 @@ use std::path::Path;
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
 /// Reads the table in a file.
-pub(super) fn file(path: &Path, unit: Delay) -> Result<Matrix, ConfigError> {
+pub(super) fn file(path: &Path, unit: Delay, missing: Missing) -> Result<Matrix, ConfigError> {
     match read_text(path, FILE_BYTES_MAX) {
-        Ok(text) => self::text(Source::new(path, text), unit),
+        Ok(text) => self::text(Source::new(path, text), unit, missing),
         Err(error) => Err(ConfigError::new(format!("the file cannot be read: {}", inputs::reason(&error)))
             .with_help("check its name and permissions")
             .at(Place::File(path.to_owned()))),
@@ -20,21 +20,27 @@ pub(super) fn file(path: &Path, unit: Delay) -> Result<Matrix, ConfigError> {
 }
 
 /// Reads the table in a text.
-pub(super) fn text(source: Source, unit: Delay) -> Result<Matrix, ConfigError> {
+pub(super) fn text(source: Source, unit: Delay, missing: Missing) -> Result<Matrix, ConfigError> {
     let refuse = |span: Range<usize>, message: String, help: &str| {
         Err(ConfigError::new(message).with_help(help).at(Place::Spot(source.spot(span))))
     };
     let mut entries = Vec::new();
     // Where each row is in the text, and its numbers.
     let mut rows: Vec<(Range<usize>, usize)> = Vec::new();
+    // The rows and columns of entries without a latency, and where those are.
+    let mut gaps: Vec<Gap> = Vec::new();
     for line in lines(&source.text) {
         let before = entries.len();
         for word in words(&source.text, line.clone()) {
             let text = &source.text[word.clone()];
-            let Some(latency) = text.parse().ok().and_then(|number: f64| times(unit, number)) else {
-                return refuse(word, format!("a latency cannot be {}", shown(text)), "write a number from 0 on");
-            };
-            entries.push(latency);
+            let latency = text.parse().ok().and_then(|number: f64| times(unit, number));
+            if latency.is_none() {
+                if missing == Missing::Refuse || !is_missing(text) {
+                    return refuse(word, format!("a latency cannot be {}", shown(text)), "write a number from 0 on");
+                }
+                gaps.push(Gap { row: rows.len(), column: entries.len() - before, word });
+            }
+            entries.push(latency.unwrap_or(GAP));
         }
         rows.push((line, entries.len() - before));
     }
@@ -54,7 +60,44 @@ pub(super) fn text(source: Source, unit: Delay) -> Result<Matrix, ConfigError> {
             return refuse(line, message, help);
         }
     }
-    Ok(Matrix::of(places, entries, is_symmetric))
+    fill(Matrix::of(places, entries, is_symmetric), &gaps).or_else(|gap| {
+        let message = format!("no other place joins the places {} and {}, counted from 1", gap.row + 1, gap.column + 1);
+        refuse(gap.word.clone(), message, "write a latency, or leave one of the two places out")
+    })
+}
+
+/// The latency of an entry that has none.
+const GAP: Delay = Delay::MAX;
+
+/// An entry without a latency.
+struct Gap {
+    row: usize,
+    column: usize,
+    word: Range<usize>,
+}
+
+/// Returns true for a word that stands for no latency.
+fn is_missing(word: &str) -> bool {
+    ["-", "na", "n/a", "nan"].iter().any(|other| word.eq_ignore_ascii_case(other))
+        || word.parse::<f64>().is_ok_and(|number| number < 0.0)
+}
+
+/// Fills the gaps of a table. Returns the first gap that cannot be filled.
+fn fill(matrix: Matrix, gaps: &[Gap]) -> Result<Matrix, &Gap> {
+    if gaps.is_empty() {
+        return Ok(matrix);
+    }
+    let mut filled = matrix.clone();
+    for gap in gaps {
+        let [from, to] = [gap.row, gap.column].map(|place| u32::try_from(place).expect("places have 32 bits"));
+        let known = |from, to| Some(matrix.between(from, to)).filter(|&latency| latency != GAP);
+        let over = |place| Some(known(from, place)?.saturating_add(known(place, to)?));
+        let itself = (from == to).then_some(Delay::ZERO);
+        let detours = (0..matrix.places()).filter(|place| ![from, to].contains(place)).filter_map(over);
+        let found = itself.or_else(|| known(to, from)).or_else(|| detours.min());
+        filled.set(from, to, found.ok_or(gap)?);
+    }
+    Ok(filled)
 }
 
 /// Returns a latency of `number` units, if there is one.

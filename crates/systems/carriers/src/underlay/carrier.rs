@@ -100,7 +100,7 @@ impl<M: Payload + Clone> Carrier<M> for Underlay {
             return Plan::Arrives { delay: Delay::ZERO, jitter: Delay::ZERO };
         }
         let Some(latency) = self.latency(from, to) else { return Plan::Nowhere };
-        let jitter = self.jitter.as_ref().map_or(Delay::ZERO, |jitter| jitter.draw(rng));
+        let jitter = self.jitter.as_ref().map_or(Delay::ZERO, |jitter| jitter.draw((from, to), rng));
         let delay = latency.saturating_add(jitter);
         let times = (now, now.saturating_add(delay));
         if self.loses((from, to), times, counts, rng) {

@@ -1,10 +1,15 @@
 //! The latencies between peers, from any source.
 
+use super::Coordinates;
 use super::domains::DomainPaths;
 use crate::Matrix;
 use parades_core::event::LpId;
 use parades_core::time::Delay;
 use parades_program::{Layout, Wiring};
+
+/// The greatest number of places with coordinates whose latencies are all compared to find the least. Above it
+/// a bound by heights is the lookahead.
+const SEARCHED_MAX: u32 = 10_000;
 
 /// The latencies between peers.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,12 +34,14 @@ pub(super) enum Distances {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Places {
     Table(Matrix),
+    Coordinates(Coordinates),
 }
 
 impl Places {
     pub(super) fn count(&self) -> u32 {
         match self {
             Places::Table(matrix) => matrix.places(),
+            Places::Coordinates(coordinates) => coordinates.places(),
         }
     }
 
@@ -42,6 +49,19 @@ impl Places {
     fn between(&self, from: u32, to: u32) -> Delay {
         match self {
             Places::Table(matrix) => matrix.between(from, to),
+            Places::Coordinates(coordinates) => coordinates.latency(from, to),
+        }
+    }
+
+    /// Returns a bound on the latencies from each of the first `count` places to the others of them: the least
+    /// latency, or for many coordinates a bound by their heights. `None` for a place alone.
+    fn least(&self, count: u32) -> Vec<Option<Delay>> {
+        match self {
+            Places::Coordinates(coordinates) if count > SEARCHED_MAX => {
+                let height = coordinates.least_height();
+                (0..count).map(|from| Some(coordinates.least_from(from, height))).collect()
+            }
+            _ => (0..count).map(|from| others(from, count).map(|to| self.between(from, to)).min()).collect(),
         }
     }
 }
@@ -79,21 +99,27 @@ impl Distances {
                 wiring.to_anyone(LpId(from), least);
             }
         };
-        let least_to =
-            |from: u32, others: u32| (0..others).filter(|&to| to != from).map(|to| self.between(from, to)).min();
         match self {
             Distances::Constant(latency) => wiring.nodes_to_anyone(*latency),
-            Distances::Places { places, local, .. } => {
+            Distances::Places { places, least, local } => {
                 let count = places.count();
-                let least: Vec<_> = (0..count.min(peers)).map(|from| least_to(from, count.min(peers))).collect();
+                let found = places.least(count.min(peers));
                 for from in 0..peers {
                     let place = from % count;
                     let is_shared = peers - place > count;
-                    declare(from, least[place as usize].into_iter().chain(is_shared.then_some(*local)).min());
+                    let to_others = found[place as usize].map(|found| found.max(*least));
+                    declare(from, to_others.into_iter().chain(is_shared.then_some(*local)).min());
                 }
             }
-            Distances::Pairs(_) => (0..peers).for_each(|from| declare(from, least_to(from, peers))),
+            Distances::Pairs(matrix) => (0..peers).for_each(|from| {
+                declare(from, others(from, peers).map(|to| matrix.between(from, to)).min());
+            }),
             Distances::Domains(paths, _) => (0..).zip(paths.least()).for_each(|(from, least)| declare(from, least)),
         }
     }
+}
+
+/// Returns the numbers below `count` but for one of them.
+fn others(but: u32, count: u32) -> impl Iterator<Item = u32> {
+    (0..count).filter(move |&other| other != but)
 }

@@ -1,8 +1,11 @@
 //! Random additions to latencies.
 
+use super::Cities;
 use super::error::UnderlayError;
+use parades_core::event::LpId;
 use parades_core::random::Rng;
 use parades_core::time::Delay;
+use std::sync::Arc;
 
 /// A time that is drawn for each message, and added to its latency.
 ///
@@ -13,27 +16,39 @@ use parades_core::time::Delay;
 ///
 /// ```
 /// use parades_carriers::underlay::Jitter;
-/// use parades_core::random::Rng;
-/// use parades_core::time::Delay;
+/// use parades_core::prelude::*;
 ///
 /// let jitter = Jitter::normal(Delay::from_ms(2), Delay::from_ms(1));
 /// let rng = Rng::stream(1, 0);
-/// let mean = (0..10_000).map(|_| jitter.draw(&rng).as_secs_f64()).sum::<f64>() / 10_000.0;
+/// let mean = (0..10_000).map(|_| jitter.draw((LpId(0), LpId(1)), &rng).as_secs_f64()).sum::<f64>() / 10_000.0;
 /// // The part below zero is cut off, which moves the mean from 2 to 2.055 ms.
 /// assert!((mean - 0.002055).abs() < 0.00003, "{mean}");
 ///
 /// let error = Jitter::log_normal(Delay::from_ms(1), -1.0).unwrap_err();
 /// assert_eq!(error.to_string(), "the deviation of a log-normal jitter must be from 0 to 10, not -1");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Jitter(Law);
+#[derive(Clone, Debug, PartialEq)]
+pub struct Jitter(pub(super) Law);
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Law {
-    Uniform { longest: Delay },
-    Exponential { mean: Delay },
-    Normal { mean: f64, deviation: f64 },
-    LogNormal { median: Delay, sigma: f64 },
+/// The distribution of a jitter.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Law {
+    Uniform {
+        longest: Delay,
+    },
+    Exponential {
+        mean: Delay,
+    },
+    Normal {
+        mean: f64,
+        deviation: f64,
+    },
+    LogNormal {
+        median: Delay,
+        sigma: f64,
+    },
+    /// As measured between the cities of the two peers.
+    Measured(Arc<Cities>),
 }
 
 /// The greatest deviation of the logarithm: beyond it draws are zero or longer than any run.
@@ -70,23 +85,26 @@ impl Jitter {
         Ok(Jitter(Law::LogNormal { median, sigma }))
     }
 
-    /// Draws the jitter of a message.
+    /// Draws the jitter of a message between two peers.
     #[inline]
-    pub fn draw(&self, rng: &Rng) -> Delay {
-        match self.0 {
-            Law::Uniform { longest } => rng.uniform_delay(Delay::ZERO, longest),
-            Law::Exponential { mean } => rng.exponential_delay(mean),
+    pub fn draw(&self, ends: (LpId, LpId), rng: &Rng) -> Delay {
+        match &self.0 {
+            Law::Uniform { longest } => rng.uniform_delay(Delay::ZERO, *longest),
+            Law::Exponential { mean } => rng.exponential_delay(*mean),
             Law::Normal { mean, deviation } => loop {
                 // At least half of all draws are not below zero, because the mean is not.
                 let drawn = mean + deviation * rng.normal();
                 if drawn >= 0.0 {
-                    return Delay::try_from_secs_f64(drawn).unwrap_or(Delay::MAX);
+                    return seconds(drawn);
                 }
             },
-            Law::LogNormal { median, sigma } => {
-                let drawn = median.as_secs_f64() * libm::exp(sigma * rng.normal());
-                Delay::try_from_secs_f64(drawn).unwrap_or(Delay::MAX)
-            }
+            Law::LogNormal { median, sigma } => seconds(median.as_secs_f64() * libm::exp(sigma * rng.normal())),
+            Law::Measured(cities) => cities.jitter(ends, rng),
         }
     }
+}
+
+/// Returns a delay of `seconds`, or [`Delay::MAX`] if that is too long.
+pub(super) fn seconds(seconds: f64) -> Delay {
+    Delay::try_from_secs_f64(seconds).unwrap_or(Delay::MAX)
 }
