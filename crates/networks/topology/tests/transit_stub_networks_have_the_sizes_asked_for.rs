@@ -87,4 +87,7 @@ fn small_sizes_are_possible_and_impossible_ones_are_refused() {
     let too_large = Err(TransitStubError::TooLarge(TopologyError::TooLarge));
     assert_eq!(generate([1, 1, 70_000, 70_000], 0), too_large);
     assert_eq!(generate([u32::MAX, u32::MAX, u32::MAX, u32::MAX], 0), too_large);
+    let limited = || generate([10, 20, 400_000, 10_000], 0);
+    let refused = parades_core::budget::within(1 << 30, || 0, limited).0.expect_err("it takes a terabyte");
+    assert!(matches!(refused, TransitStubError::Memory(_)), "{refused}");
 }

@@ -24,6 +24,11 @@
 //!
 //! A message from a peer to itself takes no time, and is never lost.
 //!
+//! # Decorations
+//!
+//! A [`Decoration`] of any crate may delay or lose messages on chosen links, and a record keeps messages as a
+//! table ([`Underlay::with_record`]). Peers know of neither.
+//!
 //! # Lookahead
 //!
 //! It is found, not asked for. End to end, each sender has the least of its latencies; hop by hop, each link
@@ -35,13 +40,15 @@
 //! quadratic in its transit routers only. Hop by hop, there is a table of two bytes for each router and peer.
 //!
 //! Results: `underlay_hops` counts messages that routers have sent on, `underlay_losses` messages lost by
-//! chance, `partition_1_cuts` messages that the first partition has cut.
+//! chance, `underlay_drops` messages that decorations have
+//! lost, `partition_1_cuts` messages that the first partition has cut.
 //!
 //! *Read next*: [`Underlay`].
 
 mod carrier;
 mod cities;
 mod coordinates;
+mod decoration;
 mod distances;
 mod domains;
 mod error;
@@ -55,6 +62,7 @@ mod partition;
 pub use carrier::Counts;
 pub use cities::{Cities, Statistic};
 pub use coordinates::Coordinates;
+pub use decoration::{Decoration, Effect, Passage, Recorded};
 pub use error::UnderlayError;
 pub use jitter::Jitter;
 pub use packet::{Packet, Plan};
@@ -72,6 +80,7 @@ use parades_topology::generators::Domains;
 use parades_topology::{NodeId, Topology};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 /// The way of a message through a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +116,7 @@ pub enum Routing {
 /// assert!(error.to_string().starts_with("100 peers need a place of their own each, but there are only "));
 /// # Ok::<(), parades_carriers::underlay::UnderlayError>(())
 /// ```
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Underlay {
     distances: Distances,
     hops: Option<Box<Hops>>,
@@ -115,6 +124,8 @@ pub struct Underlay {
     /// The probability that a message is lost.
     loss: f64,
     partitions: Vec<Partition>,
+    decorations: Vec<Arc<dyn Decoration>>,
+    recorded: Option<Recorded>,
 }
 
 impl fmt::Debug for Underlay {
@@ -133,7 +144,15 @@ impl fmt::Debug for Underlay {
 
 impl Underlay {
     fn new(distances: Distances, hops: Option<Box<Hops>>) -> Underlay {
-        Underlay { distances, hops, jitter: None, loss: 0.0, partitions: Vec::new() }
+        Underlay {
+            distances,
+            hops,
+            jitter: None,
+            loss: 0.0,
+            partitions: Vec::new(),
+            decorations: Vec::new(),
+            recorded: None,
+        }
     }
 
     /// Every message takes `latency`.
@@ -209,6 +228,21 @@ impl Underlay {
     pub fn with_partition(mut self, partition: Partition) -> Underlay {
         self.partitions.push(partition);
         self
+    }
+
+    /// Adds a decoration behind those that were added before. It sees each message with its jitter, before
+    /// losses and partitions.
+    #[must_use]
+    pub fn with_decoration(mut self, decoration: impl Decoration) -> Underlay {
+        self.decorations.push(Arc::new(decoration));
+        self
+    }
+
+    /// Keeps a record of messages, in the table `underlay_record`: sender, receiver, time of departure, time
+    /// taken, and whether the message arrives.
+    #[must_use]
+    pub fn with_record(self, recorded: Recorded) -> Underlay {
+        Underlay { recorded: Some(recorded), ..self }
     }
 
     /// Returns the latency from a peer to another one, without jitter; `None` if there is no such peer.

@@ -222,7 +222,7 @@ fn jitter_adds_and_follows_its_law() {
 fn impossible_underlays_are_refused_with_a_reason() {
     let topology = graph(5, false, 1);
     let shared = Underlay::graph(topology.clone(), &[NodeId(1), NodeId(1)], Routing::EndToEnd);
-    assert_eq!(shared, Err(UnderlayError::Shared("n1".into())));
+    assert_eq!(shared.expect_err("two at one place"), UnderlayError::Shared("n1".into()));
     let nodes: BTreeSet<NodeId> = topology.node_ids().collect();
     let nodes: Vec<NodeId> = nodes.into_iter().collect();
     let drawn = draw_places(&nodes, 6, "nodes", &Rng::shared(1, 0)).expect_err("too many peers");

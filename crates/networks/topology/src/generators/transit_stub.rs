@@ -3,7 +3,8 @@
 //! Source: E. W. Zegura, K. L. Calvert, S. Bhattacharjee, *How to model an internetwork*, INFOCOM 1996, with
 //! the numbers and latencies of Speer's generator, which [`TransitStub`] lists.
 
-use crate::{Link, NodeId, Topology, TopologyError};
+use crate::{Interface, Link, NodeId, Topology, TopologyError};
+use parades_core::budget::{self, Exceeded};
 use parades_core::random::Rng;
 use parades_core::time::Delay;
 use std::collections::BTreeSet;
@@ -17,6 +18,10 @@ const INSIDE: [Delay; 2] = [Delay::from_ms(2), Delay::from_ms(10)];
 const SPREAD: u32 = 2;
 /// Additional links from stub domains to transit domains, for every 100 stub domains.
 const MORE_LINKS_PERCENT: u64 = 50;
+/// Bytes that a router takes: its name while names are made, its place, and its part of the ties of its domain.
+const ROUTER_BYTES: u64 = 64;
+/// Bytes that a link takes: itself, and an interface at each end.
+const LINK_BYTES: u64 = (size_of::<Link>() + 2 * size_of::<Interface>()) as u64;
 /// The rate of each link in bits per second. The model says nothing about rates.
 const RATE_BPS: u64 = 1_000_000_000;
 
@@ -69,6 +74,9 @@ pub enum TransitStubError {
     /// The network has more routers or links than can be numbered.
     #[error("the transit-stub network is too large: {0}")]
     TooLarge(TopologyError),
+    /// The network needs more memory than it may take.
+    #[error("the transit-stub network is too large: {0}")]
+    Memory(Exceeded),
 }
 
 /// A transit–stub network: a topology, and its division into domains.
@@ -132,6 +140,9 @@ impl TransitStub {
         if nodes_max >= u64::from(u32::MAX) {
             return Err(TransitStubError::TooLarge(TopologyError::TooLarge));
         }
+        let degree_max = degree(transit_nodes.max(stub_nodes).saturating_add(SPREAD));
+        let router_bytes = ROUTER_BYTES + degree_max.div_ceil(2) * LINK_BYTES;
+        budget::check(nodes_max.saturating_mul(router_bytes)).map_err(TransitStubError::Memory)?;
         let sizes = std::iter::repeat_n(transit_nodes, transit_domains as usize)
             .chain(std::iter::repeat_n(stub_nodes, stub_domains as usize));
         let mut end = 0;

@@ -1,10 +1,11 @@
 //! The underlay, as programs use it.
 
 use super::Underlay;
+use super::decoration::{Effect, Passage, Record};
 use super::packet::{Packet, Plan};
 use parades_core::digest::{Digest, Payload};
 use parades_core::event::{Body, LpId};
-use parades_core::metrics::{MetricId, Metrics, Unit};
+use parades_core::metrics::{Cell, Column, MetricId, Metrics, Unit};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 use parades_program::{
@@ -18,13 +19,17 @@ pub struct Counts {
     hops: u64,
     /// Messages sent here that were lost by chance.
     lost: u64,
+    /// Messages sent here that decorations have lost.
+    dropped: u64,
     /// Messages sent here that each partition has cut.
     cut: Box<[u64]>,
+    /// Messages sent here, as far as a record keeps them.
+    record: Record,
 }
 
 impl Counts {
     fn failed(&self) -> u64 {
-        self.lost + self.cut.iter().sum::<u64>()
+        self.lost + self.dropped + self.cut.iter().sum::<u64>()
     }
 }
 
@@ -37,6 +42,24 @@ impl Underlay {
         };
         let (port, delay) = hops.next(ctx.id(), *to, ctx.layout());
         ctx.send(port, delay.saturating_add(extra), packet);
+    }
+
+    /// Returns the time that decorations add to that of a message; `None` if one of them loses it.
+    #[inline]
+    fn decorate(&self, passage: Passage, counts: &mut Counts, rng: &Rng) -> Option<Delay> {
+        let mut added = Delay::ZERO;
+        for decoration in &self.decorations {
+            let passage = Passage { delay: passage.delay.saturating_add(added), ..passage };
+            match decoration.on_message(passage, rng) {
+                Effect::None => {}
+                Effect::Delay(delay) => added = added.saturating_add(delay),
+                Effect::Lose => {
+                    counts.dropped += 1;
+                    return None;
+                }
+            }
+        }
+        Some(added)
     }
 
     /// Returns true if a message that departs now is lost, and counts the loss.
@@ -99,28 +122,36 @@ impl<M: Payload + Clone> Carrier<M> for Underlay {
         if from == to {
             return Plan::Arrives { delay: Delay::ZERO, jitter: Delay::ZERO };
         }
-        let Some(latency) = self.latency(from, to) else { return Plan::Nowhere };
+        // No latency leads to a node that does not exist. Then `post` fails.
+        let Some(latency) = self.latency(from, to) else { return Plan::Lost(Delay::ZERO) };
         let jitter = self.jitter.as_ref().map_or(Delay::ZERO, |jitter| jitter.draw((from, to), rng));
+        let passage = Passage { from, to, departs: now, delay: latency.saturating_add(jitter) };
+        let added = self.decorate(passage, counts, rng);
+        let jitter = jitter.saturating_add(added.unwrap_or(Delay::ZERO));
         let delay = latency.saturating_add(jitter);
         let times = (now, now.saturating_add(delay));
-        if self.loses((from, to), times, counts, rng) {
-            return Plan::Lost(delay);
+        let arrives = added.is_some() && !self.loses((from, to), times, counts, rng);
+        if let Some(recorded) = self.recorded.filter(|recorded| recorded.has(&passage)) {
+            counts.record.push(Passage { delay, ..passage }, arrives, recorded.messages_max);
         }
-        Plan::Arrives { delay, jitter }
+        if arrives { Plan::Arrives { delay, jitter } } else { Plan::Lost(delay) }
     }
 
     #[inline]
     fn arrival(&self, plan: Plan, now: Time) -> Option<Time> {
         match plan {
             Plan::Arrives { delay, .. } => Some(now.saturating_add(delay)),
-            Plan::Lost(_) | Plan::Nowhere => None,
+            Plan::Lost(_) => None,
         }
     }
 
     #[inline]
     fn post(&self, letter: Letter<M, Plan>, _: &mut Counts, node: &mut impl CarrierContext<Packet<M>>) {
         let Letter { to, receipt, plan, message } = letter;
-        let from = node.id();
+        let (from, nodes) = (node.id(), node.layout().nodes());
+        if to.0 >= nodes {
+            return node.fail(format!("it sent to node {}, but there are only {nodes} nodes", to.0));
+        }
         match plan {
             Plan::Arrives { jitter, .. } if self.hops.is_some() && to != from => {
                 self.pass(jitter, Packet::Passing { from, to, message }, node);
@@ -130,10 +161,6 @@ impl<M: Payload + Clone> Carrier<M> for Underlay {
                 if let Some(receipt) = receipt {
                     node.send_to(from, delay, Packet::Lost(receipt));
                 }
-            }
-            Plan::Nowhere => {
-                let nodes = node.layout().nodes();
-                node.fail(format!("it sent to node {}, but there are only {nodes} nodes", to.0));
             }
         }
     }
@@ -175,17 +202,35 @@ impl<M: Payload + Clone> Carrier<M> for Underlay {
     }
 
     fn metrics(&self, metrics: &mut Metrics) -> Vec<MetricId> {
-        let mut ids =
-            vec![metrics.counter("underlay_hops", Unit::Count), metrics.counter("underlay_losses", Unit::Count)];
+        let mut ids: Vec<MetricId> = ["underlay_hops", "underlay_losses", "underlay_drops"]
+            .into_iter()
+            .map(|name| metrics.counter(name, Unit::Count))
+            .collect();
         for number in 1..=self.partitions.len() {
             ids.push(metrics.counter(&format!("partition_{number}_cuts"), Unit::Count));
+        }
+        if self.recorded.is_some() {
+            let columns = [
+                ("from", Unit::Count),
+                ("to", Unit::Count),
+                ("departs", Unit::Picoseconds),
+                ("takes", Unit::Picoseconds),
+                ("arrives", Unit::Count),
+            ];
+            let columns = columns.map(|(name, unit)| Column::new(name, unit));
+            ids.push(metrics.table("underlay_record", columns.into_iter().collect()));
         }
         ids
     }
 
     fn finish(&self, counts: &Counts, at_end: AtEnd<'_>) {
-        let counted = [counts.hops, counts.lost].into_iter().chain(counts.cut.iter().copied());
-        at_end.ids.iter().zip(counted).for_each(|(&id, count)| at_end.metrics.count(id, count));
+        let AtEnd { ids, metrics, .. } = at_end;
+        let counted = [counts.hops, counts.lost, counts.dropped].into_iter().chain(counts.cut.iter().copied());
+        ids.iter().zip(counted).for_each(|(&id, count)| metrics.count(id, count));
+        for (Passage { from, to, departs, delay }, arrives) in counts.record.messages() {
+            let cells = [u64::from(from.0), u64::from(to.0), departs.as_ps(), delay.as_ps(), u64::from(arrives)];
+            metrics.row(*ids.last().expect("the table is declared"), cells.map(Cell::from));
+        }
     }
 
     fn finish_access(&self, counts: &Counts, at_end: AtEnd<'_>) {

@@ -49,6 +49,4 @@ pub enum Plan {
     },
     /// It is lost. It would have taken this time.
     Lost(Delay),
-    /// Its receiver does not exist.
-    Nowhere,
 }
