@@ -8,6 +8,9 @@
 //! | [`driver`] | the trait of a protocol, and the two drivers: a program, and a model that can be rolled back |
 //! | [`churn`] | nodes that come and go, for any protocol |
 //! | [`chord`] | look-ups in a ring of identifiers |
+//! | [`gossip`] | rumours by push, pull and both |
+//! | [`gossipsub`] | publish and subscribe over meshes of peers with scores |
+//! | [`averaging`] | the mean of all values, by exchanges of pairs |
 //!
 //! `tests/rumours_spread_as_theory_says.rs` has a whole protocol in a page.
 //!
@@ -15,6 +18,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod averaging;
 pub mod chord;
 pub mod churn;
 pub mod driver;
+pub mod gossip;
+pub mod gossipsub;

@@ -1,0 +1,65 @@
+//! Averaging, as the drivers see it.
+
+use super::report::Ids;
+use super::{Averaging, MESSAGE_BYTES, Machine, Message};
+use crate::driver::{Dependencies, Protocol, Wait};
+use parades_core::prelude::*;
+
+impl Protocol for Averaging {
+    type Message = Message;
+    type Machine = Machine;
+
+    fn nodes(&self) -> u32 {
+        self.parameters().nodes
+    }
+
+    fn bytes(_: &Message) -> f64 {
+        MESSAGE_BYTES as f64
+    }
+
+    fn metrics(&self) -> Metrics {
+        let mut metrics = Metrics::new();
+        Ids::declare(&mut metrics, self.parameters());
+        metrics
+    }
+
+    fn machine(&self, node: LpId, rng: &Rng) -> Machine {
+        Machine::new(self, node, rng)
+    }
+
+    #[inline]
+    fn wait(&self, machine: &Machine) -> Wait {
+        Wait::Messages(machine.next)
+    }
+
+    fn begin(&self, machine: &mut Machine, _: Time, driver: &mut impl Dependencies<Message>) {
+        machine.begin(self, driver);
+    }
+
+    #[inline]
+    fn on_message(&self, machine: &mut Machine, from: LpId, message: Message, driver: &mut impl Dependencies<Message>) {
+        machine.on_message(self, (from, message), driver);
+    }
+
+    #[inline]
+    fn on_timer(&self, machine: &mut Machine, driver: &mut impl Dependencies<Message>) {
+        machine.on_timer(self, driver);
+    }
+
+    /// Does nothing: nodes neither leave nor crash.
+    fn forget(&self, _: &mut Machine) {}
+
+    fn fold(&self, machine: &Machine, digest: &mut Digest) {
+        digest.word(machine.value());
+        digest.word(u64::from(machine.books.messages));
+    }
+
+    fn finish(&self, _: LpId, machine: &Machine, end: &End, metrics: &mut Metrics) {
+        machine.measure_rest(self, end.time, metrics);
+        self.ids.finish(machine, metrics);
+    }
+
+    fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
+        self.ids.conclude(self.parameters(), end.time, metrics)
+    }
+}

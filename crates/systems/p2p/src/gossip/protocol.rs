@@ -1,0 +1,64 @@
+//! Gossip, as the drivers see it.
+
+use super::report::Ids;
+use super::{Gossip, Machine, Message};
+use crate::driver::{Dependencies, Protocol, Wait};
+use parades_core::prelude::*;
+
+impl Protocol for Gossip {
+    type Message = Message;
+    type Machine = Machine;
+
+    fn nodes(&self) -> u32 {
+        self.parameters().nodes
+    }
+
+    fn bytes(message: &Message) -> f64 {
+        message.bytes() as f64
+    }
+
+    fn metrics(&self) -> Metrics {
+        let mut metrics = Metrics::new();
+        Ids::declare(&mut metrics);
+        metrics
+    }
+
+    fn machine(&self, node: LpId, _: &Rng) -> Machine {
+        Machine::new(node)
+    }
+
+    #[inline]
+    fn wait(&self, machine: &Machine) -> Wait {
+        Wait::Messages(machine.timers.next())
+    }
+
+    fn begin(&self, machine: &mut Machine, _: Time, driver: &mut impl Dependencies<Message>) {
+        machine.begin(self, driver);
+    }
+
+    fn on_message(&self, machine: &mut Machine, from: LpId, message: Message, driver: &mut impl Dependencies<Message>) {
+        machine.on_message(self, (from, message), driver);
+    }
+
+    fn on_timer(&self, machine: &mut Machine, driver: &mut impl Dependencies<Message>) {
+        machine.on_timer(self, driver);
+    }
+
+    /// Does nothing: nodes neither leave nor crash.
+    fn forget(&self, _: &mut Machine) {}
+
+    fn fold(&self, machine: &Machine, digest: &mut Digest) {
+        machine.known.iter().for_each(|&word| digest.word(word));
+        digest.word(machine.books.bytes);
+        digest.word(machine.books.duplicates);
+    }
+
+    fn finish(&self, _: LpId, machine: &Machine, _: &End, metrics: &mut Metrics) {
+        self.ids.finish(machine, metrics);
+    }
+
+    fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
+        self.ids.conclude(self, end.time, metrics);
+        Ok(())
+    }
+}
