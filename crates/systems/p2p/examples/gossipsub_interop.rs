@@ -2,18 +2,18 @@
 //!
 //! *Covers*: GossipSub over a matrix of latencies; coverage, degrees, duplicates and latencies.
 //!
-//! *Scenario*: 700 nodes, each with 20 connections or more, in eight regions of the world. From 120 s on, a random
-//! node publishes every 12 s, 16 messages in all. In `subnet-blob-msg` a message has 96 KiB and is validated for
-//! 5 ms; in `simple-fanout` it has 1 KiB, and each of two topics has half of the nodes. Peers have no scores.
-//! Here a message takes the latency between two regions. The tests also have bandwidth: 50 Mbit/s at 80 % of the
-//! nodes, 1,024 Mbit/s at the rest.
+//! *Scenario*: 700 nodes, each with 20 connections or more, in eight regions of the world. From 120 s on, a
+//! random node publishes every 12 s, 16 messages in all. In `subnet-blob-msg` a message has 96 KiB and is
+//! validated for 5 ms. In `simple-fanout` it has 1 KiB, and each of two topics has half of the nodes. Peers have
+//! no scores. Here a message takes the latency between two regions. The tests also have bandwidth: 50 Mbit/s at
+//! 80 % of the nodes, 1,024 Mbit/s at the rest.
 //!
 //! `cargo run --release -p parades-p2p --example gossipsub_interop -- subnet-blob-msg 1`
 
 #![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 use parades_carriers::Matrix;
-use parades_core::metrics::{Histogram, MetricValue};
+use parades_core::metrics::Histogram;
 use parades_core::prelude::*;
 use parades_engine::sequential;
 use parades_p2p::driver::AsModel;

@@ -15,8 +15,8 @@
 //!   value cannot change between the two.
 //!
 //! A lost answer changes the sum, because one of the two nodes has taken the mean. An exchange without an
-//! answer is given up after [`Parameters::timeout`]. If no exchange was given up or is still open, the run ends
-//! with an error unless the sum is that of the start.
+//! answer is given up after [`Parameters::timeout`]. If no exchange was given up or is still open, the run
+//! ends with an error unless the sum is that of the start.
 //!
 //! # The schedule
 //!
@@ -26,10 +26,10 @@
 //!
 //! Theory: a node takes part in 1 + φ exchanges a cycle: one of its own, and φ of other nodes, with φ Poisson
 //! distributed of mean 1. Each exchange halves the node's part in the variance. So each cycle multiplies the
-//! variance by E[2^-(1 + φ)] = 1 / (2√e) = 0.3033. The derivation needs a start of each node in each cycle, an
-//! independent order of the starts, and partners drawn from all nodes. A random time in each cycle gives the
-//! order. Refused exchanges make the factor greater: [`Averaging::factor`] has the formula. So latency should be
-//! far below the cycle.
+//! variance by E[2^-(1 + φ)] = 1 / (2√e) = 0.3033. The derivation needs a start of each node in each cycle,
+//! an independent order of the starts, and partners drawn from all nodes. A random time in each cycle gives
+//! the order. Refused exchanges make the factor greater: [`Averaging::factor`] has the formula. So latency
+//! should be far below the cycle.
 //!
 //! # Measures
 //!
@@ -160,8 +160,8 @@ impl Averaging {
     }
 
     /// Returns the factor by which theory multiplies the variance each cycle, if a fraction `refused` of the
-    /// requests is refused. A node then takes part in an exchange of its own with probability `1 - refused`, and in
-    /// a Poisson number of others of that mean.
+    /// requests is refused. A node then takes part in an exchange of its own with probability `1 - refused`,
+    /// and in a Poisson number of others of that mean.
     ///
     /// ```
     /// use parades_p2p::averaging::Averaging;

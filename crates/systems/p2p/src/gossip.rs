@@ -19,8 +19,8 @@
 //! Rumour `r` begins at node `r mod nodes`, [`Parameters::spacing`] after the one before it.
 //!
 //! *References*: A. Demers et al., "Epidemic Algorithms for Replicated Database Maintenance", PODC 1987,
-//! section 1.4 (loss of interest). B. Pittel, "On Spreading a Rumor", SIAM Journal on Applied Mathematics 47(1), 1987.
-//! R. Karp, C. Schindelhauer, S. Shenker, B. Vöcking, "Randomized Rumor Spreading", FOCS 2000.
+//! section 1.4 (loss of interest). B. Pittel, "On Spreading a Rumor", SIAM Journal on Applied Mathematics
+//! 47(1), 1987. R. Karp, C. Schindelhauer, S. Shenker, B. Vöcking, "Randomized Rumor Spreading", FOCS 2000.
 //!
 //! *Read next*: `gossip/machine.rs`.
 

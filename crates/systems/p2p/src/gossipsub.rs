@@ -4,7 +4,7 @@
 //! few of its peers, to which it forwards each message of the topic at once. To other peers it gossips the
 //! numbers of recent messages, and they ask for what they miss.
 //!
-//! # What is there
+//! # Scope
 //!
 //! | part | specification |
 //! |---|---|
@@ -13,12 +13,12 @@
 //! | scores P1 to P7 with decay, and their thresholds; opportunistic grafting | v1.1, "Peer Scoring" |
 //! | limits on IHAVE and IWANT, promises, ignored GRAFTs of unknown topics | v1.1, "Spam Protection Measures" |
 //!
-//! Not there: explicit peering agreements, leaving a topic, the scores of peers after they disconnect
+//! Left out: explicit peering agreements, leaving a topic, the scores of peers after they disconnect
 //! (connections stay), and the choice "ignore" of extended validators.
 //!
-//! The specification leaves three things open. Here they are as in the implementations in Go and Rust:
-//! a node waits two heartbeats beyond a backoff before it grafts; a GRAFT within ten seconds of the PRUNE counts
-//! as two misdemeanours; all peers in a topic get the publisher's message if flood publishing is on.
+//! The specification leaves three things open. Here they are as in the implementations in Go and Rust: a node
+//! waits two heartbeats beyond a backoff before it grafts; a GRAFT within ten seconds of the PRUNE counts as
+//! two misdemeanours; all peers in a topic get the publisher's message if flood publishing is on.
 //!
 //! # Workload
 //!
@@ -32,8 +32,8 @@
 //! the node's own stream. Peers are kept in the order of their numbers, so no choice depends on a hash table.
 //!
 //! *References*: libp2p specifications, `pubsub/gossipsub/gossipsub-v1.0.md` and `gossipsub-v1.1.md`.
-//! D. Vyzovitis et al., "GossipSub: Attack-Resilient Message Propagation in the Filecoin and ETH2.0 Networks",
-//! arXiv:2007.02754, 2020.
+//! D. Vyzovitis et al., "GossipSub: Attack-Resilient Message Propagation in the Filecoin and ETH2.0
+//! Networks", arXiv:2007.02754, 2020.
 //!
 //! *Read next*: `gossipsub/machine.rs`, then `gossipsub/heartbeat.rs`.
 

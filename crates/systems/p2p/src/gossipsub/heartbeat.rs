@@ -97,8 +97,8 @@ impl Machine {
         candidates.into_iter().take(count).for_each(|peer| self.graft((peer, topic), driver));
     }
 
-    /// Prunes the mesh to its wanted size. The best peers stay, others by chance, and enough of those to which
-    /// the node connected.
+    /// Prunes the mesh to its wanted size. The best peers stay, others by chance, and enough of those to
+    /// which the node connected.
     fn prune_surplus(
         &mut self,
         gossipsub: &GossipSub,

@@ -18,7 +18,7 @@ pub(super) struct Peer {
     pub(super) ihaves: u32,
     /// Messages that the node has asked the peer for since the last heartbeat.
     pub(super) asked: u32,
-    /// What the node knows of the peer in each topic.
+    /// The peer's state in each topic.
     pub(super) in_topic: Vec<InTopic>,
 }
 
