@@ -3,9 +3,9 @@
 #
 # usage: two_namespaces.sh PROGRAM [DELAY]
 #   PROGRAM  the command, built by: cargo build --release -p parades-cli --features mpi
-#   DELAY    of each direction of the link, as tc writes it (default 1ms); `none` for no delay
+#   DELAY    of each direction of the link, in us, ms or s (default 1ms); `none` for no delay
 #
-# Needs root, iproute2, Open MPI, and a kernel with veth; with a delay, also the kernel's sch_netem.
+# Needs root, iproute2, Open MPI, and a kernel with veth; with a delay, a kernel with tun, and Python 3.
 # Prints the digest of each engine over the link, and of `sequential`. The status is 1 if any two differ.
 set -euo pipefail
 program=$(realpath "$1")
@@ -13,7 +13,9 @@ delay=${2:-1ms}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 one=parades-$$-1 two=parades-$$-2
 work=$(mktemp -d)
+relay_pid=
 clean() {
+  [ -z "$relay_pid" ] || kill "$relay_pid" 2>/dev/null || true
   ip netns delete "$one" 2>/dev/null || true
   ip netns delete "$two" 2>/dev/null || true
   rm -r "$work"
@@ -22,19 +24,42 @@ trap clean EXIT
 
 ip netns add "$one"
 ip netns add "$two"
-ip link add link-1 netns "$one" type veth peer name link-2 netns "$two"
-ip -n "$one" address add 10.93.0.1/24 dev link-1
-ip -n "$two" address add 10.93.0.2/24 dev link-2
+
+# Passes frames between two tap devices, each after the delay: a link with delay without sch_netem.
+relay='
+import collections, fcntl, os, select, struct, sys, time
+delay, names = float(sys.argv[1]), sys.argv[2:]
+taps = [os.open("/dev/net/tun", os.O_RDWR) for _ in names]
+for tap, name in zip(taps, names):
+    fcntl.ioctl(tap, 0x400454CA, struct.pack("16sH", name.encode(), 0x0002 | 0x1000))  # TUNSETIFF: TAP, no header
+print("ready", flush=True)
+waiting = collections.deque()
+while True:
+    timeout = max(0, waiting[0][0] - time.monotonic()) if waiting else None
+    for tap in select.select(taps, [], [], timeout)[0]:
+        waiting.append((time.monotonic() + delay, taps[tap == taps[0]], os.read(tap, 65536)))
+    while waiting and waiting[0][0] <= time.monotonic():
+        _, tap, frame = waiting.popleft()
+        try:
+            os.write(tap, frame)
+        except OSError:
+            pass  # The other end is not up yet.
+'
+if [ "$delay" = none ]; then
+  ip link add link-1 netns "$one" type veth peer name link-2 netns "$two"
+else
+  seconds=$(awk -v delay="$delay" 'BEGIN { print delay / (delay ~ /us$/ ? 1e6 : delay ~ /ms$/ ? 1e3 : 1) }')
+  coproc RELAY { exec python3 -c "$relay" "$seconds" link-1 link-2; }
+  relay_pid=$RELAY_PID
+  read -r _ <&"${RELAY[0]}"
+  ip link set link-1 netns "$one"
+  ip link set link-2 netns "$two"
+fi
 for end in 1 2; do
   [ "$end" = 1 ] && namespace=$one || namespace=$two
+  ip -n "$namespace" address add "10.93.0.$end/24" dev "link-$end"
   ip -n "$namespace" link set "link-$end" up
   ip -n "$namespace" link set lo up
-  if [ "$delay" != none ]; then
-    ip netns exec "$namespace" tc qdisc add dev "link-$end" root netem delay "$delay" || {
-      echo "the delay needs sch_netem, which this kernel does not have" >&2
-      exit 2
-    }
-  fi
 done
 
 # mpirun calls this in the place of ssh: HOST COMMAND. The second machine has a host name of its own.
