@@ -57,7 +57,8 @@ mod protocol;
 mod report;
 mod ring;
 
-pub use constants::{Chord, Invalid};
+pub use crate::Invalid;
+pub use constants::Chord;
 pub use machine::Machine;
 pub use message::{MESSAGE_BYTES, Message};
 pub use peer::Peer;

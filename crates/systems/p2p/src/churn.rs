@@ -4,6 +4,13 @@
 //! [`Law`], or is read from a file ([`Schedule`]). A length is a pure function of the node's random stream,
 //! so that it is drawn again after a rollback. Nothing here knows a protocol.
 //!
+//! | event | here |
+//! |---|---|
+//! | a node takes leave, or crashes | [`Churn::crash`] |
+//! | it comes back without its state, or with it | [`Churn::keep`] |
+//! | many nodes come at once | [`Churn::with_crowd`] |
+//! | a file says when nodes come and go | [`Schedule`]: our form, and that of PeerSim |
+//!
 //! # Examples
 //!
 //! ```
@@ -40,13 +47,33 @@ pub struct Churn {
     plan: Plan,
     /// The probability that a node crashes at the end of its session instead of taking leave.
     pub crash: f64,
+    /// The probability that a node comes back with the state that it had when it went.
+    pub keep: f64,
     /// After this time no node goes, and nodes that are away come back at it.
     pub until: Time,
+    crowd: Option<Crowd>,
+}
+
+/// The random stream of a node's part in a flash crowd.
+const CROWD_STREAM: u32 = 0x6372_7764;
+
+/// A flash crowd: nodes that come for the first time, all within a short time.
+#[derive(Clone, Debug, PartialEq)]
+struct Crowd {
+    share: f64,
+    at: Time,
+    law: Law,
+    seed: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Plan {
-    Random { session: Law, absence: Law },
+    /// Sessions do not end.
+    Staying,
+    Random {
+        session: Law,
+        absence: Law,
+    },
     Scheduled(Arc<Schedule>),
 }
 
@@ -57,6 +84,8 @@ pub struct Stay {
     pub end: Time,
     /// True if the node crashes at the end of the session instead of taking leave.
     pub crashes: bool,
+    /// True if the node comes back with the state that it had at the end of the session.
+    pub keeps_state: bool,
     /// The time for which the node is away afterwards, where that is drawn.
     absence: Delay,
 }
@@ -64,19 +93,24 @@ pub struct Stay {
 impl Stay {
     /// Returns a session that does not end.
     pub const fn for_ever() -> Stay {
-        Stay { end: Time::MAX, crashes: false, absence: Delay::ZERO }
+        Stay { end: Time::MAX, crashes: false, keeps_state: false, absence: Delay::ZERO }
     }
 }
 
 impl Churn {
+    /// Makes a churn in which nobody goes. With [`Churn::with_crowd`] nodes come.
+    pub fn staying(until: Time) -> Churn {
+        Churn { plan: Plan::Staying, crash: 0.0, keep: 0.0, until, crowd: None }
+    }
+
     /// Makes a churn whose sessions and absences are drawn. No node crashes, unless [`Churn::crash`] is set.
     pub fn random(session: Law, absence: Law, until: Time) -> Churn {
-        Churn { plan: Plan::Random { session, absence }, crash: 0.0, until }
+        Churn { plan: Plan::Random { session, absence }, crash: 0.0, keep: 0.0, until, crowd: None }
     }
 
     /// Makes a churn whose sessions are read from a file. No node crashes, unless [`Churn::crash`] is set.
     pub fn scheduled(schedule: Schedule, until: Time) -> Churn {
-        Churn { plan: Plan::Scheduled(Arc::new(schedule)), crash: 0.0, until }
+        Churn { plan: Plan::Scheduled(Arc::new(schedule)), crash: 0.0, keep: 0.0, until, crowd: None }
     }
 
     /// Returns the same churn with this probability of a crash.
@@ -86,10 +120,34 @@ impl Churn {
         self
     }
 
-    /// Returns the time at which a node comes first, if the schedule says so.
+    /// Returns the same churn with this probability that a node comes back with its state.
+    #[must_use]
+    pub fn with_keep(mut self, keep: f64) -> Churn {
+        self.keep = keep;
+        self
+    }
+
+    /// Returns the same churn with a flash crowd. Each node but node 0 belongs to it with probability `share`.
+    /// A node of the crowd comes for the first time at `at`, later by a length that is drawn from `law`, even
+    /// if that is after [`Churn::until`]. `seed` decides on the nodes and the lengths.
+    #[must_use]
+    pub fn with_crowd(mut self, share: f64, (at, law): (Time, Law), seed: u64) -> Churn {
+        self.crowd = Some(Crowd { share, at, law, seed });
+        self
+    }
+
+    /// Returns the time at which a node comes first, if the schedule or the crowd says so.
     pub fn first(&self, node: LpId) -> Option<Time> {
+        if let Some(Crowd { share, at, law, seed }) = &self.crowd
+            && node.0 > 0
+        {
+            let rng = Rng::substream(*seed, node.0, CROWD_STREAM);
+            if rng.chance(*share) {
+                return Some(at.checked_add(law.sample(&rng)).unwrap_or(Time::MAX));
+            }
+        }
         match &self.plan {
-            Plan::Random { .. } => None,
+            Plan::Random { .. } | Plan::Staying => None,
             Plan::Scheduled(schedule) => schedule.of(node).next().map(|session| session.join.min(self.until)),
         }
     }
@@ -97,26 +155,29 @@ impl Churn {
     /// Begins a session of a node that comes now.
     pub fn begin(&self, node: LpId, now: Time, rng: &Rng) -> Stay {
         match &self.plan {
+            Plan::Staying => Stay::for_ever(),
             Plan::Random { session, absence } => {
                 let (stay, crashes, absence) = (session.sample(rng), rng.chance(self.crash), absence.sample(rng));
-                self.stay(now.checked_add(stay), crashes, absence)
+                self.stay(now.checked_add(stay), (crashes, absence), rng)
             }
             Plan::Scheduled(schedule) => {
                 let end = schedule.of(node).map(|session| session.leave).find(|&leave| leave > now);
-                self.stay(end, rng.chance(self.crash), Delay::ZERO)
+                self.stay(end, (rng.chance(self.crash), Delay::ZERO), rng)
             }
         }
     }
 
-    fn stay(&self, end: Option<Time>, crashes: bool, absence: Delay) -> Stay {
+    fn stay(&self, end: Option<Time>, (crashes, absence): (bool, Delay), rng: &Rng) -> Stay {
         let end = end.filter(|&end| end < self.until).unwrap_or(Time::MAX);
-        Stay { end, crashes: crashes && end < Time::MAX, absence }
+        let keeps_state = self.keep > 0.0 && rng.chance(self.keep);
+        Stay { end, crashes: crashes && end < Time::MAX, keeps_state, absence }
     }
 
     /// Returns the time at which a node comes back that goes now. The node may go later than its session
     /// ends, but comes back no earlier than now.
     pub fn back(&self, node: LpId, stay: &Stay, now: Time) -> Time {
         let back = match &self.plan {
+            Plan::Staying => None,
             Plan::Random { .. } => now.checked_add(stay.absence),
             Plan::Scheduled(schedule) => {
                 schedule.of(node).find(|session| session.leave > now).map(|session| session.join)

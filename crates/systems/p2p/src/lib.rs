@@ -11,6 +11,7 @@
 //! | [`gossip`] | rumours by push, pull and both |
 //! | [`gossipsub`] | publish and subscribe over meshes of peers with scores |
 //! | [`averaging`] | the mean of all values, by exchanges of pairs |
+//! | [`kademlia`] | look-ups by XOR distance; values that are stored and republished |
 //!
 //! `tests/rumours_spread_as_theory_says.rs` has a whole protocol in a page.
 //!
@@ -24,3 +25,7 @@ pub mod churn;
 pub mod driver;
 pub mod gossip;
 pub mod gossipsub;
+pub mod kademlia;
+
+/// A refused parameter: its name, and a sentence on what is wrong.
+pub type Invalid = (&'static str, String);

@@ -139,6 +139,17 @@ fn a_line_that_is_no_session_is_refused_with_its_place() {
         refused("0 5 9\n1 0 3\n0 0 5.5\n"),
         "t:1:1: node 0 joins at 5 s, before its session from 0 s has ended; let the sessions of a node not overlap"
     );
+    let form = "write `host n start_1 end_1 … start_n end_n`, or `node join_s leave_s` in all lines";
+    assert_eq!(refused("a\n"), format!("t:1:1: this line has 1 word; {form}"));
+    assert_eq!(refused("a 1 2 3\nb x 1 2\n"), format!("t:2:3: `x` is no number of sessions; {form}"));
+    assert_eq!(
+        refused("a 2 0 5 6\n"),
+        format!("t:1:3: 2 sessions have 2 times each, but this line has 3 times; {form}")
+    );
+    assert_eq!(
+        refused("a 0\nb 2 20 25 0 22\n"),
+        "t:2:5: node 0 joins at 20 s, before its session from 0 s has ended; let the sessions of a node not overlap"
+    );
     let missing = Schedule::read("/nowhere/at-all".as_ref()).expect_err("there is no such file").to_string();
     assert!(missing.starts_with("/nowhere/at-all: the file cannot be read: "), "{missing}");
 }

@@ -2,6 +2,7 @@
 
 use super::report::Ids;
 use super::{Parameters, Ring};
+use crate::Invalid;
 use crate::chord::peer::Peer;
 use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
@@ -10,9 +11,6 @@ use parades_core::time::{Delay, Time};
 
 /// The greatest number of nodes. A model has fewer than 2^32 - 1 LPs, one of which may be the carrier's.
 const NODES_MAX: u32 = u32::MAX - 2;
-
-/// A refused parameter: its name, and a sentence on what is wrong.
-pub type Invalid = (&'static str, String);
 
 /// The protocol: parameters that have been checked, and constants that follow from them.
 #[derive(Debug)]

@@ -15,6 +15,13 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 /// seconds. Lines may be in any order; the sessions of one node must not overlap. Empty lines and lines that
 /// begin with `#` are skipped. A node that the file does not name is there all the time.
 ///
+/// The form that PeerSim's trace reader takes is read too (`AvailabilityTraceDynamics`; the traces of S.
+/// Saroiu, P. Gummadi, S. Gribble, "Measuring and Analyzing the Characteristics of Napster and Gnutella
+/// Hosts", Multimedia Systems 9, 2003). Each line is `host n start_1 end_1 … start_n end_n`: a word for the
+/// host, the number of its sessions, and their times in seconds. The nodes from 0 on get the lines in their
+/// order; lines of 0 sessions are skipped. The first line of the file decides: a line of three words is in
+/// the first form.
+///
 /// ```
 /// use parades_core::prelude::*;
 /// use parades_p2p::churn::Schedule;
@@ -22,6 +29,10 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 /// let text = "# node join_s leave_s\n2 0 10.5\n2 30 60\n5 7 20\n";
 /// let schedule = Schedule::parse("trace.txt".as_ref(), text.to_owned())?;
 /// assert_eq!(schedule.sessions(), 3);
+///
+/// let text = "10.0.0.1 2 0 10.5 30 60\n10.0.0.2 0\n10.0.0.3 1 7 20\n";
+/// let of_peersim = Schedule::parse("trace.txt".as_ref(), text.to_owned())?;
+/// assert_eq!((of_peersim.sessions(), of_peersim.last_node()), (3, Some(LpId(1))));
 ///
 /// let error = Schedule::parse("trace.txt".as_ref(), "2 0 10\n2 9 20\n".to_owned()).unwrap_err();
 /// assert_eq!(
@@ -69,13 +80,22 @@ impl Schedule {
             ConfigError::new(message).with_help(help).at(Place::Spot(source.spot(span)))
         };
         let mut lines = Vec::new();
+        let mut form = None;
         let mut begin = 0;
         for line in source.text.split('\n') {
             let start = begin + (line.len() - line.trim_start().len());
             begin += line.len() + 1;
             let line = line.trim();
             if !line.is_empty() && !line.starts_with('#') {
-                lines.push(parse_line(line, start).map_err(at)?);
+                let line = Line { words: line.split_whitespace().collect(), text: line, begin: start };
+                match *form.get_or_insert(if line.words.len() == 3 { Form::Sessions } else { Form::Hosts(0) }) {
+                    Form::Sessions => lines.push(line.session().map_err(at)?),
+                    Form::Hosts(hosts) => {
+                        let sessions = line.sessions_of(LpId(hosts)).map_err(at)?;
+                        form = Some(Form::Hosts(hosts + u32::from(!sessions.is_empty())));
+                        lines.extend(sessions);
+                    }
+                }
             }
         }
         // Stable: of sessions that begin at the same time, the later line is the one that is refused.
@@ -111,27 +131,71 @@ impl Schedule {
 /// A refusal: the place, a sentence on what is wrong, and what to do about it.
 type Refusal = (Range<usize>, String, &'static str);
 
-/// Reads the line that begins at the byte `begin` of the file.
-fn parse_line(line: &str, begin: usize) -> Result<(LpId, Session, Range<usize>), Refusal> {
-    const FORM: &str = "write `node join_s leave_s`";
-    let span = |word: &str| {
-        let offset = begin + (word.as_ptr().addr() - line.as_ptr().addr());
+/// The form of a file.
+#[derive(Clone, Copy)]
+enum Form {
+    /// A line for each session.
+    Sessions,
+    /// A line for each host, as PeerSim has it; with the number of hosts so far.
+    Hosts(u32),
+}
+
+/// A line of the file, without blanks at its ends.
+struct Line<'a> {
+    words: Vec<&'a str>,
+    text: &'a str,
+    /// The byte of the file at which it begins.
+    begin: usize,
+}
+
+/// A session of a node, and its place in the file.
+type Placed = (LpId, Session, Range<usize>);
+
+impl Line<'_> {
+    /// Returns the place of a word, or of the whole line, in the file.
+    fn span(&self, word: &str) -> Range<usize> {
+        let offset = self.begin + (word.as_ptr().addr() - self.text.as_ptr().addr());
         offset..offset + word.len()
-    };
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let [node, join, leave] = words[..] else {
-        let message = format!("this line has {} words, not 3", words.len());
-        return Err((span(line), message, FORM));
-    };
-    let id = node.parse().ok().filter(|&id| id < u32::MAX).map(LpId);
-    let id = id.ok_or_else(|| (span(node), format!("{} is no number of a node", quoted(node)), FORM))?;
-    let time = |word: &str| {
-        let time = word.parse().ok().and_then(Time::try_from_secs_f64);
-        time.ok_or_else(|| (span(word), format!("{} is no time in seconds", quoted(word)), FORM))
-    };
-    let session = Session { join: time(join)?, leave: time(leave)? };
-    if session.leave <= session.join {
-        return Err((span(leave), "the session ends before it has begun".into(), "let it end later"));
     }
-    Ok((id, session, span(line)))
+
+    /// Reads a line `node join_s leave_s`.
+    fn session(&self) -> Result<Placed, Refusal> {
+        const FORM: &str = "write `node join_s leave_s`";
+        let [node, join, leave] = self.words[..] else {
+            let message = format!("this line has {} words, not 3", self.words.len());
+            return Err((self.span(self.text), message, FORM));
+        };
+        let id = node.parse().ok().filter(|&id| id < u32::MAX).map(LpId);
+        let id = id.ok_or_else(|| (self.span(node), format!("{} is no number of a node", quoted(node)), FORM))?;
+        Ok((id, self.between(join, leave, FORM)?, self.span(self.text)))
+    }
+
+    /// Reads a line `host n start_1 end_1 … start_n end_n`, whose host is the node `node`.
+    fn sessions_of(&self, node: LpId) -> Result<Vec<Placed>, Refusal> {
+        const FORM: &str = "write `host n start_1 end_1 … start_n end_n`, or `node join_s leave_s` in all lines";
+        let [_, count, ref times @ ..] = self.words[..] else {
+            return Err((self.span(self.text), "this line has 1 word".into(), FORM));
+        };
+        let sessions: Option<usize> = count.parse().ok();
+        let sessions =
+            sessions.ok_or_else(|| (self.span(count), format!("{} is no number of sessions", quoted(count)), FORM))?;
+        if sessions.checked_mul(2) != Some(times.len()) {
+            let message = format!("{sessions} sessions have 2 times each, but this line has {} times", times.len());
+            return Err((self.span(count), message, FORM));
+        }
+        let pairs = times.chunks_exact(2);
+        pairs.map(|pair| Ok((node, self.between(pair[0], pair[1], FORM)?, self.span(pair[0])))).collect()
+    }
+
+    fn between(&self, join: &str, leave: &str, form: &'static str) -> Result<Session, Refusal> {
+        let time = |word: &str| {
+            let time = word.parse().ok().and_then(Time::try_from_secs_f64);
+            time.ok_or_else(|| (self.span(word), format!("{} is no time in seconds", quoted(word)), form))
+        };
+        let session = Session { join: time(join)?, leave: time(leave)? };
+        if session.leave <= session.join {
+            return Err((self.span(leave), "the session ends before it has begun".into(), "let it end later"));
+        }
+        Ok(session)
+    }
 }

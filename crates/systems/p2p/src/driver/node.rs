@@ -238,7 +238,7 @@ impl<'a, 'c, P: Protocol, C: Carrier<P::Message>> Event<'a, 'c, P, C> {
     fn go(&mut self, stay: &Stay) {
         self.node.inbox.clear();
         let protocol = &self.model.protocol;
-        protocol.forget(&mut self.node.machine);
+        protocol.leave(&mut self.node.machine, self.ctx.now(), stay.keeps_state);
         let back = protocol.churn().map(|churn| churn.back(self.ctx.id(), stay, self.ctx.now()));
         self.node.stage = Stage::Away(back.unwrap_or(Time::MAX));
     }

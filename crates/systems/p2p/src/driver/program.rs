@@ -141,7 +141,7 @@ fn advance<P: Protocol, C: Carrier<P::Message>>(here: &mut Here<'_, AsProgram<P,
 async fn remain<P: Protocol, C: Carrier<P::Message>>(node: Node<AsProgram<P, C>>) {
     wait_to_come(node).await;
     live(node, Time::MAX).await;
-    leave(node);
+    leave(node, false);
 }
 
 /// The process of a node under churn: the node's sessions, one after another.
@@ -159,7 +159,7 @@ async fn come_and_go<P: Protocol, C: Carrier<P::Message>>(node: Node<AsProgram<P
         } else {
             live(node, stay.end).await;
         }
-        leave(node);
+        leave(node, stay.keeps_state);
         let back = node.with(|here| {
             let churn = here.program.protocol.churn();
             churn.map_or(Time::MAX, |churn| churn.back(here.id(), &stay, here.now()))
@@ -179,10 +179,14 @@ async fn wait_to_come<P: Protocol, C: Carrier<P::Message>>(node: Node<AsProgram<
     }
 }
 
-/// From now on, no message reaches the node. Its machine forgets what it knew of other nodes.
-fn leave<P: Protocol, C: Carrier<P::Message>>(node: Node<AsProgram<P, C>>) {
+/// From now on, no message reaches the node. Unless it keeps its state, its machine forgets what it knew of
+/// other nodes.
+fn leave<P: Protocol, C: Carrier<P::Message>>(node: Node<AsProgram<P, C>>, keeps_state: bool) {
     node.disconnect();
-    node.with(|here| here.program.protocol.forget(here.state));
+    node.with(|here| {
+        let now = here.now();
+        here.program.protocol.leave(here.state, now, keeps_state);
+    });
 }
 
 /// A session of a node, until its machine is gone.

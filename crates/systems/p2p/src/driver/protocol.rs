@@ -113,6 +113,14 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         unreachable!("the machine is never ready");
     }
 
+    /// Ends a session of the node, which has left or crashed at `at`. A node that keeps its state
+    /// ([`Churn::keep`]) loses only what a process loses: timers, and requests under way. Unless a protocol
+    /// writes this function, its nodes forget all in either case.
+    fn leave(&self, machine: &mut Self::Machine, at: Time, keeps_state: bool) {
+        let _ = (at, keeps_state);
+        self.forget(machine);
+    }
+
     /// Clears the state that a node loses when it leaves or crashes.
     fn forget(&self, machine: &mut Self::Machine);
 

@@ -34,6 +34,12 @@ impl<const N: usize> Timers<N> {
         self.0[timer] = due;
     }
 
+    /// Sets a timer to `due` if that is earlier than its present time, or if it is not set.
+    #[inline]
+    pub fn set_earlier(&mut self, timer: usize, due: Time) {
+        self.0[timer] = self.0[timer].min(due);
+    }
+
     /// Returns the time at which the first timer is due; [`Time::MAX`] if none is set.
     #[inline]
     pub fn next(&self) -> Time {

@@ -1,0 +1,169 @@
+//! The metrics of a run of Kademlia, and the judgement of look-ups under churn.
+
+use super::machine::Ended;
+use super::{Directory, Machine};
+use parades_core::metrics::MetricValue;
+use parades_core::prelude::*;
+use std::collections::BTreeMap;
+
+/// The ids of the metrics.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ids {
+    messages: MetricId,
+    bytes: MetricId,
+    maintenance_bytes: MetricId,
+    timeouts: MetricId,
+    joins: MetricId,
+    departures: MetricId,
+    members: MetricId,
+    look_ups: MetricId,
+    /// Look-ups that got no answer.
+    failed: MetricId,
+    right: MetricId,
+    wrong: MetricId,
+    values_found: MetricId,
+    values_missing: MetricId,
+    values_stored: MetricId,
+    contacts: MetricId,
+    pub(super) hops: MetricId,
+    pub(super) look_up_time: MetricId,
+    pub(super) join_time: MetricId,
+    success: MetricId,
+    messages_per_node: MetricId,
+    bytes_per_node: MetricId,
+    maintenance_per_node: MetricId,
+    /// The time for which nodes were members, in picoseconds.
+    membership: MetricId,
+    /// Sums for the judgement at the end: sessions by node, and look-ups. The tables stay empty.
+    sessions: MetricId,
+    ended: MetricId,
+}
+
+impl Ids {
+    pub(super) fn declare(metrics: &mut Metrics) -> Ids {
+        Ids {
+            messages: metrics.counter("messages", Unit::Count),
+            bytes: metrics.counter("bytes", Unit::Bytes),
+            maintenance_bytes: metrics.counter("maintenance_bytes", Unit::Bytes),
+            timeouts: metrics.counter("timeouts", Unit::Count),
+            joins: metrics.counter("joins", Unit::Count),
+            departures: metrics.counter("departures", Unit::Count),
+            members: metrics.counter("members", Unit::Count),
+            look_ups: metrics.counter("look_ups", Unit::Count),
+            failed: metrics.counter("failed_look_ups", Unit::Count),
+            right: metrics.counter("right_look_ups", Unit::Count),
+            wrong: metrics.counter("wrong_look_ups", Unit::Count),
+            values_found: metrics.counter("values_found", Unit::Count),
+            values_missing: metrics.counter("values_missing", Unit::Count),
+            values_stored: metrics.counter("values_stored", Unit::Count),
+            contacts: metrics.tally("contacts", Unit::Count),
+            hops: metrics.histogram("hops", Unit::Count),
+            look_up_time: metrics.histogram("look_up_time", Unit::Picoseconds),
+            join_time: metrics.histogram("join_time", Unit::Picoseconds),
+            success: metrics.value("success", Unit::Ratio),
+            messages_per_node: metrics.value("messages_per_node_and_second", Unit::PerSecond),
+            bytes_per_node: metrics.value("bytes_per_node_and_second", Unit::PerSecond),
+            maintenance_per_node: metrics.value("maintenance_bytes_per_node_and_second", Unit::PerSecond),
+            membership: metrics.counter("membership", Unit::Picoseconds),
+            sessions: metrics.table("sessions", Vec::new()),
+            ended: metrics.table("unjudged", Vec::new()),
+        }
+    }
+
+    /// Adds one node.
+    pub(super) fn finish(&self, (node, machine): (LpId, &Machine), end: &End, metrics: &mut Metrics) {
+        let books = machine.books();
+        let counts = [
+            (self.messages, books.messages),
+            (self.bytes, books.bytes),
+            (self.maintenance_bytes, books.maintenance_bytes),
+            (self.timeouts, u64::from(books.timeouts)),
+            (self.joins, u64::from(books.joins)),
+            (self.departures, u64::from(books.departures)),
+            (self.look_ups, u64::from(books.look_ups)),
+            (self.failed, u64::from(books.failed)),
+            (self.right, u64::from(books.right)),
+            (self.wrong, u64::from(books.wrong)),
+            (self.values_found, u64::from(books.values_found)),
+            (self.values_missing, u64::from(books.values_missing)),
+            (self.values_stored, machine.values().len() as u64),
+        ];
+        counts.into_iter().for_each(|(id, count)| metrics.count(id, count));
+        let present = machine.member_since().map(|since| (since, end.time.max(since)));
+        if present.is_some() {
+            metrics.count(self.members, 1);
+            metrics.observe(self.contacts, machine.table().contacts() as u64);
+        }
+        let first = u64::from(node.0) << 32;
+        for (key, (joined, gone)) in (first..).zip(books.sessions.iter().copied().chain(present)) {
+            metrics.count(self.membership, gone.since(joined).as_ps());
+            metrics.add_to_sums(self.sessions, key, &[joined.as_ps(), gone.as_ps()]);
+        }
+        for (key, ended) in (first..).zip(&books.ended) {
+            let &Ended { began, ended, target, found } = ended;
+            metrics.add_to_sums(self.ended, key, &[began.as_ps(), ended.as_ps(), target, u64::from(found.0)]);
+        }
+    }
+
+    /// Judges look-ups that were not judged at their end, and computes ratios and rates.
+    pub(super) fn conclude(&self, directory: &Directory, metrics: &mut Metrics) {
+        let sessions = metrics.take_sums(self.sessions);
+        for look_up in metrics.take_sums(self.ended).into_values() {
+            let &[began, ended, target, found] = &look_up[..] else { unreachable!("four amounts were added") };
+            let found = LpId(u32::try_from(found).expect("a node"));
+            let is_right = is_right(&sessions, directory, ((began, ended), target, found));
+            metrics.count(if is_right { self.right } else { self.wrong }, 1);
+        }
+        let counter = |id| metrics.by_id(id).and_then(MetricValue::counter).unwrap_or_default() as f64;
+        let (right, wrong, failed) = (counter(self.right), counter(self.wrong), counter(self.failed));
+        let seconds = counter(self.membership) / 1e12;
+        let ratios = [
+            (self.success, right, right + wrong + failed),
+            (self.messages_per_node, counter(self.messages), seconds),
+            (self.bytes_per_node, counter(self.bytes), seconds),
+            (self.maintenance_per_node, counter(self.maintenance_bytes), seconds),
+        ];
+        for (id, above, below) in ratios {
+            if below > 0.0 {
+                metrics.set(id, above / below);
+            }
+        }
+    }
+}
+
+/// Returns whether no member during the whole look-up is closer to its target than the node that was found.
+fn is_right(
+    sessions: &BTreeMap<u64, Box<[u64]>>,
+    directory: &Directory,
+    ((began, ended), target, found): ((u64, u64), u64, LpId),
+) -> bool {
+    let was_member = |node: LpId| {
+        let first = u64::from(node.0) << 32;
+        sessions.range(first..first + (1 << 32)).any(|(_, session)| session[0] <= began && ended <= session[1])
+    };
+    let closest = directory.closest_where(target, |node| node == found || was_member(node));
+    closest.is_some_and(|(_, node)| node == found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Space;
+    use super::*;
+
+    #[test]
+    fn a_look_up_is_wrong_if_a_closer_node_was_a_member_all_the_time() {
+        let space = Space::new(1);
+        let directory = Directory::new(&space, 3);
+        let target = space.id(LpId(1));
+        let mut others = [LpId(0), LpId(2)];
+        others.sort_by_key(|&node| space.id(node) ^ target);
+        let mut sessions = BTreeMap::new();
+        let mut put = |node: u64, index: u64, session: [u64; 2]| sessions.insert(node << 32 | index, session.into());
+        put(1, 0, [10, 20]);
+        put(1, 1, [30, 40]);
+        let judge = |began, ended, found| is_right(&sessions, &directory, ((began, ended), target, found));
+        assert!(!judge(12, 20, others[0]) && !judge(30, 31, others[0]), "node 1 was there");
+        assert!(judge(9, 11, others[0]) && judge(15, 35, others[0]), "it was not there all the time");
+        assert!(judge(15, 35, LpId(1)), "and it may be found");
+    }
+}
