@@ -2,10 +2,13 @@
 //!
 //! A scenario is a row of the table [`SCENARIOS`]. Nothing in this module knows an engine.
 
+mod averaging;
 mod campus;
 mod chord;
 mod faulty;
 mod flows;
+mod gossip;
+mod gossipsub;
 mod multicast;
 pub mod network;
 mod phold;
@@ -69,6 +72,9 @@ pub const SCENARIOS: &[Scenario] = &[
     network::SCENARIO,
     flows::SCENARIO,
     chord::SCENARIO,
+    averaging::SCENARIO,
+    gossip::SCENARIO,
+    gossipsub::SCENARIO,
     phold::SCENARIO,
     multicast::SCENARIO,
     transfer::SCENARIO,
