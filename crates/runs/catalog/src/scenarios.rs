@@ -5,10 +5,12 @@
 mod averaging;
 mod campus;
 mod chord;
+mod churn;
 mod faulty;
 mod flows;
 mod gossip;
 mod gossipsub;
+mod kademlia;
 mod multicast;
 pub mod network;
 mod phold;
@@ -75,6 +77,7 @@ pub const SCENARIOS: &[Scenario] = &[
     averaging::SCENARIO,
     gossip::SCENARIO,
     gossipsub::SCENARIO,
+    kademlia::SCENARIO,
     phold::SCENARIO,
     multicast::SCENARIO,
     transfer::SCENARIO,

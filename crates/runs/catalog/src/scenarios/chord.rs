@@ -1,6 +1,6 @@
 //! `chord`.
 
-use super::{Scenario, about_file, check_memory, int32, underlay};
+use super::{Scenario, about_file, check_memory, churn, int32, underlay};
 use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
 use parades_carriers::FlowLevel;
@@ -8,7 +8,6 @@ use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::{Delay, Time};
 use parades_flow::generators::{STAR_HOSTS_MAX, star};
 use parades_p2p::chord::{Chord, Keys, MESSAGE_BYTES, Message, Parameters};
-use parades_p2p::churn::{Churn, Law, Schedule};
 use parades_p2p::driver::AsModel;
 use std::sync::Arc;
 
@@ -17,9 +16,11 @@ pub(crate) const SCENARIO: Scenario = Scenario { set_presets, is_restorable, pla
 const BASE: Scenario = Scenario::new(
     "chord",
     "a peer-to-peer look-up service: nodes join a ring, keep it right, and look identifiers up",
-    &underlay::join::<{ OWN.len() + underlay::PARAMETERS.len() }>(OWN, underlay::PARAMETERS),
+    &underlay::join::<{ PEERS.len() + underlay::PARAMETERS.len() }>(PEERS, underlay::PARAMETERS),
     build,
 );
+
+const PEERS: &[Parameter] = &underlay::join::<{ OWN.len() + churn::PARAMETERS.len() }>(OWN, churn::PARAMETERS);
 
 const OWN: &[Parameter] = &[
     Parameter::choice(
@@ -74,22 +75,6 @@ const OWN: &[Parameter] = &[
         false,
         "a node that has joined looks up all its fingers at once; false: one a period",
     ),
-    Parameter::duration("session", Delay::ZERO, "mean time for which a node stays; 0s: nodes never leave"),
-    Parameter::duration("absence", Delay::from_secs(60), "mean time for which a node is away after a session"),
-    Parameter::choice("session_law", "exponential", &words(&LAWS), "distribution of the time for which a node stays"),
-    Parameter::float("session_shape", 0.5, 0.01..=100.0, SHAPE),
-    Parameter::choice("absence_law", "exponential", &words(&LAWS), "distribution of the time for which a node is away"),
-    Parameter::float("absence_shape", 0.5, 0.01..=100.0, SHAPE),
-    Parameter::path(
-        "churn_file",
-        "file of sessions, a line `node join_s leave_s` each, instead of `session` and `absence`; other nodes stay",
-    ),
-    Parameter::fraction("crash", 0.5, "probability that a node crashes instead of taking leave"),
-    Parameter::duration(
-        "churn_until",
-        Delay::from_secs(500),
-        "end of churn: present nodes then stay, and absent nodes then come back",
-    ),
     Parameter::duration(
         "settle",
         Delay::from_secs(300),
@@ -121,18 +106,6 @@ const FORMS: Table<Form, 2> = [("program", Form::Program), ("machine", Form::Mac
 const NETWORKS: Table<Network, 3> =
     [("constant", Network::Constant), ("underlay", Network::Underlay), ("precise", Network::Precise)];
 const KEYS: Table<Keys, 2> = [("own-fingers", Keys::OwnFingers), ("uniform", Keys::Uniform)];
-/// Returns the distribution with a mean and a shape.
-type MakeLaw = fn(Delay, f64) -> Result<Law, String>;
-
-/// The distributions of sessions and absences.
-const LAWS: Table<MakeLaw, 4> = [
-    ("exponential", |mean, _| Law::exponential(mean)),
-    ("weibull", Law::weibull),
-    ("pareto", Law::pareto),
-    ("log-normal", Law::log_normal),
-];
-const SHAPE: &str = "shape of that distribution; with `log-normal`, the standard deviation of the logarithm";
-
 /// Returns true if the model of these values can be restored: the state of a process cannot.
 fn is_restorable(values: &Values) -> bool {
     value_of(values, "form", &FORMS) == Form::Machine
@@ -154,7 +127,7 @@ const UNTIL: Time = Time::from_ps(1_000_000_000_000_000);
 const NODE_BYTES: u64 = 8;
 
 fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
-    let parameters = parameters(values)?;
+    let parameters = parameters(values, seed)?;
     check_memory(values, "nodes", u64::from(parameters.nodes) * NODE_BYTES)?;
     let refused = |(key, what): (&'static str, String)| values.error_at(key, &what, "choose another value");
     match (value_of(values, "network", &NETWORKS), value_of(values, "form", &FORMS)) {
@@ -223,8 +196,12 @@ fn precise(values: &Values, nodes: u32) -> Result<(FlowLevel<Message>, Vec<Strin
     Ok((FlowLevel::new(Arc::new(platform), network_model, nodes, |_| MESSAGE_BYTES), notes))
 }
 
-fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
-    let churn = churn(values)?;
+fn parameters(values: &Values, seed: u64) -> Result<Parameters, ConfigError> {
+    if values.float("keep_state") > 0.0 {
+        let message = "nodes of Chord keep no state: they join the ring again";
+        return Err(values.error_at("keep_state", message, "leave it out"));
+    }
+    let churn = churn::build(values, int32(values, "nodes"), seed)?;
     Ok(Parameters {
         nodes: int32(values, "nodes"),
         bits: int32(values, "bits"),
@@ -241,33 +218,5 @@ fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
         churn,
         settle: values.duration("settle"),
         keeps_look_ups: false,
-    })
-}
-
-/// Returns the churn of nodes; `None` if all nodes stay.
-fn churn(values: &Values) -> Result<Option<Churn>, ConfigError> {
-    let until = Time::from_ps(values.duration("churn_until").as_ps());
-    let churn = if let Some(path) = values.path("churn_file") {
-        let schedule = Schedule::read(&path).map_err(|error| about_file(values, "churn_file", error))?;
-        if let Some(node) = schedule.last_node().filter(|node| u64::from(node.0) >= values.integer("nodes")) {
-            let message = format!("the file has sessions of node {}, but nodes are numbered from 0 on", node.0);
-            return Err(values.error_at("churn_file", &message, "set more `nodes`, or leave its lines out"));
-        }
-        Churn::scheduled(schedule, until)
-    } else if values.duration("session") > Delay::ZERO {
-        Churn::random(law(values, "session")?, law(values, "absence")?, until)
-    } else {
-        return Ok(None);
-    };
-    Ok(Some(churn.with_crash(values.float("crash"))))
-}
-
-/// Returns the distribution of sessions or of absences.
-fn law(values: &Values, what: &str) -> Result<Law, ConfigError> {
-    let (name, shape) = (format!("{what}_law"), format!("{what}_shape"));
-    let (mean, shape_value) = (values.duration(what), values.float(&shape));
-    value_of(values, &name, &LAWS)(mean, shape_value).map_err(|why| {
-        let key = if mean == Delay::ZERO { what } else { &shape };
-        values.error_at(key, &why, "choose another value")
     })
 }

@@ -1,0 +1,86 @@
+//! The churn of peer-to-peer scenarios: parameters that they share, and the churn that these make.
+
+use super::about_file;
+use crate::words::{Table, value_of, words};
+use parades_config::{ConfigError, Parameter, Values};
+use parades_core::time::{Delay, Time};
+use parades_p2p::churn::{Churn, Law, Schedule};
+
+/// The parameters of churn.
+pub(crate) const PARAMETERS: &[Parameter] = &[
+    Parameter::duration("session", Delay::ZERO, "mean time for which a node stays; 0s: nodes never leave"),
+    Parameter::duration("absence", Delay::from_secs(60), "mean time for which a node is away after a session"),
+    Parameter::choice("session_law", "exponential", &words(&LAWS), "distribution of the time for which a node stays"),
+    Parameter::float("session_shape", 0.5, 0.01..=100.0, SHAPE),
+    Parameter::choice("absence_law", "exponential", &words(&LAWS), "distribution of the time for which a node is away"),
+    Parameter::float("absence_shape", 0.5, 0.01..=100.0, SHAPE),
+    Parameter::path(
+        "churn_file",
+        "file of sessions instead of `session` and `absence`; other nodes stay. A line `node join_s leave_s` each, or \
+         a line `host n start_1 end_1 … start_n end_n` for each node, as PeerSim has it",
+    ),
+    Parameter::fraction("crash", 0.5, "probability that a node crashes instead of taking leave"),
+    Parameter::fraction(
+        "keep_state",
+        0.0,
+        "probability that a node comes back with the state that it had when it went",
+    ),
+    Parameter::duration(
+        "churn_until",
+        Delay::from_secs(500),
+        "end of churn: present nodes then stay, and absent nodes then come back",
+    ),
+    Parameter::fraction("crowd", 0.0, "share of the nodes that come for the first time in a flash crowd"),
+    Parameter::duration("crowd_at", Delay::from_secs(100), "time at which the flash crowd begins"),
+    Parameter::duration("crowd_spread", Delay::from_secs(10), "mean time from then to the coming of a node").positive(),
+    Parameter::choice("crowd_law", "exponential", &words(&LAWS), "distribution of that time"),
+    Parameter::float("crowd_shape", 0.5, 0.01..=100.0, SHAPE),
+];
+
+/// Returns the distribution with a mean and a shape.
+type MakeLaw = fn(Delay, f64) -> Result<Law, String>;
+
+/// The distributions of lengths.
+const LAWS: Table<MakeLaw, 4> = [
+    ("exponential", |mean, _| Law::exponential(mean)),
+    ("weibull", Law::weibull),
+    ("pareto", Law::pareto),
+    ("log-normal", Law::log_normal),
+];
+const SHAPE: &str = "shape of that distribution; with `log-normal`, the standard deviation of the logarithm";
+
+/// Returns the churn of `nodes` nodes; `None` if all nodes are there all the time.
+pub(crate) fn build(values: &Values, nodes: u32, seed: u64) -> Result<Option<Churn>, ConfigError> {
+    let until = Time::ZERO.saturating_add(values.duration("churn_until"));
+    let has_crowd = values.float("crowd") > 0.0;
+    let churn = if let Some(path) = values.path("churn_file") {
+        let schedule = Schedule::read(&path).map_err(|error| about_file(values, "churn_file", error))?;
+        if let Some(node) = schedule.last_node().filter(|node| node.0 >= nodes) {
+            let message = format!("the file has sessions of node {}, but nodes are numbered from 0 on", node.0);
+            return Err(values.error_at("churn_file", &message, "set more `nodes`, or leave its lines out"));
+        }
+        Churn::scheduled(schedule, until)
+    } else if values.duration("session") > Delay::ZERO {
+        Churn::random(law(values, "session", "session")?, law(values, "absence", "absence")?, until)
+    } else if has_crowd {
+        Churn::staying(until)
+    } else {
+        return Ok(None);
+    };
+    let churn = churn.with_crash(values.float("crash")).with_keep(values.float("keep_state"));
+    if !has_crowd {
+        return Ok(Some(churn));
+    }
+    let at = Time::ZERO.saturating_add(values.duration("crowd_at"));
+    Ok(Some(churn.with_crowd(values.float("crowd"), (at, law(values, "crowd_spread", "crowd")?), seed)))
+}
+
+/// Returns the distribution of a length, from its mean and the names of its law and shape.
+fn law(values: &Values, mean_key: &str, what: &str) -> Result<Law, ConfigError> {
+    let (name, shape) = (format!("{what}_law"), format!("{what}_shape"));
+    let (mean, shape_value) = (values.duration(mean_key), values.float(&shape));
+    value_of(values, &name, &LAWS)(mean, shape_value).map_err(|why| {
+        let key = if mean == Delay::ZERO { mean_key } else { &shape };
+        values.error_at(key, &why, "choose another value")
+    })
+}
