@@ -41,6 +41,7 @@ pub(super) struct Ids {
 
 impl Ids {
     pub(super) fn declare(metrics: &mut Metrics) -> Ids {
+        let columns = |names: &[&str]| names.iter().map(|name| Column::new(name, Unit::Count)).collect();
         Ids {
             messages: metrics.counter("messages", Unit::Count),
             bytes: metrics.counter("bytes", Unit::Bytes),
@@ -65,8 +66,8 @@ impl Ids {
             bytes_per_node: metrics.value("bytes_per_node_and_second", Unit::PerSecond),
             maintenance_per_node: metrics.value("maintenance_bytes_per_node_and_second", Unit::PerSecond),
             membership: metrics.counter("membership", Unit::Picoseconds),
-            sessions: metrics.table("sessions", Vec::new()),
-            ended: metrics.table("unjudged", Vec::new()),
+            sessions: metrics.table("sessions", columns(&["joined", "gone"])),
+            ended: metrics.table("unjudged", columns(&["began", "ended", "target", "found"])),
         }
     }
 
