@@ -106,7 +106,7 @@ struct Transfer {
 /// assert_eq!(access.rate(long), 10e6);
 /// assert_eq!(access.next_end(), Some(Time::from_ms(1_600)));
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Access {
     levels: Levels,
     /// By id. The entries of `free` are not in use.

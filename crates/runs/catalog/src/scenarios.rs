@@ -2,7 +2,9 @@
 //!
 //! A scenario is a row of the table [`SCENARIOS`]. Nothing in this module knows an engine.
 
+mod access;
 mod averaging;
+mod bittorrent;
 mod campus;
 mod chord;
 mod churn;
@@ -75,6 +77,7 @@ pub const SCENARIOS: &[Scenario] = &[
     flows::SCENARIO,
     chord::SCENARIO,
     averaging::SCENARIO,
+    bittorrent::SCENARIO,
     gossip::SCENARIO,
     gossipsub::SCENARIO,
     kademlia::SCENARIO,

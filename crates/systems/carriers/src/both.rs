@@ -21,7 +21,7 @@ pub enum Which {
 }
 
 /// Something of the first carrier, or of the second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Of<A, B> {
     /// Of the first.
     First(A),

@@ -4,7 +4,7 @@ use parades_core::time::Time;
 use std::collections::BTreeSet;
 
 /// The ends of transfers: a set ordered by time, then by the number of the start.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Ends {
     order: BTreeSet<(Time, u64, u32)>,
     /// By transfer, its entry in `order`.

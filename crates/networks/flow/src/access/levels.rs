@@ -13,7 +13,7 @@ struct User {
 }
 
 /// A link.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Link {
     /// In bits per second.
     capacity: f64,
@@ -38,7 +38,7 @@ fn check(capacity: f64) {
 }
 
 /// All links.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Levels {
     links: Vec<Link>,
     /// The links with a level that may be wrong.

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 const TIMER: TimerId = TimerId(0);
 
 /// The state of the solver's LP.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Solver<M> {
     access: Access,
     /// The message of each transfer, by the index of its id.
@@ -29,7 +29,7 @@ pub struct Solver<M> {
 }
 
 /// A message on its way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct OnItsWay<M> {
     pub(super) from: LpId,
     pub(super) to: LpId,

@@ -1,0 +1,101 @@
+//! `bittorrent`.
+
+use super::access::{self, Lengths, Network};
+use super::{Scenario, int32, underlay};
+use crate::simulation::Simulation;
+use parades_carriers::Which;
+use parades_config::{ConfigError, Parameter, Values};
+use parades_core::time::{Delay, Time};
+use parades_p2p::bittorrent::{Message, PEERS_MAX, Parameters, Swarm};
+use parades_p2p::driver::AsModel;
+
+pub(crate) const SCENARIO: Scenario = Scenario::new(
+    "bittorrent",
+    "a swarm of peers that exchange the pieces of a file; the defaults are the workload published with Speer",
+    &underlay::join::<{ WITH_LINKS.len() + underlay::PARAMETERS.len() }>(WITH_LINKS, underlay::PARAMETERS),
+    build,
+);
+
+const WITH_LINKS: &[Parameter] = &underlay::join::<{ OWN.len() + access::PARAMETERS.len() }>(OWN, access::PARAMETERS);
+
+const OWN: &[Parameter] = &[
+    Parameter::integer("peers", 50, 1..=PEERS_MAX as u64, "number of peers, beside the tracker"),
+    Parameter::integer("seeds", 1, 0..=1_000_000, "number of peers that have all pieces from the start"),
+    Parameter::integer("free_riders", 0, 0..=1_000_000_000, "number of peers that never upload"),
+    Parameter::integer("pieces", 1000, 1..=10_000_000, "number of pieces"),
+    Parameter::integer("piece_bits", 196, 1..=1_000_000_000_000, "length of a piece in bits"),
+    Parameter::duration("spacing", Delay::from_ms(2), "mean time between two joins, which are a Poisson process"),
+    Parameter::integer("outgoing", 7, 1..=60_000, "greatest number of connections that a peer opens"),
+    Parameter::integer("connections", 55, 1..=60_000, "greatest number of connections of a peer"),
+    Parameter::integer("unchokes", 4, 0..=60_000, "number of neighbours that tit-for-tat unchokes"),
+    Parameter::duration("rechoke", Delay::from_secs(10), "period of the choice of unchoked neighbours").positive(),
+    Parameter::integer(
+        "optimistic_turns",
+        3,
+        1..=1_000_000,
+        "periods after which another neighbour is the optimistic one",
+    ),
+    Parameter::duration("snub", Delay::from_secs(60), "time without a requested piece after which a neighbour snubs"),
+    Parameter::integer("pipeline", 10, 1..=1_000_000, "greatest number of requests to a neighbour without an answer"),
+    Parameter::integer("on_way", 10, 1..=1_000_000, "greatest number of pieces on their way to a neighbour"),
+    Parameter::integer(
+        "random_first",
+        4,
+        0..=1_000_000,
+        "number of pieces that a peer picks at random, before the rarest",
+    ),
+    Parameter::integer("answer", 50, 1..=1_000_000, "number of peers in an answer of the tracker"),
+    Parameter::duration("announce", Delay::from_secs(1800), "period of announces to the tracker").positive(),
+    Parameter::duration("seeding", Delay::ZERO, "time for which a peer stays once it has all pieces; 0s: for ever"),
+    underlay::latency(Delay::from_ms(50)),
+];
+
+/// The end of a run by default.
+const UNTIL: Time = Time::from_secs(1000);
+
+fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
+    let refused = |(key, what): (&'static str, String)| values.error_at(key, &what, "choose another value");
+    let swarm = Swarm::new(parameters(values), seed).map_err(refused)?;
+    // Node 0 is the tracker.
+    let nodes = swarm.parameters().peers + 1;
+    let (underlay, notes) = underlay::build(values, ("peers", nodes), seed)?;
+    let simulation = match access::network(values) {
+        Network::Latency => Simulation::distributed(AsModel::new(swarm, underlay), UNTIL),
+        Network::Capacity | Network::Both => {
+            let lengths = Lengths {
+                data: |message: &Message| message.data_bits() as f64,
+                whole: |message| 8.0 * message.bytes(),
+                which: |message| if message.data_bits() > 0 { Which::Second } else { Which::First },
+            };
+            let links = access::links(values, underlay, nodes, lengths);
+            Simulation::distributed(AsModel::new(swarm, links), UNTIL)
+        }
+    };
+    Ok(simulation.with_notes(notes))
+}
+
+fn parameters(values: &Values) -> Parameters {
+    let piece_bits = values.integer("piece_bits");
+    Parameters {
+        peers: int32(values, "peers"),
+        seeds: int32(values, "seeds"),
+        free_riders: int32(values, "free_riders"),
+        pieces: int32(values, "pieces"),
+        piece_bits,
+        last_piece_bits: piece_bits,
+        spacing: values.duration("spacing"),
+        outgoing: int32(values, "outgoing"),
+        connections: int32(values, "connections"),
+        unchokes: int32(values, "unchokes"),
+        rechoke: values.duration("rechoke"),
+        optimistic_turns: int32(values, "optimistic_turns"),
+        snub: values.duration("snub"),
+        pipeline: int32(values, "pipeline"),
+        on_way: int32(values, "on_way"),
+        random_first: int32(values, "random_first"),
+        answer: int32(values, "answer"),
+        announce: values.duration("announce"),
+        seeding: Some(values.duration("seeding")).filter(|&seeding| seeding > Delay::ZERO),
+        ..Parameters::default()
+    }
+}
