@@ -1,12 +1,12 @@
 //! `bittorrent`.
 
 use super::access::{self, Lengths, Network};
-use super::{Scenario, int32, underlay};
+use super::{Scenario, about_file, int32, underlay};
 use crate::simulation::Simulation;
 use parades_carriers::Which;
 use parades_config::{ConfigError, Parameter, Values};
 use parades_core::time::{Delay, Time};
-use parades_p2p::bittorrent::{Message, PEERS_MAX, Parameters, Swarm};
+use parades_p2p::bittorrent::{Message, PEERS_MAX, Parameters, Swarm, Torrent};
 use parades_p2p::driver::AsModel;
 
 pub(crate) const SCENARIO: Scenario = Scenario::new(
@@ -24,6 +24,10 @@ const OWN: &[Parameter] = &[
     Parameter::integer("free_riders", 0, 0..=1_000_000_000, "number of peers that never upload"),
     Parameter::integer("pieces", 1000, 1..=10_000_000, "number of pieces"),
     Parameter::integer("piece_bits", 196, 1..=1_000_000_000_000, "length of a piece in bits"),
+    Parameter::path(
+        "torrent",
+        "`.torrent` file that gives the number and lengths of pieces, instead of `pieces` and `piece_bits`",
+    ),
     Parameter::duration("spacing", Delay::from_ms(2), "mean time between two joins, which are a Poisson process"),
     Parameter::integer("outgoing", 7, 1..=60_000, "greatest number of connections that a peer opens"),
     Parameter::integer("connections", 55, 1..=60_000, "greatest number of connections of a peer"),
@@ -55,7 +59,7 @@ const UNTIL: Time = Time::from_secs(1000);
 
 fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let refused = |(key, what): (&'static str, String)| values.error_at(key, &what, "choose another value");
-    let swarm = Swarm::new(parameters(values), seed).map_err(refused)?;
+    let swarm = Swarm::new(parameters(values)?, seed).map_err(refused)?;
     // Node 0 is the tracker.
     let nodes = swarm.parameters().peers + 1;
     let (underlay, notes) = underlay::build(values, ("peers", nodes), seed)?;
@@ -74,15 +78,18 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     Ok(simulation.with_notes(notes))
 }
 
-fn parameters(values: &Values) -> Parameters {
+fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
     let piece_bits = values.integer("piece_bits");
-    Parameters {
+    let of_values = || Ok(Torrent { pieces: int32(values, "pieces"), piece_bits, last_piece_bits: piece_bits });
+    let of_file = |path: std::path::PathBuf| Torrent::read(&path).map_err(|error| about_file(values, "torrent", error));
+    let Torrent { pieces, piece_bits, last_piece_bits } = values.path("torrent").map_or_else(of_values, of_file)?;
+    Ok(Parameters {
         peers: int32(values, "peers"),
         seeds: int32(values, "seeds"),
         free_riders: int32(values, "free_riders"),
-        pieces: int32(values, "pieces"),
+        pieces,
         piece_bits,
-        last_piece_bits: piece_bits,
+        last_piece_bits,
         spacing: values.duration("spacing"),
         outgoing: int32(values, "outgoing"),
         connections: int32(values, "connections"),
@@ -97,5 +104,5 @@ fn parameters(values: &Values) -> Parameters {
         announce: values.duration("announce"),
         seeding: Some(values.duration("seeding")).filter(|&seeding| seeding > Delay::ZERO),
         ..Parameters::default()
-    }
+    })
 }
