@@ -155,7 +155,8 @@ fn count_copied(bytes: usize) {
     COPIED.fetch_add(bytes as u64, Ordering::Relaxed);
 }
 
-/// The length of a reference, in bytes: the numbers of the arena and of the slot, and the length of the block.
+/// The length of a reference, in bytes: the numbers of the arena and of the slot, and the length of the
+/// block.
 const REFERENCE_BYTES: usize = 12;
 /// The first byte of the written form of a reference.
 const REFERENCE: u8 = 1;

@@ -11,7 +11,8 @@
 //! - [`outbox`]: the destination of the events that executions send. [`placement`]: the partition of each LP.
 //! - [`digest`]: the running hash of committed events. [`shared`]: payloads that are written once and shared.
 //! - [`ring`]: a circular log. [`wire`]: values that cross process boundaries.
-//! - [`bytes`]: bulk bytes of a message. [`arena`](mod@arena): the memory in which they cross to other processes.
+//! - [`bytes`]: bulk bytes of a message. [`arena`](mod@arena): the memory in which they cross to other
+//!   processes.
 //!
 //! [`parades-core`]: ../parades_core/index.html
 //!

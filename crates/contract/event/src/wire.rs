@@ -6,10 +6,10 @@
 //! plain memory, [`Bytes`](crate::bytes::Bytes) for bulk bytes.
 //!
 //! *Why postcard.* Values are written one after another into a buffer, and the form of each type follows from
-//! serde's derives. Most numbers of messages are small, so the format's variable lengths save bytes. Headers of
-//! events have large numbers, so they are written as plain bytes. Of the alternatives, bitcode needs about as
-//! many instructions and fewer bytes. But it transposes a whole batch, so no value can be appended to a frame
-//! (`docs/measurements.md` has the figures).
+//! serde's derives. Most numbers of messages are small, so the format's variable lengths save bytes. Headers
+//! of events have large numbers, so they are written as plain bytes. Of the alternatives, bitcode needs about
+//! as many instructions and fewer bytes. But it transposes a whole batch, so no value can be appended to a
+//! frame (`docs/measurements.md` has the figures).
 //!
 //! [`FrameWriter`] and [`read_frame`] are for values that travel together.
 

@@ -174,11 +174,12 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Writes a timeline for ui.perfetto.dev or chrome://tracing: events by LP, messages as arrows, and the
-    /// time of the workers of this process (with `--trace-before 0s` that time alone, undisturbed by tracing).
+    /// time of the workers of this process (with `--trace-before 0s` that time alone, undisturbed by
+    /// tracing).
     #[arg(long, value_name = "FILE.json")]
     pub(crate) timeline: Option<PathBuf>,
-    /// Traces only these LPs: `3`, `10..=20`, `3,10..=20`, or by name, `east.0,gw-west`, `east.*` (a name with
-    /// commas in double quotes).
+    /// Traces only these LPs: `3`, `10..=20`, `3,10..=20`, or by name, `east.0,gw-west`, `east.*` (a name
+    /// with commas in double quotes).
     #[arg(long, value_name = "LPS", requires = "traced")]
     pub(crate) trace_lps: Option<String>,
     /// Traces from this time on.
@@ -294,17 +295,17 @@ pub(crate) struct SweepArguments {
     /// Keeps the journal alone, in this file.
     #[arg(long, value_name = "FILE", conflicts_with = "out")]
     pub(crate) journal: Option<PathBuf>,
-    /// Executes only the runs of shard I of N, from 1; `slurm` takes both from the job array. `merge` makes one
-    /// table of the folders of all shards. Under mpirun or srun, each rank executes a shard, in a folder of its
-    /// number in that of `--out`.
+    /// Executes only the runs of shard I of N, from 1; `slurm` takes both from the job array. `merge` makes
+    /// one table of the folders of all shards. Under mpirun or srun, each rank executes a shard, in a folder
+    /// of its number in that of `--out`.
     #[arg(long, value_name = "I/N", value_parser = shard, allow_hyphen_values = true, conflicts_with = "until_interval")]
     pub(crate) shard: Option<Shard>,
-    /// Executes only runs that have no result yet in the folder of `--out` or in folders in it, such as those of
-    /// shards.
+    /// Executes only runs that have no result yet in the folder of `--out` or in folders in it, such as those
+    /// of shards.
     #[arg(long, requires = "out", conflicts_with = "until_interval")]
     pub(crate) missing: bool,
-    /// Writes a chart as an SVG file: the means of the one `--metric` over the first swept parameter, with their
-    /// intervals of 95 %, and a line for each value of the other parameters.
+    /// Writes a chart as an SVG file: the means of the one `--metric` over the first swept parameter, with
+    /// their intervals of 95 %, and a line for each value of the other parameters.
     #[arg(long, value_name = "FILE.svg", requires = "metrics")]
     pub(crate) plot: Option<PathBuf>,
     /// Writes the table of runs as a Parquet file (where this program was built with `--features parquet`).

@@ -33,8 +33,8 @@ pub(crate) fn may_speak() -> bool {
     LaunchedRank::of_this_process().is_none_or(|place| place.rank == 0)
 }
 
-/// Executes the shard of a sweep that belongs to this rank. Ranks exchange nothing, so this needs no MPI. A shard
-/// that the user gives is executed as without a launcher.
+/// Executes the shard of a sweep that belongs to this rank. Ranks exchange nothing, so this needs no MPI. A
+/// shard that the user gives is executed as without a launcher.
 fn sweep_shard(mut arguments: SweepArguments, place: LaunchedRank) -> Result<ExitCode, Failure> {
     crate::listen_to_signals();
     if arguments.shard.is_some() {

@@ -1,4 +1,5 @@
-//! Network files that cannot be run, and one whose topology is cut in two: the message and the exit status of each.
+//! Network files that cannot be run, and one whose topology is cut in two: the message and the exit status of
+//! each.
 //!
 //! The tests of the crate `netfile` have more messages.
 

@@ -1,5 +1,5 @@
-//! The command on ranks that `mpirun` starts: one answer over MPI, over shared memory and over both, written by
-//! rank 0 alone.
+//! The command on ranks that `mpirun` starts: one answer over MPI, over shared memory and over both, written
+//! by rank 0 alone.
 //!
 //! `mpirun` must be in the path, and belong to the MPI library of the build.
 
@@ -23,8 +23,8 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("only rank 0 prints, and it prints JSON")
 }
 
-/// Returns the command of ranks that each execute `words`, separated by blanks. Open MPI 4 takes the word `--tune`
-/// for its own, wherever it stands, so the words have `--tune=`.
+/// Returns the command of ranks that each execute `words`, separated by blanks. Open MPI 4 takes the word
+/// `--tune` for its own, wherever it stands, so the words have `--tune=`.
 fn mpirun(folder: &Path, ranks: &str, words: &str) -> Command {
     let mut command = Command::new("mpirun");
     command.args(["--oversubscribe", "-n", ranks, env!("CARGO_BIN_EXE_parades")]).args(words.split_whitespace());

@@ -10,7 +10,8 @@ use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Bytes beyond the limit that a process may hold, without its code: 16 MiB, and what it holds from the start.
+/// Bytes beyond the limit that a process may hold, without its code: 16 MiB, and what it holds from the
+/// start.
 const BESIDE: u64 = 20 << 20;
 
 /// The end of a process: its exit status, its message, and the most memory that it held, without its code.

@@ -3,8 +3,8 @@
 //! *Covers*: streams that are read line by line, connections that are kept open, requests in a pipeline.
 //!
 //! *Scenario*: a server has pages of any length: `/5000` has 5000 bytes. One client asks for one page after
-//! the other over one connection. One sends three requests at once. One asks for a page that there is not, and
-//! lets the server close.
+//! the other over one connection. One sends three requests at once. One asks for a page that there is not,
+//! and lets the server close.
 
 use parades::carriers::PacketLevel;
 use parades::packet::{network::Settings as Network, plane::Plane};

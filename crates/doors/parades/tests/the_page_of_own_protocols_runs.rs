@@ -1,5 +1,5 @@
-//! The code of docs/own-protocols.md compiles, and its network has one digest. The blocks of the page stand below, in
-//! order.
+//! The code of docs/own-protocols.md compiles, and its network has one digest. The blocks of the page stand
+//! below, in order.
 
 #![allow(dead_code, clippy::print_stdout, clippy::items_after_test_module, reason = "the page shows it so")]
 

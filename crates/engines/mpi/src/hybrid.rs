@@ -2,10 +2,10 @@
 //!
 //! All ranks take the same steps:
 //! 1. They gather the names of their machines. The ranks with one name are *members* of one machine.
-//! 2. The first member of each machine creates the segments of all its members. All ranks gather the numbers of
-//!    these descriptors.
-//! 3. Each member opens the segments through `/proc`, and all ranks gather whether this succeeded. If it failed
-//!    for one member, all members of that machine keep to MPI.
+//! 2. The first member of each machine creates the segments of all its members. All ranks gather the numbers
+//!    of these descriptors.
+//! 3. Each member opens the segments through `/proc`, and all ranks gather whether this succeeded. If it
+//!    failed for one member, all members of that machine keep to MPI.
 
 use crate::fabric::MpiFabric;
 use crate::job::Job;
@@ -70,8 +70,8 @@ pub fn share_memory(job: &Job, fabric: MpiFabric, ranks_per_machine: Option<usiz
     Ok(Shared { fabric, note, ranks_here })
 }
 
-/// Returns a name that the ranks which can open each other's descriptors have in common. It has the name of the
-/// host, the start of its system, and the namespace of process numbers.
+/// Returns a name that the ranks which can open each other's descriptors have in common. It has the name of
+/// the host, the start of its system, and the namespace of process numbers.
 fn machine_of(job: &Job) -> String {
     let start = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();

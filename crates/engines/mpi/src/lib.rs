@@ -1,8 +1,8 @@
 //! The fabric between ranks that MPI has started.
 //!
-//! [`connect`] starts the *communicating thread* of this rank. Only this thread calls MPI, from initialisation
-//! to the end. Workers append byte strings to queues. The thread sends all waiting bytes for a rank as one
-//! message, and receives by probing.
+//! [`connect`] starts the *communicating thread* of this rank. Only this thread calls MPI, from
+//! initialisation to the end. Workers append byte strings to queues. The thread sends all waiting bytes for a
+//! rank as one message, and receives by probing.
 //!
 //! The thread reaches MPI through the trait [`Messenger`]. With the feature `mpi`, `System` implements it by
 //! the MPI library of this machine. So a different MPI library needs a new build of this crate only, and the

@@ -80,7 +80,8 @@ impl Messenger for System {
     }
 
     fn gather_all(&self, mine: &[u8]) -> Vec<Vec<u8>> {
-        // Open MPI gives a meaning to the address 1, which Rust gives to empty buffers. So no buffer is empty.
+        // Open MPI gives a meaning to the address 1, which Rust gives to empty buffers. So no buffer is
+        // empty.
         let mine = [&[0], mine].concat();
         let mut lengths = vec![0; self.ranks()];
         self.world.all_gather_into(&count(mine.len()), &mut lengths[..]);

@@ -7,8 +7,8 @@ use crate::queues::Queues;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
-/// The time that a rank which failed waits for the others to end, before it aborts the job. In this time rank 0
-/// prints its message.
+/// The time that a rank which failed waits for the others to end, before it aborts the job. In this time rank
+/// 0 prints its message.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The most bytes of one message. MPI counts in 31 bits.

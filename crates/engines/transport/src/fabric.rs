@@ -20,19 +20,19 @@ pub trait Fabric: Send + Sync {
     /// Returns the number of ranks.
     fn ranks(&self) -> usize;
 
-    /// Sends a copy of `bytes` to another rank, or to this one. Sending to a rank that has ended is no error; the
-    /// bytes are dropped.
+    /// Sends a copy of `bytes` to another rank, or to this one. Sending to a rank that has ended is no error;
+    /// the bytes are dropped.
     ///
     /// The call may wait for room until the receiver receives, sends or ends; every rank does one of these
-    /// sooner or later. While it waits, it receives what arrives here into a list of its own. So two ranks that
-    /// send to each other both get on.
+    /// sooner or later. While it waits, it receives what arrives here into a list of its own. So two ranks
+    /// that send to each other both get on.
     fn send(&self, to: usize, bytes: &[u8]);
 
-    /// Passes each byte string that has arrived to `accept`, with the rank that sent it. Does not wait. `accept`
-    /// reads the bytes where they lie, and must not call this fabric.
+    /// Passes each byte string that has arrived to `accept`, with the rank that sent it. Does not wait.
+    /// `accept` reads the bytes where they lie, and must not call this fabric.
     ///
-    /// Two calls at the same time may each receive a part of the bytes of one rank. A caller that needs the order
-    /// of these bytes calls this under a lock.
+    /// Two calls at the same time may each receive a part of the bytes of one rank. A caller that needs the
+    /// order of these bytes calls this under a lock.
     fn receive(&self, accept: &mut dyn FnMut(usize, &[u8]));
 
     /// Sets the function that is called, on any thread, after bytes have arrived or a rank has ended. It must
@@ -40,14 +40,15 @@ pub trait Fabric: Send + Sync {
     fn set_bell(&self, bell: Bell);
 
     /// Requests that the bell rings for the next bytes. After this call, a worker receives once more, and
-    /// sleeps if nothing has arrived. A fabric may stay silent without a request, once there has been a request.
-    /// A fabric whose bell always rings need not implement this.
+    /// sleeps if nothing has arrived. A fabric may stay silent without a request, once there has been a
+    /// request. A fabric whose bell always rings need not implement this.
     fn request_bell(&self) {}
 
     /// Returns the loss of a rank, if the rank has ended and everything that it sent has been received.
     fn lost(&self, rank: usize) -> Option<Lost>;
 
-    /// Returns true if `rank` has this rank's memory for payloads mapped, so that payloads need not be copied.
+    /// Returns true if `rank` has this rank's memory for payloads mapped, so that payloads need not be
+    /// copied.
     fn shares_memory_with(&self, rank: usize) -> bool {
         let _ = rank;
         false

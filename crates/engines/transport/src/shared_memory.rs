@@ -1,8 +1,8 @@
 //! The fabric between processes of one machine: lanes in memory that all of them map.
 //!
 //! *Idea.* Each rank has a segment with one lane for each sender ([`parades_raw::shared::lane`]). A frame is
-//! written into a slot of the receiver's segment and read there. A frame larger than a slot travels in several
-//! slots of the same lane, and the receiver joins the parts.
+//! written into a slot of the receiver's segment and read there. A frame larger than a slot travels in
+//! several slots of the same lane, and the receiver joins the parts.
 //!
 //! *A full lane.* The sender waits for room. While it waits, it receives everything that arrives for its own
 //! rank into a list, the *stash*. After it has found no room, it sleeps on the bell of its own segment. Three

@@ -1,4 +1,5 @@
-//! A routed fabric sends over the near fabric where both ranks have a seat, and over the far fabric elsewhere.
+//! A routed fabric sends over the near fabric where both ranks have a seat, and over the far fabric
+//! elsewhere.
 
 use parades_transport::{Fabric, Loopback, Routed};
 use std::sync::Arc;

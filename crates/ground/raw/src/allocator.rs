@@ -43,8 +43,8 @@ pub fn return_large_blocks() {
     }
 }
 
-/// The system's allocator, which ends the program when no memory is left, or when the program would exceed the
-/// limit that [`memory::set_limit`] sets.
+/// The system's allocator, which ends the program when no memory is left, or when the program would exceed
+/// the limit that [`memory::set_limit`] sets.
 ///
 /// The program then writes one sentence and exits with a status of its own, where the standard library would
 /// abort. This also happens in `Vec::try_reserve`, which could go on without the memory: an allocator cannot

@@ -11,14 +11,14 @@ static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// The bytes that the process may hold: the limit, and what the program needs for itself.
 static HELD_MAX: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// The size from which an allocation is large, and counted by itself. Memory that is allocated is held only when
-/// it is written, so threads that allocate at the same time cannot see each other's in [`held_bytes`].
+/// The size from which an allocation is large, and counted by itself. Memory that is allocated is held only
+/// when it is written, so threads that allocate at the same time cannot see each other's in [`held_bytes`].
 const LARGE: usize = 1 << 20;
 /// The bytes of all large allocations.
 static LARGE_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// The bytes of shared memory that this process has committed. Of the processes that map the bytes, only the one
-/// that committed them counts them.
+/// The bytes of shared memory that this process has committed. Of the processes that map the bytes, only the
+/// one that committed them counts them.
 static COMMITTED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// The most bytes that a thread requests before it looks at the memory of the process again. So it looks for
@@ -119,7 +119,8 @@ fn look(bytes: usize) -> Result<(), Exceeded> {
 }
 
 /// Returns the memory that this process holds, in bytes: heap, stacks and the shared memory that it has
-/// committed, without the program's code and other files. Returns 0 where the system does not report it. Allocates nothing.
+/// committed, without the program's code and other files. Returns 0 where the system does not report it.
+/// Allocates nothing.
 ///
 /// # References
 ///

@@ -99,8 +99,8 @@ impl Mac {
 
 /// Returns the ports of a flow of datagrams: that of the end that begins, and that of the other end.
 ///
-/// The ports are dynamic ones (RFC 6335, section 6), from 50,000 to 54,095. Wireshark assigns none of them to a
-/// protocol, so it does not misread payloads. Flows below 2^24 have different pairs.
+/// The ports are dynamic ones (RFC 6335, section 6), from 50,000 to 54,095. Wireshark assigns none of them to
+/// a protocol, so it does not misread payloads. Flows below 2^24 have different pairs.
 ///
 /// ```
 /// use parades_capture::address::flow_ports;

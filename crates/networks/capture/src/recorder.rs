@@ -1,7 +1,7 @@
 //! The captures of a run, while it goes on.
 //!
-//! A packet that arrives is captured when it is sent, with the time of its arrival. So packets wait here until
-//! all earlier ones are known.
+//! A packet that arrives is captured when it is sent, with the time of its arrival. So packets wait here
+//! until all earlier ones are known.
 
 mod file;
 

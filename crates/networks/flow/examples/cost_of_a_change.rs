@@ -1,8 +1,10 @@
-//! The time of a change among access links: one transfer stops, another one starts, and the rates are computed.
+//! The time of a change among access links: one transfer stops, another one starts, and the rates are
+//! computed.
 //!
-//! `cargo run --release -p parades-flow --example cost_of_a_change` prints a row for each number of transfers.
-//! Each peer sends to five random peers: of its own swarm of ten, or of all. Down links are twice as fast as up
-//! links. *Equal*: all peers have the same links. *Differing*: their speeds are uniform over a factor of four.
+//! `cargo run --release -p parades-flow --example cost_of_a_change` prints a row for each number of
+//! transfers. Each peer sends to five random peers: of its own swarm of ten, or of all. Down links are twice
+//! as fast as up links. *Equal*: all peers have the same links. *Differing*: their speeds are uniform over a
+//! factor of four.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 

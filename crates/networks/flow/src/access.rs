@@ -1,30 +1,30 @@
 //! Transfers between peers that share their access links max-min fairly.
 //!
-//! Each peer has an *up link* and a *down link* with capacities in bits per second. A transfer uses the up link
-//! of its sender and the down link of its receiver, and nothing between. So the network of links and transfers
-//! is a bipartite graph. [`crate::solver`] shares resources of any shape; this module shares access links, and
-//! is far faster where one component has very many transfers.
+//! Each peer has an *up link* and a *down link* with capacities in bits per second. A transfer uses the up
+//! link of its sender and the down link of its receiver, and nothing between. So the network of links and
+//! transfers is a bipartite graph. [`crate::solver`] shares resources of any shape; this module shares access
+//! links, and is far faster where one component has very many transfers.
 //!
 //! # Levels
 //!
 //! The *level* of a link is the greatest rate that the link allows a transfer. A transfer's rate is the lower
-//! one of its two levels. A link of capacity `C` whose transfers have the levels `o₁ … oₙ` at their other ends
-//! has the level `L` with `Σ min(L, oᵢ) = C`. If even `Σ oᵢ` is below `C`, the link limits nobody, and its
-//! level is infinite.
+//! one of its two levels. A link of capacity `C` whose transfers have the levels `o₁ … oₙ` at their other
+//! ends has the level `L` with `Σ min(L, oᵢ) = C`. If even `Σ oᵢ` is below `C`, the link limits nobody, and
+//! its level is infinite.
 //!
-//! These equations have one solution, and the rates of this solution are max-min fair. *Proof.* Let `m` be the
-//! least quotient `C / n` of capacity and transfers of all links. Every level is at least the `C / n` of its own
-//! link, so no level is below `m`. A link with the quotient `m` has `n` transfers with levels of at least `m` at
-//! their other ends, so its level is `m`. Its transfers have the rate `m`: progressive filling, which raises all
-//! rates together until a link is full, gives them the same rate first. The argument repeats without these
-//! transfers, with their rates subtracted. ∎
+//! These equations have one solution, and the rates of this solution are max-min fair. *Proof.* Let `m` be
+//! the least quotient `C / n` of capacity and transfers of all links. Every level is at least the `C / n` of
+//! its own link, so no level is below `m`. A link with the quotient `m` has `n` transfers with levels of at
+//! least `m` at their other ends, so its level is `m`. Its transfers have the rate `m`: progressive filling,
+//! which raises all rates together until a link is full, gives them the same rate first. The argument repeats
+//! without these transfers, with their rates subtracted. ∎
 //!
 //! # Changes
 //!
-//! A start, an end or a new capacity makes the level of one or two links wrong. These are computed again, in the
-//! order of their levels. If a level changes, so may that of a neighbour: only if the old or the new level is
-//! below the neighbour's. So a change spreads only as far as rates change. By the proof, the lowest level is right
-//! after all wrong links are computed once, then the second lowest, and so on. So this ends.
+//! A start, an end or a new capacity makes the level of one or two links wrong. These are computed again, in
+//! the order of their levels. If a level changes, so may that of a neighbour: only if the old or the new
+//! level is below the neighbour's. So a change spreads only as far as rates change. By the proof, the lowest
+//! level is right after all wrong links are computed once, then the second lowest, and so on. So this ends.
 //!
 //! Only transfers whose rate has changed get a new end. There is no tick.
 //!
@@ -34,8 +34,8 @@
 //! transfers started. Levels that are equal up to rounding do not depend on each other.
 //!
 //! *References*: D. Bertsekas, R. Gallager, *Data Networks*, 1992, section 6.5.2 (max-min fairness); A. Charny,
-//! D. Clark, R. Jain, *Congestion Control with Explicit Rate Indication*, ICC 1995 (levels of links, and their
-//! convergence).
+//! D. Clark, R. Jain, *Congestion Control with Explicit Rate Indication*, ICC 1995 (levels of links, and
+//! their convergence).
 
 mod ends;
 mod levels;
@@ -58,8 +58,8 @@ pub enum Side {
 pub struct TransferId(u32);
 
 impl TransferId {
-    /// Returns the number of the transfer among those in progress. Later transfers use it again, so it stays below
-    /// the greatest number of transfers at one time.
+    /// Returns the number of the transfer among those in progress. Later transfers use it again, so it stays
+    /// below the greatest number of transfers at one time.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -77,7 +77,8 @@ struct Transfer {
     /// The bits that were missing at `since`.
     left: f64,
     since: Time,
-    /// The number of this start. Of two transfers that end at one time, the one that started first ends first.
+    /// The number of this start. Of two transfers that end at one time, the one that started first ends
+    /// first.
     number: u64,
 }
 
@@ -183,8 +184,8 @@ impl Access {
         self.levels.set_capacity(link_of(peer, side), capacity);
     }
 
-    /// Computes the rates after changes. All changes since the last call were made at `now`. Returns the number
-    /// of transfers that have another rate now.
+    /// Computes the rates after changes. All changes since the last call were made at `now`. Returns the
+    /// number of transfers that have another rate now.
     pub fn settle(&mut self, now: Time) -> usize {
         let Access { levels, transfers, ends, .. } = self;
         levels.settle();

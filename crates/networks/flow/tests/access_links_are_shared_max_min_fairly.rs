@@ -4,8 +4,8 @@ use parades_core::time::{Delay, Time};
 use parades_flow::access::{Access, Side, TransferId};
 use proptest::prelude::*;
 
-/// Returns the max-min fair rates of transfers `(from, to)`: all rates rise together until a link is full, and
-/// the rates of its transfers stay.
+/// Returns the max-min fair rates of transfers `(from, to)`: all rates rise together until a link is full,
+/// and the rates of its transfers stay.
 fn progressive_filling(capacities: &[[f64; 2]], transfers: &[(u32, u32)]) -> Vec<f64> {
     let mut left: Vec<f64> = capacities.iter().flatten().copied().collect();
     let links_of = |&(from, to): &(u32, u32)| [2 * from as usize, 2 * to as usize + 1];

@@ -5,8 +5,9 @@
 //! cargo run --release -p parades-netfile --example permutation_on_a_fat_tree -- ARITY LINK_RATE HOST_RATE > file.toml
 //! ```
 //!
-//! The second form prints the network file of one row, for `parades run`. A hash of the flow selects among equal
-//! paths, so several flows may meet on a link. Packets are lost only where such flows exceed the link's rate.
+//! The second form prints the network file of one row, for `parades run`. A hash of the flow selects among
+//! equal paths, so several flows may meet on a link. Packets are lost only where such flows exceed the link's
+//! rate.
 
 #![expect(clippy::print_stdout, reason = "printing is its purpose")]
 

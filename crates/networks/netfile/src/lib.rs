@@ -54,8 +54,8 @@
 //!
 //! # The contents of a file
 //!
-//! - Above all tables: `network` (a title), `nodes`, `routing`, `paths`, `convergence`, `headers`, and the settings of
-//!   any run, such as `until`, `seed` and `engine`.
+//! - Above all tables: `network` (a title), `nodes`, `routing`, `paths`, `convergence`, `headers`, and the
+//!   settings of any run, such as `until`, `seed` and `engine`.
 //! - `[parameters]`: values that the command line can set. Other values refer to them as `"$name"`.
 //! - `[defaults]`: for links and packets.
 //! - `[[group]]`: similar nodes.
@@ -81,9 +81,9 @@
 //! # Results
 //!
 //! - Tables: `failures` (packets lost at each failure, flows whose path led over it, flows without a path
-//!   after it), `flows` (sent, received, lost for each reason, delays with percentiles, throughput, state at the
-//!   end, slowdown), `links` (utilisation, losses, longest queue), `transfers`, `requests`, `connections`.
-//!   `docs/network-results.md` defines states and slowdowns.
+//!   after it), `flows` (sent, received, lost for each reason, delays with percentiles, throughput, state at
+//!   the end, slowdown), `links` (utilisation, losses, longest queue), `transfers`, `requests`,
+//!   `connections`. `docs/network-results.md` defines states and slowdowns.
 //! - For each app: the histogram `delay_APP`, `throughput_APP`, `loss_ratio_APP`, and for transfers and
 //!   requests `completion_APP` or `response_APP`.
 //! - Totals, and with `[measure]` series over time.

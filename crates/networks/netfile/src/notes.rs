@@ -95,7 +95,8 @@ pub(crate) fn of_buckets(links: &[Link], apps: &[App], headers: (u32, IpVersion)
     })
 }
 
-/// Returns the bytes of the largest packet of an app, without options of TCP. `None` if only another crate knows.
+/// Returns the bytes of the largest packet of an app, without options of TCP. `None` if only another crate
+/// knows.
 fn largest_packet(kind: &AppKind, (headers, ip): (u32, IpVersion)) -> Option<u32> {
     match kind {
         AppKind::Datagrams(of) | AppKind::Multicast(of) => of.sizes.greatest().map(|payload| payload + headers),

@@ -1,8 +1,8 @@
 //! Keys of a file by their paths, which the command line can set: `app.video.rate`, `link.west-east.delay`,
 //! `defaults.queue`, `routing`.
 //!
-//! A path is the table, the name in it, and the key. An event or a route has no name: it has its place, from 1. Where
-//! the queue of a link is a table, its keys have paths too: `link.west-east.queue.limit`.
+//! A path is the table, the name in it, and the key. An event or a route has no name: it has its place, from
+//! 1. Where the queue of a link is a table, its keys have paths too: `link.west-east.queue.limit`.
 
 use crate::given::{Entry, Given, What, suggestion};
 use crate::shape::{Form, Key, LINK, QUEUE_OF_LINK, Shape, TABLES, TOP};

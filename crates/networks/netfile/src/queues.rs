@@ -1,5 +1,5 @@
-//! The queues and impairments of links, and the tables `[[queue]]` and `[[impairment]]`, to which links refer by
-//! name.
+//! The queues and impairments of links, and the tables `[[queue]]` and `[[impairment]]`, to which links refer
+//! by name.
 
 use crate::given::{Fields, What};
 use crate::shape::{self, QUEUE_DEFAULT};

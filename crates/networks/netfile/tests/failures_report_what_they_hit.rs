@@ -67,8 +67,8 @@ fn a_failure_that_touches_nothing_says_so() {
 
 #[test]
 fn a_failure_that_cuts_the_network_in_two_reports_its_flows() {
-    // Packets start each 0.1 s from 0 on, reach b after 10 ms and c after 20 ms. At 4.015 s the packet of 4.0 s
-    // is between b and c, and lost. Then b has no path, so 59 packets, of 4.1 s to 9.9 s, are lost at b.
+    // Packets start each 0.1 s from 0 on, reach b after 10 ms and c after 20 ms. At 4.015 s the packet of 4.0
+    // s is between b and c, and lost. Then b has no path, so 59 packets, of 4.1 s to 9.9 s, are lost at b.
     let text_of = line("[[event]]\nat = \"4.015s\"\nlink = \"b-c\"\nstate = \"down\"");
     let built = built(&text_of);
     assert_eq!(built.notes, ["after the failure of link b-c at 4.015s, 1 of 1 flows have no path"]);
@@ -90,8 +90,8 @@ fn until_routes_follow_packets_are_lost_at_the_failure() {
 #[test]
 fn the_failure_of_a_node_is_of_the_flows_through_it() {
     let outcome = run(&line("[[event]]\nat = \"4.005s\"\nnode = \"b\"\nstate = \"down\"\nfor = \"1s\""));
-    // The packet of 4.0 s is on its way to b. The leaf a sends by its only link, down or not, until b is back:
-    // the packets of 4.1 s to 5.0 s.
+    // The packet of 4.0 s is on its way to b. The leaf a sends by its only link, down or not, until b is
+    // back: the packets of 4.1 s to 5.0 s.
     assert_eq!((text(&outcome, 0), row(&outcome, 0)), ("node b".to_owned(), [11, 1, 1]));
     assert_eq!(integer(&outcome, "flows", 0, "packets_received"), 100 - 11);
 }
@@ -133,7 +133,8 @@ fn a_transfer_across_a_cut_does_not_complete() {
     assert!(lost > 0 && (on_path, cut_off) == (1, 1));
 }
 
-/// The bucket sends a packet of 1000 bytes each 80 ms, so most packets that wait would start after the failure.
+/// The bucket sends a packet of 1000 bytes each 80 ms, so most packets that wait would start after the
+/// failure.
 #[test]
 fn a_token_bucket_before_a_failure_is_as_busy_as_it_sends() {
     let text = line(

@@ -168,7 +168,8 @@ fn routes_and_events_that_cannot_be() {
     ]);
 }
 
-/// A loop that only arises when a link fails is refused before the run, with its time. No packet needs a limit of hops.
+/// A loop that only arises when a link fails is refused before the run, with its time. No packet needs a
+/// limit of hops.
 #[test]
 fn static_routes_that_loop_after_a_failure_are_refused() {
     let ring = "[[link]]\nfrom = \"d\"\nto = \"a\"\ndelay = \"9ms\"\n[[route]]\nat = \"a\"\nto = \"d\"\nvia = \"b\"\n\

@@ -45,8 +45,8 @@ fn datagrams_have_headers_of_udp_ip_and_one_frame() {
 
 #[test]
 fn segments_have_headers_of_tcp_and_ip() {
-    // 1000 bytes in one segment, with timestamps. It waits for the acknowledgement of the handshake, which has no
-    // data.
+    // 1000 bytes in one segment, with timestamps. It waits for the acknowledgement of the handshake, which
+    // has no data.
     let app = "kind = \"tcp\"\nsize = \"1000B\"";
     for (top, link, headers) in [
         ("", "", 32 + 20),
@@ -69,7 +69,8 @@ fn full_segments_have_1500_bytes_with_headers_over_both_versions() {
             other => panic!("{other:?}"),
         }
     };
-    // Without an MSS option, a segment to the other end has 536 and 1220 bytes at most (RFC 9293, section 3.7.1).
+    // Without an MSS option, a segment to the other end has 536 and 1220 bytes at most (RFC 9293, section
+    // 3.7.1).
     assert_eq!([sizes("", ""), sizes("ip = 6", "")], [(1500 - 20 - 20, 536), (1500 - 40 - 20, 1220)]);
     assert_eq!(sizes("ip = 6", "mss = \"1000B\""), (1000, 1220));
     assert_eq!(sizes("ip = 6", "profile = \"ns3\"").0, 536);

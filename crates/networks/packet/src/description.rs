@@ -97,8 +97,8 @@ impl Default for Description {
     }
 }
 
-/// Returns the usual headers of a datagram in bytes: UDP 8, IP 20 or 40, and PPP 2, unless the links of the network
-/// have frames of their own.
+/// Returns the usual headers of a datagram in bytes: UDP 8, IP 20 or 40, and PPP 2, unless the links of the
+/// network have frames of their own.
 ///
 /// ```
 /// use parades_capture::address::IpVersion;
@@ -132,7 +132,8 @@ pub struct Link {
     pub loss: f64,
     /// The queue at each end.
     pub queue: Discipline,
-    /// The packets that wait in the device at each end, below the queue's discipline, which does not see them.
+    /// The packets that wait in the device at each end, below the queue's discipline, which does not see
+    /// them.
     pub device: u32,
     /// Jitter, reordering, duplication, and losses in bursts.
     pub impairments: Impairments,
@@ -320,8 +321,8 @@ pub struct Measure {
     pub links: Vec<u32>,
     /// The apps whose throughput is sampled one by one.
     pub apps: Vec<u32>,
-    /// The flows whose goodput is sampled one by one, and of TCP flows the state of the sender. The number of a
-    /// flow counts the flows of all apps, in order.
+    /// The flows whose goodput is sampled one by one, and of TCP flows the state of the sender. The number of
+    /// a flow counts the flows of all apps, in order.
     pub flows: Vec<u32>,
     /// True if the percentiles of each flow's delay are measured. They take about a kilobyte a flow.
     pub percentiles: bool,

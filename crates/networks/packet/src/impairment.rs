@@ -2,8 +2,8 @@
 //! bursts.
 //!
 //! Impairments act on packets behind the transmitter, on their way to the far end. They only make delays
-//! longer, so the lookahead of a link does not depend on them. All chances are drawn from the random stream of
-//! the sending node, one packet after the other.
+//! longer, so the lookahead of a link does not depend on them. All chances are drawn from the random stream
+//! of the sending node, one packet after the other.
 //!
 //! In order: a packet may be lost; if it is not, it may be duplicated; then it and its copy get a delay each.
 

@@ -67,10 +67,9 @@ pub const CLASSES: u8 = 8;
 /// The header of IPv4 without options, in bytes.
 pub const IP_HEADER: u32 = IpVersion::V4.header_bytes();
 
-/// Returns the payload of a datagram that is as long as a TCP segment of `bytes` bytes, the headers of TCP and IP
-/// included.
-/// Nodes on the path add a datagram's `headers` to every payload. If those are longer than the headers of IP
-/// and TCP, a short segment is as long as a datagram without payload.
+/// Returns the payload of a datagram that is as long as a TCP segment of `bytes` bytes, the headers of TCP
+/// and IP included. Nodes on the path add a datagram's `headers` to every payload. If those are longer than
+/// the headers of IP and TCP, a short segment is as long as a datagram without payload.
 #[inline]
 pub(crate) const fn payload_of_segment(bytes: u32, headers: u32) -> u32 {
     bytes.saturating_sub(headers)

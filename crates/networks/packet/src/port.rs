@@ -1,10 +1,10 @@
 //! A port: the sending half of an interface. It has a transmitter, and a queue before it.
 //!
 //! Nothing happens at most ports but arrivals of packets. When a packet arrives, its future at the port is
-//! known. Packets leave in order, so the start of its transmission is known, with the link's rate then and the
-//! departure of its last bit. The times of failures are constants, so it is known whether the link goes down
-//! before the packet is at the far end. So there is one event a hop, the arrival at the neighbour. A packet
-//! that a later failure destroys is lost at once.
+//! known. Packets leave in order, so the start of its transmission is known, with the link's rate then and
+//! the departure of its last bit. The times of failures are constants, so it is known whether the link goes
+//! down before the packet is at the far end. So there is one event a hop, the arrival at the neighbour. A
+//! packet that a later failure destroys is lost at once.
 //!
 //! Ports with other disciplines than drop-tail, and ports of impaired links, are in [`managed`].
 

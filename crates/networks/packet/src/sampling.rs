@@ -13,12 +13,12 @@
 //! - `link_utilisation_LINK`, `link_queue_LINK` and `link_queue_bytes_LINK` of each link that is asked for:
 //!   the utilisation of its busier direction in the period, and the packets, and the bytes of the packets,
 //!   that wait in the longer of its two queues;
-//! - `flow_goodput_FLOW` of each flow that is asked for ([`crate::flow::name`]): the payload that the receiver
-//!   got in the period, as in `goodput`. Of a TCP flow also, at that moment, the congestion window
+//! - `flow_goodput_FLOW` of each flow that is asked for ([`crate::flow::name`]): the payload that the
+//!   receiver got in the period, as in `goodput`. Of a TCP flow also, at that moment, the congestion window
 //!   `flow_cwnd_FLOW`, the threshold of slow start `flow_ssthresh_FLOW`, the bytes believed to be in the
-//!   network `flow_in_flight_FLOW`, and the smoothed round trip `flow_rtt_FLOW`; and `flow_delivery_rate_FLOW`,
-//!   the payload that acknowledgements reported as delivered in the period. A threshold that is not set yet
-//!   and a round trip that is not measured yet have no point.
+//!   network `flow_in_flight_FLOW`, and the smoothed round trip `flow_rtt_FLOW`; and
+//!   `flow_delivery_rate_FLOW`, the payload that acknowledgements reported as delivered in the period. A
+//!   threshold that is not set yet and a round trip that is not measured yet have no point.
 //!
 //! The amount of a period is the difference of two totals, and the event carries the totals of the sample
 //! before. So a visit changes nothing at a node. Sampling changes only the run's series and the digest of its

@@ -3,7 +3,8 @@
 //! # Ends of flows
 //!
 //! Each node has a weight. A flow draws its source and destination, two different nodes, with a probability
-//! proportional to the product of their weights. Packets follow least-delay paths; flows spread over equal ones.
+//! proportional to the product of their weights. Packets follow least-delay paths; flows spread over equal
+//! ones.
 //!
 //! # Rates
 //!

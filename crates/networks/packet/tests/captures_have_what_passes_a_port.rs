@@ -85,8 +85,8 @@ fn ms(ms: u64) -> Time {
     Time::ZERO.checked_add(Delay::from_ms(ms)).expect("soon")
 }
 
-/// Returns a network of three nodes. With its headers, a packet has 1000 bytes. It takes 1 ms on the first link
-/// and 5 ms on the second, before 10 ms of propagation.
+/// Returns a network of three nodes. With its headers, a packet has 1000 bytes. It takes 1 ms on the first
+/// link and 5 ms on the second, before 10 ms of propagation.
 fn line(queue: impl Into<Discipline>) -> Network {
     let link = |a, b, rate_bps| Link { a: NodeId(a), b: NodeId(b), rate_bps, delay: Delay::from_ms(10) };
     let links = vec![link(0, 1, 8_000_000), link(1, 2, 1_600_000)];

@@ -16,7 +16,8 @@ use parades_topology::NodeId;
 
 const MSS: u32 = 1000;
 
-/// The round trip of a segment that nothing delays: twice 10 ms; 1040 bytes there and 40 bytes back, at 10 Mbps.
+/// The round trip of a segment that nothing delays: twice 10 ms; 1040 bytes there and 40 bytes back, at 10
+/// Mbps.
 const ROUND_TRIP: Delay = Delay::from_us(20_000 + 832 + 32);
 
 /// Two nodes, and a link of 10 Mbps and 10 ms.
@@ -114,7 +115,8 @@ fn other_flows_have_a_goodput_and_nothing_else() {
 
 #[test]
 fn the_bytes_in_a_queue_are_those_of_its_packets_for_every_kind_of_queue() {
-    // Five packets of 1250 bytes with headers, at once: one is transmitted in 1 ms while four wait, then three.
+    // Five packets of 1250 bytes with headers, at once: one is transmitted in 1 ms while four wait, then
+    // three.
     let datagrams = Datagrams {
         sizes: Sizes::Constant(1250 - 28),
         pattern: Pattern::Constant { rate_bps: 1222 * 8 * 1_000_000_000 },

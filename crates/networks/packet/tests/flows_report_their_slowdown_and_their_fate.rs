@@ -118,8 +118,8 @@ fn a_stream_alone_with_an_open_window_has_a_slowdown_of_one() {
 
 #[test]
 fn slow_start_costs_round_trips() {
-    // Windows of 2, 4, 8, 16 and 32 segments: the 50 segments need five rounds, and the first four take a round
-    // trip of 22 ms, 950.4 us with segment and acknowledgement. The last round has 20 segments.
+    // Windows of 2, 4, 8, 16 and 32 segments: the 50 segments need five rounds, and the first four take a
+    // round trip of 22 ms, 950.4 us with segment and acknowledgement. The last round has 20 segments.
     let network = network(line(), vec![app("x", tcp(settings(2), 50_000, None))], vec![]);
     let round_trip = 22.0 + 0.0832 + 0.832 + 0.0032 + 0.032;
     let burst = |segments: f64| 11.0 + 0.0832 + segments * 0.832;
@@ -160,8 +160,8 @@ fn transfers_and_requests_alone_have_a_slowdown_of_exactly_one() {
 
 #[test]
 fn a_transfer_that_waits_for_another_is_slowed_down() {
-    // Both send all their 1000 segments at once, and those of y wait behind those of x. A segment of 1028 bytes
-    // takes 82.24 us and 822.4 us, and an acknowledgement of 28 bytes 22.4 us and 2.24 us.
+    // Both send all their 1000 segments at once, and those of y wait behind those of x. A segment of 1028
+    // bytes takes 82.24 us and 822.4 us, and an acknowledgement of 28 bytes 22.4 us and 2.24 us.
     let transfer = Transfer { bytes: 1_000_000, segment: 1000, window: 2000, control: Control::Fixed };
     let apps = ["x", "y"].map(|name| app(name, AppKind::Transfer(transfer)));
     let outcome = run(&network(line(), apps.into(), vec![]), 5000);
@@ -225,8 +225,8 @@ fn a_path_that_comes_back_cuts_nothing_off() {
 
 #[test]
 fn a_connection_that_the_other_end_forgot_is_reset() {
-    // The SYN passes at 0.51 s. From 0.52 s to 6 s nothing passes from b to c. The end at c repeats its answer
-    // once, and gives up 3 s later. The first data after 6 s meet no connection.
+    // The SYN passes at 0.51 s. From 0.52 s to 6 s nothing passes from b to c. The end at c repeats its
+    // answer once, and gives up 3 s later. The first data after 6 s meet no connection.
     let one_way = |ends, name: &str| Link { name: name.into(), is_duplex: false, ..link(ends, 10_000_000, 10) };
     let links = vec![link((0, 1), 100_000_000, 1), one_way((1, 2), "there"), one_way((2, 1), "back")];
     let settings = Settings { syn_retries: 1, ..settings(10) };

@@ -157,8 +157,8 @@ fn fair_queues_share_equally_and_protect_a_sparse_flow() {
     let received = |flow| cell(&outcome, "flows", flow, "bytes_received");
     let share = received(0) / received(1);
     assert!((share - 1.0).abs() < 0.05, "the flows share {share} to 1");
-    // A packet of the sparse flow waits for the packet in transmission, at most 1 ms. On its way it takes 1 ms on
-    // each link, and 0.01 ms and 1 ms to be transmitted.
+    // A packet of the sparse flow waits for the packet in transmission, at most 1 ms. On its way it takes 1
+    // ms on each link, and 0.01 ms and 1 ms to be transmitted.
     assert_eq!(cell(&outcome, "flows", 2, "packets_lost"), 0.0);
     let most = cell(&outcome, "flows", 2, "delay_max") / 1e9;
     assert!(most <= 3.01 + 1.0, "a packet of the sparse flow took {most} ms");
@@ -258,7 +258,8 @@ fn a_packet_needs_two_events_only_where_it_waits_for_a_decision() {
 #[test]
 fn a_link_that_goes_down_loses_the_packets_that_it_holds() {
     for queue in disciplines() {
-        // At 100 ms, packets have come for 100 ms at twice the link's rate, and then the link is away for 1 s.
+        // At 100 ms, packets have come for 100 ms at twice the link's rate, and then the link is away for 1
+        // s.
         let mut description = network(queue.clone(), vec![app("one", 0, 2.0, false)]);
         description.events = vec![
             Event { at: Time::from_ms(100), change: Change::Link { link: 2, is_up: false } },

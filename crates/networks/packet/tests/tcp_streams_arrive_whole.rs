@@ -12,7 +12,8 @@ use parades_packet::segment::SegmentRef;
 use parades_tcp::settings::Settings;
 use parades_topology::NodeId;
 
-/// A dumbbell: `n` senders, a bottleneck of 10 Mbps and 20 ms, `n` receivers; access links of 100 Mbps and 1 ms.
+/// A dumbbell: `n` senders, a bottleneck of 10 Mbps and 20 ms, `n` receivers; access links of 100 Mbps and 1
+/// ms.
 fn dumbbell(n: u32, bytes: u64, packets: u32, settings: Settings) -> Network<SegmentRef> {
     let link = |from, to, rate_bps, delay_ms| Link {
         name: format!("{from}-{to}"),
@@ -93,9 +94,9 @@ fn streams_that_lose_segments_arrive_whole_and_alike_on_every_engine() {
     }
 }
 
-/// 20,000 bytes of buffer are no whole number of segments. The application fills each segment before it is sent.
-/// ns-3.37, whose application writes 8 bytes at a time, sends 212 packets until the last byte arrives. The
-/// acknowledgement of the other end's FIN follows.
+/// 20,000 bytes of buffer are no whole number of segments. The application fills each segment before it is
+/// sent. ns-3.37, whose application writes 8 bytes at a time, sends 212 packets until the last byte arrives.
+/// The acknowledgement of the other end's FIN follows.
 #[test]
 fn a_stream_that_its_send_buffer_limits_is_sent_in_full_segments() {
     let settings = Settings { send_buffer: 20_000, ..Settings::ns3() };

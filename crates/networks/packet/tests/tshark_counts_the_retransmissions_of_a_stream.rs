@@ -1,5 +1,5 @@
-//! Captures of TCP at the sender, as an independent reader sees them: no malformed packet, no bad checksum, and
-//! as many retransmissions as the connection counts.
+//! Captures of TCP at the sender, as an independent reader sees them: no malformed packet, no bad checksum,
+//! and as many retransmissions as the connection counts.
 //!
 //! Without tshark on this machine, the test says so and checks nothing.
 
@@ -60,8 +60,8 @@ fn dumbbell(
     .expect("the network is possible")
 }
 
-/// A capture at a sender, and the retransmissions that its connection counts: all of them, and those of the other
-/// end that arrived.
+/// A capture at a sender, and the retransmissions that its connection counts: all of them, and those of the
+/// other end that arrived.
 struct Captured {
     file: Vec<u8>,
     retransmissions: u64,

@@ -49,8 +49,8 @@ pub enum Notice {
     Reset,
     /// The other end refused the connection.
     Refused,
-    /// The connection was given up: retransmissions or probes had no answer, or the user timeout or the bound of
-    /// FIN-WAIT-2 has passed.
+    /// The connection was given up: retransmissions or probes had no answer, or the user timeout or the bound
+    /// of FIN-WAIT-2 has passed.
     TimedOut,
 }
 
@@ -72,9 +72,9 @@ pub trait Environment {
     /// stream, counted from 0.
     fn transmit(&mut self, header: &Header, offset: u64, bytes: u32, ecn: Ecn);
 
-    /// Asks the application for at most `room` more bytes, before a segment would be sent that is not full. An
-    /// application that is waiting for room in the send buffer so fills the segment. By default there are no
-    /// more bytes.
+    /// Asks the application for at most `room` more bytes, before a segment would be sent that is not full.
+    /// An application that is waiting for room in the send buffer so fills the segment. By default there are
+    /// no more bytes.
     fn refill(&mut self, room: u64) -> Refill {
         let _ = room;
         Refill::default()

@@ -11,8 +11,8 @@ use parades_core::restore::Recorder;
 use parades_core::time::Delay;
 
 impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
-    /// Returns true if a connection is given up after `retries` retransmissions, or after its user timeout (RFC
-    /// 9293, section 3.8.3).
+    /// Returns true if a connection is given up after `retries` retransmissions, or after its user timeout
+    /// (RFC 9293, section 3.8.3).
     pub(crate) fn is_given_up(&self, retries: u32) -> bool {
         match self.settings.user_timeout {
             Some(timeout) => self.env.now().since(self.send.unanswered_since) >= timeout,
@@ -20,7 +20,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         }
     }
 
-    /// Returns the delay of a timer of retransmissions or probes: it ends with the user timeout at the latest.
+    /// Returns the delay of a timer of retransmissions or probes: it ends with the user timeout at the
+    /// latest.
     pub(crate) fn within_user_timeout(&self, delay: Delay) -> Delay {
         let end = self.settings.user_timeout.map(|timeout| self.send.unanswered_since.saturating_add(timeout));
         end.map_or(delay, |end| delay.min(end.since(self.env.now())))
@@ -84,8 +85,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         }
     }
 
-    /// Answers data for an application that reads nothing more with a reset (RFC 9293, SHLD-3). Returns true if
-    /// the connection is gone.
+    /// Answers data for an application that reads nothing more with a reset (RFC 9293, SHLD-3). Returns true
+    /// if the connection is gone.
     pub(crate) fn refuses_data(&mut self, end: u64) -> bool {
         let is_refused = self.receive.is_released && end > self.receive.next && self.state.can_receive();
         if is_refused {

@@ -50,8 +50,8 @@ impl Rack {
         }
     }
 
-    /// Notes that a segment has arrived (steps 1 to 3). `highest` is the place after the highest segment that had
-    /// arrived before this acknowledgement.
+    /// Notes that a segment has arrived (steps 1 to 3). `highest` is the place after the highest segment that
+    /// had arrived before this acknowledgement.
     pub(crate) fn on_delivered(&mut self, sent: &Sent, highest: u64, min_rtt: Delay, now: Time) {
         if sent.end() < highest && !sent.was_retransmitted {
             self.is_reordered = true;

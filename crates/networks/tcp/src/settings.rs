@@ -78,8 +78,8 @@ pub struct Settings {
     /// True if each acknowledgement of a part restarts the timer in a recovery. False in ns-3, which restarts
     /// it at the first one only ("impatient", RFC 6582, section 4).
     pub restarts_timer_at_each_part: bool,
-    /// True if an acknowledgement that advances restarts the timer also if it reports segments out of order for
-    /// the first time (RFC 6298, rule 5.3). In ns-3 it does not, outside of a recovery.
+    /// True if an acknowledgement that advances restarts the timer also if it reports segments out of order
+    /// for the first time (RFC 6298, rule 5.3). In ns-3 it does not, outside of a recovery.
     pub restarts_timer_in_disorder: bool,
     /// True if each timeout reduces the threshold of slow start, also a repeated one of the same segment.
     /// RFC 5681 (section 3.1) reduces it at the first one only; ns-3 at each one.

@@ -95,8 +95,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         }
     }
 
-    /// Probes a closed window: with the first segment that is not acknowledged, or with new data. These are what
-    /// the window allows, and at least one byte.
+    /// Probes a closed window: with the first segment that is not acknowledged, or with new data. These are
+    /// what the window allows, and at least one byte.
     fn on_persist_timer(&mut self) {
         if self.is_given_up(self.settings.data_retries) {
             return self.finish(Notice::TimedOut);

@@ -280,8 +280,8 @@ fn a_loss_after_a_mark_is_repaired_without_another_reduction() {
     assert_eq!((script.end.sender().mode, script.end.ssthresh()), (Mode::Recovery, ssthresh));
 }
 
-/// RFC 9293, section 3.7.4, and RFC 5681: a sender sends full-sized segments if it has the data. 1,500 bytes are in
-/// the buffer, and one segment is in flight.
+/// RFC 9293, section 3.7.4, and RFC 5681: a sender sends full-sized segments if it has the data. 1,500 bytes
+/// are in the buffer, and one segment is in flight.
 #[test]
 fn an_application_that_waits_for_room_fills_the_next_segment() {
     for (unwritten, sent) in [(0, 500), (4000, MSS)] {

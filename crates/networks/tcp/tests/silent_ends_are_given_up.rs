@@ -28,7 +28,8 @@ fn an_idle_connection_is_not_probed_by_default() {
     }
 }
 
-/// RFC 9293, section 3.8.4: SEG.SEQ = SND.NXT - 1, no data, and at least two hours of silence before (MUST-28).
+/// RFC 9293, section 3.8.4: SEG.SEQ = SND.NXT - 1, no data, and at least two hours of silence before
+/// (MUST-28).
 #[test]
 fn a_connection_is_probed_after_two_hours_without_a_segment() {
     let mut script = Script::established(keeping_alive());
@@ -89,7 +90,8 @@ fn unacknowledged_data_end_a_connection_at_its_user_timeout() {
     assert!(script.sent().is_empty());
 }
 
-/// RFC 5482, section 3: it limits the time without an acknowledgement, and may be longer than the usual limit.
+/// RFC 5482, section 3: it limits the time without an acknowledgement, and may be longer than the usual
+/// limit.
 #[test]
 fn a_user_timeout_replaces_the_number_of_retransmissions_and_starts_at_each_advance() {
     let settings = Settings { user_timeout: Some(Delay::from_secs(100)), data_retries: 1, ..plain() };

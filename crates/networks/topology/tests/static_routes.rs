@@ -35,7 +35,8 @@ fn ring() -> Topology {
     network(7, &[(0, 1, 1), (1, 2, 1), (2, 3, 1), (3, 4, 1), (4, 0, 1), (5, 0, 1), (6, 2, 1)])
 }
 
-/// All nodes look up their entries for a destination of static routes, and the leaf's neighbour has none for itself.
+/// All nodes look up their entries for a destination of static routes, and the leaf's neighbour has none for
+/// itself.
 #[test]
 fn a_leaf_reaches_its_neighbour_also_if_a_static_route_leads_there() {
     let topology = ring();

@@ -1,4 +1,5 @@
-//! Random models on real processes give the answer of `sequential`. The children are the program of this crate.
+//! Random models on real processes give the answer of `sequential`. The children are the program of this
+//! crate.
 
 use parades_conformance::processes::check_seeds;
 use parades_conformance::report::silence_panics;

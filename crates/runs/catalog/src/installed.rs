@@ -12,8 +12,8 @@ struct Installed {
 
 static INSTALLED: OnceLock<Installed> = OnceLock::new();
 
-/// Makes the program's own scenarios known by name, before the built-in ones. A built-in scenario whose name one
-/// of them has is left out. `name` is the name of the program, as its user types it. Only the first call
+/// Makes the program's own scenarios known by name, before the built-in ones. A built-in scenario whose name
+/// one of them has is left out. `name` is the name of the program, as its user types it. Only the first call
 /// counts, so it belongs to the start of `main`.
 pub fn install(name: &str, own: impl IntoIterator<Item = Scenario>) {
     let mut scenarios: Vec<Scenario> = own.into_iter().collect();

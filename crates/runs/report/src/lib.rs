@@ -3,7 +3,8 @@
 //! - [`Report::write_json_line`], [`Report::for_people`], [`Report::write_folder`]: a run in each of these
 //!   forms.
 //! - [`metrics`]: metrics as JSON values, with the names that all forms share.
-//! - [`Outputs`] and [`Files`]: the files that a run writes while it is executed, its trace, its timeline and its captures.
+//! - [`Outputs`] and [`Files`]: the files that a run writes while it is executed, its trace, its timeline and
+//!   its captures.
 //! - [`timeline`]: the format that Perfetto and Chrome read.
 //! - [`drawing`]: tables of text; [`View`]: what is shown of them, and how wide.
 //! - [`escaping`]: output for terminals, whatever names a file contains.

@@ -120,8 +120,8 @@ fn check_range(range: RangeInclusive<u32>, part: &str, lps: u32) -> Result<Range
     Ok(range)
 }
 
-/// Splits a list at its commas, except inside double quotes. Returns each part without its quotes, and whether
-/// it had any.
+/// Splits a list at its commas, except inside double quotes. Returns each part without its quotes, and
+/// whether it had any.
 fn parts(text: &str) -> Vec<(&str, bool)> {
     let mut is_inside = false;
     let is_end = |character: char| {

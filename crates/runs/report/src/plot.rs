@@ -101,8 +101,8 @@ fn line_name(keys: &[String], values: &[Value]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the range of some values, with some room at both ends. It has 0 where `with_zero` asks for it and no
-/// value is below.
+/// Returns the range of some values, with some room at both ends. It has 0 where `with_zero` asks for it and
+/// no value is below.
 fn range(values: impl Iterator<Item = f64> + Clone, with_zero: bool) -> Range<f64> {
     let (low, high) = (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max));
     let low = if with_zero && low > 0.0 { 0.0 } else { low };

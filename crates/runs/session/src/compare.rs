@@ -33,8 +33,8 @@ pub struct Sides<'a> {
 
 /// Runs a plan on several engines, one after another, and each on several numbers of processes and threads.
 ///
-/// An engine of one thread runs once, on one, and an engine of one process in one. An engine gets the settings
-/// that it has. A setting that none of the engines has is given to all of them, and they refuse it.
+/// An engine of one thread runs once, on one, and an engine of one process in one. An engine gets the
+/// settings that it has. A setting that none of the engines has is given to all of them, and they refuse it.
 ///
 /// # Errors
 ///

@@ -48,8 +48,8 @@ pub fn default_memory_limit() -> Option<u64> {
     (memory > 0).then(|| allowed::bytes(memory) / of * share)
 }
 
-/// The variables by which launchers tell each rank the number of ranks and its own number: those of Open MPI, of
-/// MPICH and its relatives, and of Slurm's `srun`.
+/// The variables by which launchers tell each rank the number of ranks and its own number: those of Open MPI,
+/// of MPICH and its relatives, and of Slurm's `srun`.
 const LAUNCHERS: [[&str; 2]; 3] = [
     ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"],
     ["PMI_SIZE", "PMI_RANK"],

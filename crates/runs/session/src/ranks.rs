@@ -30,7 +30,8 @@ use talk::Talk;
 /// The hidden argument with which a program starts itself as a rank.
 pub const RANK_COMMAND: &str = "rank";
 
-/// The part of the memory limit that payloads may take in shared memory: one half. Further payloads are copied.
+/// The part of the memory limit that payloads may take in shared memory: one half. Further payloads are
+/// copied.
 const ARENA_SHARE: u64 = 2;
 /// The least and the greatest size of an arena, in bytes. Memory is taken only as payloads need it.
 const ARENA_MIN: usize = 1 << 20;

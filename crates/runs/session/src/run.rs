@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// The name of a metric that is a note for the user. A model declares it as a value, and may set it to a sentence
-/// on the run. It is among the notes of the run, and among the metrics of its JSON.
+/// The name of a metric that is a note for the user. A model declares it as a value, and may set it to a
+/// sentence on the run. It is among the notes of the run, and among the metrics of its JSON.
 pub const NOTE: &str = "note";
 
 /// A run that is over, with all that is reported of it.

@@ -1,31 +1,33 @@
 //! A carrier by capacity: data shares the access links of peers.
 //!
-//! A message with data is a *transfer*. It uses the up link of its sender and the down link of its receiver, as
-//! [`parades_flow::access`] shares them. Messages between two peers follow each other, as on one connection.
-//! Messages without data take latency alone.
+//! A message with data is a *transfer*. It uses the up link of its sender and the down link of its receiver,
+//! as [`parades_flow::access`] shares them. Messages between two peers follow each other, as on one
+//! connection. Messages without data take latency alone.
 //!
 //! # Time
 //!
 //! A message that is sent at `t`, needs the time `T` on the access links, and has the latency `λ`, arrives at
-//! `t + T + λ`. A sender that awaits its message learns of the end of the transfer one least latency after that
-//! end, so it should keep two messages on their way.
+//! `t + T + λ`. A sender that awaits its message learns of the end of the transfer one least latency after
+//! that end, so it should keep two messages on their way.
 //!
 //! # Lookahead
 //!
-//! One LP, the *solver*, knows all transfers. Let `δ` be half of the least latency between two peers. A message
-//! takes `δ` from the sender to the solver. The transfer begins there at `t + δ`, and ends at `t + δ + T`. The
-//! message takes the other `λ - δ` to the receiver, which is at least `δ`. So all transfers of the solver are
-//! those of the network, later by `δ`, and no arrival is early or late. Senders and the solver have the lookahead
-//! `δ`. Without latency it is zero, and the engines that need lookahead keep all in one partition.
+//! One LP, the *solver*, knows all transfers. Let `δ` be half of the least latency between two peers. A
+//! message takes `δ` from the sender to the solver. The transfer begins there at `t + δ`, and ends at
+//! `t + δ + T`. The message takes the other `λ - δ` to the receiver, which is at least `δ`. So all transfers
+//! of the solver are those of the network, later by `δ`, and no arrival is early or late. Senders and the
+//! solver have the lookahead `δ`. Without latency it is zero, and the engines that need lookahead keep all in
+//! one partition.
 //!
-//! The solver is sequential: all peers of a swarm are one component, and any transfer may change the rate of any
-//! other one.
+//! The solver is sequential: all peers of a swarm are one component, and any transfer may change the rate of
+//! any other one.
 //!
 //! # What is left out
 //!
-//! A transfer stands for a reliable stream: jitter and loss of the underlay do not touch it. A partition of the
-//! underlay does: a message that sets out during a partition is not delivered. A receiver that has gone does not
-//! end a transfer, since its sender cannot know that; the transfer takes capacity until its last bit.
+//! A transfer stands for a reliable stream: jitter and loss of the underlay do not touch it. A partition of
+//! the underlay does: a message that sets out during a partition is not delivered. A receiver that has gone
+//! does not end a transfer, since its sender cannot know that; the transfer takes capacity until its last
+//! bit.
 //!
 //! Results: `transfers` counts messages with data that have been transferred, `transfer_bits` their bits.
 //!
@@ -47,8 +49,8 @@ use std::sync::Arc;
 ///
 /// # Examples
 ///
-/// Two peers send a megabit each to a third. Its down link of 1 Mbit/s is shared, so both messages arrive after
-/// two seconds, and the latency:
+/// Two peers send a megabit each to a third. Its down link of 1 Mbit/s is shared, so both messages arrive
+/// after two seconds, and the latency:
 ///
 /// ```
 /// use parades_carriers::{Capacity, Underlay};
@@ -102,8 +104,8 @@ impl<M> fmt::Debug for Capacity<M> {
 
 impl<M> Capacity<M> {
     /// Makes the carrier. `underlay` has the latencies, [`Underlay::constant`] with [`Delay::ZERO`] for none.
-    /// `capacities` are those of each peer's up link and down link, in bits per second. `bits` returns the bits of
-    /// data of a message; a message without data has 0.
+    /// `capacities` are those of each peer's up link and down link, in bits per second. `bits` returns the
+    /// bits of data of a message; a message without data has 0.
     ///
     /// # Panics
     ///

@@ -11,16 +11,16 @@
 //! # Routing
 //!
 //! End to end, a message is one event, at its receiver. Hop by hop, each router on the way is an LP, and each
-//! hop an event ([`Routing`]). Both give the same arrival times to the picosecond: a message takes the path of
-//! least latency, and the sum of the latencies of its links is the same number. Hop by hop is for questions
-//! about routers; end to end is faster by the length of the paths.
+//! hop an event ([`Routing`]). Both give the same arrival times to the picosecond: a message takes the path
+//! of least latency, and the sum of the latencies of its links is the same number. Hop by hop is for
+//! questions about routers; end to end is faster by the length of the paths.
 //!
 //! # Jitter, loss and partitions
 //!
-//! [`Jitter`] is added to the latency. A message may be lost by chance, or cut by a [`Partition`]. All this is
-//! decided when the message is sent, with random numbers from the sender's stream, and so is the same under
-//! both kinds of routing. A sender that awaits a lost message learns of the loss at the time at which the
-//! message would have arrived ([`parades_program::Undelivered`]).
+//! [`Jitter`] is added to the latency. A message may be lost by chance, or cut by a [`Partition`]. All this
+//! is decided when the message is sent, with random numbers from the sender's stream, and so is the same
+//! under both kinds of routing. A sender that awaits a lost message learns of the loss at the time at which
+//! the message would have arrived ([`parades_program::Undelivered`]).
 //!
 //! A message from a peer to itself takes no time, and is never lost.
 //!
@@ -254,7 +254,8 @@ impl Underlay {
         Some(if from == to { Delay::ZERO } else { self.distances.between(from.0, to.0) })
     }
 
-    /// Returns a lower bound on the latencies between `peers` peers, without jitter; `None` if there is one peer.
+    /// Returns a lower bound on the latencies between `peers` peers, without jitter; `None` if there is one
+    /// peer.
     pub fn least_latency(&self, peers: u32) -> Option<Delay> {
         let mut wiring = Wiring::new(peers, peers);
         self.distances.wire(Layout::new(peers, peers, 0), &mut wiring);

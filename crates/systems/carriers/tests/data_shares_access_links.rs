@@ -1,4 +1,5 @@
-//! The carrier by capacity: arrivals that can be computed by hand, partitions, and one answer on every engine.
+//! The carrier by capacity: arrivals that can be computed by hand, partitions, and one answer on every
+//! engine.
 
 mod support;
 
@@ -108,7 +109,8 @@ fn messages_between_two_peers_follow_each_other() {
 
 #[test]
 fn messages_of_several_peers_share_their_receivers_link() {
-    // Four senders of a megabit at 500 kbit/s each; the fourth ends first, and leaves 667 kbit/s to the others.
+    // Four senders of a megabit at 500 kbit/s each; the fourth ends first, and leaves 667 kbit/s to the
+    // others.
     let sends: &[_] = &[(0, 1, 0, 1_000_000), (0, 2, 0, 1_000_000), (0, 3, 0, 1_000_000), (0, 4, 0, 500_000)];
     let arrived = run(Sends { carrier: megabits(5), nodes: 5, sends }, "arrivals");
     assert_eq!(

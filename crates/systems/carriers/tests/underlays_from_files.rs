@@ -90,8 +90,8 @@ fn pings_of_cities_give_latencies_and_their_measured_jitter() {
             arrival.took.as_secs_f64() - least.as_secs_f64()
         })
         .collect();
-    // Of the round trip 4 ± 2 ms, so of one way 2 ± 1 ms, cut off at zero and at 6 ms, two deviations below the
-    // mean: 2.055 ms and 0.94 ms.
+    // Of the round trip 4 ± 2 ms, so of one way 2 ± 1 ms, cut off at zero and at 6 ms, two deviations below
+    // the mean: 2.055 ms and 0.94 ms.
     let mean = added.iter().sum::<f64>() / added.len() as f64;
     let deviation = (added.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / added.len() as f64).sqrt();
     assert!(added.len() > 2500 && added.iter().all(|&s| (0.0..=0.006).contains(&s)));

@@ -4,9 +4,9 @@
 //!
 //! *Scenario*: 700 nodes, each with 20 connections or more, in eight regions of the world. From 120 s on, a
 //! random node publishes every 12 s, 16 messages in all. In `subnet-blob-msg` a message has 96 KiB and is
-//! validated for 5 ms. In `simple-fanout` it has 1 KiB, and each of two topics has half of the nodes. Peers have
-//! no scores. Here a message takes the latency between two regions. The tests also have bandwidth: 50 Mbit/s at
-//! 80 % of the nodes, 1,024 Mbit/s at the rest.
+//! validated for 5 ms. In `simple-fanout` it has 1 KiB, and each of two topics has half of the nodes. Peers
+//! have no scores. Here a message takes the latency between two regions. The tests also have bandwidth: 50
+//! Mbit/s at 80 % of the nodes, 1,024 Mbit/s at the rest.
 //!
 //! `cargo run --release -p parades-p2p --example gossipsub_interop -- subnet-blob-msg 1`
 

@@ -127,9 +127,9 @@ impl Churn {
         self
     }
 
-    /// Returns the same churn with a flash crowd. Each node but node 0 belongs to it with probability `share`.
-    /// A node of the crowd comes for the first time at `at`, later by a length that is drawn from `law`, even
-    /// if that is after [`Churn::until`]. `seed` decides on the nodes and the lengths.
+    /// Returns the same churn with a flash crowd. Each node but node 0 belongs to it with probability
+    /// `share`. A node of the crowd comes for the first time at `at`, later by a length that is drawn from
+    /// `law`, even if that is after [`Churn::until`]. `seed` decides on the nodes and the lengths.
     #[must_use]
     pub fn with_crowd(mut self, share: f64, (at, law): (Time, Law), seed: u64) -> Churn {
         self.crowd = Some(Crowd { share, at, law, seed });

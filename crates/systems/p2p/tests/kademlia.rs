@@ -57,7 +57,8 @@ fn every_look_up_finds_the_closest_node() {
 
 #[test]
 fn nodes_that_join_one_after_another_are_found() {
-    // Nodes that join at the same time may miss each other. A few look-ups are wrong until buckets are refreshed.
+    // Nodes that join at the same time may miss each other. A few look-ups are wrong until buckets are
+    // refreshed.
     for (nodes, k) in [(2, 20), (300, 20), (600, 8)] {
         let parameters = Parameters { nodes, k, resiliency: k, ..Parameters::default() };
         let outcome = run(&parameters, 1, 130);

@@ -32,7 +32,8 @@ pub enum Wait {
     Barrier(u32),
     /// It waits for a notification of the node's condition of this number.
     Condition(u32),
-    /// It waits for something that another crate has named ([`waits_for`]). The node has a list of these names.
+    /// It waits for something that another crate has named ([`waits_for`]). The node has a list of these
+    /// names.
     Named(u32),
 }
 

@@ -1,16 +1,16 @@
 //! Sockets for programs: [`TcpListener`], [`TcpStream`] and [`UdpSocket`], in virtual time.
 //!
-//! A [program](parades_program) whose messages are [`Packet`]s gives its nodes [`Sockets`]. Then its processes
-//! open sockets and await on them, as code for tokio or async-std does. Addresses are pairs of a node and a
-//! port. Real bytes travel: what one end writes, the other end reads.
+//! A [program](parades_program) whose messages are [`Packet`]s gives its nodes [`Sockets`]. Then its
+//! processes open sockets and await on them, as code for tokio or async-std does. Addresses are pairs of a
+//! node and a port. Real bytes travel: what one end writes, the other end reads.
 //!
 //! - TCP is [`parades_tcp::Connection`], with everything that its [settings](parades_tcp::settings::Settings)
 //!   choose: the profiles of Linux and ns-3, congestion controls, buffers, timers. They are given for a node,
 //!   or for a single socket.
 //! - The packets travel over any [carrier](parades_program::Carrier). Over
-//!   [`PacketLevel`](parades_carriers::PacketLevel) they meet links, queues, losses and failures, and a stream
-//!   takes the same time as in the packet network. Over
-//!   [`Constant`](parades_carriers::Constant) they only take a latency.
+//!   [`PacketLevel`](parades_carriers::PacketLevel) they meet links, queues, losses and failures, and a
+//!   stream takes the same time as in the packet network. Over [`Constant`](parades_carriers::Constant) they
+//!   only take a latency.
 //! - Sockets wait for the virtual time alone, so [`parades_program::select`] gives any of their waits a
 //!   timeout.
 //! - As all programs, they run under every engine that needs no rollback, with one answer.

@@ -8,7 +8,8 @@ use parades_tcp::settings::Settings;
 use std::future::poll_fn;
 use std::sync::Arc;
 
-/// The greatest number of connections that wait to be accepted, unless [`TcpListener::bind_with`] has another.
+/// The greatest number of connections that wait to be accepted, unless [`TcpListener::bind_with`] has
+/// another.
 pub const BACKLOG: usize = 1024;
 
 /// A socket that waits for TCP connections. When it is dropped, its port is free again, and connections that

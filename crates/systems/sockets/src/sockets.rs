@@ -37,8 +37,8 @@ impl Sockets {
         sockets
     }
 
-    /// Gives sockets to a node that is running, for example after a crash ([`Node::kill_others`]). Segments of
-    /// connections from before the crash are answered with resets.
+    /// Gives sockets to a node that is running, for example after a crash ([`Node::kill_others`]). Segments
+    /// of connections from before the crash are answered with resets.
     pub fn restart<P: Program<Message = Packet>>(node: Node<P>, settings: Settings) -> Sockets {
         let sockets = Sockets::new((node.id(), node.nodes()), settings, node.random(|rng| rng.next_u64()));
         let table = sockets.clone();

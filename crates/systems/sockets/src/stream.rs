@@ -14,9 +14,9 @@ use std::task::{Context, Poll};
 
 /// A TCP stream: one end of a connection.
 ///
-/// Its methods take `&self`, so several processes of a node may share it by an [`Arc`], and one may read while
-/// another writes. A wait that is dropped, for example by a timeout, leaves nothing behind, and has taken no
-/// bytes.
+/// Its methods take `&self`, so several processes of a node may share it by an [`Arc`], and one may read
+/// while another writes. A wait that is dropped, for example by a timeout, leaves nothing behind, and has
+/// taken no bytes.
 ///
 /// When it is dropped, the connection is closed in order: everything that was written is still sent. If bytes
 /// were left unread, or arrive later, the connection is reset instead, as in Linux.
@@ -174,8 +174,8 @@ impl TcpStream {
         .await
     }
 
-    /// Writes all bytes. They have not arrived yet when this returns: the send buffer has them. If the wait is
-    /// dropped, a part of the bytes may have been written.
+    /// Writes all bytes. They have not arrived yet when this returns: the send buffer has them. If the wait
+    /// is dropped, a part of the bytes may have been written.
     ///
     /// # Errors
     ///
@@ -209,8 +209,8 @@ impl TcpStream {
 /// The reason of a wait for room.
 const ROOM: &str = "room in a send buffer";
 
-/// A write of all its bytes. Bytes that wait for room are offered to the connection, which fills its next segment
-/// with them.
+/// A write of all its bytes. Bytes that wait for room are offered to the connection, which fills its next
+/// segment with them.
 struct Writing<'a> {
     stream: &'a TcpStream,
     /// The bytes that are not written yet.

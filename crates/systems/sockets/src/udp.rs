@@ -42,8 +42,8 @@ impl UdpSocket {
         self.sockets.with(|table| table.send_datagram(self.port, to, bytes))
     }
 
-    /// Waits for a datagram. Returns the number of its bytes, and its sender. Bytes for which `to` has no room
-    /// are lost.
+    /// Waits for a datagram. Returns the number of its bytes, and its sender. Bytes for which `to` has no
+    /// room are lost.
     pub async fn recv_from(&self, to: &mut [u8]) -> Result<(usize, Address), Error> {
         poll_fn(|context| {
             let polled = self.sockets.with(|table| table.mailbox(self.port).poll_receive(to, context));

@@ -158,8 +158,8 @@ fn a_listener_that_closes_resets_the_connections_that_nobody_has_accepted() {
             if node.id() == SERVER {
                 let early = TcpListener::bind(&sockets, 80).await.expect("the port is free");
                 let late = TcpListener::bind(&sockets, 81).await.expect("the port is free");
-                // A SYN of client n is here after 4 + n ms, and the handshake is over after 3 * (4 + n) ms. So
-                // the SYN of clients 1, 3 and 5 have come, but not that of client 7.
+                // A SYN of client n is here after 4 + n ms, and the handshake is over after 3 * (4 + n) ms.
+                // So the SYN of clients 1, 3 and 5 have come, but not that of client 7.
                 node.sleep(Delay::from_us(9_500)).await;
                 drop(early);
                 // Client 2 is connected. The handshakes of clients 4, 6 and 8 are not over.

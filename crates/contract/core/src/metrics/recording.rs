@@ -115,8 +115,8 @@ impl Metrics {
         }
     }
 
-    /// Keeps the first `count` rows of a table, in the order of [`Table::rows`](super::Table::rows). For a model
-    /// that names the first few LPs of a kind: each part of a run records the first few of its own.
+    /// Keeps the first `count` rows of a table, in the order of [`Table::rows`](super::Table::rows). For a
+    /// model that names the first few LPs of a kind: each part of a run records the first few of its own.
     pub fn keep_first_rows(&mut self, table: MetricId, count: usize) {
         let from = self.recorder;
         match self.values.get_mut(table.0 as usize) {

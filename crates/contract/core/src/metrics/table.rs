@@ -76,8 +76,8 @@ impl Table {
         &self.columns
     }
 
-    /// Returns the rows, each as long as [`Table::columns`]. For large tables, [`Table::iter_rows`] takes less
-    /// memory.
+    /// Returns the rows, each as long as [`Table::columns`]. For large tables, [`Table::iter_rows`] takes
+    /// less memory.
     ///
     /// Rows are ordered by the integer in their first column; rows without one come first. Equal rows are in
     /// id order, those of global events first, and then in the order of recording.

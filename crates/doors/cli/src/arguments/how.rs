@@ -27,8 +27,8 @@ impl Workers {
 /// The threads and processes of runs that are compared.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WorkerLists {
-    /// Worker threads in each process, or several numbers of them [default: the number of cores, divided by the
-    /// processes].
+    /// Worker threads in each process, or several numbers of them [default: the number of cores, divided by
+    /// the processes].
     #[arg(long, value_name = "N,M,…", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=THREADS_MAX))]
     pub(crate) threads: Vec<u64>,
     /// Processes on this machine, connected by shared memory, or several numbers of them [default: 1].
@@ -44,8 +44,8 @@ pub(crate) struct HowArguments {
     #[arg(long = "tune", value_name = "KEY=VALUE")]
     pub(crate) tune: Vec<String>,
     /// Bound on the memory of the model, events, history and results of each process, with a unit: `2GiB`. A
-    /// process takes at most 16 MiB more, beside its code [default: three quarters of the machine's, or of the
-    /// container's, divided by the processes].
+    /// process takes at most 16 MiB more, beside its code [default: three quarters of the machine's, or of
+    /// the container's, divided by the processes].
     #[arg(long, value_name = "SIZE", value_parser = size, allow_hyphen_values = true)]
     pub(crate) memory_limit: Option<u64>,
     /// Prints one JSON object on standard output, and nothing else there.

@@ -30,7 +30,8 @@ pub(crate) struct MergeArguments {
     pub(crate) parquet: Option<PathBuf>,
 }
 
-/// Reads the words of a sweep's command, without the name of the program. Returns `None` if they are no sweep.
+/// Reads the words of a sweep's command, without the name of the program. Returns `None` if they are no
+/// sweep.
 pub(crate) fn sweep_of_words(words: &[String]) -> Option<SweepArguments> {
     let words = std::iter::once(program_name()).chain(words.iter().map(String::as_str));
     match Arguments::try_parse_from(words).ok()?.command {

@@ -10,8 +10,8 @@ pub(crate) struct ViewArguments {
     brief: bool,
     /// Prints one table alone, with all rows and columns: `flows`, `links`; `runs` or `means` of a sweep.
     ///
-    /// Tables are as wide as the terminal. Without one, the variable COLUMNS is their width, or else 80. Columns
-    /// that do not fit follow below.
+    /// Tables are as wide as the terminal. Without one, the variable COLUMNS is their width, or else 80.
+    /// Columns that do not fit follow below.
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     table: Option<String>,
 }

@@ -32,7 +32,8 @@ pub(super) fn execute(command: Command, place: LaunchedRank) -> Result<ExitCode,
     let status = match result {
         Ok(status) => status,
         Err(failure) if place.rank == 0 => ending::report(&failure),
-        // Rank 0 has this error too, or it has ended, and the launcher says so. A status here could hide its own.
+        // Rank 0 has this error too, or it has ended, and the launcher says so. A status here could hide its
+        // own.
         Err(_) => ExitCode::SUCCESS,
     };
     job.end(u8::from(has_failed) * FAILED);
@@ -65,8 +66,8 @@ fn together(mut command: Command, ranks: u64, job: &Job, fabric: MpiFabric) -> R
     result
 }
 
-/// Makes the ranks the processes of the command's runs. Returns the number of ranks that play one machine, if the
-/// user gives it.
+/// Makes the ranks the processes of the command's runs. Returns the number of ranks that play one machine, if
+/// the user gives it.
 fn prepare(command: &mut Command, ranks: u64) -> Result<Option<usize>, Failure> {
     let how = match command {
         Command::Run(run) => {

@@ -18,8 +18,8 @@ pub(super) fn difference(expected: &str, found: &str) -> String {
     format!("`{path}` = {} … instead of {} …", part(found), part(expected))
 }
 
-/// Returns the path to the end of a text for debugging, and the place where the value begins that the text ends
-/// in.
+/// Returns the path to the end of a text for debugging, and the place where the value begins that the text
+/// ends in.
 fn path(text: &str) -> (String, usize) {
     // For each bracket that is open: the name or the index of the part, and the place where it begins.
     let mut open: Vec<(String, usize, usize)> = vec![(String::new(), 0, 0)];

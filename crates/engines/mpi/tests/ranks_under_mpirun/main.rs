@@ -1,6 +1,8 @@
-//! Ranks that `mpirun` starts have the digest of the sequential engine, and a rank that is killed ends the job.
+//! Ranks that `mpirun` starts have the digest of the sequential engine, and a rank that is killed ends the
+//! job.
 //!
-//! The test starts itself under `mpirun`, which must be in the path and belong to the MPI library of the build.
+//! The test starts itself under `mpirun`, which must be in the path and belong to the MPI library of the
+//! build.
 
 #![expect(clippy::print_stdout, reason = "a rank prints its digest, and the test prints a line for each row")]
 
@@ -25,8 +27,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The numbers of ranks, each with the path between them: `mpi`, or the number of ranks that play one machine.
-/// All ranks are of one machine where this number is 0.
+/// The numbers of ranks, each with the path between them: `mpi`, or the number of ranks that play one
+/// machine. All ranks are of one machine where this number is 0.
 const PATHS: [(&str, &str); 5] = [("2", "mpi"), ("3", "mpi"), ("2", "0"), ("3", "2"), ("4", "2")];
 
 fn name(path: &str) -> String {

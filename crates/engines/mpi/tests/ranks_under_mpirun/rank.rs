@@ -51,7 +51,8 @@ pub(crate) fn network() -> impl Restorable<State: Clone> + WireModel {
 
 /// Runs a row as this rank.
 ///
-/// `path` is `mpi`, or the number of ranks that play one machine and share memory; 0 for those of this machine.
+/// `path` is `mpi`, or the number of ranks that play one machine and share memory; 0 for those of this
+/// machine.
 pub(crate) fn run(row: &Row<'_>, path: &str, dies: bool) -> ExitCode {
     let Connected { job, fabric } = connect(System::open).expect("MPI has started this rank");
     if dies && fabric.rank() == 1 {

@@ -1,7 +1,7 @@
 //! The levels of links. The [module above](super) has the equations.
 
-/// Two levels are equal if they differ by no more than this share. It lies well above the rounding of sums, so
-/// that of two equal levels neither depends on the other, and well below any difference that matters.
+/// Two levels are equal if they differ by no more than this share. It lies well above the rounding of sums,
+/// so that of two equal levels neither depends on the other, and well below any difference that matters.
 const PRECISION: f64 = 1e-12;
 
 /// A transfer, as one of its links sees it.
@@ -64,8 +64,8 @@ impl Levels {
         place
     }
 
-    /// Removes the transfer at a place of a link's list. Returns the transfer that has this place from now on,
-    /// if there is one.
+    /// Removes the transfer at a place of a link's list. Returns the transfer that has this place from now
+    /// on, if there is one.
     pub(super) fn remove(&mut self, link: u32, place: u32) -> Option<u32> {
         let users = &mut self.links[link as usize].users;
         users.swap_remove(place as usize);

@@ -37,7 +37,8 @@ const INTERVAL: Key = may(Parameter::duration(
 ));
 const MTU: Key = may(Parameter::size("mtu", 1500, "no packet is dropped while so few bytes remain"));
 
-/// The queue of a data centre at 1 Gbit/s marks from 20 packets on (Alizadeh et al., SIGCOMM 2010, section 4.1).
+/// The queue of a data centre at 1 Gbit/s marks from 20 packets on (Alizadeh et al., SIGCOMM 2010, section
+/// 4.1).
 const MARK_AT_DEFAULT: u64 = 20;
 
 const KINDS: &[Variant] = &[

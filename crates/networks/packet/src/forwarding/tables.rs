@@ -119,8 +119,8 @@ impl Tables {
         self.next_to(direction, (node, direction), now)
     }
 
-    /// Returns the action of a node on a packet for the end of the direction `goal`. `flow` is the number from
-    /// which the packet's path is chosen.
+    /// Returns the action of a node on a packet for the end of the direction `goal`. `flow` is the number
+    /// from which the packet's path is chosen.
     #[inline]
     pub(crate) fn next_to(&self, goal: u32, (node, flow): (NodeId, u32), now: Time) -> Next<'_> {
         let goal = &self.goals[goal as usize];

@@ -64,8 +64,8 @@ impl Layout {
         })
     }
 
-    /// Returns the layer below IP on a link. Headers of 30 bytes have room for IPv4, UDP and PPP, and those of 50
-    /// bytes for IPv6.
+    /// Returns the layer below IP on a link. Headers of 30 bytes have room for IPv4, UDP and PPP, and those
+    /// of 50 bytes for IPv6.
     fn link_layer(&self, link: LinkId) -> LinkLayer {
         const PPP: u8 = Framing::Ppp.bytes();
         const ETHERNET: u8 = Framing::Ethernet.bytes();

@@ -127,7 +127,8 @@ impl Port {
         let backlog = self.queue.iter().flat_map(|queue| queue.backlog.packets());
         let busy = |Waiting { start, bytes }: Waiting| {
             let quality = line.at(start);
-            // A packet that the link loses before its turn has the time of the failure as its start (`settle`).
+            // A packet that the link loses before its turn has the time of the failure as its start
+            // (`settle`).
             if !quality.is_up {
                 return Delay::ZERO;
             }

@@ -1,8 +1,8 @@
 //! TCP: a stream of bytes over a connection ([`parades_tcp`]), and the applications at its ends.
 //!
 //! The end that begins opens the connection. Once it is established, the application writes its bytes, all at
-//! once or piece by piece, and closes. The other end reads everything at once, and closes when the stream ends.
-//! A segment's header travels in a record ([`crate::segment`]).
+//! once or piece by piece, and closes. The other end reads everything at once, and closes when the stream
+//! ends. A segment's header travels in a record ([`crate::segment`]).
 
 mod facts;
 
@@ -223,7 +223,8 @@ impl Tcp {
     }
 }
 
-/// Checks the settings of connections. The error is the end of a sentence that begins with the flow or the app.
+/// Checks the settings of connections. The error is the end of a sentence that begins with the flow or the
+/// app.
 pub(super) fn check_settings(settings: &Settings) -> Result<(), String> {
     let Settings { mss, initial_window, send_buffer, receive_buffer, .. } = *settings;
     if mss == 0 || mss > SEGMENT_MAX || initial_window == 0 {

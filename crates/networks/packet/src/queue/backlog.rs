@@ -132,8 +132,8 @@ impl Backlog {
         &self.waiting
     }
 
-    /// Returns the number and the bytes of the packets beyond the first `device` ones, which the device holds.
-    /// It counts packets that were there at the last [`BacklogMut::drain`].
+    /// Returns the number and the bytes of the packets beyond the first `device` ones, which the device
+    /// holds. It counts packets that were there at the last [`BacklogMut::drain`].
     pub(crate) fn beyond(&self, device: usize) -> (usize, u64) {
         let in_device = self.waiting.iter().take(device).map(|packet| u64::from(packet.bytes)).sum::<u64>();
         (self.waiting.len().saturating_sub(device), self.totals.bytes - in_device)

@@ -7,8 +7,8 @@ use parades_core::time::{Delay, Time};
 /// The parameters of a token bucket.
 ///
 /// Tokens for bytes come at a rate, and at most `burst_bytes` are kept. A packet starts when there are tokens
-/// for all its bytes, and takes them. Other packets wait behind it. A packet that is larger than the burst can
-/// never start, and is dropped.
+/// for all its bytes, and takes them. Other packets wait behind it. A packet that is larger than the burst
+/// can never start, and is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenBucket {
     /// The rate of tokens, in bits per second.

@@ -21,8 +21,9 @@ pub struct Codel {
     pub marks: bool,
     /// The limit of the queue.
     pub limit: QueueLimit,
-    /// True if the square root of the number of drops is exact (RFC 8289, section 5.4). Linux and ns-3 follow it by
-    /// one step of Newton's method at each drop. So the second drop comes after half of the interval instead of
+    /// True if the square root of the number of drops is exact (RFC 8289, section 5.4). Linux and ns-3 follow
+    /// it by one step of Newton's method at each drop. So the second drop comes after half of the interval
+    /// instead of
     /// 0.71 of it.
     pub has_exact_roots: bool,
 }
@@ -109,7 +110,8 @@ impl Law {
         self.improve_root();
     }
 
-    /// Sets the time of the next drop to an interval after `time`, divided by the root of the number of drops.
+    /// Sets the time of the next drop to an interval after `time`, divided by the root of the number of
+    /// drops.
     fn schedule(&mut self, codel: &Codel, time: Time) {
         let factor = match codel.has_exact_roots {
             true => 1.0 / libm::sqrt(f64::from(self.count.max(1))),

@@ -225,7 +225,8 @@ mod tests {
 
     #[test]
     fn a_queue_at_a_fixed_average_drops_the_share_that_its_spread_gives() {
-        // At an average of 20 packets p is 0.05. The distances of drops are uniform in 20..=40: the mean is 30.
+        // At an average of 20 packets p is 0.05. The distances of drops are uniform in 20..=40: the mean is
+        // 30.
         let (red, rng) = (Red { weight: Probability::ONE, ..red() }, Rng::stream(3, 1));
         for (is_capable, expected) in [(false, Admission::Early), (true, Admission::Mark)] {
             let mut state = State::default();

@@ -102,8 +102,8 @@ pub(super) fn finish_duplicated(net: &Layout, key: u32, copies: u64, metrics: &m
     add_by_key(net, key, metrics, |is_there| [(if is_there { DUPLICATED } else { BACK_DUPLICATED }, copies)]);
 }
 
-/// Adds amounts to the sums of a direction, or of the flows below a place of a tree. `of` returns the amounts;
-/// its argument is true for packets in the direction in which their flows begin.
+/// Adds amounts to the sums of a direction, or of the flows below a place of a tree. `of` returns the
+/// amounts; its argument is true for packets in the direction in which their flows begin.
 fn add_by_key<A: IntoIterator<Item = (usize, u64)> + Clone>(
     net: &Layout,
     key: u32,

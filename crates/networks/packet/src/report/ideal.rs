@@ -1,8 +1,9 @@
 //! The time that a flow would take alone, on a network without other traffic: the divisor of its *slowdown*.
 //!
-//! All packets of a burst stand ready at the first link at once, and each node forwards a packet when its last
-//! bit has arrived. So the time of a burst is exact for a network that is idle and loses nothing. It leaves out
-//! congestion control: a flow that nothing disturbs, but that starts slowly, has a slowdown above 1.
+//! All packets of a burst stand ready at the first link at once, and each node forwards a packet when its
+//! last bit has arrived. So the time of a burst is exact for a network that is idle and loses nothing. It
+//! leaves out congestion control: a flow that nothing disturbs, but that starts slowly, has a slowdown above
+//! 1.
 //!
 //! *References*: M. Alizadeh et al., "pFabric: minimal near-optimal datacenter transport", SIGCOMM 2013, section
 //! 5; B. Montazeri et al., "Homa", SIGCOMM 2018, section 5, which divides by the time of an unloaded network.
@@ -26,7 +27,8 @@ struct Hop {
 #[derive(Clone, Debug)]
 struct Idle(Vec<Hop>);
 
-/// Packets that stand ready at once: all have the same size, except the last one. Sizes are bytes with headers.
+/// Packets that stand ready at once: all have the same size, except the last one. Sizes are bytes with
+/// headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Burst {
     packets: u64,
@@ -67,9 +69,9 @@ impl Idle {
 
     /// Returns the time from the first bit at the source to the last bit at the destination.
     ///
-    /// The last packet waits behind the one before it at links up to some link `k`, and nowhere after. The one
-    /// before it leaves link `k` when the first packet has crossed all links up to `k`, and the others have
-    /// followed at the pace of the slowest of these links. The result is the maximum over `k`.
+    /// The last packet waits behind the one before it at links up to some link `k`, and nowhere after. The
+    /// one before it leaves link `k` when the first packet has crossed all links up to `k`, and the others
+    /// have followed at the pace of the slowest of these links. The result is the maximum over `k`.
     fn time_of(&self, burst: Burst) -> Delay {
         let delays = self.0.iter().fold(Delay::ZERO, |sum, hop| sum.saturating_add(hop.delay));
         let last_from = |k: usize| {

@@ -8,8 +8,8 @@ use crate::record::NoRecord;
 use parades_core::time::Time;
 use parades_topology::Interface;
 
-/// Returns the hops of packets that go in a direction of a flow at a time. `None` if no path leads to the end,
-/// or a link on it is down.
+/// Returns the hops of packets that go in a direction of a flow at a time. `None` if no path leads to the
+/// end, or a link on it is down.
 pub(super) fn path(net: &Layout, flow: u32, is_back: bool, time: Time) -> Option<Vec<Interface>> {
     let ends = &net.flows[flow as usize];
     let mut node = if is_back { ends.destination } else { ends.source };

@@ -50,8 +50,8 @@ pub(crate) struct Dumbbell {
 }
 
 impl Dumbbell {
-    /// Returns the usual dumbbell with one flow of `size` bytes: 100 Mbps and 1 ms at the edges, 10 Mbps and 20 ms
-    /// between the routers, where 100 packets may wait.
+    /// Returns the usual dumbbell with one flow of `size` bytes: 100 Mbps and 1 ms at the edges, 10 Mbps and
+    /// 20 ms between the routers, where 100 packets may wait.
     pub(crate) fn of(size: u64) -> Dumbbell {
         Dumbbell {
             sizes: vec![size],

@@ -18,7 +18,8 @@ const INSIDE: [Delay; 2] = [Delay::from_ms(2), Delay::from_ms(10)];
 const SPREAD: u32 = 2;
 /// Additional links from stub domains to transit domains, for every 100 stub domains.
 const MORE_LINKS_PERCENT: u64 = 50;
-/// Bytes that a router takes: its name while names are made, its place, and its part of the ties of its domain.
+/// Bytes that a router takes: its name while names are made, its place, and its part of the ties of its
+/// domain.
 const ROUTER_BYTES: u64 = 64;
 /// Bytes that a link takes: itself, and an interface at each end.
 const LINK_BYTES: u64 = (size_of::<Link>() + 2 * size_of::<Interface>()) as u64;

@@ -3,8 +3,8 @@
 //!
 //! # From a file to a network
 //!
-//! - A list of edges has a line for each edge: the whole numbers that are the ids of its ends. Lines that begin
-//!   with `#` are remarks. Links have no latency, rate or position.
+//! - A list of edges has a line for each edge: the whole numbers that are the ids of its ends. Lines that
+//!   begin with `#` are remarks. Links have no latency, rate or position.
 //! - Nodes: all are kept, also nodes that stand for a link of several ends (`hyperedge`) or for a
 //!   neighbouring network (`Internal` 0). A node's name is its `label`, or its `id` if it has none. Nodes
 //!   that share a name have their ids in brackets.

@@ -1,5 +1,5 @@
-//! `bench packets`: the campus with TCP, beside ns-3 if its program is given. With `--validation`, what ns-3 and
-//! FreeBSD's receiver computed, beside ours.
+//! `bench packets`: the campus with TCP, beside ns-3 if its program is given. With `--validation`, what ns-3
+//! and FreeBSD's receiver computed, beside ours.
 
 mod campus;
 mod cases;

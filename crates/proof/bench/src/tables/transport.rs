@@ -1,7 +1,9 @@
 //! `bench transport`: the time of a message between processes of one machine, beside the figures 5 to 7 of Li
-//! et al., *Towards Order-Preserving and Zero-Copy Communication on Shared Memory for Large Scale Simulation*.
+//! et al., *Towards Order-Preserving and Zero-Copy Communication on Shared Memory for Large Scale
+//! Simulation*.
 //!
-//! The paper draws its times and prints none. It prints the ratios of ZeROshm to MPI, which stand beside ours.
+//! The paper draws its times and prints none. It prints the ratios of ZeROshm to MPI, which stand beside
+//! ours.
 
 #[cfg(target_os = "linux")]
 mod ours;

@@ -1,8 +1,8 @@
 //! `bench transport-phold`: PHOLD on several processes, beside the figures 8 and 9 of Li et al., *Towards
 //! Order-Preserving and Zero-Copy Communication on Shared Memory for Large Scale Simulation*.
 //!
-//! All sides run the engine `window` with one worker a process, and place LPs by ranges of ids. They differ in
-//! the path of the events between processes ([`rank::Path`]).
+//! All sides run the engine `window` with one worker a process, and place LPs by ranges of ids. They differ
+//! in the path of the events between processes ([`rank::Path`]).
 
 mod first_fit;
 mod one_by_one;
@@ -22,8 +22,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// The end of a run with small and with large payloads, in virtual seconds. An LP executes an event in 1.4 s on
-/// average. So the shortest run takes a tenth of a second.
+/// The end of a run with small and with large payloads, in virtual seconds. An LP executes an event in 1.4 s
+/// on average. So the shortest run takes a tenth of a second.
 const UNTIL_S: [u64; 2] = [50, 10];
 /// The sizes of a payload: small, and the greatest of the paper.
 const PAYLOADS: [usize; 2] = [64, 16 << 10];
@@ -145,8 +145,8 @@ fn cells(row: Row, sides: usize, rates: &Rates) -> Vec<String> {
     cells
 }
 
-/// Returns the published time of ZeROshm over that of MPI: equal with small messages, 55 % less with large ones
-/// on one machine, 42 % less on several.
+/// Returns the published time of ZeROshm over that of MPI: equal with small messages, 55 % less with large
+/// ones on one machine, 42 % less on several.
 fn published(Row { ranks, payload, radius }: Row) -> Option<f64> {
     match (ranks, payload, radius) {
         (_, _, 5_000) => None,

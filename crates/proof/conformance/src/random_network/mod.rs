@@ -1,7 +1,7 @@
 //! Random network files: topologies, queues, impairments, protocols, static routes, failures and changes.
 //!
-//! A file is text in blocks, so that a wrong one can be shrunk, kept, and run by the command. It is drawn in the
-//! order in which names are needed: nodes and links first, then what refers to them.
+//! A file is text in blocks, so that a wrong one can be shrunk, kept, and run by the command. It is drawn in
+//! the order in which names are needed: nodes and links first, then what refers to them.
 
 mod changes;
 mod draw;

@@ -1,7 +1,7 @@
 //! A run split into ranks: threads of one process that share nothing but bytes, each with workers of its own.
 //!
-//! [`Loopback`] or [`SharedMemory`] connects the ranks. [`Slow`] delays their bytes at random, so the bytes of
-//! different ranks arrive in any order.
+//! [`Loopback`] or [`SharedMemory`] connects the ranks. [`Slow`] delays their bytes at random, so the bytes
+//! of different ranks arrive in any order.
 
 use parades_core::error::Error;
 use parades_core::event::LpId;

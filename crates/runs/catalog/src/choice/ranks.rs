@@ -92,8 +92,8 @@ impl Choice {
         }
     }
 
-    /// Calls `run` with the transport over a fabric. Adds the number of events that this rank has sent to other
-    /// ranks to the statistics. Rank 0 collects the timesheets of all ranks.
+    /// Calls `run` with the transport over a fabric. Adds the number of events that this rank has sent to
+    /// other ranks to the statistics. Rank 0 collects the timesheets of all ranks.
     fn with_transport<P: Wire + Send + 'static>(
         &self,
         (fabric, timesheets): (Box<dyn Fabric>, Option<Arc<Timesheets>>),

@@ -1,5 +1,5 @@
-//! The access links of peers: parameters that peer-to-peer scenarios with bulk data share, and the carrier that
-//! these make.
+//! The access links of peers: parameters that peer-to-peer scenarios with bulk data share, and the carrier
+//! that these make.
 
 use crate::words::{Table, value_of, words};
 use parades_carriers::{Both, Capacity, Underlay, Which};

@@ -33,9 +33,9 @@ fn launched() -> std::sync::MutexGuard<'static, Option<Arc<Talk>>> {
 #[must_use = "the other ranks end when this is dropped"]
 pub struct Launched(());
 
-/// Leads ranks that a launcher has started, as rank 0. From now on, the runs of this process that have as many
-/// processes as `fabric` has ranks are runs on these ranks. `ranks_here` of them share the cores and the memory of
-/// this machine.
+/// Leads ranks that a launcher has started, as rank 0. From now on, the runs of this process that have as
+/// many processes as `fabric` has ranks are runs on these ranks. `ranks_here` of them share the cores and the
+/// memory of this machine.
 pub fn lead(fabric: Box<dyn Fabric>, ranks_here: usize) -> Launched {
     RANKS_HERE.get_or_init(|| ranks_here as u64);
     *launched() = Some(Arc::new(Talk::new(fabric)));

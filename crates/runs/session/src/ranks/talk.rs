@@ -1,8 +1,8 @@
 //! The words between ranks before, between and after runs.
 //!
 //! Ranks that are connected for several runs end each run together: a rank that has come to its end sends an
-//! empty byte string and its [`Report`] to all others ([`Talk::end_run`]). Byte strings between two ranks keep
-//! their order. So bytes after a report belong to the next run, and are kept for it.
+//! empty byte string and its [`Report`] to all others ([`Talk::end_run`]). Byte strings between two ranks
+//! keep their order. So bytes after a report belong to the next run, and are kept for it.
 
 use crate::Failure;
 use parades_processes::Report;
@@ -109,8 +109,8 @@ impl Talk {
         })
     }
 
-    /// Ends the run on this rank, and waits until all other ranks have ended it. Returns their reports in rank
-    /// order.
+    /// Ends the run on this rank, and waits until all other ranks have ended it. Returns their reports in
+    /// rank order.
     ///
     /// # Errors
     ///

@@ -12,8 +12,8 @@ enum Quantity {
     BitsPerSecond,
 }
 
-/// Returns the values of a swept parameter in seconds, bytes or bits per second. Values that have no such unit in
-/// common stay as they are `shown`.
+/// Returns the values of a swept parameter in seconds, bytes or bits per second. Values that have no such
+/// unit in common stay as they are `shown`.
 pub(super) fn in_base_units(values: &[&Value], shown: &[Json]) -> Vec<Json> {
     let found: Vec<Option<(Quantity, Json)>> = values.iter().map(|value| quantity(value)).collect();
     let kind = found.first().and_then(|first| first.as_ref().map(|(kind, _)| *kind));

@@ -103,8 +103,8 @@ impl Shards {
     ///
     /// # Errors
     ///
-    /// [`Failure::Input`] where a journal is of another sweep; [`Failure::Simulation`] where two executions of
-    /// a run differ.
+    /// [`Failure::Input`] where a journal is of another sweep; [`Failure::Simulation`] where two executions
+    /// of a run differ.
     pub fn merge<'a>(
         &self,
         plan: &'a SweepPlan,
@@ -248,7 +248,8 @@ impl<'a> ComparedRuns<'a> {
     }
 }
 
-/// Returns a sentence about the difference of two executions of a run. They may differ in wall time and memory.
+/// Returns a sentence about the difference of two executions of a run. They may differ in wall time and
+/// memory.
 fn difference(first: &Outcome, second: &Outcome) -> Option<String> {
     let differ = |what: &str, first: &dyn std::fmt::Display, second: &dyn std::fmt::Display| {
         Some(format!("the {what} is `{first}` there and `{second}` here"))

@@ -139,7 +139,8 @@ impl SweepPlan {
         self.grid.points().iter().map(of_point).collect()
     }
 
-    /// Returns the values of the swept parameters at each point, in base units: seconds, bytes, bits per second.
+    /// Returns the values of the swept parameters at each point, in base units: seconds, bytes, bits per
+    /// second.
     pub fn swept_numbers(&self) -> Vec<Vec<Value>> {
         let mut points = self.swept_values();
         for (index, key) in self.grid.swept().enumerate() {

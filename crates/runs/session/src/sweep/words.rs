@@ -4,8 +4,8 @@ use super::SweepRequest;
 use crate::Request;
 
 impl SweepRequest {
-    /// Returns the words of a command that requests the same runs, without the name of the program. The command
-    /// has no shard, no files for results and no limits of resources.
+    /// Returns the words of a command that requests the same runs, without the name of the program. The
+    /// command has no shard, no files for results and no limits of resources.
     pub fn words(&self) -> Vec<String> {
         let Request { scenario, set, seed, tie_seed, until, engine, threads, processes, tune, digest, .. } = &self.base;
         let mut words = vec!["sweep".to_owned(), scenario.clone()];

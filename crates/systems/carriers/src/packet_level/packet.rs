@@ -90,7 +90,8 @@ impl<M> Message<M> {
         format: &Format<M>,
         message: M,
     ) -> Message<M> {
-        // Flows of different ends take different paths (multiplicative hashing, with the constants of xxHash).
+        // Flows of different ends take different paths (multiplicative hashing, with the constants of
+        // xxHash).
         let flow = (format.flow)(&message).wrapping_mul(0x9e37_79b1) ^ from.0.wrapping_mul(0x85eb_ca77);
         let flow = flow.rotate_left(15) ^ to.0.wrapping_mul(0xc2b2_ae3d);
         let bytes = (format.bytes)(&message).saturating_add(IP_HEADER);

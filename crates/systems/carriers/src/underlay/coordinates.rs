@@ -41,9 +41,9 @@ pub struct Coordinates {
 }
 
 impl Coordinates {
-    /// Reads a file of numbers, in multiples of `unit`: a line for each place, with its coordinates and at the
-    /// end its height. Numbers are separated by blanks or commas. Empty lines and lines that begin with `#`
-    /// are skipped.
+    /// Reads a file of numbers, in multiples of `unit`: a line for each place, with its coordinates and at
+    /// the end its height. Numbers are separated by blanks or commas. Empty lines and lines that begin with
+    /// `#` are skipped.
     ///
     /// # Errors
     ///

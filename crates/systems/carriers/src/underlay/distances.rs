@@ -7,8 +7,8 @@ use parades_core::event::LpId;
 use parades_core::time::Delay;
 use parades_program::{Layout, Wiring};
 
-/// The greatest number of places with coordinates whose latencies are all compared to find the least. Above it
-/// a bound by heights is the lookahead.
+/// The greatest number of places with coordinates whose latencies are all compared to find the least. Above
+/// it a bound by heights is the lookahead.
 const SEARCHED_MAX: u32 = 10_000;
 
 /// The latencies between peers.
@@ -53,8 +53,8 @@ impl Places {
         }
     }
 
-    /// Returns a bound on the latencies from each of the first `count` places to the others of them: the least
-    /// latency, or for many coordinates a bound by their heights. `None` for a place alone.
+    /// Returns a bound on the latencies from each of the first `count` places to the others of them: the
+    /// least latency, or for many coordinates a bound by their heights. `None` for a place alone.
     fn least(&self, count: u32) -> Vec<Option<Delay>> {
         match self {
             Places::Coordinates(coordinates) if count > SEARCHED_MAX => {

@@ -10,8 +10,8 @@ use parades_topology::{NodeId, Topology};
 
 /// The next hops of all routers.
 ///
-/// Routers are numbered as LPs are: the routers with a peer first, in the order of peers, and then the others,
-/// which are LPs of the carrier's own. Ports are the interfaces of the topology.
+/// Routers are numbered as LPs are: the routers with a peer first, in the order of peers, and then the
+/// others, which are LPs of the carrier's own. Ports are the interfaces of the topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hops {
     topology: Topology,

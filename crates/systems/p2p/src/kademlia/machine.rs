@@ -1,8 +1,8 @@
 //! The state machine of a node of Kademlia, by the rules of [`crate::driver`].
 //!
-//! A node serves requests and has several look-ups under way at a time. All waits for answers share one timer.
-//! It is set to the earliest due time, and is not put off when answers come: when it ends without a late
-//! answer, it is set again.
+//! A node serves requests and has several look-ups under way at a time. All waits for answers share one
+//! timer. It is set to the earliest due time, and is not put off when answers come: when it ends without a
+//! late answer, it is set again.
 
 mod look_ups;
 mod values;

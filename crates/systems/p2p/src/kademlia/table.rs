@@ -170,8 +170,8 @@ impl Table {
         self.buckets.iter_mut().for_each(|bucket| bucket.pings = false);
     }
 
-    /// Adds to `found` the `count` contacts closest to `target`, in no particular order; all contacts if there
-    /// are fewer. `without` is left out.
+    /// Adds to `found` the `count` contacts closest to `target`, in no particular order; all contacts if
+    /// there are fewer. `without` is left out.
     pub fn closest(&self, target: u64, without: LpId, count: usize, space: &Space, found: &mut Vec<LpId>) {
         if self.buckets.is_empty() {
             return;

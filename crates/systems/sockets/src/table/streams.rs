@@ -135,8 +135,8 @@ impl SocketTable {
         Poll::Ready(Ok(count))
     }
 
-    /// Writes as many of `len` bytes as the send buffer has room for, at least one. `first` returns the first of
-    /// the bytes.
+    /// Writes as many of `len` bytes as the send buffer has room for, at least one. `first` returns the first
+    /// of the bytes.
     pub(crate) fn poll_write(
         &mut self,
         (name, now): (Name, Time),
@@ -186,8 +186,8 @@ impl SocketTable {
         self.dropped.push(name);
     }
 
-    /// Closes a connection without a handle. If bytes were left unread, or nobody has accepted the connection,
-    /// it is reset (RFC 2525, section 2.17).
+    /// Closes a connection without a handle. If bytes were left unread, or nobody has accepted the
+    /// connection, it is reset (RFC 2525, section 2.17).
     pub(super) fn close_orphan(&mut self, name: Name, now: Time) {
         let tcb = self.tcb(name);
         let resets = tcb.receive.len() > 0 || tcb.phase == Phase::Unaccepted;

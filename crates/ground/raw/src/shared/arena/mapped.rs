@@ -85,8 +85,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Arena {
-    /// Creates an arena, whose owner is this process. Returns `None` if the memory is too small, or in use, or
-    /// cannot be committed.
+    /// Creates an arena, whose owner is this process. Returns `None` if the memory is too small, or in use,
+    /// or cannot be committed.
     pub fn create(memory: Box<dyn Memory>) -> Option<Arc<Arena>> {
         let bytes = memory.size() / UNIT * UNIT;
         if bytes < HEAD || !memory.commit(0, HEAD) {

@@ -69,8 +69,8 @@ unsafe impl Memory for Anonymous {
     }
 }
 
-// SAFETY: a segment is mapped at a page until it is dropped, and consists of zeros at first. `install_segments`
-// moves the segment into the arena, in every process, so nothing else uses its memory.
+// SAFETY: a segment is mapped at a page until it is dropped, and consists of zeros at first.
+// `install_segments` moves the segment into the arena, in every process, so nothing else uses its memory.
 #[cfg(target_os = "linux")]
 unsafe impl Memory for Segment {
     fn base(&self) -> NonNull<u8> {

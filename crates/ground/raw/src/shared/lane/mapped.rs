@@ -105,11 +105,11 @@ impl Layout {
 
 /// The lanes to one rank, in its segment.
 ///
-/// Invariant: the segment has at least `layout.bytes()` bytes, all zero at first. [`Lanes::create`] has committed
-/// all but the slots. A slot whose number is in a ring, or held by a sender or a receiver, is committed. All
-/// processes that map the segment access it by this type. Bytes of slots are accessed only by the holder of the
-/// slot's number; all else is atomic. [`Sender`] and [`Receiver`] claim their end of the lanes in the segment
-/// itself, so each end has one holder over all processes.
+/// Invariant: the segment has at least `layout.bytes()` bytes, all zero at first. [`Lanes::create`] has
+/// committed all but the slots. A slot whose number is in a ring, or held by a sender or a receiver, is
+/// committed. All processes that map the segment access it by this type. Bytes of slots are accessed only by
+/// the holder of the slot's number; all else is atomic. [`Sender`] and [`Receiver`] claim their end of the
+/// lanes in the segment itself, so each end has one holder over all processes.
 #[derive(Debug)]
 pub struct Lanes {
     segment: Segment,
@@ -239,8 +239,8 @@ impl Lanes {
         self.head().bell.ring();
     }
 
-    /// Requests that the bell rings when the next slot is filled. The caller looks for filled slots after this
-    /// call, and before it sleeps.
+    /// Requests that the bell rings when the next slot is filled. The caller looks for filled slots after
+    /// this call, and before it sleeps.
     pub fn request_ring(&self) {
         self.head().wants_slots.make();
     }
@@ -304,16 +304,16 @@ impl Sender {
         let free = self.lanes.lane(self.from).free.pop();
         let Some(number) = free.or_else(|| self.begin_slot()) else { return false };
         let lane = self.lanes.lane(self.from);
-        // SAFETY: this sender holds the number, so nobody else accesses the slot. Its bytes are committed, and
-        // initialised because a new segment has bytes of zero.
+        // SAFETY: this sender holds the number, so nobody else accesses the slot. Its bytes are committed,
+        // and initialised because a new segment has bytes of zero.
         write(unsafe { self.lanes.slot(lane, number).as_mut() });
         lane.filled.push(number);
         true
     }
 
     /// Takes a slot into use that was never used. Returns its number, which this sender then holds. Returns
-    /// `None` if all slots are in use. If memory is exhausted, returns `None` too: the lane keeps the slots that
-    /// it has, and the sender waits for one of them.
+    /// `None` if all slots are in use. If memory is exhausted, returns `None` too: the lane keeps the slots
+    /// that it has, and the sender waits for one of them.
     fn begin_slot(&mut self) -> Option<u32> {
         let number = self.slots;
         if number as usize == self.lanes.layout.slots {

@@ -1,4 +1,5 @@
-//! Facts of an end of a connection for the report: segments, retransmissions of the other end, progress, ending.
+//! Facts of an end of a connection for the report: segments, retransmissions of the other end, progress,
+//! ending.
 
 use crate::segment::TcpSegment;
 use parades_core::restore::Undoable;
@@ -22,8 +23,8 @@ pub struct Counts {
 pub struct Heard {
     /// The highest sequence number after a segment that has arrived.
     end: Option<Seq>,
-    /// Segments with data, a SYN or a FIN that began before the end: the retransmissions of the other end, and its
-    /// segments out of order, in a capture at this end.
+    /// Segments with data, a SYN or a FIN that began before the end: the retransmissions of the other end,
+    /// and its segments out of order, in a capture at this end.
     pub repeated: u64,
 }
 

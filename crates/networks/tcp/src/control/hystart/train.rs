@@ -15,8 +15,8 @@ pub struct Train {
     pub gap_max: Delay,
     /// The number of first round trips in each round. The least of them is compared.
     pub samples: u32,
-    /// The lower bound of the rise that ends slow start. The rise is the connection's least round trip, between
-    /// the two bounds.
+    /// The lower bound of the rise that ends slow start. The rise is the connection's least round trip,
+    /// between the two bounds.
     pub rise_min: Delay,
     /// The upper bound of this rise.
     pub rise_max: Delay,

@@ -118,8 +118,8 @@ impl Case {
         FIRST_START.checked_add(Delay::from_ps(later)).unwrap_or(Time::MAX)
     }
 
-    /// Returns the runs of the case: the seed of each, and the factor by which its access delays are longer. Drops by
-    /// chance, and CoDel's drops at certain times, make one run a sample.
+    /// Returns the runs of the case: the seed of each, and the factor by which its access delays are longer.
+    /// Drops by chance, and CoDel's drops at certain times, make one run a sample.
     pub(super) fn runs(&self) -> Vec<(u64, f64)> {
         match &*self.queue.0 {
             "red" => (self.seed..self.seed + RANDOM_RUNS).map(|seed| (seed, 1.0)).collect(),
@@ -137,8 +137,8 @@ impl Case {
     }
 }
 
-/// The number of runs of a case whose queue draws random numbers. Their drops have a heavy tail, so that the median
-/// of a few runs differs much from that of many. Odd, so that one of the runs is the median.
+/// The number of runs of a case whose queue draws random numbers. Their drops have a heavy tail, so that the
+/// median of a few runs differs much from that of many. Odd, so that one of the runs is the median.
 const RANDOM_RUNS: u64 = 201;
 /// The number of runs of a case with CoDel. Odd, as above.
 const LONGER_RUNS: u32 = 25;

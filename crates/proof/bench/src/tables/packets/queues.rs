@@ -3,8 +3,8 @@
 use super::cases::Case;
 use parades_packet::queue::{Codel, Discipline, FairCodel, QueueLimit, Red, Threshold};
 
-/// The bytes that headers and options add to a segment's payload: PPP 2, IPv4 20, TCP 20, timestamps 12. ns-3's
-/// RED counts with two bytes less, as it does not see the frame.
+/// The bytes that headers and options add to a segment's payload: PPP 2, IPv4 20, TCP 20, timestamps 12.
+/// ns-3's RED counts with two bytes less, as it does not see the frame.
 const HEADERS: u32 = 52;
 
 /// Returns the discipline of the bottleneck, and the number of packets that wait in the device below it. The

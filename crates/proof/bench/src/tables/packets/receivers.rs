@@ -1,8 +1,8 @@
 //! A receiver's acknowledgements: `receiver.tsv`.
 //!
-//! A line has steps: `in FROM:TO`, perhaps with `fin`, is a segment that arrives; `out ack N sack A:B …` is the
-//! acknowledgement that must follow. Numbers count from the SYN, which has number 0. An acknowledgement that is
-//! delayed is sent when a step asks for it.
+//! A line has steps: `in FROM:TO`, perhaps with `fin`, is a segment that arrives; `out ack N sack A:B …` is
+//! the acknowledgement that must follow. Numbers count from the SYN, which has number 0. An acknowledgement
+//! that is delayed is sent when a step asks for it.
 
 use super::super::flows::{in_file, rows};
 use parades_config::{ConfigError, quoted};
@@ -53,8 +53,8 @@ pub(super) fn compare(folder: &Path) -> Result<Vec<Line>, ConfigError> {
 /// The number of the SYN that the other end sends: numbers wrap soon after it.
 const FIRST: Seq = Seq(u32::MAX - 300);
 
-/// Lets a receiver receive the segments of all steps. Returns its acknowledgements. The error is the step that
-/// cannot be read.
+/// Lets a receiver receive the segments of all steps. Returns its acknowledgements. The error is the step
+/// that cannot be read.
 fn receive(steps: &str) -> Result<Vec<String>, String> {
     let settings = Settings { timestamps: false, quick_acks: 0, ..Settings::linux() };
     let mut receiver = Connection::listen(&settings, Ports { local: 1, remote: 2 }, Seq(7));

@@ -1,6 +1,7 @@
-//! Our sides, over the shared-memory transport. [`Payload::Batched`] collects messages for one receiver into one
-//! byte string, as a run does with events. [`Payload::Copied`] sends a byte string for each message.
-//! [`Payload::InPlace`] writes each message into an arena and sends the place, as a run does with bulk payloads.
+//! Our sides, over the shared-memory transport. [`Payload::Batched`] collects messages for one receiver into
+//! one byte string, as a run does with events. [`Payload::Copied`] sends a byte string for each message.
+//! [`Payload::InPlace`] writes each message into an arena and sends the place, as a run does with bulk
+//! payloads.
 
 use super::Cell;
 use crate::child::cannot_start;
@@ -23,8 +24,8 @@ const PAUSES_PER_CHECK: u32 = 64;
 /// The bytes of an arena. Memory is taken only as messages need it.
 const ARENA_BYTES: usize = 256 << 20;
 
-/// The bytes of a batch from which on it is sent: the default size of a slot, less the length of the batch and
-/// one small message.
+/// The bytes of a batch from which on it is sent: the default size of a slot, less the length of the batch
+/// and one small message.
 const BATCH_BYTES: usize = 15 << 10;
 /// The bytes before each message of a batch: its length.
 const PREFIX: usize = size_of::<usize>();
@@ -32,11 +33,11 @@ const PREFIX: usize = size_of::<usize>();
 /// The path of a message's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Payload {
-    /// The sender writes them behind other messages for the same receiver. The batch is sent once it fills a slot,
-    /// or at the end of all messages.
+    /// The sender writes them behind other messages for the same receiver. The batch is sent once it fills a
+    /// slot, or at the end of all messages.
     Batched,
-    /// The sender writes them into memory of its own. The transport copies them into a slot, where the receiver
-    /// reads them.
+    /// The sender writes them into memory of its own. The transport copies them into a slot, where the
+    /// receiver reads them.
     Copied,
     /// The sender writes them into its arena, where the receiver reads them. Messages below [`ARENA_MIN`] are
     /// copied.
@@ -146,8 +147,8 @@ impl Drop for Children {
 /// Returns true if all other ranks have ended, and an error if one has failed.
 type Check<'a> = &'a mut dyn FnMut() -> Result<bool, Failure>;
 
-/// A rank, and its progress. Empty frames are signals: that a rank is ready for the next exchange, that all may
-/// begin it, and that a rank is done.
+/// A rank, and its progress. Empty frames are signals: that a rank is ready for the next exchange, that all
+/// may begin it, and that a rank is done.
 struct Rank<'a> {
     fabric: &'a dyn Fabric,
     cell: Cell,
@@ -164,7 +165,8 @@ struct Rank<'a> {
 
 impl Rank<'_> {
     fn new(fabric: &dyn Fabric, cell: Cell, payload: Payload) -> Rank<'_> {
-        // A rank looks for messages by itself. So the bell has to ring once at most, and not for each of them.
+        // A rank looks for messages by itself. So the bell has to ring once at most, and not for each of
+        // them.
         fabric.request_bell();
         let batches = vec![Vec::new(); cell.ranks];
         Rank { fabric, cell, payload, bytes: vec![0; cell.bytes], batches, exchanges: 0, received: 0, signals: 0 }

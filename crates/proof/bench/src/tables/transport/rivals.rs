@@ -1,5 +1,5 @@
-//! The rivals: a C program, built when the table is measured, so that parades itself needs neither a C compiler
-//! nor MPI.
+//! The rivals: a C program, built when the table is measured, so that parades itself needs neither a C
+//! compiler nor MPI.
 
 use super::Cell;
 use crate::child::{cannot_read, cannot_start, output};
@@ -100,8 +100,8 @@ impl Program {
 /// Returns the command that starts a program on `ranks` ranks of this machine. The program's words follow.
 pub(in crate::tables) fn mpirun(ranks: usize) -> Command {
     let mut command = Command::new("mpirun");
-    // More ranks than cores, also as root: Open MPI wants to be told. Other implementations read neither of these
-    // variables.
+    // More ranks than cores, also as root: Open MPI wants to be told. Other implementations read neither of
+    // these variables.
     command.envs([
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
         ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),

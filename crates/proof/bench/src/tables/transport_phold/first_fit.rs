@@ -1,5 +1,5 @@
-//! First-Fit: a segment of slots for each receiver, where the sender takes the first free slot, and the receiver
-//! the first full one. A pair of mutexes protects the slots, as in the paper.
+//! First-Fit: a segment of slots for each receiver, where the sender takes the first free slot, and the
+//! receiver the first full one. A pair of mutexes protects the slots, as in the paper.
 //!
 //! *Order.* A slot that is filled later may be received earlier. So messages have numbers, and the receiver
 //! keeps a message until it has received all earlier messages of the sender.

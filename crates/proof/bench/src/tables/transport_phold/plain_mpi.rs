@@ -75,8 +75,8 @@ impl Fabric for PlainMpi {
         *lock(&self.bell) = Some(bell);
     }
 
-    /// Rings at once: nobody else could notice the next message. The worker then looks again, after other ranks
-    /// had the chance to run.
+    /// Rings at once: nobody else could notice the next message. The worker then looks again, after other
+    /// ranks had the chance to run.
     fn request_bell(&self) {
         std::thread::yield_now();
         let bell = lock(&self.bell).clone();

@@ -5,8 +5,8 @@ use crate::Matrix;
 use crate::underlay::UnderlayError;
 use parades_core::random::Rng;
 
-/// The weight of a sample in the estimate of a place's error, and the part of the way to a better point that a
-/// place moves. Both are 0.25 in section 3.4 of the paper.
+/// The weight of a sample in the estimate of a place's error, and the part of the way to a better point that
+/// a place moves. Both are 0.25 in section 3.4 of the paper.
 const GAIN: f64 = 0.25;
 /// The samples of each place. The paper's places converge within some ten; the rest averages.
 const ROUNDS: u32 = 300;

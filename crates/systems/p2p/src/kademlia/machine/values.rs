@@ -38,8 +38,8 @@ impl Machine {
         self.set_values_timer(driver.now());
     }
 
-    /// Keeps a value that another node stores here. That node has stored it at the other closest nodes too. So
-    /// this one need not do so for a while (section 2.5 of the paper).
+    /// Keeps a value that another node stores here. That node has stored it at the other closest nodes too.
+    /// So this one need not do so for a while (section 2.5 of the paper).
     pub(super) fn keep(&mut self, kademlia: &Kademlia, value: Value, driver: &mut impl Dependencies<Message>) {
         if value.expires <= driver.now() {
             return;
