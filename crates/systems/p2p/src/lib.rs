@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`driver`] | the trait of a protocol, and the two drivers: a program, and a model that can be rolled back |
 //! | [`churn`] | nodes that come and go, for any protocol |
+//! | [`bittorrent`] | a swarm of peers that exchange the pieces of a file |
 //! | [`chord`] | look-ups in a ring of identifiers |
 //! | [`gossip`] | rumours by push, pull and both |
 //! | [`gossipsub`] | publish and subscribe over meshes of peers with scores |
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod averaging;
+pub mod bittorrent;
 pub mod chord;
 pub mod churn;
 pub mod driver;

@@ -1,0 +1,293 @@
+//! BitTorrent: a swarm of peers that exchange the pieces of a file.
+//!
+//! Node 0 is the tracker. The other nodes are peers; the first of them are seeds, which have all pieces.
+//!
+//! | part | what is modelled |
+//! |---|---|
+//! | tracker | random peers for each announce; started, completed, stopped; again after a period |
+//! | connections | handshake with bitfield, limits, keep-alive; failed neighbours are forgotten and replaced |
+//! | pieces | random first, then rarest first with random ties; a pipeline of requests; endgame with cancel |
+//! | choking | tit-for-tat by the amounts of two periods, one optimistic neighbour, snubbing |
+//! | leaving | a peer with all pieces stays as a seed, for ever or for a time |
+//!
+//! # What is left out
+//!
+//! A request is for a whole piece, not for blocks of it. Hashes are never wrong. An uploader learns from the
+//! `have` of the downloader that a piece has arrived; [`Parameters::on_way`] bounds the pieces on their way on one
+//! connection, as the buffer of a socket does. `cancel` and `choke` act on requests that have not been sent.
+//! Control messages may overtake pieces, where the carrier lets them: a piece that comes after a choke counts.
+//!
+//! *References*: B. Cohen, "Incentives Build Robustness in BitTorrent", P2PEcon 2003. BEP 3, "The BitTorrent
+//! Protocol Specification".
+//!
+//! *Read next*: [`Parameters`], then `peer`.
+
+mod bits;
+mod choke;
+mod message;
+mod neighbour;
+mod peer;
+mod protocol;
+mod rarity;
+mod report;
+mod torrent;
+mod tracker;
+
+pub use bits::Bits;
+pub use message::{Event, Message};
+pub use neighbour::Neighbour;
+pub use peer::Peer;
+pub use protocol::Machine;
+pub use torrent::Torrent;
+pub use tracker::Tracker;
+
+use crate::churn::Churn;
+use parades_core::event::LpId;
+use parades_core::metrics::Metrics;
+use parades_core::random::Rng;
+use parades_core::time::Delay;
+use report::Ids;
+use std::fmt;
+
+/// The node of the tracker.
+pub const TRACKER: u32 = 0;
+
+/// The greatest number of peers.
+pub const PEERS_MAX: u32 = u32::MAX - 4;
+
+/// The random stream of the times of joins.
+const JOINS_STREAM: u32 = 0x6274_0001;
+
+/// A refused parameter: its name, and a sentence on what is wrong.
+pub type Invalid = (&'static str, String);
+
+/// Returns the distance of two nodes, in any unit.
+pub type Distance = Box<dyn Fn(LpId, LpId) -> u64 + Send + Sync>;
+
+/// The parameters of a swarm. The defaults are the workload published with Speer.
+///
+/// ```
+/// use parades_carriers::Constant;
+/// use parades_core::prelude::*;
+/// use parades_p2p::bittorrent::{Parameters, Swarm};
+/// use parades_p2p::driver::AsModel;
+///
+/// let parameters = Parameters { peers: 20, pieces: 50, ..Parameters::default() };
+/// let swarm = Swarm::new(parameters, 1).expect("possible");
+/// let model = AsModel::new(swarm, Constant::new(Delay::from_ms(50)));
+/// let outcome = parades_engine::sequential::run(&model, RunOptions::until(Time::from_secs(60)))?;
+/// let completed = outcome.metrics.get("completed").and_then(|metric| metric.counter());
+/// assert_eq!(completed, Some(19)); // all but the seed
+/// # Ok::<(), parades_core::error::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameters {
+    /// The number of peers, seeds among them.
+    pub peers: u32,
+    /// The number of peers that have all pieces at the start. They join at time 0.
+    pub seeds: u32,
+    /// The number of peers that never upload, the last of all.
+    pub free_riders: u32,
+    /// The number of pieces.
+    pub pieces: u32,
+    /// The length of a piece in bits.
+    pub piece_bits: u64,
+    /// The length of the last piece in bits.
+    pub last_piece_bits: u64,
+    /// Mean time between the joins of two peers, which are a Poisson process; zero: all join at the start.
+    pub spacing: Delay,
+    /// Greatest number of connections that a peer opens.
+    pub outgoing: u32,
+    /// Greatest number of connections of a peer.
+    pub connections: u32,
+    /// Number of neighbours that tit-for-tat unchokes.
+    pub unchokes: u32,
+    /// Period of the choice of unchoked neighbours. Amounts are those of the last two periods.
+    pub rechoke: Delay,
+    /// Number of periods after which another neighbour is the optimistic one.
+    pub optimistic_turns: u32,
+    /// Time without a requested piece after which a neighbour snubs.
+    pub snub: Delay,
+    /// Greatest number of requests to a neighbour that it has not answered.
+    pub pipeline: u32,
+    /// Greatest number of pieces on their way to a neighbour.
+    pub on_way: u32,
+    /// Number of pieces that a peer picks at random, before it picks the rarest.
+    pub random_first: u32,
+    /// Number of peers in an answer of the tracker.
+    pub answer: u32,
+    /// Period of announces.
+    pub announce: Delay,
+    /// Least time between two announces of a peer that lacks neighbours.
+    pub announce_least: Delay,
+    /// Time after which a handshake without an answer has failed.
+    pub handshake: Delay,
+    /// Time of silence after which a peer sends a keep-alive. A neighbour silent for twice as long has failed.
+    pub keep_alive: Delay,
+    /// Time for which a peer stays once it has all pieces; `None`: for ever.
+    pub seeding: Option<Delay>,
+    /// Probability that a peer connects to the nearest known peer instead of to a random one, where the swarm has
+    /// a distance.
+    pub locality: f64,
+    /// True if a peer that comes back has the pieces that it had.
+    pub keeps_pieces: bool,
+    /// True if each peer keeps the source of each piece, for the table `pieces` of the metrics.
+    pub keeps_sources: bool,
+    /// The coming and going of nodes, if there is any. It holds for the tracker too.
+    pub churn: Option<Churn>,
+}
+
+impl Default for Parameters {
+    fn default() -> Parameters {
+        Parameters {
+            peers: 50,
+            seeds: 1,
+            free_riders: 0,
+            pieces: 1000,
+            piece_bits: 196,
+            last_piece_bits: 196,
+            spacing: Delay::from_ms(2),
+            outgoing: 7,
+            connections: 55,
+            unchokes: 4,
+            rechoke: Delay::from_secs(10),
+            optimistic_turns: 3,
+            snub: Delay::from_secs(60),
+            pipeline: 10,
+            on_way: 10,
+            random_first: 4,
+            answer: 50,
+            announce: Delay::from_secs(1800),
+            announce_least: Delay::from_secs(10),
+            handshake: Delay::from_secs(20),
+            keep_alive: Delay::from_secs(60),
+            seeding: None,
+            locality: 0.0,
+            keeps_pieces: true,
+            keeps_sources: false,
+            churn: None,
+        }
+    }
+}
+
+/// The protocol: parameters that have been checked, and the times of joins.
+pub struct Swarm {
+    parameters: Parameters,
+    /// The time at which each node joins.
+    joins: Vec<Delay>,
+    distance: Option<Distance>,
+    ids: Ids,
+}
+
+impl fmt::Debug for Swarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Swarm({:?})", self.parameters)
+    }
+}
+
+impl Swarm {
+    /// Makes the protocol. `seed` gives the times of joins.
+    ///
+    /// # Errors
+    ///
+    /// On a parameter that makes no sense, with its name.
+    pub fn new(parameters: Parameters, seed: u64) -> Result<Swarm, Invalid> {
+        check(&parameters)?;
+        let rng = Rng::shared(seed, JOINS_STREAM);
+        let mut last = Delay::ZERO;
+        let joins = (0..=parameters.peers).map(|node| {
+            if node > parameters.seeds && parameters.spacing > Delay::ZERO {
+                last = last.saturating_add(rng.exponential_delay(parameters.spacing));
+            }
+            last
+        });
+        let joins = joins.collect();
+        let ids = Ids::declare(&mut Metrics::new(), parameters.keeps_sources);
+        Ok(Swarm { parameters, joins, distance: None, ids })
+    }
+
+    /// Gives the swarm a distance, for [`Parameters::locality`].
+    #[must_use]
+    pub fn with_distance(self, distance: Distance) -> Swarm {
+        Swarm { distance: Some(distance), ..self }
+    }
+
+    /// Returns the parameters.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Returns whether a node is a seed from the start.
+    pub fn is_seed(&self, node: u32) -> bool {
+        (1..=self.parameters.seeds).contains(&node)
+    }
+
+    fn rides_free(&self, node: u32) -> bool {
+        node > self.parameters.peers - self.parameters.free_riders
+    }
+
+    fn outgoing(&self) -> usize {
+        self.parameters.outgoing as usize
+    }
+
+    /// Returns the length of a piece in bits.
+    fn bits(&self, piece: u32) -> u64 {
+        let is_last = piece + 1 == self.parameters.pieces;
+        if is_last { self.parameters.last_piece_bits } else { self.parameters.piece_bits }
+    }
+
+    /// Returns the time at which a node joins; `None` at the start.
+    fn join(&self, node: u32) -> Option<Delay> {
+        self.joins.get(node as usize).copied().filter(|&join| join > Delay::ZERO)
+    }
+
+    /// Returns the index of the peer, among those that `own` knows, to which it connects.
+    fn choose(&self, own: u32, known: &[u32], rng: &Rng) -> usize {
+        match &self.distance {
+            Some(distance) if rng.chance(self.parameters.locality) => {
+                let by_distance = |index: &usize| (distance(LpId(own), LpId(known[*index])), known[*index]);
+                (0..known.len()).min_by_key(by_distance).unwrap_or_default()
+            }
+            _ => rng.below(known.len() as u64) as usize,
+        }
+    }
+
+    fn declare_metrics(&self) -> Metrics {
+        let mut metrics = Metrics::new();
+        Ids::declare(&mut metrics, self.parameters.keeps_sources);
+        metrics
+    }
+}
+
+fn check(parameters: &Parameters) -> Result<(), Invalid> {
+    let zero = |name, what: &str| Err((name, format!("{what} must be above zero")));
+    match parameters {
+        Parameters { peers, .. } if !(1..=PEERS_MAX).contains(peers) => {
+            Err(("peers", format!("the number of peers must be from 1 to {PEERS_MAX}")))
+        }
+        Parameters { seeds, peers, .. } if seeds > peers => {
+            Err(("seeds", format!("{seeds} seeds are more than {peers} peers")))
+        }
+        Parameters { seeds, free_riders, peers, .. } if *free_riders > peers - seeds => Err((
+            "free_riders",
+            format!("{free_riders} free riders are more than the {} peers that download", peers - seeds),
+        )),
+        Parameters { pieces: 0, .. } => zero("pieces", "the number of pieces"),
+        Parameters { piece_bits: 0, .. } => zero("piece_bits", "the length of a piece"),
+        Parameters { last_piece_bits, piece_bits, .. } if !(1..=*piece_bits).contains(last_piece_bits) => {
+            Err(("last_piece_bits", "the last piece must be above zero and not longer than the others".into()))
+        }
+        Parameters { rechoke: Delay::ZERO, .. } => zero("rechoke", "the period of choking"),
+        Parameters { announce: Delay::ZERO, .. } => zero("announce", "the period of announces"),
+        Parameters { optimistic_turns: 0, .. } => zero("optimistic_turns", "the number of periods"),
+        Parameters { pipeline: 0, .. } => zero("pipeline", "the number of requests"),
+        Parameters { on_way: 0, .. } => zero("on_way", "the number of pieces on their way"),
+        Parameters { connections, .. } if !(1..=60_000).contains(connections) => {
+            Err(("connections", "the number of connections must be from 1 to 60000".into()))
+        }
+        Parameters { locality, .. } if !(0.0..=1.0).contains(locality) => {
+            Err(("locality", "the probability must be from 0 to 1".into()))
+        }
+        _ => Ok(()),
+    }
+}

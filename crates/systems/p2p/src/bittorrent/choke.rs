@@ -1,0 +1,132 @@
+//! The choice of the neighbours that a peer uploads to, and the uploads.
+
+use super::message::Message;
+use super::peer::At;
+use super::rarity::any_of;
+use crate::driver::Dependencies;
+
+impl<D: Dependencies<Message>> At<'_, D> {
+    /// Chooses the neighbours that get pieces: those from which the most came in the last two periods (to which
+    /// the most went, where the peer has all pieces), and an optimistic one.
+    pub(super) fn rechoke(&mut self) {
+        if self.swarm.rides_free(self.peer.id) {
+            return;
+        }
+        let best = self.best();
+        let turn = self.swarm.parameters().optimistic_turns;
+        let is_wanted = |id: &u32| {
+            let neighbour = self.peer.place(*id).map(|place| &self.peer.neighbours[place]);
+            neighbour.is_some_and(|neighbour| neighbour.is_interested) && !best.contains(id)
+        };
+        let stays = self.peer.optimistic.filter(is_wanted).filter(|_| !self.peer.rechokes.is_multiple_of(turn));
+        let optimistic = stays.or_else(|| {
+            let others = self.peer.neighbours.iter().filter(|neighbour| neighbour.is_interested);
+            let others = others.map(|neighbour| neighbour.id).filter(|id| !best.contains(id));
+            any_of(others, self.driver.rng())
+        });
+        self.peer.optimistic = optimistic;
+        self.peer.rechokes = self.peer.rechokes.wrapping_add(1);
+        for place in 0..self.peer.neighbours.len() {
+            let neighbour = &mut self.peer.neighbours[place];
+            neighbour.received.roll();
+            neighbour.sent.roll();
+            let id = neighbour.id;
+            self.set_choked(id, !best.contains(&id) && optimistic != Some(id));
+        }
+    }
+
+    /// Returns the neighbours with the greatest rates; equal rates are in random order.
+    fn best(&mut self) -> Vec<u32> {
+        let is_complete = self.is_complete();
+        let candidates = self.peer.neighbours.iter().filter(|n| n.is_interested && (is_complete || !n.is_snubbing));
+        let rng = self.driver.rng();
+        let rated = candidates.map(|neighbour| {
+            let amount = if is_complete { neighbour.sent } else { neighbour.received };
+            (amount.total(), rng.next_u64(), neighbour.id)
+        });
+        let mut rated: Vec<(u64, u64, u32)> = rated.collect();
+        rated.sort_unstable_by(|one, other| other.cmp(one));
+        rated.truncate(self.swarm.parameters().unchokes as usize);
+        rated.into_iter().map(|(_, _, id)| id).collect()
+    }
+
+    /// Gives free slots to neighbours that want one.
+    pub(super) fn fill_slots(&mut self) {
+        if self.swarm.rides_free(self.peer.id) {
+            return;
+        }
+        let slots = self.swarm.parameters().unchokes as usize + 1;
+        let used = self.peer.neighbours.iter().filter(|neighbour| !neighbour.is_choked).count();
+        for _ in used..slots {
+            let choked = self.peer.neighbours.iter().filter(|n| n.is_interested && n.is_choked).map(|n| n.id);
+            let Some(id) = any_of(choked, self.driver.rng()) else { return };
+            self.set_choked(id, false);
+        }
+    }
+
+    fn set_choked(&mut self, id: u32, is_choked: bool) {
+        let Some(place) = self.peer.place(id) else { return };
+        let neighbour = &mut self.peer.neighbours[place];
+        if std::mem::replace(&mut neighbour.is_choked, is_choked) == is_choked {
+            return;
+        }
+        if is_choked {
+            neighbour.queue.clear();
+            self.send(id, Message::Choke);
+        } else {
+            self.peer.books.unchokes += 1;
+            self.send(id, Message::Unchoke);
+        }
+    }
+
+    pub(super) fn on_interest(&mut self, from: u32, is_interested: bool) {
+        let Some(place) = self.peer.place(from) else { return };
+        self.peer.neighbours[place].is_interested = is_interested;
+        if !is_interested {
+            self.set_choked(from, true);
+        }
+        self.fill_slots();
+    }
+
+    pub(super) fn on_choke(&mut self, from: u32, chokes: bool) {
+        let Some(place) = self.peer.place(from) else { return };
+        self.peer.neighbours[place].chokes = chokes;
+        if chokes {
+            self.return_requests(place);
+            self.request_all();
+        } else {
+            self.request(place);
+        }
+    }
+
+    pub(super) fn on_request(&mut self, from: u32, piece: u32) {
+        let Some(place) = self.peer.place(from) else { return };
+        let has = self.peer.pieces.has(piece);
+        let neighbour = &mut self.peer.neighbours[place];
+        if has && !neighbour.is_choked && !neighbour.queue.contains(&piece) {
+            neighbour.queue.push_back(piece);
+            self.serve(from);
+        }
+    }
+
+    pub(super) fn on_cancel(&mut self, from: u32, piece: u32) {
+        if let Some(place) = self.peer.place(from) {
+            self.peer.neighbours[place].queue.retain(|&queued| queued != piece);
+        }
+    }
+
+    /// Sends pieces to a neighbour, up to the number that may be on their way.
+    pub(super) fn serve(&mut self, to: u32) {
+        let Some(place) = self.peer.place(to) else { return };
+        let now = self.driver.now();
+        while self.peer.neighbours[place].sending.len() < self.swarm.parameters().on_way as usize {
+            let neighbour = &mut self.peer.neighbours[place];
+            let Some(piece) = neighbour.queue.pop_front() else { return };
+            let bits = self.swarm.bits(piece);
+            neighbour.sending.push((piece, now));
+            neighbour.sent.add(bits);
+            self.peer.books.bits_up += bits;
+            self.send(to, Message::Piece { piece, bits });
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! A peer: its connections, and the pieces that it asks for.
+
+use super::message::{Event, Message};
+use super::neighbour::Neighbour;
+use super::rarity::{Rarity, any_of};
+use super::{Bits, Swarm, TRACKER};
+use crate::driver::{Dependencies, Timers, Wait};
+use parades_core::event::LpId;
+use parades_core::time::{Delay, Time};
+
+/// The timers of a peer.
+const RECHOKE: usize = 0;
+const ANNOUNCE: usize = 1;
+const LEAVE: usize = 2;
+
+/// The state of a peer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Peer {
+    pub(super) id: u32,
+    is_gone: bool,
+    timers: Timers<3>,
+    /// The pieces that the peer has, and their number.
+    pub(super) pieces: Bits,
+    pub(super) count: u32,
+    /// Pieces that the peer has asked for, and their number.
+    requested: Bits,
+    requested_count: u32,
+    rarity: Rarity,
+    /// The neighbours, by id.
+    pub(super) neighbours: Vec<Neighbour>,
+    /// Handshakes without an answer: the receiver, the time, and the number of pieces that it told of.
+    attempts: Vec<(u32, Time, u32)>,
+    /// Peers to which the peer might connect.
+    known: Vec<u32>,
+    pub(super) rechokes: u32,
+    pub(super) optimistic: Option<u32>,
+    announced: Time,
+    session_end: Time,
+    pub(super) books: Books,
+}
+
+/// The measures of a peer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Books {
+    pub(super) joined: Option<Time>,
+    pub(super) completed: Option<Time>,
+    pub(super) bits_up: u64,
+    pub(super) bits_down: u64,
+    pub(super) control: u64,
+    pub(super) data: u64,
+    pub(super) duplicates: u64,
+    pub(super) cancels: u64,
+    pub(super) unchokes: u64,
+    pub(super) connections: u64,
+    /// Where the parameters ask for it: the source and the time of each piece.
+    pub(super) sources: Vec<(u32, u32, Time)>,
+}
+
+/// A peer in an event: the peer, the constants of the swarm, and the driver.
+pub(super) struct At<'a, D> {
+    pub(super) peer: &'a mut Peer,
+    pub(super) swarm: &'a Swarm,
+    pub(super) driver: &'a mut D,
+}
+
+impl Peer {
+    pub(super) fn new(id: u32, swarm: &Swarm) -> Peer {
+        let pieces = swarm.parameters().pieces;
+        let own = if swarm.is_seed(id) { Bits::all(pieces) } else { Bits::none(pieces) };
+        Peer {
+            id,
+            is_gone: false,
+            timers: Timers::new(),
+            count: own.count(),
+            pieces: own,
+            requested: Bits::none(pieces),
+            requested_count: 0,
+            rarity: Rarity::new(pieces),
+            neighbours: Vec::new(),
+            attempts: Vec::new(),
+            known: Vec::new(),
+            rechokes: 0,
+            optimistic: None,
+            announced: Time::ZERO,
+            session_end: Time::MAX,
+            books: Books::default(),
+        }
+    }
+
+    pub(super) fn wait(&self) -> Wait {
+        if self.is_gone { Wait::Gone } else { Wait::Messages(self.timers.next()) }
+    }
+
+    /// Clears what is lost when the peer goes.
+    pub(super) fn forget(&mut self, swarm: &Swarm) {
+        let (books, pieces, count) = (std::mem::take(&mut self.books), self.pieces.clone(), self.count);
+        *self = Peer { books, ..Peer::new(self.id, swarm) };
+        if swarm.parameters().keeps_pieces {
+            (self.pieces, self.count) = (pieces, count);
+        }
+    }
+
+    pub(super) fn place(&self, id: u32) -> Option<usize> {
+        self.neighbours.binary_search_by_key(&id, |neighbour| neighbour.id).ok()
+    }
+}
+
+impl<D: Dependencies<Message>> At<'_, D> {
+    pub(super) fn is_complete(&self) -> bool {
+        self.peer.count == self.swarm.parameters().pieces
+    }
+
+    /// Sends a message to a peer or to the tracker.
+    pub(super) fn send(&mut self, to: u32, message: Message) {
+        let counted = if message.data_bits() > 0 { &mut self.peer.books.data } else { &mut self.peer.books.control };
+        *counted += 1;
+        if let Some(place) = self.peer.place(to) {
+            self.peer.neighbours[place].last_sent = self.driver.now();
+        }
+        self.driver.send(LpId(to), message);
+    }
+
+    pub(super) fn begin(&mut self, end: Time) {
+        let now = self.driver.now();
+        let rechoke = self.swarm.parameters().rechoke;
+        self.peer.is_gone = false;
+        self.peer.books.joined.get_or_insert(now);
+        // Peers that join together do not choke together.
+        let phase = self.driver.rng().below(rechoke.as_ps()) + 1;
+        self.peer.timers.set(RECHOKE, now.saturating_add(Delay::from_ps(phase)));
+        self.peer.session_end = end;
+        self.peer.timers.set(LEAVE, end);
+        self.announce(Event::Started);
+    }
+
+    pub(super) fn on_timer(&mut self) {
+        while let Some(timer) = self.peer.timers.pop_due(self.driver.now()) {
+            match timer {
+                RECHOKE => {
+                    let next = self.driver.now().saturating_add(self.swarm.parameters().rechoke);
+                    self.peer.timers.set(RECHOKE, next);
+                    self.maintain();
+                    self.rechoke();
+                }
+                ANNOUNCE => self.announce(Event::Regular),
+                _ => return self.leave(),
+            }
+        }
+    }
+
+    fn announce(&mut self, event: Event) {
+        let now = self.driver.now();
+        self.peer.announced = now;
+        self.peer.timers.set(ANNOUNCE, now.saturating_add(self.swarm.parameters().announce));
+        self.send(TRACKER, Message::Announce(event));
+    }
+
+    fn leave(&mut self) {
+        self.send(TRACKER, Message::Announce(Event::Stopped));
+        let ids: Vec<u32> = self.peer.neighbours.iter().map(|neighbour| neighbour.id).collect();
+        ids.into_iter().for_each(|id| self.send(id, Message::Close));
+        self.peer.is_gone = true;
+    }
+
+    /// Forgets connections that have failed, and replaces them.
+    fn maintain(&mut self) {
+        let now = self.driver.now();
+        let &super::Parameters { keep_alive, snub, handshake, announce_least, .. } = self.swarm.parameters();
+        let is_past = |since: Time, delay| since.saturating_add(delay) <= now;
+        self.peer.attempts.retain(|&(_, since, _)| !is_past(since, handshake));
+        let ids: Vec<u32> = self.peer.neighbours.iter().map(|neighbour| neighbour.id).collect();
+        for id in ids {
+            let Some(place) = self.peer.place(id) else { continue };
+            let neighbour = &mut self.peer.neighbours[place];
+            if is_past(neighbour.last_heard, keep_alive.saturating_add(keep_alive)) {
+                self.remove(id);
+                continue;
+            }
+            neighbour.sending.retain(|&(_, since)| !is_past(since, snub));
+            let says_nothing = is_past(neighbour.last_sent, keep_alive);
+            let has_snubbed = !neighbour.requests.is_empty() && is_past(neighbour.progress, snub);
+            if has_snubbed {
+                self.peer.neighbours[place].is_snubbing = true;
+                self.return_requests(place);
+                self.request_all();
+            }
+            if says_nothing {
+                self.send(id, Message::KeepAlive);
+            }
+            self.serve(id);
+        }
+        self.connect();
+        let lacks_peers = !self.is_complete() && self.peer.known.is_empty() && self.outgoing() < self.swarm.outgoing();
+        if lacks_peers && is_past(self.peer.announced, announce_least) {
+            self.announce(Event::Regular);
+        }
+    }
+
+    fn outgoing(&self) -> usize {
+        self.peer.neighbours.iter().filter(|neighbour| neighbour.is_outgoing).count() + self.peer.attempts.len()
+    }
+
+    pub(super) fn on_peers(&mut self, peers: &[u32]) {
+        let (own, neighbours) = (self.peer.id, &self.peer.neighbours);
+        let is_new = |&id: &u32| id != own && neighbours.binary_search_by_key(&id, |n| n.id).is_err();
+        self.peer.known = peers.iter().copied().filter(is_new).collect();
+        self.connect();
+    }
+
+    /// Opens connections up to the limits. A peer with all pieces waits for others to connect.
+    fn connect(&mut self) {
+        if self.is_complete() {
+            return;
+        }
+        let limit = self.swarm.parameters().connections as usize;
+        while self.outgoing() < self.swarm.outgoing()
+            && self.peer.neighbours.len() + self.peer.attempts.len() < limit
+            && !self.peer.known.is_empty()
+        {
+            let index = self.swarm.choose(self.peer.id, &self.peer.known, self.driver.rng());
+            let id = self.peer.known.swap_remove(index);
+            if self.peer.place(id).is_none() && self.peer.attempts.iter().all(|attempt| attempt.0 != id) {
+                self.peer.attempts.push((id, self.driver.now(), self.peer.count));
+                self.send(id, Message::Handshake { is_answer: false, pieces: self.peer.pieces.clone() });
+            }
+        }
+    }
+
+    pub(super) fn on_handshake(&mut self, from: u32, is_answer: bool, pieces: &Bits) {
+        let attempt = self.peer.attempts.iter().position(|attempt| attempt.0 == from);
+        let attempt = attempt.map(|index| self.peer.attempts.remove(index));
+        if is_answer && self.peer.place(from).is_some() {
+            return self.on_bitfield(from, pieces);
+        }
+        if self.peer.place(from).is_some() {
+            // The neighbour crashed and came back.
+            self.remove(from);
+        }
+        let is_full = self.peer.neighbours.len() >= self.swarm.parameters().connections as usize;
+        let is_useless = self.is_complete() && pieces.count() == self.peer.count;
+        if (is_answer && attempt.is_none()) || is_full || is_useless {
+            return self.send(from, Message::Close);
+        }
+        if !is_answer {
+            self.send(from, Message::Handshake { is_answer: true, pieces: self.peer.pieces.clone() });
+        } else if attempt.is_some_and(|attempt| attempt.2 != self.peer.count) {
+            self.send(from, Message::Bitfield(self.peer.pieces.clone()));
+        }
+        let place = self.peer.neighbours.partition_point(|neighbour| neighbour.id < from);
+        let neighbour = Neighbour::new(from, attempt.is_some(), self.swarm.parameters().pieces, self.driver.now());
+        self.peer.neighbours.insert(place, neighbour);
+        self.peer.books.connections += 1;
+        self.on_bitfield(from, pieces);
+    }
+
+    pub(super) fn on_bitfield(&mut self, from: u32, pieces: &Bits) {
+        let Some(place) = self.peer.place(from) else { return };
+        let neighbour = &mut self.peer.neighbours[place];
+        for piece in pieces.iter() {
+            if neighbour.pieces.insert(piece) {
+                neighbour.count += 1;
+                if !self.peer.pieces.has(piece) {
+                    neighbour.wanted += 1;
+                    self.peer.rarity.add(piece);
+                }
+            }
+        }
+        if neighbour.wanted > 0 {
+            self.send(from, Message::Interested);
+        }
+    }
+
+    /// Forgets a neighbour. Its place is open for another.
+    pub(super) fn remove(&mut self, id: u32) {
+        self.peer.attempts.retain(|attempt| attempt.0 != id);
+        let Some(place) = self.peer.place(id) else { return };
+        self.return_requests(place);
+        let neighbour = self.peer.neighbours.remove(place);
+        let peer = &mut *self.peer;
+        neighbour.pieces.without(&[&peer.pieces]).for_each(|piece| peer.rarity.subtract(piece));
+        self.request_all();
+    }
+
+    pub(super) fn on_close(&mut self, from: u32) {
+        self.remove(from);
+        self.fill_slots();
+        self.connect();
+    }
+
+    /// Takes back the requests to a neighbour, so that others can be asked for the pieces.
+    pub(super) fn return_requests(&mut self, place: usize) {
+        for piece in std::mem::take(&mut self.peer.neighbours[place].requests) {
+            if self.peer.neighbours.iter().all(|other| !other.requests.contains(&piece)) {
+                self.unmark(piece);
+            }
+        }
+    }
+
+    fn unmark(&mut self, piece: u32) {
+        if self.peer.requested.remove(piece) {
+            self.peer.requested_count -= 1;
+        }
+    }
+
+    /// Fills the pipelines of requests to all neighbours.
+    pub(super) fn request_all(&mut self) {
+        (0..self.peer.neighbours.len()).for_each(|place| self.request(place));
+    }
+
+    /// Fills the pipeline of requests to a neighbour.
+    pub(super) fn request(&mut self, place: usize) {
+        let neighbour = &self.peer.neighbours[place];
+        let limit = if neighbour.is_snubbing { 1 } else { self.swarm.parameters().pipeline as usize };
+        if neighbour.chokes || neighbour.wanted == 0 {
+            return;
+        }
+        while self.peer.neighbours[place].requests.len() < limit {
+            let Some(piece) = self.pick(place) else { return };
+            if self.peer.requested.insert(piece) {
+                self.peer.requested_count += 1;
+            }
+            let now = self.driver.now();
+            let neighbour = &mut self.peer.neighbours[place];
+            if neighbour.requests.is_empty() {
+                neighbour.progress = now;
+            }
+            neighbour.requests.push(piece);
+            let id = neighbour.id;
+            self.send(id, Message::Request(piece));
+        }
+    }
+
+    /// Returns the next piece to ask a neighbour for: a random one at first, then a rarest one, and in the
+    /// endgame one that others have been asked for.
+    fn pick(&mut self, place: usize) -> Option<u32> {
+        let (peer, rng) = (&*self.peer, self.driver.rng());
+        let neighbour = &peer.neighbours[place];
+        let picked = if peer.count < self.swarm.parameters().random_first {
+            any_of(neighbour.pieces.without(&[&peer.pieces, &peer.requested]), rng)
+        } else {
+            peer.rarity.rarest(|piece| neighbour.pieces.has(piece) && !peer.requested.has(piece), rng)
+        };
+        let is_endgame = peer.count + peer.requested_count == self.swarm.parameters().pieces;
+        if picked.is_some() || !is_endgame {
+            return picked;
+        }
+        let is_new = |piece: &u32| !neighbour.requests.contains(piece);
+        any_of(neighbour.pieces.without(&[&peer.pieces]).filter(is_new), rng)
+    }
+
+    pub(super) fn on_have(&mut self, from: u32, piece: u32) {
+        let Some(place) = self.peer.place(from) else { return };
+        let peer = &mut *self.peer;
+        let neighbour = &mut peer.neighbours[place];
+        neighbour.sending.retain(|sent| sent.0 != piece);
+        neighbour.queue.retain(|&queued| queued != piece);
+        if neighbour.pieces.insert(piece) {
+            neighbour.count += 1;
+            if !peer.pieces.has(piece) {
+                peer.rarity.add(piece);
+                neighbour.wanted += 1;
+                if neighbour.wanted == 1 {
+                    self.send(from, Message::Interested);
+                }
+                self.request(place);
+            }
+        }
+        if self.is_complete() && self.peer.neighbours[place].count == self.peer.count {
+            self.send(from, Message::Close);
+            return self.on_close(from);
+        }
+        self.serve(from);
+    }
+
+    pub(super) fn on_piece(&mut self, from: u32, piece: u32, bits: u64) {
+        let now = self.driver.now();
+        self.peer.books.bits_down += bits;
+        if let Some(place) = self.peer.place(from) {
+            let neighbour = &mut self.peer.neighbours[place];
+            neighbour.received.add(bits);
+            neighbour.progress = now;
+            neighbour.is_snubbing = false;
+            neighbour.requests.retain(|&requested| requested != piece);
+        }
+        if !self.peer.pieces.insert(piece) {
+            self.peer.books.duplicates += 1;
+        } else {
+            if self.swarm.parameters().keeps_sources {
+                self.peer.books.sources.push((piece, from, now));
+            }
+            self.gain(piece);
+        }
+        if let Some(place) = self.peer.place(from) {
+            self.request(place);
+        }
+    }
+
+    /// The peer has got a piece: it tells its neighbours, and takes other requests for the piece back.
+    fn gain(&mut self, piece: u32) {
+        self.peer.count += 1;
+        self.peer.rarity.remove(piece);
+        self.unmark(piece);
+        for place in 0..self.peer.neighbours.len() {
+            let neighbour = &mut self.peer.neighbours[place];
+            let (id, requests) = (neighbour.id, neighbour.requests.len());
+            neighbour.requests.retain(|&requested| requested != piece);
+            let is_cancelled = neighbour.requests.len() < requests;
+            let has = neighbour.pieces.has(piece);
+            neighbour.wanted -= u32::from(has);
+            let loses_interest = has && neighbour.wanted == 0;
+            self.send(id, Message::Have(piece));
+            if is_cancelled {
+                self.peer.books.cancels += 1;
+                self.send(id, Message::Cancel(piece));
+                self.request(place);
+            }
+            if loses_interest {
+                self.send(id, Message::NotInterested);
+            }
+        }
+        if self.is_complete() {
+            self.complete();
+        }
+    }
+
+    fn complete(&mut self) {
+        let now = self.driver.now();
+        self.peer.books.completed.get_or_insert(now);
+        self.announce(Event::Completed);
+        let all = self.peer.count;
+        let done = self.peer.neighbours.iter().filter(|neighbour| neighbour.count == all);
+        let done: Vec<u32> = done.map(|neighbour| neighbour.id).collect();
+        for id in done {
+            self.send(id, Message::Close);
+            self.remove(id);
+        }
+        if let Some(stay) = self.swarm.parameters().seeding {
+            let planned = now.saturating_add(stay);
+            self.peer.session_end = self.peer.session_end.min(planned);
+            self.peer.timers.set(LEAVE, self.peer.session_end);
+        }
+    }
+}

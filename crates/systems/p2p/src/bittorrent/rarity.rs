@@ -1,0 +1,123 @@
+//! The number of neighbours that have each piece, and the rarest of them.
+
+use parades_core::random::Rng;
+
+/// The pieces that a peer lacks, in the order of the number of neighbours that have them.
+///
+/// A change by one is an exchange of two places, and the rarest pieces stand together. Pieces that no neighbour
+/// has are in the class 0, and so are pieces that the peer itself has got.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Rarity {
+    /// The pieces, class by class.
+    order: Box<[u32]>,
+    /// The place of each piece in `order`.
+    places: Box<[u32]>,
+    /// The class of each piece.
+    classes: Box<[u16]>,
+    /// The place at which each class begins, from class 1 on.
+    begins: Vec<u32>,
+}
+
+impl Rarity {
+    pub(super) fn new(pieces: u32) -> Rarity {
+        let order: Box<[u32]> = (0..pieces).collect();
+        Rarity { places: order.clone(), order, classes: vec![0; pieces as usize].into(), begins: Vec::new() }
+    }
+
+    /// One more neighbour has a piece.
+    pub(super) fn add(&mut self, piece: u32) {
+        let class = usize::from(self.classes[piece as usize]);
+        if class == self.begins.len() {
+            self.begins.push(self.order.len() as u32);
+        }
+        self.begins[class] -= 1;
+        self.exchange(piece, self.begins[class]);
+        self.classes[piece as usize] += 1;
+    }
+
+    /// One neighbour fewer has a piece.
+    pub(super) fn subtract(&mut self, piece: u32) {
+        let class = usize::from(self.classes[piece as usize]);
+        debug_assert!(class > 0, "a neighbour had the piece");
+        self.exchange(piece, self.begins[class - 1]);
+        self.begins[class - 1] += 1;
+        self.classes[piece as usize] -= 1;
+    }
+
+    /// The peer has got a piece, so its rarity no longer matters.
+    pub(super) fn remove(&mut self, piece: u32) {
+        while self.classes[piece as usize] > 0 {
+            self.subtract(piece);
+        }
+    }
+
+    /// Returns a rarest piece of those that are allowed, each of them equally likely.
+    pub(super) fn rarest(&self, is_allowed: impl Fn(u32) -> bool, rng: &Rng) -> Option<u32> {
+        for (class, &begin) in self.begins.iter().enumerate() {
+            let end = self.begins.get(class + 1).map_or(self.order.len(), |&end| end as usize);
+            let allowed = self.order[begin as usize..end].iter().copied().filter(|&piece| is_allowed(piece));
+            if let Some(piece) = any_of(allowed, rng) {
+                return Some(piece);
+            }
+        }
+        None
+    }
+
+    fn exchange(&mut self, piece: u32, place: u32) {
+        let (from, other) = (self.places[piece as usize], self.order[place as usize]);
+        self.order.swap(from as usize, place as usize);
+        self.places[piece as usize] = place;
+        self.places[other as usize] = from;
+    }
+}
+
+/// Returns one of some elements, each equally likely.
+pub(super) fn any_of<T>(elements: impl Iterator<Item = T>, rng: &Rng) -> Option<T> {
+    let mut chosen = None;
+    for (seen, element) in (1..).zip(elements) {
+        if seen == 1 || rng.below(seen) == 0 {
+            chosen = Some(element);
+        }
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rarest_is_that_of_a_plain_count() {
+        let rng = Rng::shared(1, 1);
+        let (mut rarity, mut counts) = (Rarity::new(50), [0_u32; 50]);
+        for _ in 0..10_000 {
+            let piece = rng.below(50) as u32;
+            let count = &mut counts[piece as usize];
+            if *count > 0 && rng.chance(0.5) {
+                rarity.subtract(piece);
+                *count -= 1;
+            } else {
+                rarity.add(piece);
+                *count += 1;
+            }
+            let odd = rng.below(2) as u32;
+            let is_allowed = |piece: u32| piece % 2 == odd;
+            let rarest = (0..50).filter(|&p| is_allowed(p) && counts[p as usize] > 0).map(|p| counts[p as usize]).min();
+            let found = rarity.rarest(is_allowed, &rng);
+            assert_eq!(found.map(|piece| counts[piece as usize]), rarest);
+            assert!(found.is_none_or(is_allowed));
+        }
+    }
+
+    #[test]
+    fn ties_are_drawn_evenly() {
+        let rng = Rng::shared(2, 1);
+        let mut rarity = Rarity::new(4);
+        (0..4).for_each(|piece| rarity.add(piece));
+        rarity.add(3);
+        let mut drawn = [0_u32; 4];
+        (0..30_000).for_each(|_| drawn[rarity.rarest(|_| true, &rng).expect("four are there") as usize] += 1);
+        assert_eq!(drawn[3], 0);
+        assert!(drawn[..3].iter().all(|&times| (9_500..10_500).contains(&times)), "{drawn:?}");
+    }
+}

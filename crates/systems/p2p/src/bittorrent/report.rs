@@ -1,0 +1,114 @@
+//! The metrics of a swarm.
+
+use super::Swarm;
+use super::peer::Peer;
+use super::tracker::Tracker;
+use parades_core::prelude::*;
+
+/// The ids of the metrics.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ids {
+    completed: MetricId,
+    download_time: MetricId,
+    bits_up: MetricId,
+    bits_down: MetricId,
+    control_messages: MetricId,
+    pieces_sent: MetricId,
+    duplicates: MetricId,
+    cancels: MetricId,
+    unchokes: MetricId,
+    announces: MetricId,
+    neighbours: MetricId,
+    peers: MetricId,
+    /// The source of every piece, where the parameters ask for it.
+    sources: Option<MetricId>,
+}
+
+impl Ids {
+    pub(super) fn declare(metrics: &mut Metrics, keeps_sources: bool) -> Ids {
+        let picoseconds = |name| Column::new(name, Unit::Picoseconds);
+        let count = |name| Column::new(name, Unit::Count);
+        let peers = vec![
+            count("peer"),
+            picoseconds("joined"),
+            picoseconds("completed"),
+            count("bits_up"),
+            count("bits_down"),
+            count("connections"),
+        ];
+        Ids {
+            completed: metrics.counter("completed", Unit::Count),
+            download_time: metrics.histogram("download_time", Unit::Picoseconds),
+            bits_up: metrics.counter("bits_up", Unit::Count),
+            bits_down: metrics.counter("bits_down", Unit::Count),
+            control_messages: metrics.counter("control_messages", Unit::Count),
+            pieces_sent: metrics.counter("pieces_sent", Unit::Count),
+            duplicates: metrics.counter("duplicates", Unit::Count),
+            cancels: metrics.counter("cancels", Unit::Count),
+            unchokes: metrics.counter("unchokes", Unit::Count),
+            announces: metrics.counter("announces", Unit::Count),
+            neighbours: metrics.tally("connections", Unit::Count),
+            peers: metrics.table("peers", peers),
+            sources: keeps_sources.then(|| {
+                let columns = vec![count("peer"), count("piece"), count("source"), picoseconds("time")];
+                metrics.table("pieces", columns)
+            }),
+        }
+    }
+
+    pub(super) fn finish_tracker(&self, tracker: &Tracker, metrics: &mut Metrics) {
+        metrics.count(self.announces, tracker.announces);
+    }
+
+    /// Adds one peer.
+    pub(super) fn finish(&self, node: LpId, peer: &Peer, swarm: &Swarm, metrics: &mut Metrics) {
+        let books = &peer.books;
+        for (id, amount) in [
+            (self.bits_up, books.bits_up),
+            (self.bits_down, books.bits_down),
+            (self.control_messages, books.control),
+            (self.pieces_sent, books.data),
+            (self.duplicates, books.duplicates),
+            (self.cancels, books.cancels),
+            (self.unchokes, books.unchokes),
+        ] {
+            metrics.count(id, amount);
+        }
+        metrics.observe(self.neighbours, books.connections);
+        if let (Some(joined), Some(completed), false) = (books.joined, books.completed, swarm.is_seed(node.0)) {
+            metrics.count(self.completed, 1);
+            metrics.observe(self.download_time, completed.since(joined).as_ps());
+        }
+        let time = |time: Option<Time>| time.map_or(Cell::Empty, |time| time.as_ps().into());
+        let cells = [
+            u64::from(node.0).into(),
+            time(books.joined),
+            time(books.completed),
+            books.bits_up.into(),
+            books.bits_down.into(),
+            books.connections.into(),
+        ];
+        metrics.row(self.peers, cells);
+        if let Some(table) = self.sources {
+            for &(piece, source, at) in &books.sources {
+                let numbers = [node.0, piece, source].map(|number| Cell::from(u64::from(number)));
+                metrics.row(table, numbers.into_iter().chain([at.as_ps().into()]));
+            }
+        }
+    }
+}
+
+impl Peer {
+    pub(super) fn fold(&self, digest: &mut Digest) {
+        let books = &self.books;
+        self.pieces.words().iter().for_each(|&word| digest.word(word));
+        for time in [books.joined, books.completed] {
+            digest.word(time.map_or(u64::MAX, Time::as_ps));
+        }
+        let counts = [books.bits_up, books.bits_down, books.control, books.data, books.duplicates, books.unchokes];
+        counts.into_iter().for_each(|count| digest.word(count));
+        for neighbour in &self.neighbours {
+            digest.word(u64::from(neighbour.id) << 32 | u64::from(neighbour.count));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Swarms: all download, on every engine with one digest, whatever leaves or rides free.
+
+use parades_carriers::Constant;
+use parades_core::metrics::MetricValue;
+use parades_core::prelude::*;
+use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
+use parades_p2p::bittorrent::{Parameters, Swarm};
+use parades_p2p::churn::{Churn, Schedule};
+use parades_p2p::driver::{AsModel, AsProgram};
+
+fn small() -> Parameters {
+    Parameters { peers: 25, pieces: 60, ..Parameters::default() }
+}
+
+fn model(parameters: Parameters, seed: u64) -> AsModel<Swarm, Constant> {
+    let swarm = Swarm::new(parameters, seed).expect("the parameters are possible");
+    AsModel::new(swarm, Constant::new(Delay::from_ms(50)))
+}
+
+fn options(seed: u64) -> RunOptions<'static> {
+    RunOptions { seed, ..RunOptions::until(Time::from_secs(400)) }
+}
+
+fn run(parameters: Parameters, seed: u64) -> Outcome {
+    sequential::run(&model(parameters, seed), options(seed)).expect("it runs")
+}
+
+fn counter(outcome: &Outcome, name: &str) -> u128 {
+    outcome.metrics.get(name).and_then(MetricValue::counter).expect("it is declared")
+}
+
+fn rows(outcome: &Outcome, table: &str) -> Vec<Vec<Cell>> {
+    outcome.metrics.get(table).and_then(MetricValue::table).expect("it is declared").rows()
+}
+
+#[test]
+fn every_peer_gets_every_piece() {
+    for seed in 1..=5 {
+        let parameters = Parameters { keeps_sources: true, last_piece_bits: 7, ..small() };
+        let outcome = run(parameters, seed);
+        assert_eq!(counter(&outcome, "completed"), 24);
+        let duplicates = counter(&outcome, "duplicates");
+        assert_eq!(counter(&outcome, "pieces_sent"), 24 * 60 + duplicates);
+        assert_eq!(counter(&outcome, "bits_up"), counter(&outcome, "bits_down"));
+        let sources = rows(&outcome, "pieces");
+        assert_eq!(sources.len(), 24 * 60);
+        let from_seed = sources.iter().filter(|row| row[2] == Cell::from(1_u64)).count();
+        assert!((60..24 * 60 / 2).contains(&from_seed), "{from_seed} pieces came from the seed");
+    }
+}
+
+#[test]
+fn all_engines_and_both_forms_have_one_digest() {
+    for (seed, parameters) in [
+        (1, small()),
+        (2, Parameters { seeding: Some(Delay::from_secs(3)), free_riders: 2, ..small() }),
+        (3, Parameters { churn: Some(crashes()), unchokes: 1, ..small() }),
+    ] {
+        let model = model(parameters.clone(), seed);
+        let one = run(parameters.clone(), seed);
+        let swarm = Swarm::new(parameters, seed).expect("possible");
+        let program = AsProgram::model(swarm, Constant::new(Delay::from_ms(50)));
+        let others = [
+            ("program", sequential::run(&program, options(seed))),
+            ("rounds", rounds::run(&model, options(seed), &rounds::Settings::of_threads(2))),
+            ("window", window::run(&model, options(seed), &window::Settings::of_threads(2))),
+            ("null-message", null_message::run(&model, options(seed), &null_message::Settings::of_threads(2))),
+            ("time-warp", time_warp::run(&model, options(seed), &time_warp::Settings::of_threads(2))),
+        ];
+        for (name, other) in others {
+            let other = other.expect("it runs");
+            assert_eq!((other.digest, other.events), (one.digest, one.events), "{name}, seed {seed}");
+            assert_eq!(rows(&other, "peers"), rows(&one, "peers"), "{name}, seed {seed}");
+        }
+    }
+}
+
+/// Returns the crashes of three peers in the middle of their downloads; the last one comes back.
+fn crashes() -> Churn {
+    let schedule = "3 0.01 1.5\n8 0.02 2\n11 0.03 1.2\n11 20 1000\n";
+    let schedule = Schedule::parse("trace".as_ref(), schedule.to_owned()).expect("it is right");
+    Churn::scheduled(schedule, Time::from_secs(1000)).with_crash(1.0)
+}
+
+#[test]
+fn a_crash_stops_no_other_peer() {
+    for seed in 1..=5 {
+        let outcome = run(Parameters { churn: Some(crashes()), ..small() }, seed);
+        let completed = |peer: usize| rows(&outcome, "peers")[peer - 1][2] != Cell::Empty;
+        for peer in (2..=25).filter(|peer| ![3, 8].contains(peer)) {
+            assert!(completed(peer), "peer {peer}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_free_rider_finishes_last() {
+    for seed in 1..=5 {
+        // Seeds would serve a free rider as well as others, so peers go when they are done.
+        let parameters = Parameters { pieces: 400, free_riders: 1, on_way: 1, outgoing: 12, unchokes: 2, ..small() };
+        let outcome = run(parameters, seed);
+        let time = |row: &Vec<Cell>| row[2].clone();
+        let peers = rows(&outcome, "peers");
+        let earlier = peers[1..24].iter().filter(
+            |row| matches!((time(row), time(&peers[24])), (Cell::Integer(one), Cell::Integer(rider)) if one < rider),
+        );
+        assert_eq!(earlier.count(), 23, "seed {seed}");
+    }
+}
+
+#[test]
+fn the_endgame_asks_twice_and_cancels() {
+    let outcome = run(Parameters { on_way: 1, ..small() }, 1);
+    let (cancels, duplicates) = (counter(&outcome, "cancels"), counter(&outcome, "duplicates"));
+    assert!(cancels > 0);
+    assert!(duplicates <= cancels, "{duplicates} duplicates, {cancels} cancels");
+}
+
+#[test]
+fn a_rollback_restores_a_peer() {
+    let parameters = Parameters { peers: 10, pieces: 30, ..Parameters::default() };
+    let outcome = run(parameters.clone(), 4);
+    let checked = rollback_check::run(&model(parameters, 4), options(4)).expect("it runs");
+    assert_eq!(checked.digest, outcome.digest);
+}
+
+#[test]
+fn locality_prefers_near_peers() {
+    let near = |locality: f64| {
+        let parameters = Parameters { peers: 60, keeps_sources: true, locality, outgoing: 4, ..small() };
+        let swarm = Swarm::new(parameters, 1).expect("possible");
+        let swarm = swarm.with_distance(Box::new(|one, other| u64::from(one.0 % 4 != other.0 % 4)));
+        let model = AsModel::new(swarm, Constant::new(Delay::from_ms(50)));
+        let outcome = sequential::run(&model, options(1)).expect("it runs");
+        let place = |cell: &Cell| if let Cell::Integer(node) = cell { node % 4 } else { unreachable!("a number") };
+        rows(&outcome, "pieces").iter().filter(|row| place(&row[0]) == place(&row[2])).count()
+    };
+    let (random, local) = (near(0.0), near(1.0));
+    assert!(local > random * 3 / 2, "{local} pieces from near peers, {random} without locality");
+}
+
+#[test]
+fn impossible_parameters_are_refused() {
+    for (name, parameters) in [
+        ("pieces", Parameters { pieces: 0, ..small() }),
+        ("piece_bits", Parameters { piece_bits: 0, ..small() }),
+        ("last_piece_bits", Parameters { last_piece_bits: 197, ..small() }),
+        ("seeds", Parameters { seeds: 26, ..small() }),
+        ("free_riders", Parameters { free_riders: 25, ..small() }),
+        ("peers", Parameters { peers: 0, seeds: 0, ..small() }),
+    ] {
+        assert_eq!(Swarm::new(parameters, 1).expect_err("refused").0, name);
+    }
+}
