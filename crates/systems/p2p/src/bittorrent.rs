@@ -248,7 +248,7 @@ impl Swarm {
                 let by_distance = |index: &usize| (distance(LpId(own), LpId(known[*index])), known[*index]);
                 (0..known.len()).min_by_key(by_distance).unwrap_or_default()
             }
-            _ => rng.below(known.len() as u64) as usize,
+            _ => rarity::any_below(known.len(), rng),
         }
     }
 

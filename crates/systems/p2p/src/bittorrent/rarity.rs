@@ -28,7 +28,7 @@ impl Rarity {
     pub(super) fn add(&mut self, piece: u32) {
         let class = usize::from(self.classes[piece as usize]);
         if class == self.begins.len() {
-            self.begins.push(self.order.len() as u32);
+            self.begins.push(u32::try_from(self.order.len()).expect("pieces are counted in 32 bits"));
         }
         self.begins[class] -= 1;
         self.exchange(piece, self.begins[class]);
@@ -71,6 +71,11 @@ impl Rarity {
     }
 }
 
+/// Returns one of the indices below `n`, each equally likely.
+pub(super) fn any_below(n: usize, rng: &Rng) -> usize {
+    usize::try_from(rng.below(n as u64)).expect("it is below an index")
+}
+
 /// Returns one of some elements, each equally likely.
 pub(super) fn any_of<T>(elements: impl Iterator<Item = T>, rng: &Rng) -> Option<T> {
     let mut chosen = None;
@@ -91,7 +96,7 @@ mod tests {
         let rng = Rng::shared(1, 1);
         let (mut rarity, mut counts) = (Rarity::new(50), [0_u32; 50]);
         for _ in 0..10_000 {
-            let piece = rng.below(50) as u32;
+            let piece = u32::try_from(rng.below(50)).expect("it is small");
             let count = &mut counts[piece as usize];
             if *count > 0 && rng.chance(0.5) {
                 rarity.subtract(piece);
@@ -100,7 +105,7 @@ mod tests {
                 rarity.add(piece);
                 *count += 1;
             }
-            let odd = rng.below(2) as u32;
+            let odd = u32::from(rng.chance(0.5));
             let is_allowed = |piece: u32| piece % 2 == odd;
             let rarest = (0..50).filter(|&p| is_allowed(p) && counts[p as usize] > 0).map(|p| counts[p as usize]).min();
             let found = rarity.rarest(is_allowed, &rng);

@@ -115,7 +115,7 @@ fn parse(bytes: &[u8]) -> Result<Torrent, Mistake> {
     let hashes = info.get("pieces")?;
     let count = match hashes.value {
         Value::Text([]) => return Err((hashes.begin, "the torrent has zero pieces".into())),
-        Value::Text(text) if text.len() % HASH_BYTES == 0 => (text.len() / HASH_BYTES) as u64,
+        Value::Text(text) if text.len().is_multiple_of(HASH_BYTES) => (text.len() / HASH_BYTES) as u64,
         _ => return Err((hashes.begin, format!("`pieces` is not a text of hashes of {HASH_BYTES} bytes"))),
     };
     let total = total_length(info)?;
@@ -168,7 +168,10 @@ impl<'a> Reader<'a> {
             }
             Some(b'l') => {
                 let mut list = Vec::new();
-                self.each(|reader| Ok(list.push(reader.node(depth + 1)?)))?;
+                self.each(|reader| {
+                    list.push(reader.node(depth + 1)?);
+                    Ok(())
+                })?;
                 Value::List(list)
             }
             Some(b'd') => {

@@ -1,6 +1,7 @@
 //! The tracker, which knows the peers of the swarm.
 
 use super::message::{Event, Message};
+use super::rarity::any_below;
 use crate::driver::Dependencies;
 use parades_core::event::LpId;
 
@@ -42,7 +43,7 @@ impl Tracker {
             return;
         }
         if self.places[from.0 as usize] == u32::MAX {
-            self.places[from.0 as usize] = self.members.len() as u32;
+            self.places[from.0 as usize] = u32::try_from(self.members.len()).expect("nodes are counted in 32 bits");
             self.members.push(from.0);
         }
         if event != Event::Completed {
@@ -69,14 +70,14 @@ impl Tracker {
         if wanted * 2 > self.members.len() {
             let mut all: Vec<u32> = self.members.iter().copied().filter(|&peer| peer != asker).collect();
             for index in 0..wanted {
-                let other = index + driver.rng().below((all.len() - index) as u64) as usize;
+                let other = index + any_below(all.len() - index, driver.rng());
                 all.swap(index, other);
             }
             all.truncate(wanted);
             return all.into();
         }
         while drawn.len() < wanted {
-            let peer = self.members[driver.rng().below(self.members.len() as u64) as usize];
+            let peer = self.members[any_below(self.members.len(), driver.rng())];
             if peer != asker && !drawn.contains(&peer) {
                 drawn.push(peer);
             }
