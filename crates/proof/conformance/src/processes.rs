@@ -107,10 +107,12 @@ fn check_run(
         compare(expected, &found)?;
     }
     let error = found.result.as_ref().err().map(ToString::to_string);
+    // What a model finds wrong at its end belongs to no event, and only rank 0 has all metrics.
+    let is_at_end = found.result.as_ref().is_err_and(|error| error.place().is_none());
     for (rank, said) in (1..).zip(last_words) {
         match said {
             None => return Err(format!("rank {rank} did not come to its end")),
-            Some(LastWords { error: of_rank, .. }) if of_rank != error => {
+            Some(LastWords { error: of_rank, .. }) if of_rank != error && !(is_at_end && of_rank.is_none()) => {
                 return Err(format!("rank {rank} ended with {of_rank:?}, and rank 0 with {error:?}"));
             }
             Some(_) => {}

@@ -94,21 +94,6 @@ fn a_crash_stops_no_other_peer() {
 }
 
 #[test]
-fn a_free_rider_finishes_last() {
-    for seed in 1..=5 {
-        // Seeds would serve a free rider as well as others, so peers go when they are done.
-        let parameters = Parameters { pieces: 400, free_riders: 1, on_way: 1, outgoing: 12, unchokes: 2, ..small() };
-        let outcome = run(parameters, seed);
-        let time = |row: &Vec<Cell>| row[2].clone();
-        let peers = rows(&outcome, "peers");
-        let earlier = peers[1..24].iter().filter(
-            |row| matches!((time(row), time(&peers[24])), (Cell::Integer(one), Cell::Integer(rider)) if one < rider),
-        );
-        assert_eq!(earlier.count(), 23, "seed {seed}");
-    }
-}
-
-#[test]
 fn the_endgame_asks_twice_and_cancels() {
     let outcome = run(Parameters { on_way: 1, ..small() }, 1);
     let (cancels, duplicates) = (counter(&outcome, "cancels"), counter(&outcome, "duplicates"));

@@ -85,15 +85,18 @@ impl Plan {
         plan
     }
 
-    /// Returns the same plan after a change of lookahead, with the same partitions.
+    /// Returns the same plan after a change of lookahead, with the same partitions, and without any assignment of
+    /// them to workers.
     pub(crate) fn with_lookahead(&self, world: &World) -> Plan {
         let partitioning = Partitioning::of_placement(world.lps(), &self.placement);
         let least = world.channels().min_lookahead().unwrap_or(Delay::MAX);
         let width = (least >= Delay::from_ps(2)).then_some(least);
-        let (dedicated, mut plan) = (self.dedicated.clone(), self.unassigned());
-        plan.lookahead = partitioning.lookahead_of(world.channels());
-        (plan.width, plan.grid, plan.dedicated) = (width, width.map(Grid::new), dedicated);
-        plan
+        Plan {
+            lookahead: partitioning.lookahead_of(world.channels()),
+            width,
+            grid: width.map(Grid::new),
+            ..self.unassigned()
+        }
     }
 
     /// Returns a copy of the plan without any assignment of partitions to workers.

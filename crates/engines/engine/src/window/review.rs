@@ -105,22 +105,22 @@ impl Reviewer {
         parts: &[MutexGuard<'_, Part<M>>],
         (windows, bound): (u64, Time),
     ) -> Result<Arc<Plan>, Error> {
-        if world.lookahead_changes() != self.changes {
-            self.changes = world.lookahead_changes();
-            let next = plan.with_lookahead(world);
-            if next.lookahead == Some(Delay::ZERO) {
-                let why = "a channel between LPs of different partitions has lost its lookahead, and LPs do not move between ranks";
-                return Err(Error::new(ErrorKind::Ranks(why.into())));
-            }
-            return Ok(Arc::new(next));
-        }
-        if windows < self.due {
+        let has_changed = world.lookahead_changes() != self.changes;
+        if !has_changed && windows < self.due {
             return Ok(plan);
+        }
+        let mut next = if has_changed { plan.with_lookahead(world) } else { plan.unassigned() };
+        self.changes = world.lookahead_changes();
+        if has_changed && next.lookahead == Some(Delay::ZERO) {
+            let why = "a channel between LPs of different partitions has lost its lookahead, and LPs do not move between ranks";
+            return Err(Error::new(ErrorKind::Ranks(why.into())));
         }
         self.events.resize(parts.len(), 0);
         let costs: Vec<u64> = parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect();
-        let mut next = plan.unassigned();
         next.assign(&costs, settings);
+        if windows < self.due {
+            return Ok(Arc::new(next));
+        }
         self.restart(windows, bound, parts);
         self.due = 2 * windows;
         Ok(Arc::new(next))
