@@ -163,7 +163,7 @@ impl<'a, M: Model> Leader<'a, M> {
             }
             (true, _) => {
                 let now = (self.windows, self.course.bound);
-                let reviewed = self.reviewer.review_rank(Arc::clone(&plan), (&world, &crew.settings), &parts, now);
+                let reviewed = self.reviewer.review_rank(Arc::clone(&plan), (&world, &crew.settings), &mut parts, now);
                 reviewed.unwrap_or_else(|error| {
                     self.end = Some(Err(error));
                     plan

@@ -279,6 +279,13 @@ impl<M: Model> Part<M> {
         self.change_to(self.width.filter(|_| by_lp));
     }
 
+    /// Adapts to the plan after a change of lookahead. LP by LP, the windows have the new width.
+    pub(crate) fn adapt_to_lookahead(&mut self, plan: &Plan) {
+        self.width = plan.width;
+        let by_lp = self.is_by_lp();
+        self.change_to(self.width.filter(|_| by_lp));
+    }
+
     /// Guesses the order of events, once the LPs and their pending events are there: LP by LP if they are
     /// large. Does nothing if the order is fixed, or has been measured.
     pub(crate) fn guess_order(&mut self) {

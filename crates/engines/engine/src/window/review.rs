@@ -102,7 +102,7 @@ impl Reviewer {
         &mut self,
         plan: Arc<Plan>,
         (world, settings): (&World, &Settings),
-        parts: &[MutexGuard<'_, Part<M>>],
+        parts: &mut [MutexGuard<'_, Part<M>>],
         (windows, bound): (u64, Time),
     ) -> Result<Arc<Plan>, Error> {
         let has_changed = world.lookahead_changes() != self.changes;
@@ -114,6 +114,9 @@ impl Reviewer {
         if has_changed && next.lookahead == Some(Delay::ZERO) {
             let why = "a channel between LPs of different partitions has lost its lookahead, and LPs do not move between ranks";
             return Err(Error::new(ErrorKind::Ranks(why.into())));
+        }
+        if has_changed {
+            parts.iter_mut().for_each(|part| part.adapt_to_lookahead(&next));
         }
         self.events.resize(parts.len(), 0);
         let costs: Vec<u64> = parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect();
