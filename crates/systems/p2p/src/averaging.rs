@@ -48,6 +48,7 @@ mod report;
 
 pub use machine::{MESSAGE_BYTES, Machine, Message};
 
+use crate::Invalid;
 use parades_core::metrics::Metrics;
 use parades_core::time::{Delay, Time};
 use report::Ids;
@@ -57,9 +58,6 @@ pub const UNIT: u64 = 1 << 40;
 
 /// The greatest number of cycles. Each cycle has a tally of its own.
 pub const CYCLES_MAX: u32 = 1000;
-
-/// A refused parameter: its name, and a sentence on what is wrong.
-pub type Invalid = (&'static str, String);
 
 /// The values of the nodes at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

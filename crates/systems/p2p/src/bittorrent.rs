@@ -41,6 +41,7 @@ pub use protocol::Machine;
 pub use torrent::Torrent;
 pub use tracker::Tracker;
 
+use crate::Invalid;
 use crate::churn::Churn;
 use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
@@ -57,9 +58,6 @@ pub const PEERS_MAX: u32 = u32::MAX - 4;
 
 /// The random stream of the times of joins.
 const JOINS_STREAM: u32 = 0x6274_0001;
-
-/// A refused parameter: its name, and a sentence on what is wrong.
-pub type Invalid = (&'static str, String);
 
 /// Returns the distance of two nodes, in any unit.
 pub type Distance = Box<dyn Fn(LpId, LpId) -> u64 + Send + Sync>;

@@ -57,13 +57,13 @@ mod protocol;
 mod report;
 mod ring;
 
-pub use crate::Invalid;
 pub use constants::Chord;
 pub use machine::Machine;
 pub use message::{MESSAGE_BYTES, Message};
 pub use peer::Peer;
 pub use ring::Ring;
 
+use crate::Invalid;
 use crate::churn::Churn;
 use parades_carriers::Constant;
 use parades_core::time::Delay;

@@ -32,12 +32,10 @@ mod report;
 pub use machine::Machine;
 pub use message::{HEADER_BYTES, ID_BYTES, Message};
 
+use crate::Invalid;
 use parades_core::metrics::Metrics;
 use parades_core::time::{Delay, Time};
 use report::Ids;
-
-/// A refused parameter: its name, and a sentence on what is wrong.
-pub type Invalid = (&'static str, String);
 
 /// The greatest number of rumours. Every node has a bit for each.
 pub const RUMOURS_MAX: u32 = 1 << 20;

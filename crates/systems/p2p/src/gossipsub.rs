@@ -51,6 +51,6 @@ mod setting;
 
 pub use machine::Machine;
 pub use message::Message;
-pub use parameters::{Invalid, Parameters, Subscriptions, TOPICS_MAX};
+pub use parameters::{Parameters, Subscriptions, TOPICS_MAX};
 pub use scores::Scores;
 pub use setting::{GossipSub, Publication};

@@ -116,27 +116,17 @@ fn take_ranks_per_machine(how: &mut HowArguments) -> Result<Option<usize>, Failu
     }
 }
 
-/// Returns a sentence on the first rank that was started otherwise than rank 0: the same on all ranks.
+/// Returns a sentence on the first rank that was started with other arguments than rank 0: the same on all ranks.
+/// Whether they execute the same program, each run checks when it begins.
 fn difference(job: &Job) -> Result<Option<String>, String> {
     let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let program = std::env::current_exe().and_then(std::fs::metadata).map_or(0, |file| file.len());
-    let facts = [env!("CARGO_PKG_VERSION").to_owned(), program.to_string(), words.join(" ")];
-    let all = job.gather_all(facts.join("\n").into_bytes())?;
-    let other = (1..).zip(&all[1..]).find(|(_, facts)| **facts != all[0]);
-    Ok(other.map(|(rank, facts)| {
-        let [mine, theirs] = [&all[0], facts].map(|facts| String::from_utf8_lossy(facts).into_owned());
-        let differing = mine.lines().zip(theirs.lines()).position(|(mine, theirs)| mine != theirs);
-        match differing {
-            Some(place @ 2..) => {
-                let words = |facts: &str| facts.lines().skip(place).collect::<Vec<_>>().join(" ");
-                format!(
-                    "rank {rank} was started with other arguments than rank 0 (`{}`, not `{}`); start the same \
-                     command on every rank",
-                    words(&theirs),
-                    words(&mine)
-                )
-            }
-            _ => format!("rank {rank} is another program than rank 0; start the same one on every rank"),
-        }
+    let all = job.gather_all(words.join(" ").into_bytes())?;
+    let other = (1..).zip(&all[1..]).find(|(_, words)| **words != all[0]);
+    Ok(other.map(|(rank, words)| {
+        let [mine, theirs] = [&all[0], words].map(|words| String::from_utf8_lossy(words).into_owned());
+        format!(
+            "rank {rank} was started with other arguments than rank 0 (`{theirs}`, not `{mine}`); start the same \
+             command on every rank"
+        )
     }))
 }

@@ -43,6 +43,7 @@ const CROWD_MESSAGES: usize = 20 * 420;
 const PAIR_BYTES: [usize; 7] = [64, 256, 1 << 10, 4 << 10, 8 << 10, 16 << 10, 64 << 10];
 /// The two sizes of the paper's figures 6 and 7.
 const CROWD_BYTES: [usize; 2] = [1 << 10, 16 << 10];
+/// The sides of parades.
 const OURS: [Payload; 3] = [Payload::Batched, Payload::Copied, Payload::InPlace];
 const RANKS: [usize; 5] = [2, 3, 4, 6, 8];
 

@@ -49,7 +49,7 @@ impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
         if to.index() >= self.capacities.len() {
             return Plan::Nowhere;
         }
-        let latency = self.underlay.latency(from, to).unwrap_or(Delay::ZERO);
+        let Some(latency) = self.underlay.latency(from, to) else { return Plan::Nowhere };
         let has_data = (self.bits)(message) > 0.0;
         if self.underlay.is_cut((from, to), (now, now.saturating_add(latency))) {
             *cut += 1;

@@ -1,6 +1,7 @@
 //! The choice of the neighbours that a peer uploads to, and the uploads.
 
 use super::message::Message;
+use super::neighbour::Neighbour;
 use super::peer::At;
 use super::rarity::any_of;
 use crate::driver::Dependencies;
@@ -35,10 +36,19 @@ impl<D: Dependencies<Message>> At<'_, D> {
         }
     }
 
-    /// Returns the neighbours with the greatest rates; equal rates are in random order.
+    /// Returns the neighbours with the greatest rates, as many as tit-for-tat unchokes.
     fn best(&mut self) -> Vec<u32> {
         let is_complete = self.is_complete();
-        let candidates = self.peer.neighbours.iter().filter(|n| n.is_interested && (is_complete || !n.is_snubbing));
+        let mut best = self.by_rate(|neighbour| is_complete || !neighbour.is_snubbing);
+        best.truncate(self.swarm.parameters().unchokes as usize);
+        best
+    }
+
+    /// Returns the interested neighbours for which `may_be` holds, the greatest rate first; equal rates are in
+    /// random order.
+    fn by_rate(&mut self, may_be: impl Fn(&Neighbour) -> bool) -> Vec<u32> {
+        let is_complete = self.is_complete();
+        let candidates = self.peer.neighbours.iter().filter(|neighbour| neighbour.is_interested && may_be(neighbour));
         let rng = self.driver.rng();
         let rated = candidates.map(|neighbour| {
             let amount = if is_complete { neighbour.sent } else { neighbour.received };
@@ -46,20 +56,20 @@ impl<D: Dependencies<Message>> At<'_, D> {
         });
         let mut rated: Vec<(u64, u64, u32)> = rated.collect();
         rated.sort_unstable_by(|one, other| other.cmp(one));
-        rated.truncate(self.swarm.parameters().unchokes as usize);
         rated.into_iter().map(|(_, _, id)| id).collect()
     }
 
-    /// Gives free slots to neighbours that want one.
+    /// Gives free slots to neighbours that want one, those with the greatest rates first.
     pub(super) fn fill_slots(&mut self) {
         if self.swarm.rides_free(self.peer.id) {
             return;
         }
         let slots = self.swarm.parameters().unchokes as usize + 1;
         let used = self.peer.neighbours.iter().filter(|neighbour| !neighbour.is_choked).count();
-        for _ in used..slots {
-            let choked = self.peer.neighbours.iter().filter(|n| n.is_interested && n.is_choked).map(|n| n.id);
-            let Some(id) = any_of(choked, self.driver.rng()) else { return };
+        if used >= slots {
+            return;
+        }
+        for id in self.by_rate(|neighbour| neighbour.is_choked).into_iter().take(slots - used) {
             self.set_choked(id, false);
         }
     }

@@ -1,7 +1,8 @@
 //! Chord, as the drivers see it.
 
 use super::message::{MESSAGE_BYTES, Message};
-use super::{Chord, Invalid, Machine, Parameters};
+use super::{Chord, Machine, Parameters};
+use crate::Invalid;
 use crate::churn::Churn;
 use crate::driver::{AsModel, AsProgram, Dependencies, Protocol, Wait};
 use parades_carriers::Constant;

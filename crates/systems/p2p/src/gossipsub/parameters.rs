@@ -1,10 +1,8 @@
 //! The parameters of a simulation of GossipSub, and which of them make sense.
 
 use super::Scores;
+use crate::Invalid;
 use parades_core::time::Delay;
-
-/// A refused parameter: its name, and a sentence on what is wrong.
-pub type Invalid = (&'static str, String);
 
 /// The greatest number of topics. A node has a bit for each.
 pub const TOPICS_MAX: u32 = 64;

@@ -1,6 +1,6 @@
 //! Scores of peers, P1 to P7.
 
-use super::parameters::Invalid;
+use crate::Invalid;
 use parades_core::time::{Delay, Time};
 
 /// The parameters of scores. Names are those of the specification; all topics have the same.

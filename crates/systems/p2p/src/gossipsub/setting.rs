@@ -1,7 +1,8 @@
 //! The constants of a simulation of GossipSub, which all its nodes share.
 
 use super::report::Ids;
-use super::{Invalid, Parameters, Scores, Subscriptions};
+use super::{Parameters, Scores, Subscriptions};
+use crate::Invalid;
 use parades_core::metrics::Metrics;
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
