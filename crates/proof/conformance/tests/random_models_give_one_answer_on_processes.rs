@@ -21,6 +21,16 @@ fn random_models_give_one_answer_on_processes() {
     assert!(report.crossed > 1_000, "events cross processes: {report}");
 }
 
+/// In these models the lookahead changes while several workers of a rank share partitions, or execute them LP by LP.
+#[test]
+fn partitions_of_a_rank_survive_changes_of_lookahead() {
+    silence_panics(false);
+    for seed in [23, 448, 585, 790] {
+        let report = check_seeds(Path::new(PROGRAM), seed..seed + 1, false);
+        assert!(report.differences.is_empty(), "{report}");
+    }
+}
+
 #[test]
 fn a_digest_that_depends_on_the_process_is_found() {
     silence_panics(false);
