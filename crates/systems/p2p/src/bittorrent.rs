@@ -102,6 +102,9 @@ pub struct Parameters {
     pub unchokes: u32,
     /// Period of the choice of unchoked neighbours. Amounts are those of the last two periods.
     pub rechoke: Delay,
+    /// True if a peer gives a free slot to the next neighbour at once; false if the neighbour waits for the end
+    /// of the period.
+    pub fills_slots: bool,
     /// Number of periods after which another neighbour is the optimistic one.
     pub optimistic_turns: u32,
     /// Time without a requested piece after which a neighbour snubs.
@@ -127,11 +130,10 @@ pub struct Parameters {
     /// Probability that a peer connects to the nearest known peer instead of to a random one, where the swarm has
     /// a distance.
     pub locality: f64,
-    /// True if a peer that comes back has the pieces that it had.
-    pub keeps_pieces: bool,
     /// True if each peer keeps the source of each piece, for the table `pieces` of the metrics.
     pub keeps_sources: bool,
-    /// The coming and going of nodes, if there is any. It holds for the tracker too.
+    /// The coming and going of nodes, if there is any. It holds for the tracker too, unless that is stable
+    /// ([`Churn::with_stable`]). A peer that comes back with its state has the pieces that it had.
     pub churn: Option<Churn>,
 }
 
@@ -149,6 +151,7 @@ impl Default for Parameters {
             connections: 55,
             unchokes: 4,
             rechoke: Delay::from_secs(10),
+            fills_slots: true,
             optimistic_turns: 3,
             snub: Delay::from_secs(60),
             pipeline: 10,
@@ -161,7 +164,6 @@ impl Default for Parameters {
             keep_alive: Delay::from_secs(60),
             seeding: None,
             locality: 0.0,
-            keeps_pieces: true,
             keeps_sources: false,
             churn: None,
         }

@@ -52,6 +52,8 @@ pub struct Churn {
     /// After this time no node goes, and nodes that are away come back at it.
     pub until: Time,
     crowd: Option<Crowd>,
+    /// The number of nodes, from node 0 on, that neither come nor go.
+    stable: u32,
 }
 
 /// The random stream of a node's part in a flash crowd.
@@ -100,17 +102,17 @@ impl Stay {
 impl Churn {
     /// Makes a churn in which nobody goes. With [`Churn::with_crowd`] nodes come.
     pub fn staying(until: Time) -> Churn {
-        Churn { plan: Plan::Staying, crash: 0.0, keep: 0.0, until, crowd: None }
+        Churn { plan: Plan::Staying, crash: 0.0, keep: 0.0, until, crowd: None, stable: 0 }
     }
 
     /// Makes a churn whose sessions and absences are drawn. No node crashes, unless [`Churn::crash`] is set.
     pub fn random(session: Law, absence: Law, until: Time) -> Churn {
-        Churn { plan: Plan::Random { session, absence }, crash: 0.0, keep: 0.0, until, crowd: None }
+        Churn { plan: Plan::Random { session, absence }, crash: 0.0, keep: 0.0, until, crowd: None, stable: 0 }
     }
 
     /// Makes a churn whose sessions are read from a file. No node crashes, unless [`Churn::crash`] is set.
     pub fn scheduled(schedule: Schedule, until: Time) -> Churn {
-        Churn { plan: Plan::Scheduled(Arc::new(schedule)), crash: 0.0, keep: 0.0, until, crowd: None }
+        Churn { plan: Plan::Scheduled(Arc::new(schedule)), crash: 0.0, keep: 0.0, until, crowd: None, stable: 0 }
     }
 
     /// Returns the same churn with this probability of a crash.
@@ -127,6 +129,13 @@ impl Churn {
         self
     }
 
+    /// Returns the same churn without the first `nodes` nodes, which stay all the time.
+    #[must_use]
+    pub fn with_stable(mut self, nodes: u32) -> Churn {
+        self.stable = nodes;
+        self
+    }
+
     /// Returns the same churn with a flash crowd. Each node but node 0 belongs to it with probability
     /// `share`. A node of the crowd comes for the first time at `at`, later by a length that is drawn from
     /// `law`, even if that is after [`Churn::until`]. `seed` decides on the nodes and the lengths.
@@ -138,6 +147,9 @@ impl Churn {
 
     /// Returns the time at which a node comes first, if the schedule or the crowd says so.
     pub fn first(&self, node: LpId) -> Option<Time> {
+        if node.0 < self.stable {
+            return None;
+        }
         if let Some(Crowd { share, at, law, seed }) = &self.crowd
             && node.0 > 0
         {
@@ -155,6 +167,7 @@ impl Churn {
     /// Begins a session of a node that comes now.
     pub fn begin(&self, node: LpId, now: Time, rng: &Rng) -> Stay {
         match &self.plan {
+            _ if node.0 < self.stable => Stay::for_ever(),
             Plan::Staying => Stay::for_ever(),
             Plan::Random { session, absence } => {
                 let (stay, crashes, absence) = (session.sample(rng), rng.chance(self.crash), absence.sample(rng));

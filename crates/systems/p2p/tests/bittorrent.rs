@@ -1,10 +1,10 @@
 //! Swarms: all download, on every engine with one digest, whatever leaves or rides free.
 
-use parades_carriers::Constant;
+use parades_carriers::{Capacity, Constant, Underlay};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
-use parades_p2p::bittorrent::{Parameters, Swarm};
+use parades_p2p::bittorrent::{Message, Parameters, Swarm};
 use parades_p2p::churn::{Churn, Schedule};
 use parades_p2p::driver::{AsModel, AsProgram};
 
@@ -90,6 +90,35 @@ fn a_crash_stops_no_other_peer() {
         for peer in (2..=25).filter(|peer| ![3, 8].contains(peer)) {
             assert!(completed(peer), "peer {peer}, seed {seed}");
         }
+    }
+}
+
+/// Peers that never upload get what optimistic slots and seeds give them, and nothing for what they gave.
+#[test]
+fn free_riders_wait_longer() {
+    const RIDERS: usize = 4;
+    for (seed, fills_slots) in (1..=3).flat_map(|seed| [(seed, false), (seed, true)]) {
+        let parameters = Parameters {
+            peers: 24,
+            seeds: 2,
+            free_riders: 4,
+            pieces: 100,
+            piece_bits: 16_000,
+            last_piece_bits: 16_000,
+            unchokes: 2,
+            fills_slots,
+            ..Parameters::default()
+        };
+        let swarm = Swarm::new(parameters, seed).expect("possible");
+        let bits: fn(&Message) -> f64 = |message| message.data_bits() as f64;
+        let links = Capacity::new(Underlay::constant(Delay::from_ms(50)), vec![[10e3, 40e3]; 25], bits);
+        let options = RunOptions { seed, ..RunOptions::until(Time::from_secs(1000)) };
+        let outcome = sequential::run(&AsModel::new(swarm, links), options).expect("it runs");
+        let time = |row: &Vec<Cell>| if let Cell::Integer(ps) = row[2] { ps as f64 } else { unreachable!("it ends") };
+        let times: Vec<f64> = rows(&outcome, "peers")[2..].iter().map(time).collect();
+        let (givers, riders) = times.split_at(times.len() - RIDERS);
+        let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
+        assert!(mean(riders) > 1.1 * mean(givers), "seed {seed}: {} s and {} s", mean(riders), mean(givers));
     }
 }
 

@@ -61,7 +61,7 @@ impl<D: Dependencies<Message>> At<'_, D> {
 
     /// Gives free slots to neighbours that want one, those with the greatest rates first.
     pub(super) fn fill_slots(&mut self) {
-        if self.swarm.rides_free(self.peer.id) {
+        if !self.swarm.parameters().fills_slots || self.swarm.rides_free(self.peer.id) {
             return;
         }
         let slots = self.swarm.parameters().unchokes as usize + 1;

@@ -91,12 +91,12 @@ impl Peer {
         if self.is_gone { Wait::Gone } else { Wait::Messages(self.timers.next()) }
     }
 
-    /// Clears what is lost when the peer goes.
-    pub(super) fn forget(&mut self, swarm: &Swarm) {
-        let (books, pieces, count) = (std::mem::take(&mut self.books), self.pieces.clone(), self.count);
-        *self = Peer { books, ..Peer::new(self.id, swarm) };
-        if swarm.parameters().keeps_pieces {
-            (self.pieces, self.count) = (pieces, count);
+    /// Clears what is lost when the peer goes. A peer that keeps its state keeps its pieces.
+    pub(super) fn forget(&mut self, swarm: &Swarm, keeps_pieces: bool) {
+        let gone = std::mem::replace(self, Peer::new(self.id, swarm));
+        self.books = gone.books;
+        if keeps_pieces {
+            (self.pieces, self.count) = (gone.pieces, gone.count);
         }
     }
 

@@ -78,11 +78,16 @@ impl Protocol for Swarm {
         }
     }
 
-    fn forget(&self, machine: &mut Machine) {
+    fn leave(&self, machine: &mut Machine, _: Time, keeps_state: bool) {
         match machine {
+            Machine::Tracker(_) if keeps_state => {}
             Machine::Tracker(tracker) => tracker.forget(),
-            Machine::Peer(peer) => peer.forget(self),
+            Machine::Peer(peer) => peer.forget(self, keeps_state),
         }
+    }
+
+    fn forget(&self, machine: &mut Machine) {
+        self.leave(machine, Time::ZERO, false);
     }
 
     fn fold(&self, machine: &Machine, digest: &mut Digest) {
