@@ -14,7 +14,7 @@ mod json;
 use crate::bittorrent::PEERS_MAX;
 use json::{Object, Text, without_comments};
 use parades_config::{ConfigError, Fault, Place, inputs, read_text, shortened, toml_string};
-use std::fmt::Write;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// The longest file in bytes.
@@ -46,8 +46,12 @@ pub struct Converted {
 /// If the file cannot be read, or as [`convert`].
 pub fn read(path: &Path) -> Result<Converted, ConfigError> {
     let text = read_text(path, FILE_BYTES_MAX).map_err(|error| {
+        let help = match error.kind() {
+            ErrorKind::FileTooLarge | ErrorKind::InvalidData => "give a JSON configuration of Speer",
+            _ => "check its name and permissions",
+        };
         let message = format!("cannot be read: {}", inputs::reason(&error));
-        ConfigError::new(message).with_help("check its name and permissions").at(Place::File(path.to_owned()))
+        ConfigError::new(message).with_help(help).at(Place::File(path.to_owned()))
     })?;
     convert(path, &text)
 }
@@ -372,9 +376,7 @@ impl Scenario {
         }
         line("\n[parameters]");
         for (key, value, from) in &self.parameters {
-            let mut setting = format!("{key} = {value}");
-            let _ = write!(setting, "  # {from}");
-            line(&setting);
+            line(&format!("{key} = {value}  # {from}"));
         }
         Converted { toml, notes: self.notes }
     }
