@@ -71,7 +71,7 @@ fn wrong_configurations_get_one_sentence() {
             (
                 "convert speer type.json",
                 2,
-                "type.json:6:72: `backlog` cannot be `\"ten\"`; write a whole number from 1 to 1000000",
+                "type.json:6:65: `backlog` cannot be `\"ten\"`; write a whole number from 1 to 1000000",
             ),
             (
                 "convert speer seeds.json",
@@ -86,7 +86,7 @@ fn wrong_configurations_get_one_sentence() {
             (
                 "convert speer cut.json",
                 2,
-                "cut.json:7:50: malformed JSON: EOF while parsing a value; give a JSON configuration of Speer: an object between `{` and `}`",
+                "cut.json:7:47: malformed JSON: EOF while parsing a value; give a JSON configuration of Speer: an object between `{` and `}`",
             ),
             (
                 "convert speer other.json",

@@ -76,7 +76,7 @@ pub fn read(path: &Path) -> Result<Converted, ConfigError> {
 /// let error = convert("swarm.json".as_ref(), &text.replace("\"upload\": 10", "\"upload\": -1")).unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "swarm.json:5:49: `upload` cannot be `-1`; write a whole number from 0 to 1000000000"
+///     "swarm.json:5:47: `upload` cannot be `-1`; write a whole number from 0 to 1000000000"
 /// );
 /// # Ok::<(), parades_config::ConfigError>(())
 /// ```
@@ -165,10 +165,11 @@ impl Scenario {
 
     fn fill(&mut self, text: Text<'_>) -> Result<(), Fault> {
         let members = text.members()?;
+        let begin = text.0.find('{').unwrap_or(0);
         let has = |key: &str| members.keys().any(|name| name.eq_ignore_ascii_case(key));
         match (has("minNodes"), has("nodes")) {
-            (true, _) => self.fill_bittorrent(&text.object("the configuration", 0, members, BITTORRENT_KEYS)?),
-            (false, true) => self.fill_own(&text.object("the configuration", 0, members, OWN_KEYS)?),
+            (true, _) => self.fill_bittorrent(&text.object("the configuration", begin, members, BITTORRENT_KEYS)?),
+            (false, true) => self.fill_own(&text.object("the configuration", begin, members, OWN_KEYS)?),
             (false, false) => Err(Fault::whole(
                 "the configuration has neither `nodes` nor `minNodes`",
                 "give a JSON configuration of Speer, or of its BitTorrent simulations",

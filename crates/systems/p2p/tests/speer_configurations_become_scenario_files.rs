@@ -147,8 +147,8 @@ fn keys_are_found_in_any_case_as_go_finds_them() {
 #[test]
 fn wrong_files_are_refused_with_place_and_remedy() {
     let cases: &[(&str, &str, &str)] = &[
-        ("\"pieces\"", "\"peices\"", "7:13: the configuration has no key `peices`; did you mean `pieces`?"),
-        ("\"seeds\"", "\"shards\"", "4:29: the configuration has no key `shards`; did you mean `seeds`?"),
+        ("\"pieces\"", "\"peices\"", "6:13: the configuration has no key `peices`; did you mean `pieces`?"),
+        ("\"seeds\"", "\"sedes\"", "4:28: the configuration has no key `sedes`; did you mean `seeds`?"),
         ("\"seeds\": 1", "\"seeds\": 51", "4:28: `seeds` cannot be `51`; write a whole number from 0 to 50"),
         ("\"pieces\": 1000", "\"pieces\": 0", "6:13: `pieces` cannot be `0`; write a whole number from 1 to 10000000"),
         (
@@ -164,7 +164,7 @@ fn wrong_files_are_refused_with_place_and_remedy() {
         (
             "\"backlog\": 10",
             "\"backlog\": 1, \"Backlog\": 2",
-            "7:67: the configuration has the key `backlog` twice; leave one of the two out",
+            "7:65: the configuration has the key `backlog` twice; leave one of the two out",
         ),
         (
             "\"upload\": 10",
@@ -184,7 +184,7 @@ fn wrong_files_are_refused_with_place_and_remedy() {
         (
             "[{",
             "{",
-            "10:69: malformed JSON: expected `,` or `}`; give a JSON configuration of Speer: an object between `{` and `}`",
+            "10:65: malformed JSON: expected `,` or `}`; give a JSON configuration of Speer: an object between `{` and `}`",
         ),
         (
             "[{\"number\": 51",
@@ -194,7 +194,7 @@ fn wrong_files_are_refused_with_place_and_remedy() {
         (
             "\"stubDomains\": 10",
             "\"stubDomains\": 2",
-            "8:70: 2 stub domains of 20 routers have no router for each of 50 peers and the tracker; raise `stubDomains` or `stubDomainSize`",
+            "8:65: 2 stub domains of 20 routers have no router for each of 50 peers and the tracker; raise `stubDomains` or `stubDomainSize`",
         ),
         (
             "\"transferInterval\"",
