@@ -61,6 +61,8 @@ pub(crate) enum Command {
     /// A scenario's parameters with units, defaults and meaning, as a TOML file one can edit and run; a
     /// network described in a file, written out in full.
     Show(ShowArguments),
+    /// A configuration of another simulator as a scenario file. Notes name what has no equivalent.
+    Convert(ConvertArguments),
     /// One table of measurements, side by side; without a name, the tables there are.
     #[cfg(feature = "bench")]
     Bench(BenchArguments),
@@ -80,26 +82,34 @@ pub(crate) fn of_process() -> Result<Arguments, clap::Error> {
 impl Command {
     /// True if the command executes runs for a user who waits for them.
     pub(crate) fn executes(&self) -> bool {
-        use Command::{Compare, Completions, Diff, List, Merge, Rank, Run, Show, Sweep, SweepWorker, Why};
+        use Command::{Compare, Completions, Convert, Diff, List, Merge, Rank, Run, Show, Sweep, SweepWorker, Why};
         match self {
             #[cfg(feature = "bench")]
             Command::Bench(_) => !parades_bench::is_rank(),
             Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) => true,
-            Merge(_) | SweepWorker(_) | Rank | List { .. } | Show(_) | Completions { .. } => false,
+            Merge(_) | SweepWorker(_) | Rank | List { .. } | Show(_) | Convert(_) | Completions { .. } => false,
         }
     }
 
     /// Returns the user's bound on memory, for commands that execute few runs in this process. Workers of a
     /// sweep are not among them: they always have a bound, and use freed memory again.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
-        use Command::{Compare, Completions, Diff, List, Merge, Rank, Run, Show, Sweep, SweepWorker, Why};
+        use Command::{Compare, Completions, Convert, Diff, List, Merge, Rank, Run, Show, Sweep, SweepWorker, Why};
         match self {
             #[cfg(feature = "bench")]
             Command::Bench(_) => None,
             Run(RunArguments { how, .. }) | Compare(CompareArguments { how, .. }) | Why(WhyArguments { how, .. }) => {
                 how.memory_limit
             }
-            Sweep(_) | Merge(_) | SweepWorker(_) | Rank | Diff(_) | List { .. } | Show(_) | Completions { .. } => None,
+            Sweep(_)
+            | Merge(_)
+            | SweepWorker(_)
+            | Rank
+            | Diff(_)
+            | List { .. }
+            | Show(_)
+            | Convert(_)
+            | Completions { .. } => None,
         }
     }
 }
@@ -141,6 +151,27 @@ pub(crate) struct ShowArguments {
     /// The JSON schema of network files instead, for editors.
     #[arg(long, exclusive = true)]
     pub(crate) schema: bool,
+}
+
+/// The arguments of `convert`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ConvertArguments {
+    /// The simulator that the file configures.
+    #[arg(value_name = "SIMULATOR")]
+    pub(crate) from: Simulator,
+    /// The configuration: of Speer, a JSON file.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Writes the scenario into a file [default: standard output].
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// A simulator whose configurations can be converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Simulator {
+    /// Speer, and the BitTorrent simulations on top of it.
+    Speer,
 }
 
 #[derive(Args, Clone, Debug)]

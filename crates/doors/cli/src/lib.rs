@@ -9,6 +9,7 @@ mod arguments;
 mod bench;
 mod compare;
 mod completions;
+mod convert;
 mod diff;
 mod ending;
 mod inputs_file;
@@ -69,6 +70,7 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Why(arguments) => why::why(&arguments),
         Command::List { engines } => list::list(engines),
         Command::Show(arguments) => show::show(&arguments),
+        Command::Convert(arguments) => convert::convert(&arguments),
         #[cfg(feature = "bench")]
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::Completions { shell } => completions::completions(shell),

@@ -5,24 +5,7 @@
 
 mod common;
 
-use common::{Folder, command, parades};
-
-/// Runs each case and lists the cases whose message is not the expected one.
-fn check(folder: &Folder, cases: &[(&str, i32, &str)]) {
-    let mut wrong = String::new();
-    for &(arguments, status, message) in cases {
-        let output = parades(&folder.0, arguments);
-        let (said, printed) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
-        let expected = format!("error: {message}\n");
-        if output.status.code() != Some(status) || said != expected || !printed.is_empty() {
-            wrong += &format!(
-                "parades {arguments}\n  exit {:?}, should be {status}\n  said     {said}  should be {expected}  printed {printed:?}\n",
-                output.status.code()
-            );
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong}");
-}
+use common::{Folder, check, command, parades};
 
 #[test]
 fn unknown_names_suggest_the_nearest() {

@@ -49,3 +49,21 @@ pub(crate) fn command(folder: &Path, arguments: &str) -> Command {
 pub(crate) fn parades(folder: &Path, arguments: &str) -> Output {
     command(folder, arguments).output().expect("the command was built")
 }
+
+/// Runs each case, which is arguments, exit status and message, and lists the cases that differ. Standard error
+/// must have nothing but the message, and standard output nothing at all.
+pub(crate) fn check(folder: &Folder, cases: &[(&str, i32, &str)]) {
+    let mut wrong = String::new();
+    for &(arguments, status, message) in cases {
+        let output = parades(&folder.0, arguments);
+        let (said, printed) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+        let expected = format!("error: {message}\n");
+        if output.status.code() != Some(status) || said != expected || !printed.is_empty() {
+            wrong += &format!(
+                "parades {arguments}\n  exit {:?}, should be {status}\n  said     {said}  should be {expected}  printed {printed:?}\n",
+                output.status.code()
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
