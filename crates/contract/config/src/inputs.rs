@@ -68,11 +68,21 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 ///
 /// If the file cannot be read, is longer, or is not UTF-8.
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let bytes = read_whole(path, bytes_max)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+}
+
+/// Reads a file of at most `bytes_max` bytes.
+///
+/// # Errors
+///
+/// If the file cannot be read or is longer.
+pub fn read_whole(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let bytes = read(path, bytes_max)?;
     if bytes.len() as u64 > bytes_max {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {} MiB", bytes_max >> 20)));
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+    Ok(bytes)
 }
 
 /// Returns the reason of an error of the system, without the system's number for it.

@@ -119,7 +119,7 @@ fn torrents_are_refused_at_the_wrong_byte() {
         ("zero", "at byte 50, the torrent has zero pieces"),
         ("short", "at byte 37, a length above zero is expected"),
         ("negative", "at byte 16, a length above zero is expected"),
-        ("hashes", "at byte 50, 9000 bytes of data make 15 pieces, but there are 1 hashes"),
+        ("hashes", "at byte 50, 9000 bytes of data make 15 pieces, but `pieces` has 1"),
         ("huge", "at byte 7, the data is too long"),
         ("cut", "at byte 7, the file ends too early"),
         ("text", "at byte 0, no bencoded value begins"),

@@ -70,12 +70,7 @@ impl Cities {
                 .with_help("check its name and permissions")
                 .at(Place::File(path.to_owned()))
         };
-        let length = std::fs::metadata(path).map_err(unreadable)?.len();
-        if length > FILE_BYTES_MAX {
-            let message = format!("the file has {length} bytes, above the limit of {FILE_BYTES_MAX}");
-            return Err(ConfigError::new(message).with_help("leave cities out").at(Place::File(path.to_owned())));
-        }
-        Cities::parse(path, &std::fs::read(path).map_err(unreadable)?)
+        Cities::parse(path, &inputs::read_whole(path, FILE_BYTES_MAX).map_err(unreadable)?)
     }
 
     /// Reads the bytes of a file; `file` is the name that errors give it.

@@ -48,12 +48,7 @@ impl Torrent {
             let message = format!("the file cannot be read: {}", inputs::reason(&error));
             at(ConfigError::new(message).with_help("check its name and permissions"))
         };
-        let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
-        if bytes > FILE_BYTES_MAX {
-            let message = format!("the file has {bytes} bytes, over the limit of {FILE_BYTES_MAX}");
-            return Err(at(ConfigError::new(message).with_help("give a `.torrent` file, not the data")));
-        }
-        Torrent::parse(path, &std::fs::read(path).map_err(unreadable)?)
+        Torrent::parse(path, &inputs::read_whole(path, FILE_BYTES_MAX).map_err(unreadable)?)
     }
 
     /// Reads the bytes of a file; `file` is the name that errors give it.
@@ -120,8 +115,7 @@ fn parse(bytes: &[u8]) -> Result<Torrent, Mistake> {
     };
     let total = total_length(info)?;
     if total.div_ceil(piece) != count {
-        let message =
-            format!("{total} bytes of data make {} pieces, but there are {count} hashes", total.div_ceil(piece));
+        let message = format!("{total} bytes of data make {} pieces, but `pieces` has {count}", total.div_ceil(piece));
         return Err((hashes.begin, message));
     }
     let too_long = || (info.begin, "the data is too long".to_owned());
