@@ -28,6 +28,7 @@ pub mod driver;
 pub mod gossip;
 pub mod gossipsub;
 pub mod kademlia;
+mod membership;
 
 /// A refused parameter: its name, and a sentence on what is wrong.
 pub type Invalid = (&'static str, String);
