@@ -3,9 +3,10 @@
 //!
 //! The workload is that of SimGrid 3.11's Chord example, so that messages can be counted side by side. Nodes
 //! join, stabilise, fix their fingers, check their predecessors and look identifiers up in periods, and sleep
-//! when they have nothing to do. A message that comes meanwhile waits until the node wakes. While a node
-//! waits for an answer it serves all other messages. Every message sent counts: questions, questions passed
-//! on, and answers.
+//! when they have nothing to do. A message that comes meanwhile waits until the node wakes, so look-ups take
+//! long. Nodes that do not sleep ([`Parameters::idle`] of zero) serve messages at once, as a real node would.
+//! While a node waits for an answer it serves all other messages. Every message sent counts: questions,
+//! questions passed on, and answers.
 //!
 //! # Two forms
 //!
@@ -39,6 +40,21 @@
 //! ([`Message::Predecessor`] brings them), and forget nodes that do not answer. Parts of a ring that has come
 //! apart must grow together again. So each node looks around now and then: it asks any other node for the
 //! successor of its own identifier.
+//!
+//! A look-up is one question that nodes pass on. If a node on its path has gone, the look-up fails.
+//!
+//! # Judging look-ups
+//!
+//! - Look-ups that begin [`Parameters::settle`] or later after the last change are judged at their end, against
+//!   all nodes.
+//! - Where nodes come and go, earlier look-ups are judged at the end of the run. A look-up is right if the node
+//!   that was found was a member at some time of the look-up, and if no node between the key and that node was a
+//!   member during the whole look-up.
+//!
+//! # Bytes
+//!
+//! [`Message::wire_bytes`] says how many bytes each message has. `maintenance_bytes` are those of all messages
+//! but the look-ups of users and their answers.
 //!
 //! *Invariants*: a request in the ring comes nearer to its key with each hop, so it ends. The ring is checked
 //! at the end, against all members, once [`Parameters::settle`] has passed since the last change.
@@ -111,7 +127,8 @@ pub struct Parameters {
     pub check_predecessor: Delay,
     /// Period of looking up.
     pub look_up: Delay,
-    /// The time for which a node sleeps that has nothing to do.
+    /// The time for which a node sleeps that has nothing to do. It serves no messages meanwhile. Zero: it
+    /// does not sleep, but serves messages until its next task is due.
     pub idle: Delay,
     /// The time for which a node waits for an answer. Without churn no message is ever lost; then the time
     /// begins again after each other message that the node serves meanwhile.

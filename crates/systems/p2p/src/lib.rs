@@ -29,6 +29,7 @@ pub mod driver;
 pub mod gossip;
 pub mod gossipsub;
 pub mod kademlia;
+mod membership;
 pub mod speer;
 
 /// A refused parameter: its name, and a sentence on what is wrong.

@@ -123,6 +123,51 @@ fn the_ring_heals_when_nodes_leave_crash_and_come_back() {
 }
 
 #[test]
+fn nodes_that_do_not_sleep_answer_at_once() {
+    let latency = Delay::from_ms(50);
+    let parameters =
+        Parameters { latency, idle: Delay::ZERO, keys: Keys::Uniform, nodes: 200, ..Parameters::default() };
+    let outcome = run(parameters, 1, 1000).expect("the ring is right");
+    // A look-up has a message for each hop, and the answer.
+    let most = |name: &str| {
+        let tally = outcome.metrics.get(name).and_then(|metric| metric.tally()).expect("it is declared");
+        tally.max().expect("something was observed")
+    };
+    assert_eq!(most("look_up_time"), (most("hops") + 1) * latency.as_ps());
+}
+
+/// Returns the share of right look-ups and the bytes of maintenance for each node and second.
+fn success_and_cost(session_s: u64, period_s: u64, seed: u64) -> (f64, f64) {
+    let churn = (session_s > 0).then(|| churn(session_s, session_s / 4));
+    let period = Delay::from_secs(period_s);
+    let parameters = Parameters {
+        nodes: 100,
+        latency: Delay::from_ms(50),
+        idle: Delay::ZERO,
+        timeout: Delay::from_secs(1),
+        keys: Keys::Uniform,
+        stabilise: period,
+        fix_fingers: period,
+        check_predecessor: period,
+        churn,
+        ..Parameters::default()
+    };
+    let outcome = run(parameters, seed, 600).expect("it runs");
+    let value = |name| outcome.metrics.get(name).and_then(|metric| metric.headline()).expect("it is set");
+    assert!(value("maintenance_bytes_per_node_and_second") < value("bytes_per_node_and_second"));
+    (value("success"), value("maintenance_bytes_per_node_and_second"))
+}
+
+#[test]
+fn success_falls_with_churn_and_rises_with_maintenance() {
+    let calm = success_and_cost(0, 10, 1);
+    let [slow, middle, fast] = [80, 20, 5].map(|period_s| success_and_cost(150, period_s, 1));
+    assert!(calm.0 > 0.999, "{calm:?}");
+    assert!(slow.0 < middle.0 && middle.0 < fast.0 && fast.0 < calm.0, "{slow:?} {middle:?} {fast:?}");
+    assert!(slow.1 < middle.1 && middle.1 < fast.1, "{slow:?} {middle:?} {fast:?}");
+}
+
+#[test]
 fn who_is_there_when_nodes_cease_to_go_stays() {
     for seed in 1..=3 {
         let departures = |until_s| counter(&run(restless(300), seed, until_s).expect("it can run"), "departures");
@@ -177,7 +222,7 @@ fn impossible_parameters_are_refused_by_name() {
     assert_eq!(refused(Parameters { bits: 33, ..default() }), "bits");
     assert_eq!(refused(Parameters { nodes: 0, ..default() }), "nodes");
     assert_eq!(refused(Parameters { bits: 4, nodes: 17, ..default() }), "nodes");
-    assert_eq!(refused(Parameters { idle: Delay::ZERO, ..default() }), "idle");
+    assert_eq!(refused(Parameters { timeout: Delay::ZERO, ..default() }), "timeout");
     assert_eq!(refused(Parameters { spacing: Delay::MAX, ..default() }), "spacing");
     let why = |parameters| Chord::model(parameters, 1).map(|_| ()).expect_err("it is impossible").1;
     assert_eq!(why(Parameters { nodes: 0, ..default() }), "a ring has at least one node");

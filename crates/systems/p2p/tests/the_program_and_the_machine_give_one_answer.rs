@@ -40,6 +40,17 @@ fn cases() -> Vec<(&'static str, Parameters)> {
                 ..plain.clone()
             },
         ),
+        ("awake", Parameters { idle: Delay::ZERO, ..plain.clone() }),
+        (
+            "churn, awake",
+            Parameters {
+                churn: Some(churn(60, 10)),
+                idle: Delay::ZERO,
+                timeout: Delay::from_secs(1),
+                keys: Keys::Uniform,
+                ..plain.clone()
+            },
+        ),
         ("churn", Parameters { churn: Some(churn(60, 10)), ..plain.clone() }),
         ("nervous", Parameters { churn: Some(churn(6, 1)), fingers_at_once: true, ..plain.clone() }),
         (

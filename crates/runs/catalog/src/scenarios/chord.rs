@@ -61,7 +61,11 @@ const OWN: &[Parameter] = &[
     Parameter::duration("fix_fingers", Delay::from_secs(120), "period of fixing a finger").positive(),
     Parameter::duration("check_predecessor", Delay::from_secs(120), "period of checking the predecessor").positive(),
     Parameter::duration("look_up", Delay::from_secs(10), "period of look-ups").positive(),
-    Parameter::duration("idle", Delay::from_secs(5), "sleep of a node that has nothing to do").positive(),
+    Parameter::duration(
+        "idle",
+        Delay::from_secs(5),
+        "sleep of a node that has nothing to do, in which it serves no messages; 0s: it never sleeps",
+    ),
     Parameter::duration("timeout", Delay::from_secs(50), "greatest time for which a node waits for an answer")
         .positive(),
     Parameter::choice(

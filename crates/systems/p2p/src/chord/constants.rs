@@ -102,7 +102,7 @@ impl Chord {
 
 /// Refuses parameters that are impossible by themselves.
 fn check(parameters: &Parameters) -> Result<(), Invalid> {
-    let &Parameters { nodes, bits, idle, timeout, .. } = parameters;
+    let &Parameters { nodes, bits, timeout, .. } = parameters;
     if !(1..=32).contains(&bits) {
         return Err(("bits", format!("identifiers have 1 to 32 bits, not {bits}")));
     }
@@ -117,10 +117,8 @@ fn check(parameters: &Parameters) -> Result<(), Invalid> {
     if nodes > NODES_MAX {
         return refused(format!("{nodes} nodes are more than a model may have: {NODES_MAX}"));
     }
-    for (name, delay) in [("idle", idle), ("timeout", timeout)] {
-        if delay == Delay::ZERO {
-            return Err((name, format!("`{name}` must be above zero, or time would stand still")));
-        }
+    if timeout == Delay::ZERO {
+        return Err(("timeout", "`timeout` must be above zero, or time would stand still".into()));
     }
     Ok(())
 }

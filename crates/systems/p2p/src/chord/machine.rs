@@ -37,7 +37,10 @@ enum Activity {
     /// time.
     Joined(Time),
     Ready,
+    /// It has nothing to do, and sleeps.
     Idle(Time),
+    /// It has nothing to do, and serves messages.
+    Waiting(Time),
     /// It has asked a question.
     Asking {
         ticket: u32,
@@ -90,7 +93,9 @@ impl Machine {
             Activity::Outside => Wait::Gone,
             Activity::Ready => Wait::Ready,
             Activity::Joined(until) | Activity::Idle(until) => Wait::Sleep(until),
-            Activity::Joining { until, .. } | Activity::Asking { until, .. } => Wait::Messages(until),
+            Activity::Waiting(until) | Activity::Joining { until, .. } | Activity::Asking { until, .. } => {
+                Wait::Messages(until)
+            }
         }
     }
 
@@ -107,14 +112,23 @@ impl Machine {
         // The first node makes the ring; when it comes back it joins like any other.
         let is_first = chord.parameters().nodes == 1 || (peer.session == 1 && chord.ring().lp(peer.id).0 == 0);
         if is_first {
-            self.enter();
+            self.enter(now);
             return self.fix_all_fingers_if_wanted(chord, driver);
         }
         peer.phase = Phase::Joining;
         self.ask_to_join(chord, (now, 0), driver);
     }
 
-    /// Forgets the ring. The node has left it, or has crashed.
+    /// Ends a session at `at`. The node has left the ring, or has crashed.
+    pub(super) fn end(&mut self, chord: &Chord, at: Time) {
+        if self.peer.phase == Phase::Member && chord.parameters().churn.is_some() {
+            let since = self.peer.since;
+            self.peer.past().sessions.push((since, at));
+        }
+        self.forget();
+    }
+
+    /// Forgets the ring.
     pub(super) fn forget(&mut self) {
         self.peer.forget();
         self.peer.books.departures += 1;
@@ -126,7 +140,7 @@ impl Machine {
     pub(super) fn on_message(&mut self, chord: &Chord, message: Message, driver: &mut impl Dependencies<Message>) {
         let activity = self.activity;
         match activity {
-            Activity::Joining { began, .. } if self.take_joined(chord, &message) => {
+            Activity::Joining { began, .. } if self.take_joined(chord, &message, driver.now()) => {
                 let now = driver.now();
                 driver.observe(chord.ids.join_time, now.since(began).as_ps());
                 self.activity = Activity::Joined(now);
@@ -137,8 +151,9 @@ impl Machine {
             }
             _ => {}
         }
+        let is_users = message.is_users();
         if let Some((to, reply)) = self.peer.serve(chord.ring(), message) {
-            self.send(chord, driver, to, reply);
+            self.post(chord, (to, reply), is_users, driver);
         }
         if let Activity::Asking { until, .. } = &mut self.activity
             && chord.restarts()
@@ -151,7 +166,7 @@ impl Machine {
     pub(super) fn on_timer(&mut self, chord: &Chord, driver: &mut impl Dependencies<Message>) {
         match self.activity {
             Activity::Joined(_) => self.fix_all_fingers_if_wanted(chord, driver),
-            Activity::Idle(_) => self.activity = Activity::Ready,
+            Activity::Idle(_) | Activity::Waiting(_) => self.activity = Activity::Ready,
             Activity::Joining { began, tries, .. } => self.join_timed_out(chord, (began, tries + 1), driver),
             Activity::Asking { question, .. } => {
                 self.peer.books.timeouts += 1;
@@ -176,7 +191,18 @@ impl Machine {
                 Task::CheckPredecessor => self.check_predecessor(chord, driver),
                 Task::LookUp => self.look_up(chord, driver),
             },
-            None => self.activity = Activity::Idle(after(now, chord.parameters().idle)),
+            None => self.activity = self.rest(chord, now),
+        }
+    }
+
+    /// Returns the activity of a node that has nothing to do.
+    #[inline]
+    fn rest(&self, chord: &Chord, now: Time) -> Activity {
+        match chord.parameters().idle {
+            // Past its end, the node stays.
+            Delay::ZERO if self.end > now => Activity::Waiting(self.timers.next().min(self.end)),
+            Delay::ZERO => Activity::Waiting(self.timers.next()),
+            idle => Activity::Idle(after(now, idle)),
         }
     }
 
@@ -187,9 +213,26 @@ impl Machine {
         self.activity = Activity::Ready;
     }
 
+    /// Sends a message of its own.
     #[inline]
     fn send(&mut self, chord: &Chord, driver: &mut impl Dependencies<Message>, to: u32, message: Message) {
+        let is_users = message.is_users();
+        self.post(chord, (to, message), is_users, driver);
+    }
+
+    /// Sends a message, which may be part of a user's look-up.
+    #[inline]
+    fn post(
+        &mut self,
+        chord: &Chord,
+        (to, message): (u32, Message),
+        is_users: bool,
+        driver: &mut impl Dependencies<Message>,
+    ) {
+        let bytes = message.wire_bytes();
         self.peer.books.messages += 1;
+        self.peer.books.bytes += bytes;
+        self.peer.books.maintenance_bytes += if is_users { 0 } else { bytes };
         driver.send(chord.ring().lp(to), message);
     }
 
@@ -250,7 +293,9 @@ impl Machine {
             }
             (Question::LookAround, answer) => {
                 if let Some(Message::Found { successor, .. }) = answer {
-                    self.peer.stabilise(ring, Some(successor), &[]);
+                    // The nodes after its successor stay known.
+                    let [_, others @ ..] = self.peer.successors;
+                    self.peer.stabilise(ring, Some(successor), &others);
                 }
                 self.finish(chord, Task::CheckPredecessor, driver);
             }

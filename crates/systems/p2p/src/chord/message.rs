@@ -18,6 +18,8 @@ pub enum Message {
         ticket: u32,
         /// The number of nodes that the message has reached, the receiver included.
         hops: u16,
+        /// True if it is a look-up of the user, and not maintenance.
+        for_user: bool,
     },
     /// Answers [`Message::Find`].
     Found {
@@ -111,6 +113,42 @@ impl Message {
     }
 }
 
+/// The bytes of headers: IPv4 (20) and UDP (8), the kind (1), the identifiers of the sender (20) and of the
+/// request (20), as for Kademlia.
+const HEADER_BYTES: u64 = 69;
+/// The bytes of an identifier.
+const ID_BYTES: u64 = 20;
+/// The bytes of a contact: identifier, IPv4 address and port.
+const CONTACT_BYTES: u64 = 26;
+
+impl Message {
+    /// Returns the length of the message in bytes as in [`crate::kademlia::Message::bytes`]: headers included,
+    /// and identifiers of 20 bytes. Metrics count these bytes.
+    pub fn wire_bytes(&self) -> u64 {
+        let contacts = |count: usize| CONTACT_BYTES * count as u64;
+        HEADER_BYTES
+            + match self {
+                Message::Find { .. } => ID_BYTES + contacts(1),
+                Message::Found { .. } | Message::Join { .. } | Message::SuccessorLeaves { .. } => contacts(1),
+                Message::Joined { successors, .. } => contacts(1 + successors.len()),
+                Message::Predecessor { predecessor, successors, .. } => {
+                    contacts(usize::from(predecessor.is_some()) + successors.len())
+                }
+                Message::PredecessorLeaves { predecessor, .. } => contacts(usize::from(predecessor.is_some())),
+                Message::GetPredecessor { .. }
+                | Message::Notify { .. }
+                | Message::Ping { .. }
+                | Message::Pong { .. } => 0,
+            }
+    }
+
+    /// Returns whether the message is part of a look-up of the user. Answers do not say so.
+    #[inline]
+    pub(crate) fn is_users(&self) -> bool {
+        matches!(self, Message::Find { for_user: true, .. })
+    }
+}
+
 /// Puts two numbers into one word.
 #[inline]
 fn pair(high: u32, low: u32) -> u64 {
@@ -118,6 +156,7 @@ fn pair(high: u32, low: u32) -> u64 {
 }
 
 /// The length of every message in bytes, for carriers where that matters. It is that of SimGrid's example.
+/// Metrics count [`Message::wire_bytes`].
 pub const MESSAGE_BYTES: f64 = 10.0;
 
 impl Payload for Message {
@@ -127,9 +166,9 @@ impl Payload for Message {
         // number of words.
         let known = |id: Option<u32>| id.map_or(u64::MAX, u64::from);
         match *self {
-            Message::Find { key, asker, ticket, hops } => {
+            Message::Find { key, asker, ticket, hops, for_user } => {
                 digest.word(pair(key, asker));
-                digest.word(pair(u32::from(hops) | 1 << 16, ticket));
+                digest.word(pair(u32::from(hops) | 1 << 16 | u32::from(for_user) << 24, ticket));
             }
             Message::Found { ticket, successor, hops } => {
                 digest.word(pair(u32::from(hops) | 2 << 16, ticket));

@@ -39,6 +39,10 @@ pub struct Peer {
     /// The number of its last question.
     pub(crate) ticket: u32,
     pub(crate) books: Books,
+    /// The time since which it is a member.
+    pub(crate) since: Time,
+    /// `None` as long as it is empty.
+    pub(crate) past: Option<Box<Past>>,
     /// Its look-ups, where the parameters ask for them.
     pub(crate) look_ups: Vec<LookUp>,
 }
@@ -57,6 +61,9 @@ pub(crate) struct LookUp {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Books {
     pub(crate) messages: u32,
+    pub(crate) bytes: u64,
+    /// The bytes of messages that are no part of a user's look-up.
+    pub(crate) maintenance_bytes: u64,
     pub(crate) timeouts: u32,
     pub(crate) joins: u32,
     pub(crate) departures: u32,
@@ -64,8 +71,19 @@ pub(crate) struct Books {
     pub(crate) answered: u32,
     /// Look-ups that were not answered.
     pub(crate) failed: u32,
+    /// Look-ups that got the right answer when the ring had settled.
+    pub(crate) right: u32,
     /// Look-ups that got a wrong answer although the ring had settled.
     pub(crate) wrong: u32,
+}
+
+/// The past of a node, where nodes come and go: look-ups are judged by it at the end of the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Past {
+    /// Sessions that have ended, from the end of the join on.
+    pub(crate) sessions: Vec<(Time, Time)>,
+    /// Look-ups that were answered before the ring had settled.
+    pub(crate) answered: Vec<LookUp>,
 }
 
 /// A message to send: the identifier of its receiver, and the message.
@@ -93,8 +111,15 @@ impl Peer {
             fingers: vec![id; bits as usize].into(),
             ticket: 0,
             books: Books::default(),
+            since: Time::ZERO,
+            past: None,
             look_ups: Vec::new(),
         }
+    }
+
+    /// Returns its past.
+    pub(crate) fn past(&mut self) -> &mut Past {
+        self.past.get_or_insert_default()
     }
 
     /// Forgets the ring.
@@ -249,9 +274,12 @@ impl Peer {
             return self.serve_outside(message);
         }
         match message {
-            Message::Find { key, asker, ticket, hops } => Some(match self.way(ring, key) {
+            Message::Find { key, asker, ticket, hops, for_user } => Some(match self.way(ring, key) {
                 Way::Here(successor) => (asker, Message::Found { ticket, successor, hops }),
-                Way::Ask(next) => (next, Message::Find { key, asker, ticket, hops: hops.saturating_add(1) }),
+                Way::Ask(next) => {
+                    let hops = hops.saturating_add(1);
+                    (next, Message::Find { key, asker, ticket, hops, for_user })
+                }
             }),
             Message::Join { newcomer, session, hops, .. } => match self.way(ring, newcomer) {
                 // The node has been here before, and would be its own predecessor: the ring has forgotten the

@@ -98,6 +98,10 @@ impl Protocol for Chord {
         machine.proceed(self, driver);
     }
 
+    fn leave(&self, machine: &mut Machine, at: Time, _: bool) {
+        machine.end(self, at);
+    }
+
     fn forget(&self, machine: &mut Machine) {
         machine.forget();
     }
@@ -112,10 +116,12 @@ impl Protocol for Chord {
     }
 
     fn finish(&self, node: LpId, machine: &Machine, end: &End, metrics: &mut Metrics) {
-        self.ids.finish((node, machine.peer()), self.is_settled(end.time), metrics);
+        self.ids.finish(self, (node, machine.peer()), end, metrics);
     }
 
     fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
-        self.ids.conclude(self.is_settled(end.time), metrics)
+        let result = self.ids.conclude(self.is_settled(end.time), metrics);
+        self.ids.judge(self, metrics);
+        result
     }
 }

@@ -1,6 +1,8 @@
 //! The metrics of a run of Chord, and the check that its ring is right.
 
 use super::peer::{LookUp, Peer, Phase};
+use super::{Chord, Ring};
+use crate::membership::{self, Sessions};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 use std::collections::BTreeMap;
@@ -12,12 +14,14 @@ const NAMED: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ids {
     messages: MetricId,
+    bytes: MetricId,
+    maintenance_bytes: MetricId,
     joins: MetricId,
     departures: MetricId,
     timeouts: MetricId,
     look_ups: MetricId,
     failed: MetricId,
-    /// Look-ups, once the ring had settled, that were answered by another node than the right one.
+    right_look_ups: MetricId,
     wrong_look_ups: MetricId,
     members: MetricId,
     wrong_successors: MetricId,
@@ -27,21 +31,33 @@ pub(super) struct Ids {
     pub(super) join_time: MetricId,
     /// Members with a wrong successor or predecessor.
     misplaced: MetricId,
+    success: MetricId,
+    messages_per_node: MetricId,
+    bytes_per_node: MetricId,
+    maintenance_per_node: MetricId,
+    /// The time for which nodes were members, in picoseconds.
+    membership: MetricId,
+    /// Sums for the judgement at the end: sessions by node, and look-ups. The tables stay empty.
+    sessions: MetricId,
+    answered: MetricId,
     /// Every look-up, where the parameters ask for it.
     log: Option<MetricId>,
 }
 
 impl Ids {
     pub(super) fn declare(metrics: &mut Metrics, keeps_look_ups: bool) -> Ids {
-        let columns = ["id", "successor", "right successor", "predecessor", "right predecessor"];
-        let columns = columns.map(|name| Column::new(name, Unit::Count)).into_iter().collect();
+        let columns = |names: &[&str]| names.iter().map(|name| Column::new(name, Unit::Count)).collect();
+        let places = columns(&["id", "successor", "right successor", "predecessor", "right predecessor"]);
         Ids {
             messages: metrics.counter("messages", Unit::Count),
+            bytes: metrics.counter("bytes", Unit::Bytes),
+            maintenance_bytes: metrics.counter("maintenance_bytes", Unit::Bytes),
             joins: metrics.counter("joins", Unit::Count),
             departures: metrics.counter("departures", Unit::Count),
             timeouts: metrics.counter("timeouts", Unit::Count),
             look_ups: metrics.counter("look_ups", Unit::Count),
             failed: metrics.counter("failed_look_ups", Unit::Count),
+            right_look_ups: metrics.counter("right_look_ups", Unit::Count),
             wrong_look_ups: metrics.counter("wrong_look_ups", Unit::Count),
             members: metrics.counter("members", Unit::Count),
             wrong_successors: metrics.counter("wrong_successors", Unit::Count),
@@ -49,25 +65,43 @@ impl Ids {
             hops: metrics.histogram("hops", Unit::Count),
             look_up_time: metrics.histogram("look_up_time", Unit::Picoseconds),
             join_time: metrics.histogram("join_time", Unit::Picoseconds),
-            misplaced: metrics.table("misplaced", columns),
-            log: keeps_look_ups.then(|| {
-                let columns = ["node", "began", "took", "key", "found", "hops"];
-                metrics.table("look_up_log", columns.map(|name| Column::new(name, Unit::Count)).into_iter().collect())
-            }),
+            misplaced: metrics.table("misplaced", places),
+            success: metrics.value("success", Unit::Ratio),
+            messages_per_node: metrics.value("messages_per_node_and_second", Unit::PerSecond),
+            bytes_per_node: metrics.value("bytes_per_node_and_second", Unit::PerSecond),
+            maintenance_per_node: metrics.value("maintenance_bytes_per_node_and_second", Unit::PerSecond),
+            membership: metrics.counter("membership", Unit::Picoseconds),
+            sessions: metrics.table("sessions", columns(&["joined", "gone"])),
+            answered: metrics.table("unjudged", columns(&["began", "ended", "key", "found"])),
+            log: keeps_look_ups
+                .then(|| metrics.table("look_up_log", columns(&["node", "began", "took", "key", "found", "hops"]))),
         }
     }
 
     /// Adds one node.
-    pub(super) fn finish(&self, (lp, peer): (LpId, &Peer), settled: bool, metrics: &mut Metrics) {
+    pub(super) fn finish(&self, chord: &Chord, (lp, peer): (LpId, &Peer), end: &End, metrics: &mut Metrics) {
         let books = &peer.books;
         metrics.count(self.messages, u64::from(books.messages));
+        metrics.count(self.bytes, books.bytes);
+        metrics.count(self.maintenance_bytes, books.maintenance_bytes);
         metrics.count(self.joins, u64::from(books.joins));
         metrics.count(self.departures, u64::from(books.departures));
         metrics.count(self.timeouts, u64::from(books.timeouts));
         metrics.count(self.look_ups, u64::from(books.answered) + u64::from(books.failed));
         metrics.count(self.failed, u64::from(books.failed));
-        if settled {
-            metrics.count(self.wrong_look_ups, u64::from(books.wrong));
+        metrics.count(self.right_look_ups, u64::from(books.right));
+        metrics.count(self.wrong_look_ups, u64::from(books.wrong));
+        let past = peer.past.as_deref();
+        let present = (peer.phase == Phase::Member).then(|| (peer.since, end.time.max(peer.since)));
+        let sessions = past.into_iter().flat_map(|past| past.sessions.iter().copied()).chain(present);
+        let table = chord.parameters().churn.as_ref().map(|_| self.sessions);
+        membership::add(sessions, lp, (self.membership, table), metrics);
+        let answered = past.into_iter().flat_map(|past| &past.answered);
+        for (key, look_up) in membership::keys(lp).zip(answered) {
+            let &LookUp { began, took, key: target, found } = look_up;
+            let found = found.map_or(0, |(successor, _)| u64::from(successor));
+            let ended = began.as_ps().saturating_add(took.as_ps());
+            metrics.add_to_sums(self.answered, key, &[began.as_ps(), ended, u64::from(target), found]);
         }
         if let Some(log) = self.log {
             peer.look_ups.iter().for_each(|look_up| metrics.row(log, row(lp, look_up)));
@@ -114,6 +148,47 @@ impl Ids {
             ids.len()
         ))
     }
+
+    /// Judges look-ups that were not judged at their end, and computes ratios and rates.
+    pub(super) fn judge(&self, chord: &Chord, metrics: &mut Metrics) {
+        let sessions = Sessions::take(self.sessions, metrics);
+        let answered = metrics.take_sums(self.answered);
+        let ring = chord.ring();
+        let mut nodes: Vec<u32> = Vec::new();
+        if !answered.is_empty() {
+            nodes.extend((0..chord.parameters().nodes).map(|lp| ring.id(LpId(lp))));
+            nodes.sort_unstable();
+        }
+        for look_up in answered.into_values() {
+            let &[began, ended, key, found] = &look_up[..] else { unreachable!("four amounts were added") };
+            let identifier = |word: u64| u32::try_from(word).expect("an identifier");
+            let is_right = is_right(&sessions, ring, &nodes, ((began, ended), identifier(key), identifier(found)));
+            metrics.count(if is_right { self.right_look_ups } else { self.wrong_look_ups }, 1);
+        }
+        let counter = |id| metrics.by_id(id).and_then(MetricValue::counter).unwrap_or_default() as f64;
+        let (right, wrong, failed) = (counter(self.right_look_ups), counter(self.wrong_look_ups), counter(self.failed));
+        let seconds = counter(self.membership) / 1e12;
+        let ratios = [
+            (self.success, right, right + wrong + failed),
+            (self.messages_per_node, counter(self.messages), seconds),
+            (self.bytes_per_node, counter(self.bytes), seconds),
+            (self.maintenance_per_node, counter(self.maintenance_bytes), seconds),
+        ];
+        for (id, above, below) in ratios {
+            if below > 0.0 {
+                metrics.set(id, above / below);
+            }
+        }
+    }
+}
+
+/// Returns whether the node that was found was a member at some time of the look-up, and no node between the
+/// key and it was one during the whole look-up. `nodes` are the identifiers of all nodes, sorted.
+fn is_right(sessions: &Sessions, ring: &Ring, nodes: &[u32], (interval, key, found): ((u64, u64), u32, u32)) -> bool {
+    let first = nodes.partition_point(|&id| id < key);
+    let mut from_key = nodes[first..].iter().chain(&nodes[..first]).copied();
+    let nearest = from_key.find(|&id| id == found || sessions.cover(ring.lp(id), interval));
+    nearest == Some(found) && sessions.touch(ring.lp(found), interval)
 }
 
 /// Returns the row of a look-up.

@@ -160,6 +160,13 @@ impl LookUp {
         alive.take(usize::from(self.wanted)).all(|candidate| candidate.state == State::Answered)
     }
 
+    /// Returns the closest node that may answer; `None` once a node has answered.
+    pub(super) fn first_unanswered(&self) -> Option<LpId> {
+        let is_new = self.candidates.iter().all(|candidate| candidate.state != State::Answered);
+        let mut alive = self.candidates.iter().filter(|candidate| candidate.state != State::Failed);
+        alive.next().filter(|_| is_new).map(|candidate| candidate.node)
+    }
+
     /// Returns the nodes that have answered, the closest first, each with its distance and the length of the
     /// path to it.
     pub(super) fn answered(&self) -> impl Iterator<Item = (LpId, u64, u8)> {

@@ -2,9 +2,9 @@
 
 use super::machine::Ended;
 use super::{Directory, Machine};
+use crate::membership::{self, Sessions};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
-use std::collections::BTreeMap;
 
 /// The ids of the metrics.
 #[derive(Clone, Copy, Debug)]
@@ -95,12 +95,9 @@ impl Ids {
             metrics.count(self.members, 1);
             metrics.observe(self.contacts, machine.table().contacts() as u64);
         }
-        let first = u64::from(node.0) << 32;
-        for (key, (joined, gone)) in (first..).zip(books.sessions.iter().copied().chain(present)) {
-            metrics.count(self.membership, gone.since(joined).as_ps());
-            metrics.add_to_sums(self.sessions, key, &[joined.as_ps(), gone.as_ps()]);
-        }
-        for (key, ended) in (first..).zip(&books.ended) {
+        let sessions = books.sessions.iter().copied().chain(present);
+        membership::add(sessions, node, (self.membership, Some(self.sessions)), metrics);
+        for (key, ended) in membership::keys(node).zip(&books.ended) {
             let &Ended { began, ended, target, found } = ended;
             metrics.add_to_sums(self.ended, key, &[began.as_ps(), ended.as_ps(), target, u64::from(found.0)]);
         }
@@ -108,7 +105,7 @@ impl Ids {
 
     /// Judges look-ups that were not judged at their end, and computes ratios and rates.
     pub(super) fn conclude(&self, directory: &Directory, metrics: &mut Metrics) {
-        let sessions = metrics.take_sums(self.sessions);
+        let sessions = Sessions::take(self.sessions, metrics);
         for look_up in metrics.take_sums(self.ended).into_values() {
             let &[began, ended, target, found] = &look_up[..] else { unreachable!("four amounts were added") };
             let found = LpId(u32::try_from(found).expect("a node"));
@@ -133,16 +130,8 @@ impl Ids {
 }
 
 /// Returns whether no member during the whole look-up is closer to its target than the node that was found.
-fn is_right(
-    sessions: &BTreeMap<u64, Box<[u64]>>,
-    directory: &Directory,
-    ((began, ended), target, found): ((u64, u64), u64, LpId),
-) -> bool {
-    let was_member = |node: LpId| {
-        let first = u64::from(node.0) << 32;
-        sessions.range(first..first + (1 << 32)).any(|(_, session)| session[0] <= began && ended <= session[1])
-    };
-    let closest = directory.closest_where(target, |node| node == found || was_member(node));
+fn is_right(sessions: &Sessions, directory: &Directory, (interval, target, found): ((u64, u64), u64, LpId)) -> bool {
+    let closest = directory.closest_where(target, |node| node == found || sessions.cover(node, interval));
     closest.is_some_and(|(_, node)| node == found)
 }
 
@@ -158,10 +147,12 @@ mod tests {
         let target = space.id(LpId(1));
         let mut others = [LpId(0), LpId(2)];
         others.sort_by_key(|&node| space.id(node) ^ target);
-        let mut sessions = BTreeMap::new();
-        let mut put = |node: u64, index: u64, session: [u64; 2]| sessions.insert(node << 32 | index, session.into());
-        put(1, 0, [10, 20]);
-        put(1, 1, [30, 40]);
+        let mut metrics = Metrics::new();
+        let columns = ["joined", "gone"].map(|name| Column::new(name, Unit::Count)).to_vec();
+        let (table, length) = (metrics.table("sessions", columns), metrics.counter("length", Unit::Picoseconds));
+        let spans = [(10, 20), (30, 40)].map(|(joined, gone)| (Time::from_ps(joined), Time::from_ps(gone)));
+        membership::add(spans.into_iter(), LpId(1), (length, Some(table)), &mut metrics);
+        let sessions = Sessions::take(table, &mut metrics);
         let judge = |began, ended, found| is_right(&sessions, &directory, ((began, ended), target, found));
         assert!(!judge(12, 20, others[0]) && !judge(30, 31, others[0]), "node 1 was there");
         assert!(judge(9, 11, others[0]) && judge(15, 35, others[0]), "it was not there all the time");

@@ -14,8 +14,9 @@ const TRIES: u32 = 3;
 
 impl Machine {
     /// Becomes a member of the ring.
-    pub(super) fn enter(&mut self) {
+    pub(super) fn enter(&mut self, now: Time) {
         self.peer.phase = Phase::Member;
+        self.peer.since = now;
         self.peer.books.joins += 1;
     }
 
@@ -36,12 +37,12 @@ impl Machine {
     }
 
     /// Accepts the answer to the request to join, if the message is that.
-    pub(super) fn take_joined(&mut self, chord: &Chord, message: &Message) -> bool {
+    pub(super) fn take_joined(&mut self, chord: &Chord, message: &Message, now: Time) -> bool {
         let Message::Joined { session, predecessor, successors } = *message else { return false };
         if session != self.peer.session {
             return false;
         }
-        self.enter();
+        self.enter(now);
         let peer = &mut self.peer;
         peer.predecessor = Some(predecessor);
         let successor = if successors[0] == peer.id { predecessor } else { successors[0] };
@@ -59,7 +60,7 @@ impl Machine {
         // Perhaps the ring is gone, and all wait to join. Then the node makes a ring of its own. That ring
         // grows together with others, if there are any.
         if tries == TRIES && chord.parameters().churn.is_some() {
-            self.enter();
+            self.enter(driver.now());
             return self.fix_all_fingers_if_wanted(chord, driver);
         }
         self.ask_to_join(chord, (began, tries), driver);

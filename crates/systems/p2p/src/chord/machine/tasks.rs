@@ -123,7 +123,8 @@ impl Machine {
     #[inline]
     fn ask_for(&mut self, chord: &Chord, key: u32, question: (u32, Question), driver: &mut impl Dependencies<Message>) {
         let asker = self.peer.id;
-        self.ask(chord, question, |ticket| Message::Find { key, asker, ticket, hops: 1 }, driver);
+        let for_user = matches!(question.1, Question::LookUp { .. });
+        self.ask(chord, question, |ticket| Message::Find { key, asker, ticket, hops: 1, for_user }, driver);
     }
 
     /// Records a look-up: the successor and the number of nodes that the question reached, or nothing.
@@ -141,7 +142,11 @@ impl Machine {
             Some((successor, hops)) => {
                 books.answered += 1;
                 if chord.is_settled(began) {
-                    books.wrong += u32::from(!chord.is_owner(successor, key));
+                    let is_right = chord.is_owner(successor, key);
+                    books.right += u32::from(is_right);
+                    books.wrong += u32::from(!is_right);
+                } else if chord.parameters().churn.is_some() {
+                    self.peer.past().answered.push(LookUp { began, took, key, found });
                 }
                 driver.observe(chord.ids.hops, u64::from(hops));
                 driver.observe(chord.ids.look_up_time, took.as_ps());

@@ -113,7 +113,8 @@ impl Machine {
         }
     }
 
-    /// Answers with the closest contacts.
+    /// Answers with the closest contacts. A node that joins and has had no answer yet adds the node that it was
+    /// told of. Otherwise a newcomer that asks it would learn of nobody, and join without being known.
     #[inline]
     pub(super) fn answer_nodes(
         &mut self,
@@ -124,6 +125,11 @@ impl Machine {
         let k = usize::from(kademlia.parameters().k);
         let mut nodes = Vec::with_capacity(k);
         self.table.closest(target, from, k, kademlia.space(), &mut nodes);
+        if let Stage::Joining { .. } = self.stage {
+            let joins = self.look_ups.iter().find(|&&(_, purpose, _)| purpose == Purpose::Join);
+            let told = joins.and_then(|(_, _, look_up)| look_up.first_unanswered());
+            nodes.extend(told.filter(|&told| told != from && nodes.len() < k && !nodes.contains(&told)));
+        }
         self.send(driver, from, Message::Nodes { look_up, nodes: nodes.into() });
     }
 

@@ -1,0 +1,72 @@
+//! The sessions of all nodes, against which look-ups are judged at the end of a run.
+
+use parades_core::prelude::*;
+use std::collections::BTreeMap;
+
+/// The sessions of all nodes, each from the end of the join to the end of the session. Times are in
+/// picoseconds.
+pub(crate) struct Sessions(BTreeMap<u64, Box<[u64]>>);
+
+/// Returns the keys of a node's rows in the sums of a table, in their order.
+pub(crate) fn keys(node: LpId) -> impl Iterator<Item = u64> {
+    u64::from(node.0) << 32..
+}
+
+/// Adds the lengths of a node's sessions to a counter, and the sessions to the sums of a table if there is one.
+pub(crate) fn add(
+    sessions: impl Iterator<Item = (Time, Time)>,
+    node: LpId,
+    (length, table): (MetricId, Option<MetricId>),
+    metrics: &mut Metrics,
+) {
+    for (key, (joined, gone)) in keys(node).zip(sessions) {
+        metrics.count(length, gone.since(joined).as_ps());
+        if let Some(table) = table {
+            metrics.add_to_sums(table, key, &[joined.as_ps(), gone.as_ps()]);
+        }
+    }
+}
+
+impl Sessions {
+    /// Takes the sessions that [`add`] has put into the sums of a table.
+    pub(crate) fn take(table: MetricId, metrics: &mut Metrics) -> Sessions {
+        Sessions(metrics.take_sums(table))
+    }
+
+    fn of(&self, node: LpId) -> impl Iterator<Item = (u64, u64)> {
+        let first = u64::from(node.0) << 32;
+        self.0.range(first..first + (1 << 32)).map(|(_, session)| (session[0], session[1]))
+    }
+
+    /// Returns whether a node was a member during a whole interval.
+    pub(crate) fn cover(&self, node: LpId, (began, ended): (u64, u64)) -> bool {
+        self.of(node).any(|(joined, gone)| joined <= began && ended <= gone)
+    }
+
+    /// Returns whether a node was a member at some time of an interval.
+    pub(crate) fn touch(&self, node: LpId, (began, ended): (u64, u64)) -> bool {
+        self.of(node).any(|(joined, gone)| joined <= ended && began <= gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_cover_and_touch_intervals() {
+        let mut metrics = Metrics::new();
+        let columns = ["joined", "gone"].map(|name| Column::new(name, Unit::Count)).to_vec();
+        let (table, length) = (metrics.table("sessions", columns), metrics.counter("length", Unit::Picoseconds));
+        let ids = (length, Some(table));
+        let time = Time::from_ps;
+        add([(time(10), time(20)), (time(30), time(40))].into_iter(), LpId(1), ids, &mut metrics);
+        add([(time(0), time(50))].into_iter(), LpId(2), ids, &mut metrics);
+        let sessions = Sessions::take(table, &mut metrics);
+        assert!(sessions.cover(LpId(1), (12, 20)) && sessions.cover(LpId(1), (30, 31)));
+        assert!(!sessions.cover(LpId(1), (9, 11)) && !sessions.cover(LpId(1), (15, 35)), "not all the time");
+        assert!(sessions.touch(LpId(1), (9, 11)) && !sessions.touch(LpId(1), (21, 29)));
+        assert!(sessions.cover(LpId(2), (15, 35)) && !sessions.touch(LpId(0), (15, 35)));
+        assert_eq!(metrics.by_id(length).and_then(|metric| metric.counter()), Some(70));
+    }
+}
