@@ -122,7 +122,8 @@ impl Machine {
         driver: &mut impl Dependencies<Message>,
     ) {
         let k = usize::from(kademlia.parameters().k);
-        let mut nodes = Vec::with_capacity(k);
+        // Room for one bucket more, of which some are too far away.
+        let mut nodes = Vec::with_capacity(2 * k);
         self.table.closest(target, from, k, kademlia.space(), &mut nodes);
         self.send(driver, from, Message::Nodes { look_up, nodes: nodes.into() });
     }
