@@ -25,10 +25,8 @@ use std::ops::Range;
 pub(super) struct DomainPaths {
     peers: Box<[Peer]>,
     domains: Box<[Domain]>,
-    /// The transit routers of each domain's gates.
-    gates: Box<[u32]>,
-    /// The latency from each peer to the transit router of each gate of its domain.
-    to_gates: Box<[Delay]>,
+    /// The ways from each peer out of its domain.
+    ways: Box<[Way]>,
     /// The latencies between the peers of each domain.
     inside: Box<[Delay]>,
     transit_routers: u32,
@@ -42,8 +40,18 @@ struct Peer {
     domain: u32,
     /// The peer's place among the peers of its domain.
     row: u32,
-    /// The place of its first entry in [`DomainPaths::to_gates`].
-    to_gates: usize,
+    /// Its part of [`DomainPaths::ways`].
+    ways: u32,
+    ways_end: u32,
+}
+
+/// A way from a peer over one of its domain's gates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Way {
+    /// The transit router to which the gate leads.
+    transit: u32,
+    /// The latency to that router.
+    delay: Delay,
 }
 
 /// A stub domain.
@@ -53,9 +61,6 @@ struct Domain {
     peers: u32,
     /// The place of its table in [`DomainPaths::inside`].
     inside: usize,
-    /// Its part of [`DomainPaths::gates`].
-    gates: usize,
-    gates_end: usize,
 }
 
 impl DomainPaths {
@@ -72,10 +77,9 @@ impl DomainPaths {
             contracted: links(domains.topology(), 0..domains.transit_routers())
                 .filter(|&(_, to, _)| to < domains.transit_routers())
                 .collect(),
-            peers: vec![Peer { domain: 0, row: 0, to_gates: 0 }; places.len()],
+            peers: vec![Peer { domain: 0, row: 0, ways: 0, ways_end: 0 }; places.len()],
             domains: Vec::with_capacity(at.len()),
-            gates: Vec::new(),
-            to_gates: Vec::new(),
+            ways: Vec::new(),
             inside: Vec::new(),
             distances: Vec::new(),
             open: Open::new(),
@@ -98,19 +102,20 @@ impl DomainPaths {
     /// Returns the least latency of the paths between two peers that leave their domains.
     #[inline]
     fn over_transit(&self, a: Peer, b: Peer) -> Delay {
-        let gates_of = |peer: Peer| {
-            let Domain { gates, gates_end, .. } = self.domains[peer.domain as usize];
-            let to_gates = &self.to_gates[peer.to_gates..peer.to_gates + (gates_end - gates)];
-            self.gates[gates..gates_end].iter().zip(to_gates)
-        };
         let mut least = Delay::MAX;
-        for (&out, &first) in gates_of(a) {
+        for &Way { transit: out, delay: first } in self.ways_of(a) {
             let row = &self.transit[out as usize * self.transit_routers as usize..];
-            for (&back, &last) in gates_of(b) {
+            for &Way { transit: back, delay: last } in self.ways_of(b) {
                 least = least.min(first.saturating_add(row[back as usize]).saturating_add(last));
             }
         }
         least
+    }
+
+    /// Returns the ways from a peer out of its domain.
+    #[inline]
+    fn ways_of(&self, peer: Peer) -> &[Way] {
+        &self.ways[peer.ways as usize..peer.ways_end as usize]
     }
 
     /// Lowers the latencies inside domains where a path through gates is shorter.
@@ -134,10 +139,7 @@ impl DomainPaths {
     /// Returns a bound on the latency from each peer to any other. It is the least latency where a peer has a
     /// neighbour in its domain that is nearer than any other domain can be. `None` for a peer alone.
     pub(super) fn least(&self) -> Vec<Option<Delay>> {
-        let to_gate = |peer: &Peer| {
-            let Domain { gates, gates_end, .. } = self.domains[peer.domain as usize];
-            self.to_gates[peer.to_gates..peer.to_gates + (gates_end - gates)].iter().copied().min()
-        };
+        let to_gate = |peer: &Peer| self.ways_of(*peer).iter().map(|way| way.delay).min();
         // The two domains whose peers are nearest to their gates: a peer's own domain does not count.
         let mut nearest = [(Delay::MAX, u32::MAX); 2];
         for peer in &self.peers {
@@ -154,7 +156,7 @@ impl DomainPaths {
         let bound = |peer: &Peer| {
             let other = nearest.iter().find(|(_, domain)| *domain != peer.domain && *domain != u32::MAX);
             let outside = other.and_then(|(last, _)| to_gate(peer).map(|first| first.saturating_add(*last)));
-            let Domain { inside, peers, .. } = self.domains[peer.domain as usize];
+            let Domain { inside, peers } = self.domains[peer.domain as usize];
             let start = inside + peer.row as usize * peers as usize;
             let row = self.inside[start..start + peers as usize].iter();
             let inside = (0..).zip(row).filter(|&(other, _)| other != peer.row).map(|(_, &delay)| delay).min();
@@ -193,8 +195,7 @@ struct Growing<'a> {
     contracted: Vec<(u32, u32, Delay)>,
     peers: Vec<Peer>,
     domains: Vec<Domain>,
-    gates: Vec<u32>,
-    to_gates: Vec<Delay>,
+    ways: Vec<Way>,
     inside: Vec<Delay>,
     distances: Vec<Delay>,
     open: Open<Delay>,
@@ -228,20 +229,21 @@ impl Growing<'_> {
             }
         }
         let number = u32::try_from(self.domains.len()).expect("domains are counted in 32 bits");
-        let begin = self.gates.len();
         self.domains.push(Domain {
             peers: u32::try_from(peers.len()).expect("peers are counted in 32 bits"),
             inside: self.inside.len(),
-            gates: begin,
-            gates_end: begin + gates.len(),
         });
-        self.gates.extend(gates.iter().map(|gate| gate.transit));
         let row_of = |peer: u32| &rows[(places[peer as usize].0 - routers.start) as usize];
         for (row, &peer) in (0..).zip(peers) {
-            self.peers[peer as usize] = Peer { domain: number, row, to_gates: self.to_gates.len() };
             let distances = row_of(peer);
-            let to_gate = |gate: &Gate| distances[gate.router as usize].saturating_add(gate.delay);
-            self.to_gates.extend(gates.iter().map(to_gate));
+            let begin = self.ways.len();
+            self.ways.extend(gates.iter().map(|gate| {
+                let delay = distances[gate.router as usize].saturating_add(gate.delay);
+                Way { transit: gate.transit, delay }
+            }));
+            let [ways, ways_end] =
+                [begin, self.ways.len()].map(|place| u32::try_from(place).expect("gates are counted in 32 bits"));
+            self.peers[peer as usize] = Peer { domain: number, row, ways, ways_end };
             let others = peers.iter().map(|&other| (places[other as usize].0 - routers.start) as usize);
             self.inside.extend(others.map(|other| distances[other]));
         }
@@ -255,12 +257,11 @@ impl Growing<'_> {
             graph.search(router, &mut self.distances, &mut self.open);
             transit.extend_from_slice(&self.distances);
         }
-        let Growing { peers, domains, gates, to_gates, inside, .. } = self;
+        let Growing { peers, domains, ways, inside, .. } = self;
         let mut paths = DomainPaths {
             peers: peers.into(),
             domains: domains.into(),
-            gates: gates.into(),
-            to_gates: to_gates.into(),
+            ways: ways.into(),
             inside: inside.into(),
             transit_routers,
             transit: transit.into(),

@@ -28,6 +28,8 @@ pub struct Peer {
     rarity: Rarity,
     /// The neighbours, by id.
     pub(super) neighbours: Vec<Neighbour>,
+    /// The ids of the neighbours, side by side: each message looks for one.
+    ids: Vec<u32>,
     /// Handshakes without an answer: the receiver, the time, and the number of pieces that it told of.
     attempts: Vec<(u32, Time, u32)>,
     /// Peers to which the peer might connect.
@@ -77,6 +79,7 @@ impl Peer {
             requested_count: 0,
             rarity: Rarity::new(pieces),
             neighbours: Vec::new(),
+            ids: Vec::new(),
             attempts: Vec::new(),
             known: Vec::new(),
             rechokes: 0,
@@ -100,8 +103,9 @@ impl Peer {
         }
     }
 
+    #[inline]
     pub(super) fn place(&self, id: u32) -> Option<usize> {
-        self.neighbours.binary_search_by_key(&id, |neighbour| neighbour.id).ok()
+        self.ids.binary_search(&id).ok()
     }
 }
 
@@ -157,7 +161,7 @@ impl<D: Dependencies<Message>> At<'_, D> {
 
     fn leave(&mut self) {
         self.send(TRACKER, Message::Announce(Event::Stopped));
-        let ids: Vec<u32> = self.peer.neighbours.iter().map(|neighbour| neighbour.id).collect();
+        let ids = self.peer.ids.clone();
         ids.into_iter().for_each(|id| self.send(id, Message::Close));
         self.peer.is_gone = true;
     }
@@ -168,7 +172,7 @@ impl<D: Dependencies<Message>> At<'_, D> {
         let &super::Parameters { keep_alive, snub, handshake, announce_least, .. } = self.swarm.parameters();
         let is_past = |since: Time, delay| since.saturating_add(delay) <= now;
         self.peer.attempts.retain(|&(_, since, _)| !is_past(since, handshake));
-        let ids: Vec<u32> = self.peer.neighbours.iter().map(|neighbour| neighbour.id).collect();
+        let ids = self.peer.ids.clone();
         for id in ids {
             let Some(place) = self.peer.place(id) else { continue };
             let neighbour = &mut self.peer.neighbours[place];
@@ -201,8 +205,7 @@ impl<D: Dependencies<Message>> At<'_, D> {
     }
 
     pub(super) fn on_peers(&mut self, peers: &[u32]) {
-        let (own, neighbours) = (self.peer.id, &self.peer.neighbours);
-        let is_new = |&id: &u32| id != own && neighbours.binary_search_by_key(&id, |n| n.id).is_err();
+        let is_new = |&id: &u32| id != self.peer.id && self.peer.place(id).is_none();
         self.peer.known = peers.iter().copied().filter(is_new).collect();
         self.connect();
     }
@@ -246,9 +249,10 @@ impl<D: Dependencies<Message>> At<'_, D> {
         } else if attempt.is_some_and(|attempt| attempt.2 != self.peer.count) {
             self.send(from, Message::Bitfield(self.peer.pieces.clone()));
         }
-        let place = self.peer.neighbours.partition_point(|neighbour| neighbour.id < from);
+        let place = self.peer.ids.partition_point(|&id| id < from);
         let neighbour = Neighbour::new(from, attempt.is_some(), self.swarm.parameters().pieces, self.driver.now());
         self.peer.neighbours.insert(place, neighbour);
+        self.peer.ids.insert(place, from);
         self.peer.books.connections += 1;
         self.on_bitfield(from, pieces);
     }
@@ -276,6 +280,7 @@ impl<D: Dependencies<Message>> At<'_, D> {
         let Some(place) = self.peer.place(id) else { return };
         self.return_requests(place);
         let neighbour = self.peer.neighbours.remove(place);
+        self.peer.ids.remove(place);
         let peer = &mut *self.peer;
         neighbour.pieces.without(&[&peer.pieces]).for_each(|piece| peer.rarity.subtract(piece));
         self.request_all();

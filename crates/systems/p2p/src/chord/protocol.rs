@@ -107,8 +107,10 @@ impl Protocol for Chord {
     }
 
     #[inline]
-    fn fetch(&self, machine: &Machine) {
-        prefetch_all(&machine.peer().fingers[..]);
+    fn fetch(&self, machine: &Machine, step: usize) {
+        if step == 0 {
+            prefetch_all(&machine.peer().fingers[..]);
+        }
     }
 
     fn fold(&self, machine: &Machine, digest: &mut Digest) {

@@ -3,11 +3,15 @@
 use super::Protocol;
 use super::few::Few;
 use super::node::{Event, NodeState};
+use parades_core::prefetch::prefetch_all;
 use parades_core::prelude::*;
 use parades_program::{AtEnd, AtNode, Carrier, Kernel, Layout, Mailbox, Receipt, Undelivered, Wiring};
 
 /// The number of the kernel's timers that a node's driver uses.
 pub(super) const TIMERS: u32 = 2;
+
+/// The number of nodes up to which nothing is prefetched: their states lie in the caches near the core.
+const CACHED: u32 = 1500;
 
 /// The model of a protocol's nodes, over the carrier `C`.
 #[derive(Debug)]
@@ -18,6 +22,8 @@ pub struct AsModel<P, C> {
     metrics: Metrics,
     /// The ids of the carrier's metrics.
     carrier_ids: Vec<MetricId>,
+    /// True if the nodes' states are too large for the caches, so that they are prefetched.
+    fetches: bool,
 }
 
 impl<P: Protocol, C: Carrier<P::Message>> AsModel<P, C> {
@@ -27,7 +33,7 @@ impl<P: Protocol, C: Carrier<P::Message>> AsModel<P, C> {
         let layout = Layout::new(nodes, nodes, carrier.lps(nodes));
         let mut metrics = protocol.metrics();
         let carrier_ids = carrier.metrics(&mut metrics);
-        AsModel { protocol, carrier, layout, metrics, carrier_ids }
+        AsModel { protocol, carrier, layout, metrics, carrier_ids, fetches: nodes > CACHED }
     }
 
     /// Returns the protocol.
@@ -84,6 +90,8 @@ impl<P: Protocol, C: Carrier<P::Message>> Model for AsModel<P, C> {
     type Message = C::Packet;
     type Global = NoGlobal;
 
+    const FETCHES: usize = 3;
+
     fn lps(&self) -> u32 {
         self.layout.nodes().saturating_add(self.layout.lps())
     }
@@ -111,6 +119,21 @@ impl<P: Protocol, C: Carrier<P::Message>> Model for AsModel<P, C> {
         let mut node = NodeState::new(machine, self.carrier.access(id, self.layout));
         Event::run(self, &mut node, ctx, |_| true);
         LpState::Node(node)
+    }
+
+    #[inline]
+    fn fetches(&self) -> bool {
+        self.fetches
+    }
+
+    /// Step 0 prefetches the node, and the others are those of [`Protocol::fetch`].
+    #[inline]
+    fn fetch(&self, lp: &Self::State, step: usize) {
+        let LpState::Node(node) = lp else { return };
+        match step {
+            0 => prefetch_all(node),
+            _ => self.protocol.fetch(&node.machine, step - 1),
+        }
     }
 
     #[inline]

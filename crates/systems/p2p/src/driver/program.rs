@@ -59,7 +59,7 @@ impl<P: Protocol, C: Carrier<P::Message>> Program for AsProgram<P, C> {
 
     #[inline]
     fn fetch(&self, machine: &P::Machine) {
-        self.protocol.fetch(machine);
+        self.protocol.fetch(machine, 0);
     }
 
     fn fold(&self, machine: &P::Machine, digest: &mut Digest) {

@@ -2,6 +2,7 @@
 
 use super::Space;
 use parades_core::event::LpId;
+use parades_core::prefetch::prefetch_all;
 use parades_core::time::Time;
 
 /// The state of a node in a look-up.
@@ -67,6 +68,12 @@ impl LookUp {
         nodes.iter().for_each(|&node| look_up.add(node, space.id(node) ^ target, 1));
         look_up.shorten();
         look_up
+    }
+
+    /// Prefetches the nodes.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        prefetch_all(&self.candidates[..]);
     }
 
     /// Returns the distance beyond which nodes are of no use: that of the last of the closest nodes that are

@@ -12,6 +12,7 @@ use super::message::{Message, Value};
 use super::{Kademlia, Table, Tables};
 use crate::driver::{Dependencies, Timers, Wait};
 use parades_core::event::LpId;
+use parades_core::prefetch::{prefetch, prefetch_all};
 use parades_core::time::{Delay, Time};
 use values::Kept;
 
@@ -168,6 +169,18 @@ impl Machine {
         match self.stage {
             Stage::Outside | Stage::Leaving { .. } => Wait::Gone,
             Stage::Joining { .. } | Stage::Member { .. } => Wait::Messages(self.timers.next()),
+        }
+    }
+
+    /// Prefetches what most messages need: the table and the books, and then the first look-up.
+    #[inline]
+    pub(super) fn fetch(&self, step: usize) {
+        if step == 0 {
+            self.table.fetch();
+            prefetch_all(&self.look_ups[..]);
+            prefetch(&*self.books);
+        } else if let Some((_, _, look_up)) = self.look_ups.first() {
+            look_up.fetch();
         }
     }
 

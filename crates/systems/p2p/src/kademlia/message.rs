@@ -4,6 +4,7 @@ use parades_core::digest::{Digest, Payload};
 use parades_core::event::LpId;
 use parades_core::time::Time;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A message of Kademlia. Every message tells the receiver that the sender is there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,8 +44,8 @@ pub enum Message {
     Nodes {
         /// The number of the look-up.
         look_up: u32,
-        /// At most *k* contacts.
-        nodes: Box<[LpId]>,
+        /// At most *k* contacts. Shared, so that the receiver's copy needs no allocation.
+        nodes: Arc<[LpId]>,
     },
     /// Answers [`Message::FindValue`] where the value is there.
     Found {

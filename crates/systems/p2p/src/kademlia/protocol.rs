@@ -63,6 +63,11 @@ impl Protocol for Kademlia {
         machine.leave(self, at, keeps_state);
     }
 
+    #[inline]
+    fn fetch(&self, machine: &Machine, step: usize) {
+        machine.fetch(step);
+    }
+
     fn forget(&self, machine: &mut Machine) {
         machine.forget(self);
     }

@@ -2,6 +2,7 @@
 
 use super::Space;
 use parades_core::event::LpId;
+use parades_core::prefetch::prefetch_all;
 
 /// The k-buckets of a node.
 ///
@@ -184,9 +185,11 @@ impl Table {
                 found.extend(self.bucket(bucket).filter(|&node| node != without));
             }
             if found.len() > limit {
-                let room = limit - begin;
-                found[begin..].select_nth_unstable_by_key(room, |&node| space.id(node) ^ target);
+                let distances = found[begin..].iter().map(|&node| (space.id(node) ^ target, node));
+                let mut by_distance: Vec<(u64, LpId)> = distances.collect();
+                by_distance.select_nth_unstable_by_key(limit - begin, |&(distance, _)| distance);
                 found.truncate(limit);
+                found[begin..].iter_mut().zip(by_distance).for_each(|(node, (_, closer))| *node = closer);
             }
         };
         // The bucket of the target is closest, then come all deeper ones together, and then one less deep
@@ -204,6 +207,13 @@ impl Table {
             }
             add(bucket..=bucket, found);
         }
+    }
+
+    /// Prefetches the buckets' heads and the first two buckets, to which three quarters of all nodes belong.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        prefetch_all(&self.buckets[..]);
+        prefetch_all(&self.contacts[..self.contacts.len().min(2 * usize::from(self.k))]);
     }
 
     /// Notes that a look-up of `target` has begun, at a time in seconds.

@@ -123,7 +123,8 @@ impl Machine {
         driver: &mut impl Dependencies<Message>,
     ) {
         let k = usize::from(kademlia.parameters().k);
-        let mut nodes = Vec::with_capacity(k);
+        // Room for one bucket more, of which some are too far away.
+        let mut nodes = Vec::with_capacity(2 * k);
         self.table.closest(target, from, k, kademlia.space(), &mut nodes);
         if let Stage::Joining { .. } = self.stage {
             let joins = self.look_ups.iter().find(|&&(_, purpose, _)| purpose == Purpose::Join);
