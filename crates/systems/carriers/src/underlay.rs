@@ -120,6 +120,8 @@ pub enum Routing {
 pub struct Underlay {
     distances: Distances,
     hops: Option<Box<Hops>>,
+    /// The latency between each peer and its place; empty if there is none.
+    access: Arc<[Delay]>,
     jitter: Option<Jitter>,
     /// The probability that a message is lost.
     loss: f64,
@@ -147,6 +149,7 @@ impl Underlay {
         Underlay {
             distances,
             hops,
+            access: Arc::default(),
             jitter: None,
             loss: 0.0,
             partitions: Vec::new(),
@@ -204,6 +207,15 @@ impl Underlay {
         Ok(Underlay::new(Distances::Domains(paths, peers), hops))
     }
 
+    /// Adds the latencies between each peer and its place, which a message takes at either end.
+    ///
+    /// Without them, a peer may lie on the path of least latency between two others. An answer that it sends at
+    /// once then arrives together with the message of which it has heard.
+    #[must_use]
+    pub fn with_access(self, latencies: Vec<Delay>) -> Underlay {
+        Underlay { access: latencies.into(), ..self }
+    }
+
     /// Adds jitter to each message.
     #[must_use]
     pub fn with_jitter(self, jitter: Jitter) -> Underlay {
@@ -251,7 +263,17 @@ impl Underlay {
         if self.distances.peers().is_some_and(|peers| from.0.max(to.0) >= peers) {
             return None;
         }
-        Some(if from == to { Delay::ZERO } else { self.distances.between(from.0, to.0) })
+        if from == to {
+            return Some(Delay::ZERO);
+        }
+        Some(self.distances.between(from.0, to.0).saturating_add(self.access_of(from, to)))
+    }
+
+    /// Returns the latencies between two peers and their places.
+    #[inline]
+    fn access_of(&self, from: LpId, to: LpId) -> Delay {
+        let of = |peer: LpId| self.access.get(peer.index()).copied().unwrap_or(Delay::ZERO);
+        of(from).saturating_add(of(to))
     }
 
     /// Returns a lower bound on the latencies between `peers` peers, without jitter; `None` if there is one

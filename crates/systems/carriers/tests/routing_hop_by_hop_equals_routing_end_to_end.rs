@@ -102,6 +102,19 @@ fn a_graph_gives_the_least_latencies_also_with_one_way_links() {
     }
 }
 
+#[test]
+fn access_is_part_of_the_latency_at_either_end() {
+    let domains = transit_stub([2, 4, 3, 6], 1);
+    let places = stub_places(&domains, 10, 1);
+    let plain = Underlay::transit_stub(&domains, &places, Routing::EndToEnd).expect("possible");
+    let access = |peer: u32| Delay::from_ps(7 * u64::from(peer) + 1);
+    let dressed = plain.clone().with_access((0..10).map(access).collect());
+    for (from, to) in (0..10).flat_map(|from| (0..10).map(move |to| (from, to))).filter(|(from, to)| from != to) {
+        let of = |underlay: &Underlay| underlay.latency(LpId(from), LpId(to)).expect("a peer");
+        assert_eq!(of(&dressed), of(&plain).saturating_add(access(from)).saturating_add(access(to)));
+    }
+}
+
 /// Returns the lookahead of each node of a program over an underlay, and checks that no latency is below.
 fn check_lookahead(underlay: &Underlay, peers: u32) -> Vec<Delay> {
     let model = Processes::new(Exchange { nodes: peers, messages: 1, carrier: underlay.clone() });
@@ -152,7 +165,9 @@ fn both_kinds_of_routing_agree_to_the_picosecond_under_every_engine() {
             let underlay = Underlay::transit_stub(&domains, &places, routing).expect("possible");
             let (start, end) = (Time::from_ms(20), Time::from_ms(400));
             let partition = Partition::random((start, end), 10, 2, &Rng::shared(seed, 3)).expect("possible");
-            underlay.with_jitter(Jitter::exponential(Delay::from_ms(3))).with_partition(partition).with_loss(0.1)
+            let access = (0..10).map(|peer| Delay::from_ps(1000 * peer + seed)).collect();
+            let underlay = underlay.with_access(access).with_jitter(Jitter::exponential(Delay::from_ms(3)));
+            underlay.with_partition(partition).with_loss(0.1)
         };
         let run = |routing| {
             let carrier = dressed(routing).expect("a probability");

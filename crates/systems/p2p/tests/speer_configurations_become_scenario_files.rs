@@ -144,70 +144,68 @@ fn keys_are_found_in_any_case_as_go_finds_them() {
     assert!(converted(&null).notes.iter().all(|note| !note.contains("transferInterval")));
 }
 
+/// What is replaced in a published configuration, by what, and the sentence that follows.
+const WRONG: &[(&str, &str, &str)] = &[
+    ("\"pieces\"", "\"peices\"", "6:13: the configuration has no key `peices`; did you mean `pieces`?"),
+    ("\"seeds\"", "\"sedes\"", "4:28: the configuration has no key `sedes`; did you mean `seeds`?"),
+    ("\"seeds\": 1", "\"seeds\": 51", "4:28: `seeds` cannot be `51`; write a whole number from 0 to 50"),
+    ("\"pieces\": 1000", "\"pieces\": 0", "6:13: `pieces` cannot be `0`; write a whole number from 1 to 10000000"),
+    (
+        "\"pieces\": 1000",
+        "\"pieces\": \"many\"",
+        "6:13: `pieces` cannot be `\"many\"`; write a whole number from 1 to 10000000",
+    ),
+    (
+        "\"backlog\": 10",
+        "\"backlog\": null",
+        "2:1: the configuration has no `backlog`, which Speer would take as 0; add it",
+    ),
+    (
+        "\"backlog\": 10",
+        "\"backlog\": 1, \"Backlog\": 2",
+        "7:65: the configuration has the key `backlog` twice; leave one of the two out",
+    ),
+    (
+        "\"upload\": 10",
+        "\"upload\": 0",
+        "10:20: `capacityNodes` has no nodes that both upload and download; give an entry `upload` and `download` above 0",
+    ),
+    (
+        "\"number\": 51",
+        "\"number\": 50",
+        "10:20: `capacityNodes` has links for 50 nodes, and the 50 peers of `minNodes` and the tracker need 51; raise `number`, or lower `minNodes`",
+    ),
+    ("\"number\": 51, ", "", "10:21: an entry of `capacityNodes` has no `number`, which Speer would take as 0; add it"),
+    (
+        "[{",
+        "{",
+        "10:65: malformed JSON: expected `,` or `}`; give a JSON configuration of Speer: an object between `{` and `}`",
+    ),
+    (
+        "[{\"number\": 51",
+        "[3, {\"number\": 51",
+        "10:21: an entry of `capacityNodes` must be an object; write `{` and `}` around it",
+    ),
+    (
+        "\"stubDomains\": 10",
+        "\"stubDomains\": 2",
+        "8:65: 2 stub domains of 20 routers have no router for each of 50 peers and the tracker; raise `stubDomains` or `stubDomainSize`",
+    ),
+    (
+        "\"transferInterval\"",
+        "\"latency\": 3, \"transferInterval\"",
+        "9:14: `latency` cannot be `3`; write `true` or `false`",
+    ),
+    (
+        "\"minNodes\"",
+        "\"maxNodes\"",
+        " the configuration has neither `nodes` nor `minNodes`; give a JSON configuration of Speer, or of its BitTorrent simulations",
+    ),
+];
+
 #[test]
 fn wrong_files_are_refused_with_place_and_remedy() {
-    let cases: &[(&str, &str, &str)] = &[
-        ("\"pieces\"", "\"peices\"", "6:13: the configuration has no key `peices`; did you mean `pieces`?"),
-        ("\"seeds\"", "\"sedes\"", "4:28: the configuration has no key `sedes`; did you mean `seeds`?"),
-        ("\"seeds\": 1", "\"seeds\": 51", "4:28: `seeds` cannot be `51`; write a whole number from 0 to 50"),
-        ("\"pieces\": 1000", "\"pieces\": 0", "6:13: `pieces` cannot be `0`; write a whole number from 1 to 10000000"),
-        (
-            "\"pieces\": 1000",
-            "\"pieces\": \"many\"",
-            "6:13: `pieces` cannot be `\"many\"`; write a whole number from 1 to 10000000",
-        ),
-        (
-            "\"backlog\": 10",
-            "\"backlog\": null",
-            "2:1: the configuration has no `backlog`, which Speer would take as 0; add it",
-        ),
-        (
-            "\"backlog\": 10",
-            "\"backlog\": 1, \"Backlog\": 2",
-            "7:65: the configuration has the key `backlog` twice; leave one of the two out",
-        ),
-        (
-            "\"upload\": 10",
-            "\"upload\": 0",
-            "10:20: `capacityNodes` has no nodes that both upload and download; give an entry `upload` and `download` above 0",
-        ),
-        (
-            "\"number\": 51",
-            "\"number\": 50",
-            "10:20: `capacityNodes` has links for 50 nodes, and the 50 peers of `minNodes` and the tracker need 51; raise `number`, or lower `minNodes`",
-        ),
-        (
-            "\"number\": 51, ",
-            "",
-            "10:21: an entry of `capacityNodes` has no `number`, which Speer would take as 0; add it",
-        ),
-        (
-            "[{",
-            "{",
-            "10:65: malformed JSON: expected `,` or `}`; give a JSON configuration of Speer: an object between `{` and `}`",
-        ),
-        (
-            "[{\"number\": 51",
-            "[3, {\"number\": 51",
-            "10:21: an entry of `capacityNodes` must be an object; write `{` and `}` around it",
-        ),
-        (
-            "\"stubDomains\": 10",
-            "\"stubDomains\": 2",
-            "8:65: 2 stub domains of 20 routers have no router for each of 50 peers and the tracker; raise `stubDomains` or `stubDomainSize`",
-        ),
-        (
-            "\"transferInterval\"",
-            "\"latency\": 3, \"transferInterval\"",
-            "9:14: `latency` cannot be `3`; write `true` or `false`",
-        ),
-        (
-            "\"minNodes\"",
-            "\"maxNodes\"",
-            " the configuration has neither `nodes` nor `minNodes`; give a JSON configuration of Speer, or of its BitTorrent simulations",
-        ),
-    ];
-    for &(from, to, message) in cases {
+    for &(from, to, message) in WRONG {
         assert!(PUBLISHED.contains(from), "{from}");
         let error = convert("swarm.json".as_ref(), &PUBLISHED.replacen(from, to, 1)).expect_err(to);
         assert_eq!(error.to_string(), format!("swarm.json:{message}"));

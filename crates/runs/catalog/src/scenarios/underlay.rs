@@ -88,6 +88,12 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter::duration("latency_local", Delay::from_ms(1), "latency between two peers at one place of a table")
         .positive(),
     Parameter::duration(
+        "access_latency",
+        Delay::from_us(1),
+        "greatest latency between a peer and its place; each peer has its own, drawn uniformly to the picosecond, so \
+         that no two messages arrive together by their paths; not in the underlay `constant`",
+    ),
+    Parameter::duration(
         "jitter",
         Delay::ZERO,
         "time that is drawn for each message and added to its latency: its scale, by `jitter_law`; 0s: none",
@@ -157,6 +163,8 @@ const FILES: [(&str, &[Origin]); 4] = [
 const NETWORK_STREAM: u32 = 0x756e_0001;
 /// The random stream of the routers at which peers are.
 const PLACES_STREAM: u32 = 0x756e_0002;
+/// The random stream of the latencies between peers and their places.
+const ACCESS_STREAM: u32 = 0x756e_0005;
 /// The random stream of the fitting of coordinates.
 const FIT_STREAM: u32 = 0x756e_0004;
 /// The random stream of the groups of a partition.
@@ -195,7 +203,18 @@ pub(crate) fn build(
         Origin::TransitStub => transit_stub(values, (peers_key, peers), seed)?,
         Origin::Graph => graph(values, (peers_key, peers), seed, &mut notes)?,
     };
+    let underlay = if origin == Origin::Constant { underlay } else { with_access(underlay, values, peers, seed) };
     Ok((with_faults(underlay, values, peers, seed)?, notes))
+}
+
+/// Adds the latencies between peers and their places.
+fn with_access(underlay: Underlay, values: &Values, peers: u32, seed: u64) -> Underlay {
+    let longest = values.duration("access_latency");
+    if longest == Delay::ZERO {
+        return underlay;
+    }
+    let rng = Rng::shared(seed, ACCESS_STREAM);
+    underlay.with_access((0..peers).map(|_| rng.uniform_delay(Delay::ZERO, longest)).collect())
 }
 
 /// Refuses values that the source does not use.

@@ -120,7 +120,7 @@ impl<M: Payload + Clone> Carrier<M> for Underlay {
     fn plan(&self, departure: Departure<'_, M>, counts: &mut Counts, rng: &Rng) -> Plan {
         let Departure { from, to, now, .. } = departure;
         if from == to {
-            return Plan::Arrives { delay: Delay::ZERO, jitter: Delay::ZERO };
+            return Plan::Arrives { delay: Delay::ZERO, extra: Delay::ZERO };
         }
         // No latency leads to a node that does not exist. Then `post` fails.
         let Some(latency) = self.latency(from, to) else { return Plan::Lost(Delay::ZERO) };
@@ -134,7 +134,9 @@ impl<M: Payload + Clone> Carrier<M> for Underlay {
         if let Some(recorded) = self.recorded.filter(|recorded| recorded.has(&passage)) {
             counts.record.push(Passage { delay, ..passage }, arrives, recorded.messages_max);
         }
-        if arrives { Plan::Arrives { delay, jitter } } else { Plan::Lost(delay) }
+        // Hop by hop, the routers add what the links take.
+        let extra = jitter.saturating_add(self.access_of(from, to));
+        if arrives { Plan::Arrives { delay, extra } } else { Plan::Lost(delay) }
     }
 
     #[inline]
@@ -153,8 +155,8 @@ impl<M: Payload + Clone> Carrier<M> for Underlay {
             return node.fail(format!("it sent to node {}, but there are only {nodes} nodes", to.0));
         }
         match plan {
-            Plan::Arrives { jitter, .. } if self.hops.is_some() && to != from => {
-                self.pass(jitter, Packet::Passing { from, to, message }, node);
+            Plan::Arrives { extra, .. } if self.hops.is_some() && to != from => {
+                self.pass(extra, Packet::Passing { from, to, message }, node);
             }
             Plan::Arrives { delay, .. } => node.send_to(to, delay, Packet::Direct(message)),
             Plan::Lost(delay) => {

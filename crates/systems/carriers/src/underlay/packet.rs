@@ -42,10 +42,10 @@ impl<M: Payload> Payload for Packet<M> {
 pub enum Plan {
     /// It arrives.
     Arrives {
-        /// The time that it takes, with the jitter.
+        /// The time that it takes.
         delay: Delay,
-        /// The jitter.
-        jitter: Delay,
+        /// The part of it beyond the links of the graph: access and jitter.
+        extra: Delay,
     },
     /// It is lost. It would have taken this time.
     Lost(Delay),
