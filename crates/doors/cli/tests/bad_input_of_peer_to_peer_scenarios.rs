@@ -1,4 +1,5 @@
-//! Bad input of peer-to-peer scenarios: tables of latencies, files of sessions, torrents, and impossible swarms.
+//! Bad input of peer-to-peer scenarios: tables of latencies, files of sessions, torrents, and impossible
+//! swarms.
 
 mod common;
 

@@ -4,10 +4,10 @@
 //! and each child joins ([`join`]). All are connected by
 //! [`SharedMemory`](parades_transport::SharedMemory).
 //!
-//! *Ends.* Rank 0 holds a pipe to the standard input of each child. When the pipe ends, the child exits. So no
-//! child outlives rank 0, whatever ends rank 0. The segments have no names, so the system frees them with the
-//! last process. A thread of rank 0 waits for each child. If a child dies, the thread declares its rank lost,
-//! with a reason that names the child and the signal.
+//! *Ends.* Rank 0 holds a pipe to the standard input of each child. When the pipe ends, the child exits. So
+//! no child outlives rank 0, whatever ends rank 0. The segments have no names, so the system frees them with
+//! the last process. A thread of rank 0 waits for each child. If a child dies, the thread declares its rank
+//! lost, with a reason that names the child and the signal.
 //!
 //! *Signals.* Children are in process groups of their own. So Ctrl-C reaches rank 0 alone, which ends the run
 //! at a cut.

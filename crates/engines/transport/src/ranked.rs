@@ -18,8 +18,8 @@
 //! *Receiving.* Any worker that looks for news receives the frames for all workers of its rank, under one
 //! lock. It puts events into the inboxes of [`Threads`].
 //!
-//! *Waiting.* A worker that has nothing to do polls the fabric for a while. Then it requests the fabric's bell,
-//! receives once more, and sleeps until the bell or another worker wakes it.
+//! *Waiting.* A worker that has nothing to do polls the fabric for a while. Then it requests the fabric's
+//! bell, receives once more, and sleeps until the bell or another worker wakes it.
 //!
 //! *A lost rank.* A worker that waits for a frame of a rank that has ended breaks up the transport. The run
 //! then ends with an error that names the rank.

@@ -17,8 +17,8 @@
 //! *Why nothing is lost, and order is kept.* A lane keeps the order of its slots. The lock of the lane keeps
 //! the parts of a frame together. The stash is received before the lanes, and both are read under one lock.
 //!
-//! *Waking.* A listener thread sleeps on the bell of the segment, and calls the rank's [`Bell`] whenever it has
-//! rung. Once [`Fabric::request_bell`] has been called, the bell rings only on request.
+//! *Waking.* A listener thread sleeps on the bell of the segment, and calls the rank's [`Bell`] whenever it
+//! has rung. Once [`Fabric::request_bell`] has been called, the bell rings only on request.
 
 use crate::fabric::{Bell, Fabric, Lost};
 use parades_raw::shared::lane::{LaneShape, Lanes, Receiver, Sender};

@@ -33,9 +33,9 @@
 //! The sums of an equation are taken in the order of the levels, so they do not depend on the order in which
 //! transfers started. Levels that are equal up to rounding do not depend on each other.
 //!
-//! *References*: D. Bertsekas, R. Gallager, *Data Networks*, 1992, section 6.5.2 (max-min fairness); A. Charny,
-//! D. Clark, R. Jain, *Congestion Control with Explicit Rate Indication*, ICC 1995 (levels of links, and
-//! their convergence).
+//! *References*: D. Bertsekas, R. Gallager, *Data Networks*, 1992, section 6.5.2 (max-min fairness); A.
+//! Charny, D. Clark, R. Jain, *Congestion Control with Explicit Rate Indication*, ICC 1995 (levels of links,
+//! and their convergence).
 
 mod ends;
 mod levels;

@@ -21,7 +21,8 @@ fn random_models_give_one_answer_on_processes() {
     assert!(report.crossed > 1_000, "events cross processes: {report}");
 }
 
-/// In these models the lookahead changes while several workers of a rank share partitions, or execute them LP by LP.
+/// In these models the lookahead changes while several workers of a rank share partitions, or execute them LP
+/// by LP.
 #[test]
 fn partitions_of_a_rank_survive_changes_of_lookahead() {
     silence_panics(false);

@@ -2,8 +2,8 @@
 //!
 //! *Covers*: averaging over a constant latency; the variance of the values in each cycle.
 //!
-//! *Scenario*: nodes with uniform values, and messages that take 100 us. In each of 20 cycles of a second every
-//! node begins one exchange.
+//! *Scenario*: nodes with uniform values, and messages that take 100 us. In each of 20 cycles of a second
+//! every node begins one exchange.
 //!
 //! `cargo run --release -p parades-p2p --example averaging -- 100000 1`
 

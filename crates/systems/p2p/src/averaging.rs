@@ -37,8 +37,9 @@
 //! depend on the order in which an engine visits the nodes. The table `cycles` has the mean, the standard
 //! deviation and the factor of each cycle.
 //!
-//! *References*: M. Jelasity, A. Montresor, O. Babaoglu, "Gossip-Based Aggregation in Large Dynamic Networks",
-//! ACM Transactions on Computer Systems 23(3), 2005, sections 3 and 4 (the factor) and 7 (refused exchanges).
+//! *References*: M. Jelasity, A. Montresor, O. Babaoglu, "Gossip-Based Aggregation in Large Dynamic
+//! Networks", ACM Transactions on Computer Systems 23(3), 2005, sections 3 and 4 (the factor) and 7 (refused
+//! exchanges).
 //!
 //! *Read next*: `averaging/machine.rs`.
 

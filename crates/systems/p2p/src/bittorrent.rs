@@ -13,9 +13,10 @@
 //! # What is left out
 //!
 //! A request is for a whole piece, not for blocks of it. Hashes are never wrong. An uploader learns from the
-//! `have` of the downloader that a piece has arrived; [`Parameters::on_way`] bounds the pieces on their way on one
-//! connection, as the buffer of a socket does. `cancel` and `choke` act on requests that have not been sent.
-//! Control messages may overtake pieces, where the carrier lets them: a piece that comes after a choke counts.
+//! `have` of the downloader that a piece has arrived; [`Parameters::on_way`] bounds the pieces on their way
+//! on one connection, as the buffer of a socket does. `cancel` and `choke` act on requests that have not been
+//! sent. Control messages may overtake pieces, where the carrier lets them: a piece that comes after a choke
+//! counts.
 //!
 //! *References*: B. Cohen, "Incentives Build Robustness in BitTorrent", P2PEcon 2003. BEP 3, "The BitTorrent
 //! Protocol Specification".
@@ -102,8 +103,8 @@ pub struct Parameters {
     pub unchokes: u32,
     /// Period of the choice of unchoked neighbours. Amounts are those of the last two periods.
     pub rechoke: Delay,
-    /// True if a peer gives a free slot to the next neighbour at once; false if the neighbour waits for the end
-    /// of the period.
+    /// True if a peer gives a free slot to the next neighbour at once; false if the neighbour waits for the
+    /// end of the period.
     pub fills_slots: bool,
     /// Number of periods after which another neighbour is the optimistic one.
     pub optimistic_turns: u32,
@@ -123,12 +124,13 @@ pub struct Parameters {
     pub announce_least: Delay,
     /// Time after which a handshake without an answer has failed.
     pub handshake: Delay,
-    /// Time of silence after which a peer sends a keep-alive. A neighbour silent for twice as long has failed.
+    /// Time of silence after which a peer sends a keep-alive. A neighbour silent for twice as long has
+    /// failed.
     pub keep_alive: Delay,
     /// Time for which a peer stays once it has all pieces; `None`: for ever.
     pub seeding: Option<Delay>,
-    /// Probability that a peer connects to the nearest known peer instead of to a random one, where the swarm has
-    /// a distance.
+    /// Probability that a peer connects to the nearest known peer instead of to a random one, where the swarm
+    /// has a distance.
     pub locality: f64,
     /// True if each peer keeps the source of each piece, for the table `pieces` of the metrics.
     pub keeps_sources: bool,

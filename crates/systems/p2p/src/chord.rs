@@ -45,16 +45,16 @@
 //!
 //! # Judging look-ups
 //!
-//! - Look-ups that begin [`Parameters::settle`] or later after the last change are judged at their end, against
-//!   all nodes.
-//! - Where nodes come and go, earlier look-ups are judged at the end of the run. A look-up is right if the node
-//!   that was found was a member at some time of the look-up, and if no node between the key and that node was a
-//!   member during the whole look-up.
+//! - Look-ups that begin [`Parameters::settle`] or later after the last change are judged at their end,
+//!   against all nodes.
+//! - Where nodes come and go, earlier look-ups are judged at the end of the run. A look-up is right if the
+//!   node that was found was a member at some time of the look-up, and if no node between the key and that
+//!   node was a member during the whole look-up.
 //!
 //! # Bytes
 //!
-//! [`Message::wire_bytes`] says how many bytes each message has. `maintenance_bytes` are those of all messages
-//! but the look-ups of users and their answers.
+//! [`Message::wire_bytes`] says how many bytes each message has. `maintenance_bytes` are those of all
+//! messages but the look-ups of users and their answers.
 //!
 //! *Invariants*: a request in the ring comes nearer to its key with each hop, so it ends. The ring is checked
 //! at the end, against all members, once [`Parameters::settle`] has passed since the last change.

@@ -12,7 +12,8 @@ pub(crate) fn keys(node: LpId) -> impl Iterator<Item = u64> {
     u64::from(node.0) << 32..
 }
 
-/// Adds the lengths of a node's sessions to a counter, and the sessions to the sums of a table if there is one.
+/// Adds the lengths of a node's sessions to a counter, and the sessions to the sums of a table if there is
+/// one.
 pub(crate) fn add(
     sessions: impl Iterator<Item = (Time, Time)>,
     node: LpId,

@@ -6,8 +6,9 @@
 //! - that of its BitTorrent simulations (<https://github.com/danalex97/nfsTorrent>), with `minNodes`: the
 //!   parameters of the protocol too.
 //!
-//! Both become files of the scenario `bittorrent`. Virtual time is in milliseconds there, lengths are in bits,
-//! and capacities in bits per millisecond. [`Converted::notes`] names everything that has no equivalent here.
+//! Both become files of the scenario `bittorrent`. Virtual time is in milliseconds there, lengths are in
+//! bits, and capacities in bits per millisecond. [`Converted::notes`] names everything that has no equivalent
+//! here.
 
 mod json;
 

@@ -3,8 +3,8 @@
 //! A table may have a row for each of millions of flows, and all rows exist together at the end of a run. A
 //! [`Cell`] takes 24 bytes. Here most cells take one to six bytes.
 //!
-//! *Format.* A row is the number of its bytes, then its cells. A cell is a tag, then its content. Numbers have
-//! seven bits a byte, the lowest first; all bytes of a number but the last have the highest bit. A
+//! *Format.* A row is the number of its bytes, then its cells. A cell is a tag, then its content. Numbers
+//! have seven bits a byte, the lowest first; all bytes of a number but the last have the highest bit. A
 //! floating-point number has its eight bytes, the lowest first. Equal rows have equal bytes.
 
 use super::Cell;

@@ -50,8 +50,8 @@ pub(crate) fn parades(folder: &Path, arguments: &str) -> Output {
     command(folder, arguments).output().expect("the command was built")
 }
 
-/// Runs each case, which is arguments, exit status and message, and lists the cases that differ. Standard error
-/// must have nothing but the message, and standard output nothing at all.
+/// Runs each case, which is arguments, exit status and message, and lists the cases that differ. Standard
+/// error must have nothing but the message, and standard output nothing at all.
 pub(crate) fn check(folder: &Folder, cases: &[(&str, i32, &str)]) {
     let mut wrong = String::new();
     for &(arguments, status, message) in cases {

@@ -85,8 +85,8 @@ impl Plan {
         plan
     }
 
-    /// Returns the same plan after a change of lookahead, with the same partitions, and without any assignment of
-    /// them to workers.
+    /// Returns the same plan after a change of lookahead, with the same partitions, and without any
+    /// assignment of them to workers.
     pub(crate) fn with_lookahead(&self, world: &World) -> Plan {
         let partitioning = Partitioning::of_placement(world.lps(), &self.placement);
         let least = world.channels().min_lookahead().unwrap_or(Delay::MAX);

@@ -5,8 +5,9 @@
 //! leaves out congestion control: a flow that nothing disturbs, but that starts slowly, has a slowdown above
 //! 1.
 //!
-//! *References*: M. Alizadeh et al., "pFabric: minimal near-optimal datacenter transport", SIGCOMM 2013, section
-//! 5; B. Montazeri et al., "Homa", SIGCOMM 2018, section 5, which divides by the time of an unloaded network.
+//! *References*: M. Alizadeh et al., "pFabric: minimal near-optimal datacenter transport", SIGCOMM 2013,
+//! section 5; B. Montazeri et al., "Homa", SIGCOMM 2018, section 5, which divides by the time of an unloaded
+//! network.
 
 use super::path::path;
 use crate::network::Layout;

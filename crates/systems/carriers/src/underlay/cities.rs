@@ -14,8 +14,8 @@ use std::sync::Arc;
 const ENTRY_BYTES: usize = 16;
 /// The longest file: 4096 cities.
 const FILE_BYTES_MAX: u64 = (ENTRY_BYTES as u64) << 24;
-/// The draws of a jitter until one lies in its range. A draw lies there with a probability of almost a half or
-/// more, unless the deviation is far larger than the range.
+/// The draws of a jitter until one lies in its range. A draw lies there with a probability of almost a half
+/// or more, unless the deviation is far larger than the range.
 const DRAWS_MAX: u32 = 64;
 
 /// The round trips between cities.

@@ -7,8 +7,8 @@ use super::rarity::any_of;
 use crate::driver::Dependencies;
 
 impl<D: Dependencies<Message>> At<'_, D> {
-    /// Chooses the neighbours that get pieces: those from which the most came in the last two periods (to which
-    /// the most went, where the peer has all pieces), and an optimistic one.
+    /// Chooses the neighbours that get pieces: those from which the most came in the last two periods (to
+    /// which the most went, where the peer has all pieces), and an optimistic one.
     pub(super) fn rechoke(&mut self) {
         if self.swarm.rides_free(self.peer.id) {
             return;
@@ -44,8 +44,8 @@ impl<D: Dependencies<Message>> At<'_, D> {
         best
     }
 
-    /// Returns the interested neighbours for which `may_be` holds, the greatest rate first; equal rates are in
-    /// random order.
+    /// Returns the interested neighbours for which `may_be` holds, the greatest rate first; equal rates are
+    /// in random order.
     fn by_rate(&mut self, may_be: impl Fn(&Neighbour) -> bool) -> Vec<u32> {
         let is_complete = self.is_complete();
         let candidates = self.peer.neighbours.iter().filter(|neighbour| neighbour.is_interested && may_be(neighbour));

@@ -4,8 +4,8 @@ use parades_core::random::Rng;
 
 /// The pieces that a peer lacks, in the order of the number of neighbours that have them.
 ///
-/// A change by one is an exchange of two places, and the rarest pieces stand together. Pieces that no neighbour
-/// has are in the class 0, and so are pieces that the peer itself has got.
+/// A change by one is an exchange of two places, and the rarest pieces stand together. Pieces that no
+/// neighbour has are in the class 0, and so are pieces that the peer itself has got.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rarity {
     /// The pieces, class by class.

@@ -62,8 +62,8 @@ impl Tracker {
         }
     }
 
-    /// Draws peers other than the asker, without repetition: by a shuffle where most are wanted, else by draws
-    /// that are repeated.
+    /// Draws peers other than the asker, without repetition: by a shuffle where most are wanted, else by
+    /// draws that are repeated.
     fn draw(&self, asker: u32, wanted: usize, driver: &mut impl Dependencies<Message>) -> Box<[u32]> {
         let wanted = wanted.min(self.members.len().saturating_sub(1));
         let mut drawn = Vec::with_capacity(wanted);

@@ -122,8 +122,8 @@ const ID_BYTES: u64 = 20;
 const CONTACT_BYTES: u64 = 26;
 
 impl Message {
-    /// Returns the length of the message in bytes as in [`crate::kademlia::Message::bytes`]: headers included,
-    /// and identifiers of 20 bytes. Metrics count these bytes.
+    /// Returns the length of the message in bytes as in [`crate::kademlia::Message::bytes`]: headers
+    /// included, and identifiers of 20 bytes. Metrics count these bytes.
     pub fn wire_bytes(&self) -> u64 {
         let contacts = |count: usize| CONTACT_BYTES * count as u64;
         HEADER_BYTES

@@ -124,8 +124,8 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// Clears the state that a node loses when it leaves or crashes.
     fn forget(&self, machine: &mut Self::Machine);
 
-    /// Prefetches, as [`Model::fetch`]: in step 0 the memory to which the machine points, in step 1 the memory
-    /// to which that points.
+    /// Prefetches, as [`Model::fetch`]: in step 0 the memory to which the machine points, in step 1 the
+    /// memory to which that points.
     #[inline]
     fn fetch(&self, machine: &Self::Machine, step: usize) {
         let _ = (machine, step);

@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// Returns the text with comments and commas before a closing bracket replaced by blanks. All other bytes keep
-/// their places.
+/// Returns the text with comments and commas before a closing bracket replaced by blanks. All other bytes
+/// keep their places.
 ///
 /// Speer removes lines that begin with `//`. Its published files also have comments at the ends of lines, and
 /// such commas.

@@ -5,10 +5,10 @@
 //! the receiver. The sender holds the numbers of slots that were never used. The producer of a ring holds the
 //! number that it pushes. So at most *n* - 1 numbers are in the ring.
 //!
-//! *Why no number is overwritten before it is read.* Push number *e* of a ring, counted from 0, uses the place
-//! of push *e* - *n*. Its producer has popped *e* + 1 numbers from the other ring, or holds some of the *n*
-//! at the start. So it has popped at least *e* + 1 - *n* numbers that the consumer pushed there. The consumer
-//! pushed the last of them after its pop *e* - *n* of this ring. That push has Release order and the
+//! *Why no number is overwritten before it is read.* Push number *e* of a ring, counted from 0, uses the
+//! place of push *e* - *n*. Its producer has popped *e* + 1 numbers from the other ring, or holds some of the
+//! *n* at the start. So it has popped at least *e* + 1 - *n* numbers that the consumer pushed there. The
+//! consumer pushed the last of them after its pop *e* - *n* of this ring. That push has Release order and the
 //! producer's pop has Acquire order. So the read of the place comes before the write.
 //!
 //! *Why slots are exclusive.* The sender writes a slot before the push of its number, which has Release

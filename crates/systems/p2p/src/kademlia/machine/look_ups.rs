@@ -113,8 +113,8 @@ impl Machine {
         }
     }
 
-    /// Answers with the closest contacts. A node that joins and has had no answer yet adds the node that it was
-    /// told of. Otherwise a newcomer that asks it would learn of nobody, and join without being known.
+    /// Answers with the closest contacts. A node that joins and has had no answer yet adds the node that it
+    /// was told of. Otherwise a newcomer that asks it would learn of nobody, and join without being known.
     #[inline]
     pub(super) fn answer_nodes(
         &mut self,
