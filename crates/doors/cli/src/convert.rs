@@ -2,7 +2,7 @@
 
 use crate::arguments::{ConvertArguments, Simulator};
 use crate::printing::{print, say};
-use parades_p2p::speer;
+use parades_catalog::speer;
 use parades_report::place;
 use parades_session::Failure;
 use std::process::ExitCode;

@@ -64,6 +64,7 @@ fn files_of_sessions_are_refused_at_the_wrong_time() {
     folder.write("far.txt", "1 1 1e300 2e300\n");
     folder.write("lines.txt", "1 10 20\n1 15 30\n");
     folder.write("nan.txt", "1 10 nan\n");
+    folder.write("node.txt", "70 10 20\n");
     let case = |file: &str| format!("run kademlia --quiet --set nodes=20 --until 100s --set churn_file={file}.txt");
     let cases = [
         (case("none"), "none.txt: the file cannot be read: No such file or directory; check its name and permissions"),
@@ -93,6 +94,14 @@ fn files_of_sessions_are_refused_at_the_wrong_time() {
             "far.txt:1:5: `1e300` is no time in seconds; write `host n start_1 end_1 … start_n end_n`, or `node join_s leave_s` in all lines",
         ),
         (case("nan"), "nan.txt:1:6: `nan` is no time in seconds; write `node join_s leave_s`"),
+        (
+            case("node"),
+            "--set churn_file=node.txt: the file has sessions of node 70, but the last node is 19; raise `nodes`, or leave its lines out",
+        ),
+        (
+            "run bittorrent --quiet --set churn_file=node.txt".to_owned(),
+            "--set churn_file=node.txt: the file has sessions of node 70, but the last node is 50; raise `peers`, or leave its lines out",
+        ),
     ];
     let cases: Vec<(&str, i32, &str)> = cases.iter().map(|(command, message)| (&**command, 2, *message)).collect();
     check(&folder, &cases);

@@ -45,7 +45,7 @@ pub fn cli(own: impl IntoIterator<Item = Scenario>) -> std::process::ExitCode {
     parades_cli::command(own)
 }
 
-pub use parades_catalog::{Scenario, Simulation};
+pub use parades_catalog::{Scenario, Simulation, speer};
 pub use parades_config::{ConfigError, Parameter, Values};
 
 pub use parades_carriers as carriers;

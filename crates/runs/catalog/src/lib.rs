@@ -25,7 +25,8 @@
 //! # Ok::<(), parades_config::ConfigError>(())
 //! ```
 //!
-//! *Read next*: [`engine`], the engines and their settings; [`mod@scenarios`], the scenarios.
+//! *Read next*: [`engine`], the engines and their settings; [`mod@scenarios`], the scenarios; [`speer`], configurations of
+//! the simulator Speer as scenario files.
 
 #![forbid(unsafe_code)]
 
@@ -34,6 +35,7 @@ pub mod engine;
 mod installed;
 pub mod scenarios;
 mod simulation;
+pub mod speer;
 mod words;
 
 pub use crate::scenarios::{SCENARIOS, Scenario, network};

@@ -13,7 +13,6 @@
 //! | [`gossipsub`] | publish and subscribe over meshes of peers with scores |
 //! | [`averaging`] | the mean of all values, by exchanges of pairs |
 //! | [`kademlia`] | look-ups by XOR distance; values that are stored and republished |
-//! | [`speer`] | configurations of the simulator Speer, as scenario files |
 //!
 //! `tests/rumours_spread_as_theory_says.rs` has a whole protocol in a page.
 //!
@@ -30,7 +29,6 @@ pub mod gossip;
 pub mod gossipsub;
 pub mod kademlia;
 mod membership;
-pub mod speer;
 
 /// A refused parameter: its name, and a sentence on what is wrong.
 pub type Invalid = (&'static str, String);

@@ -117,7 +117,7 @@ fn take_ranks_per_machine(how: &mut HowArguments) -> Result<Option<usize>, Failu
 }
 
 /// Returns a sentence on the first rank that was started with other arguments than rank 0: the same on all
-/// ranks. Whether they execute the same program, each run checks when it begins.
+/// ranks. Each run checks when it begins that they execute the same program.
 fn difference(job: &Job) -> Result<Option<String>, String> {
     let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let all = job.gather_all(words.join(" ").into_bytes())?;

@@ -12,9 +12,9 @@
 
 mod json;
 
-use crate::bittorrent::PEERS_MAX;
 use json::{Object, Text, without_comments};
 use parades_config::{ConfigError, Fault, Place, inputs, read_text, shortened, toml_string};
+use parades_p2p::bittorrent::PEERS_MAX;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -36,7 +36,7 @@ const LISTED_MAX: usize = 6;
 pub struct Converted {
     /// The scenario file. The notes are comments in it too.
     pub toml: String,
-    /// What has no equivalent here, or another value than in Speer: a sentence each, beginning with the key.
+    /// A sentence on each key that has no equivalent here, or another value than in Speer. It begins with the key.
     pub notes: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ pub fn read(path: &Path) -> Result<Converted, ConfigError> {
 /// Converts a configuration from memory. Errors name the file `file`.
 ///
 /// ```
-/// use parades_p2p::speer::convert;
+/// use parades_catalog::speer::convert;
 ///
 /// let text = r#"{
 ///   "nodes": 100,

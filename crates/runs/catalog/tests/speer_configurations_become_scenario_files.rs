@@ -1,7 +1,7 @@
 //! Configurations of Speer, of both forms: the scenario file, the notes, and what is wrong.
 
+use parades_catalog::speer::{Converted, convert};
 use parades_config::ScenarioFile;
-use parades_p2p::speer::{Converted, convert};
 
 /// The workload that was published, in the form of Speer's BitTorrent simulations.
 const PUBLISHED: &str = r#"// The workload of the measurements.
