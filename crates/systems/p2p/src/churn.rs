@@ -100,19 +100,23 @@ impl Stay {
 }
 
 impl Churn {
+    fn new(plan: Plan, until: Time) -> Churn {
+        Churn { plan, crash: 0.0, keep: 0.0, until, crowd: None, stable: 0 }
+    }
+
     /// Makes a churn in which nobody goes. With [`Churn::with_crowd`] nodes come.
     pub fn staying(until: Time) -> Churn {
-        Churn { plan: Plan::Staying, crash: 0.0, keep: 0.0, until, crowd: None, stable: 0 }
+        Churn::new(Plan::Staying, until)
     }
 
     /// Makes a churn whose sessions and absences are drawn. No node crashes, unless [`Churn::crash`] is set.
     pub fn random(session: Law, absence: Law, until: Time) -> Churn {
-        Churn { plan: Plan::Random { session, absence }, crash: 0.0, keep: 0.0, until, crowd: None, stable: 0 }
+        Churn::new(Plan::Random { session, absence }, until)
     }
 
     /// Makes a churn whose sessions are read from a file. No node crashes, unless [`Churn::crash`] is set.
     pub fn scheduled(schedule: Schedule, until: Time) -> Churn {
-        Churn { plan: Plan::Scheduled(Arc::new(schedule)), crash: 0.0, keep: 0.0, until, crowd: None, stable: 0 }
+        Churn::new(Plan::Scheduled(Arc::new(schedule)), until)
     }
 
     /// Returns the same churn with this probability of a crash.
@@ -166,8 +170,10 @@ impl Churn {
 
     /// Begins a session of a node that comes now.
     pub fn begin(&self, node: LpId, now: Time, rng: &Rng) -> Stay {
+        if node.0 < self.stable {
+            return Stay::for_ever();
+        }
         match &self.plan {
-            _ if node.0 < self.stable => Stay::for_ever(),
             Plan::Staying => Stay::for_ever(),
             Plan::Random { session, absence } => {
                 let (stay, crashes, absence) = (session.sample(rng), rng.chance(self.crash), absence.sample(rng));

@@ -27,6 +27,18 @@ fn assert_near(found: f64, expected: f64, share: f64, what: &str) {
 }
 
 #[test]
+fn stable_nodes_neither_come_nor_go() {
+    let law = || Law::exponential(Delay::from_secs(1)).expect("possible");
+    let crowd = (Time::from_secs(5), law());
+    let churn = Churn::random(law(), law(), Time::from_secs(100)).with_crowd(1.0, crowd, 1).with_stable(3);
+    for node in 0..6 {
+        let (node, is_stable) = (LpId(node), node < 3);
+        let stay = churn.begin(node, Time::ZERO, &Rng::stream(1, node.0));
+        assert_eq!((churn.first(node).is_none(), stay == Stay::for_ever()), (is_stable, is_stable), "{node:?}");
+    }
+}
+
+#[test]
 fn means_and_medians_are_those_of_theory() {
     let ln2 = std::f64::consts::LN_2;
     // The medians, for a mean of 600 s. Weibull: scale (ln 2)^(1/k), with scale = mean / gamma(1 + 1/k);

@@ -129,7 +129,8 @@ fn parameters(values: &Values, seed: u64) -> Result<Parameters, ConfigError> {
         answer: int32(values, "answer"),
         announce: values.duration("announce"),
         locality: values.float("locality"),
-        churn: churn::build(values, peers + 1, seed)?.map(|churn| churn.with_stable(TRACKER + 1)),
+        // The tracker is a node too, and stays.
+        churn: churn::build(values, ("peers", peers + 1), seed)?.map(|churn| churn.with_stable(TRACKER + 1)),
         seeding: Some(values.duration("seeding")).filter(|&seeding| seeding > Delay::ZERO),
         ..Parameters::default()
     })

@@ -205,7 +205,7 @@ fn parameters(values: &Values, seed: u64) -> Result<Parameters, ConfigError> {
         let message = "nodes of Chord keep no state: they join the ring again";
         return Err(values.error_at("keep_state", message, "leave it out"));
     }
-    let churn = churn::build(values, int32(values, "nodes"), seed)?;
+    let churn = churn::build(values, ("nodes", int32(values, "nodes")), seed)?;
     Ok(Parameters {
         nodes: int32(values, "nodes"),
         bits: int32(values, "bits"),

@@ -49,15 +49,20 @@ const LAWS: Table<MakeLaw, 4> = [
 ];
 const SHAPE: &str = "shape of that distribution; with `log-normal`, the standard deviation of the logarithm";
 
-/// Returns the churn of `nodes` nodes; `None` if all nodes are there all the time.
-pub(crate) fn build(values: &Values, nodes: u32, seed: u64) -> Result<Option<Churn>, ConfigError> {
+/// Returns the churn of `nodes` nodes, which the parameter `nodes_key` has set; `None` if all nodes are there all
+/// the time.
+pub(crate) fn build(values: &Values, (nodes_key, nodes): (&str, u32), seed: u64) -> Result<Option<Churn>, ConfigError> {
     let until = Time::ZERO.saturating_add(values.duration("churn_until"));
     let has_crowd = values.float("crowd") > 0.0;
     let churn = if let Some(path) = values.path("churn_file") {
         let schedule = Schedule::read(&path).map_err(|error| about_file(values, "churn_file", error))?;
         if let Some(node) = schedule.last_node().filter(|node| node.0 >= nodes) {
-            let message = format!("the file has sessions of node {}, but nodes are numbered from 0 on", node.0);
-            return Err(values.error_at("churn_file", &message, "set more `nodes`, or leave its lines out"));
+            let message = format!("the file has sessions of node {}, but the last node is {}", node.0, nodes - 1);
+            return Err(values.error_at(
+                "churn_file",
+                &message,
+                &format!("raise `{nodes_key}`, or leave its lines out"),
+            ));
         }
         Churn::scheduled(schedule, until)
     } else if values.duration("session") > Delay::ZERO {

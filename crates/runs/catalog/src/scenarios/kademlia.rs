@@ -127,6 +127,6 @@ fn parameters(values: &Values, seed: u64) -> Result<Parameters, ConfigError> {
         find_values: values.float("find_values"),
         republish: values.duration("republish"),
         expire: values.duration("expire"),
-        churn: churn::build(values, nodes, seed)?,
+        churn: churn::build(values, ("nodes", nodes), seed)?,
     })
 }
