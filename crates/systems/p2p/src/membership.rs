@@ -1,5 +1,7 @@
-//! The sessions of all nodes, against which look-ups are judged at the end of a run.
+//! What protocols with look-ups measure alike: the sessions of all nodes, against which look-ups are judged at
+//! the end of a run, and rates for a member and a second.
 
+use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 use std::collections::BTreeMap;
 
@@ -24,6 +26,34 @@ pub(crate) fn add(
         metrics.count(length, gone.since(joined).as_ps());
         if let Some(table) = table {
             metrics.add_to_sums(table, key, &[joined.as_ps(), gone.as_ps()]);
+        }
+    }
+}
+
+/// The ids of the metrics that follow from others at the end of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ratios {
+    /// The share of right look-ups.
+    pub(crate) success: MetricId,
+    /// Right, wrong and failed look-ups.
+    pub(crate) look_ups: [MetricId; 3],
+    /// The time for which nodes were members, in picoseconds.
+    pub(crate) membership: MetricId,
+    /// Totals, each with its rate for a member and a second.
+    pub(crate) rates: [(MetricId, MetricId); 3],
+}
+
+impl Ratios {
+    /// Computes the metrics. One whose divisor is zero has no value.
+    pub(crate) fn set(&self, metrics: &mut Metrics) {
+        let counter = |id| metrics.by_id(id).and_then(MetricValue::counter).unwrap_or_default() as f64;
+        let [right, wrong, failed] = self.look_ups.map(counter);
+        let seconds = counter(self.membership) / 1e12;
+        let rates = self.rates.map(|(total, rate)| (rate, counter(total), seconds));
+        for (id, above, below) in [(self.success, right, right + wrong + failed)].into_iter().chain(rates) {
+            if below > 0.0 {
+                metrics.set(id, above / below);
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::peer::{LookUp, Peer, Phase};
 use super::{Chord, Ring};
-use crate::membership::{self, Sessions};
+use crate::membership::{self, Ratios, Sessions};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 use std::collections::BTreeMap;
@@ -165,20 +165,17 @@ impl Ids {
             let is_right = is_right(&sessions, ring, &nodes, ((began, ended), identifier(key), identifier(found)));
             metrics.count(if is_right { self.right_look_ups } else { self.wrong_look_ups }, 1);
         }
-        let counter = |id| metrics.by_id(id).and_then(MetricValue::counter).unwrap_or_default() as f64;
-        let (right, wrong, failed) = (counter(self.right_look_ups), counter(self.wrong_look_ups), counter(self.failed));
-        let seconds = counter(self.membership) / 1e12;
-        let ratios = [
-            (self.success, right, right + wrong + failed),
-            (self.messages_per_node, counter(self.messages), seconds),
-            (self.bytes_per_node, counter(self.bytes), seconds),
-            (self.maintenance_per_node, counter(self.maintenance_bytes), seconds),
-        ];
-        for (id, above, below) in ratios {
-            if below > 0.0 {
-                metrics.set(id, above / below);
-            }
-        }
+        let ratios = Ratios {
+            success: self.success,
+            look_ups: [self.right_look_ups, self.wrong_look_ups, self.failed],
+            membership: self.membership,
+            rates: [
+                (self.messages, self.messages_per_node),
+                (self.bytes, self.bytes_per_node),
+                (self.maintenance_bytes, self.maintenance_per_node),
+            ],
+        };
+        ratios.set(metrics);
     }
 }
 

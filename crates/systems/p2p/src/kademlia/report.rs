@@ -2,8 +2,7 @@
 
 use super::machine::Ended;
 use super::{Directory, Machine};
-use crate::membership::{self, Sessions};
-use parades_core::metrics::MetricValue;
+use crate::membership::{self, Ratios, Sessions};
 use parades_core::prelude::*;
 
 /// The ids of the metrics.
@@ -112,20 +111,17 @@ impl Ids {
             let is_right = is_right(&sessions, directory, ((began, ended), target, found));
             metrics.count(if is_right { self.right } else { self.wrong }, 1);
         }
-        let counter = |id| metrics.by_id(id).and_then(MetricValue::counter).unwrap_or_default() as f64;
-        let (right, wrong, failed) = (counter(self.right), counter(self.wrong), counter(self.failed));
-        let seconds = counter(self.membership) / 1e12;
-        let ratios = [
-            (self.success, right, right + wrong + failed),
-            (self.messages_per_node, counter(self.messages), seconds),
-            (self.bytes_per_node, counter(self.bytes), seconds),
-            (self.maintenance_per_node, counter(self.maintenance_bytes), seconds),
-        ];
-        for (id, above, below) in ratios {
-            if below > 0.0 {
-                metrics.set(id, above / below);
-            }
-        }
+        let ratios = Ratios {
+            success: self.success,
+            look_ups: [self.right, self.wrong, self.failed],
+            membership: self.membership,
+            rates: [
+                (self.messages, self.messages_per_node),
+                (self.bytes, self.bytes_per_node),
+                (self.maintenance_bytes, self.maintenance_per_node),
+            ],
+        };
+        ratios.set(metrics);
     }
 }
 
