@@ -22,7 +22,7 @@
 //! The solver is sequential: all peers of a swarm are one component, and any transfer may change the rate of
 //! any other one.
 //!
-//! # What is left out
+//! # Limits
 //!
 //! A transfer stands for a reliable stream: jitter and loss of the underlay do not touch it. A partition of
 //! the underlay does: a message that sets out during a partition is not delivered. A receiver that has gone

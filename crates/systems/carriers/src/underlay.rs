@@ -209,8 +209,9 @@ impl Underlay {
 
     /// Adds the latencies between each peer and its place, which a message takes at either end.
     ///
-    /// Without them, a peer may lie on the path of least latency between two others. An answer that it sends
-    /// at once then arrives together with the message of which it has heard.
+    /// Peers without an entry have none. Without these latencies, a peer may lie on the path of least latency
+    /// between two others. An answer that it sends at once then arrives together with the message that caused
+    /// it.
     #[must_use]
     pub fn with_access(self, latencies: Vec<Delay>) -> Underlay {
         Underlay { access: latencies.into(), ..self }

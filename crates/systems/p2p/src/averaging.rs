@@ -172,7 +172,7 @@ impl Averaging {
         (1.0 + refused) / 2.0 * libm::exp((refused - 1.0) / 2.0)
     }
 
-    /// Returns the time at which a cycle begins, which is the end of the cycle before it.
+    /// Returns the beginning of a cycle. The cycle before it ends then.
     #[inline]
     fn boundary(&self, cycle: u32) -> Time {
         Time::from_ps(self.parameters.cycle.as_ps() * u64::from(cycle))

@@ -10,7 +10,7 @@
 //! | choking | tit-for-tat by the amounts of two periods, one optimistic neighbour, snubbing |
 //! | leaving | a peer with all pieces stays as a seed, for ever or for a time |
 //!
-//! # What is left out
+//! # Limits
 //!
 //! A request is for a whole piece, not for blocks of it. Hashes are never wrong. An uploader learns from the
 //! `have` of the downloader that a piece has arrived; [`Parameters::on_way`] bounds the pieces on their way

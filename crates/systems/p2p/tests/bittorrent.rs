@@ -93,7 +93,7 @@ fn a_crash_stops_no_other_peer() {
     }
 }
 
-/// Peers that never upload get what optimistic slots and seeds give them, and nothing for what they gave.
+/// Peers that never upload get pieces from seeds and through optimistic slots alone.
 #[test]
 fn free_riders_wait_longer() {
     const RIDERS: usize = 4;

@@ -121,7 +121,8 @@ fn nodes_that_keep_their_state_come_back_with_their_values() {
     assert!(2 * kept > 3 * lost, "{kept} values are stored, and {lost} where nodes forget");
 }
 
-/// Node 0 publishes value 0 and crashes after 50 s for good. So do, one by one, half of the other nodes.
+/// Node 0 publishes value 0, crashes after 50 s, and never comes back. So do, one by one, half of the other
+/// nodes.
 fn vanishing(republish: u64) -> Parameters {
     let mut sessions = "0 0 50\n".to_owned();
     for node in 1..60 {

@@ -27,7 +27,7 @@ enum Timer {
     LookUp,
     /// A bucket may have been without a look-up for long.
     Refresh,
-    /// A value is to be stored again, or expires.
+    /// A value expires, or it is time to store it again.
     Values,
 }
 
@@ -118,7 +118,7 @@ pub struct Machine {
     look_ups: Vec<(u32, Purpose, LookUp)>,
     calls: Vec<Call>,
     values: Vec<Kept>,
-    /// A bit for each bucket that is to be refreshed.
+    /// A bit for each bucket that waits for its refresh.
     to_refresh: u64,
     /// The number of the last request or look-up.
     number: u32,
