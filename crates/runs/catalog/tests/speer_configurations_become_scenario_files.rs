@@ -138,6 +138,25 @@ fn a_large_file_has_time_to_be_downloaded() {
 }
 
 #[test]
+fn comments_and_last_commas_are_skipped() {
+    let plain = converted(OWN);
+    for (from, to) in [
+        ("{\n", "// ü\n{\n"),
+        ("\"nodes\": 100,", "\"nodes\": 100, // one, }\n"),
+        ("\"download\": 20}]", "\"download\": 20,},\n]"),
+        // Strings are left alone.
+        ("example.org/swarm/Peer", "//,} \\\",]"),
+        ("\"lang\": \"go\"", "\"lang\": \"\\\\\""),
+    ] {
+        assert!(OWN.contains(from), "{from}");
+        assert_eq!(converted(&OWN.replacen(from, to, 1)), plain, "{to}");
+    }
+    // A comment does not hide its line from the places of errors.
+    let error = convert("swarm.json".as_ref(), "// ü\n{\"nodes\": 1, \"open // ,}").expect_err("it is cut off");
+    assert!(error.to_string().starts_with("swarm.json:2:"), "{error}");
+}
+
+#[test]
 fn keys_are_found_in_any_case_as_go_finds_them() {
     assert_eq!(converted(&PUBLISHED.replace("\"pieces\"", "\"Pieces\"")), converted(PUBLISHED));
     let null = PUBLISHED.replace("\"transferInterval\": 10", "\"transferInterval\": null");

@@ -190,22 +190,3 @@ impl<'t> Object<'t> {
         list.into_iter().map(object).collect::<Result<_, _>>().map(Some)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::without_comments;
-
-    #[test]
-    fn comments_and_last_commas_become_blanks() {
-        let cases = [
-            ("// ü\n{\"a\": 1}", "     \n{\"a\": 1}"),
-            ("{\"a\": 1, // one, }\n \"b\": [2, 3,],\n}", "{\"a\": 1,          \n \"b\": [2, 3 ] \n}"),
-            (r#"{"a": "//,}", "b": "\",]"}"#, r#"{"a": "//,}", "b": "\",]"}"#),
-            ("{\"a\": \"open // ,}", "{\"a\": \"open // ,}"),
-            ("[1, {}, [], 2]", "[1, {}, [], 2]"),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(without_comments(text), expected);
-        }
-    }
-}
