@@ -37,12 +37,15 @@
 //! Charny, D. Clark, R. Jain, *Congestion Control with Explicit Rate Indication*, ICC 1995 (levels of links,
 //! and their convergence).
 
-mod ends;
+mod changes;
 mod levels;
 
-use ends::Ends;
+pub use changes::Changes;
+
+use changes::{Change, Journal};
 use levels::{Levels, Link};
 use parades_core::time::{Delay, Time};
+use std::collections::BTreeSet;
 
 /// The side of a peer's access link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +83,8 @@ struct Transfer {
     /// The number of this start. Of two transfers that end at one time, the one that started first ends
     /// first.
     number: u64,
+    /// The time of the last bit, [`Time::MAX`] at the rate 0.
+    end: Time,
 }
 
 /// Access links, and the transfers that share them.
@@ -113,8 +118,10 @@ pub struct Access {
     /// By id. The entries of `free` are not in use.
     transfers: Vec<Transfer>,
     free: Vec<u32>,
-    ends: Ends,
+    /// The ends of transfers that have a rate, with the numbers of their starts and their ids.
+    ends: BTreeSet<(Time, u64, u32)>,
     starts: u64,
+    journal: Journal,
 }
 
 impl Access {
@@ -126,12 +133,18 @@ impl Access {
     /// If a capacity is not above zero, or not finite.
     pub fn new(capacities: impl IntoIterator<Item = [f64; 2]>) -> Access {
         let links: Vec<Link> = capacities.into_iter().flatten().map(Link::new).collect();
-        Access { levels: Levels::new(links), transfers: Vec::new(), free: Vec::new(), ends: Ends::default(), starts: 0 }
+        let (transfers, free, ends) = (Vec::new(), Vec::new(), BTreeSet::new());
+        Access { levels: Levels::new(links), transfers, free, ends, starts: 0, journal: Journal::default() }
     }
 
     /// Returns the number of transfers in progress.
     pub fn transfers(&self) -> usize {
         self.transfers.len() - self.free.len()
+    }
+
+    /// Returns the number that is above every [`TransferId::index`] so far.
+    pub fn ids(&self) -> usize {
+        self.transfers.len()
     }
 
     /// Starts a transfer of `bits` from one peer to another. It has a rate after [`Access::settle`].
@@ -141,23 +154,18 @@ impl Access {
     /// If there is no such peer, or if `bits` are not above zero or not finite.
     pub fn start(&mut self, now: Time, from: u32, to: u32, bits: f64) -> TransferId {
         assert!(bits > 0.0 && bits.is_finite(), "a transfer of {bits} bits");
-        let id = self.free.pop().unwrap_or_else(|| {
-            let id = u32::try_from(self.transfers.len()).expect("memory holds fewer transfers");
-            self.transfers.push(Transfer {
-                links: [0; 2],
-                places: [0; 2],
-                rate: 0.0,
-                left: 0.0,
-                since: now,
-                number: 0,
-            });
-            id
-        });
+        let free = self.free.pop();
+        let id = free.unwrap_or_else(|| u32::try_from(self.transfers.len()).expect("memory holds fewer transfers"));
         let links = [link_of(from, Side::Up), link_of(to, Side::Down)];
         let places = [0, 1].map(|end| self.levels.add(links[end], id, links[1 - end]));
         self.starts += 1;
-        self.transfers[id as usize] =
-            Transfer { links, places, rate: 0.0, left: bits, since: now, number: self.starts };
+        let number = self.starts;
+        let transfer = Transfer { links, places, rate: 0.0, left: bits, since: now, number, end: Time::MAX };
+        let replaced = free.map(|id| std::mem::replace(&mut self.transfers[id as usize], transfer));
+        if replaced.is_none() {
+            self.transfers.push(transfer);
+        }
+        self.journal.note(|| Change::Started { id, replaced });
         TransferId(id)
     }
 
@@ -170,8 +178,9 @@ impl Access {
                 self.transfers[moved as usize].places[end] = place;
             }
         }
-        self.ends.remove(id);
+        self.ends.remove(&entry(id, &transfer));
         self.free.push(id);
+        self.journal.note(|| Change::Stopped { id });
         left_at(&transfer, now)
     }
 
@@ -181,23 +190,28 @@ impl Access {
     ///
     /// If there is no such peer, or if the capacity is not above zero or not finite.
     pub fn set_capacity(&mut self, peer: u32, side: Side, capacity: f64) {
-        self.levels.set_capacity(link_of(peer, side), capacity);
+        let link = link_of(peer, side);
+        let replaced = self.levels.set_capacity(link, capacity);
+        self.journal.note(|| Change::Capacity { link, replaced });
     }
 
     /// Computes the rates after changes. All changes since the last call were made at `now`. Returns the
     /// number of transfers that have another rate now.
     pub fn settle(&mut self, now: Time) -> usize {
-        let Access { levels, transfers, ends, .. } = self;
-        levels.settle();
+        let Access { levels, transfers, ends, journal, .. } = self;
+        levels.settle(|link, replaced| journal.note(|| Change::Level { link, replaced }));
         let mut others = 0;
         for id in levels.take_changed() {
             let transfer = &mut transfers[id as usize];
             let rate = levels.rate(transfer.links);
             if rate.total_cmp(&transfer.rate).is_ne() {
+                journal.note(|| Change::Rate { id, replaced: *transfer });
+                ends.remove(&entry(id, transfer));
                 transfer.left = left_at(transfer, now);
                 transfer.since = now;
                 transfer.rate = rate;
-                ends.set(id, end_of(transfer), transfer.number);
+                transfer.end = end_of(transfer);
+                ends.insert(entry(id, transfer));
                 others += 1;
             }
         }
@@ -211,15 +225,20 @@ impl Access {
 
     /// Returns the time of the next end of a transfer, if the rates stay.
     pub fn next_end(&self) -> Option<Time> {
-        self.ends.first().map(|(end, _)| end)
+        self.ends.first().map(|&(end, ..)| end)
     }
 
     /// Removes the next transfer that has ended at `now`. Of several, the one that started first.
     pub fn pop_ended(&mut self, now: Time) -> Option<TransferId> {
-        let (_, id) = self.ends.first().filter(|&(end, _)| end <= now)?;
+        let &(_, _, id) = self.ends.first().filter(|&&(end, ..)| end <= now)?;
         self.stop(now, TransferId(id));
         Some(TransferId(id))
     }
+}
+
+/// Returns the entry of a transfer in the order of ends.
+fn entry(id: u32, transfer: &Transfer) -> (Time, u64, u32) {
+    (transfer.end, transfer.number, id)
 }
 
 /// Returns the number of a peer's link.

@@ -51,34 +51,45 @@ fn capacity() -> impl Strategy<Value = f64> {
     prop_oneof![Just(1.0), Just(3.0), Just(10.0), 0.1..100.0]
 }
 
+/// Makes a change. `present` are the transfers and their ends.
+fn apply(
+    change: Change,
+    access: &mut Access,
+    capacities: &mut [[f64; 2]],
+    present: &mut Vec<(TransferId, (u32, u32))>,
+    now: Time,
+) {
+    let peers = u32::try_from(capacities.len()).unwrap();
+    match change {
+        Change::Start(from, to) => {
+            let ends = (from % peers, to % peers);
+            present.push((access.start(now, ends.0, ends.1, 1e9), ends));
+        }
+        Change::Stop(place) if !present.is_empty() => {
+            let (id, _) = present.swap_remove(place % present.len());
+            access.stop(now, id);
+        }
+        Change::Stop(_) => {}
+        Change::Capacity(peer, up, to) => {
+            let (peer, side) = (peer % peers, if up { Side::Up } else { Side::Down });
+            capacities[peer as usize][usize::from(!up)] = to;
+            access.set_capacity(peer, side, to);
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn rates_are_those_of_progressive_filling_after_any_changes(
         mut capacities in prop::collection::vec([capacity(), capacity()], 2..12),
         changes in changes(12),
     ) {
-        let peers = u32::try_from(capacities.len()).unwrap();
         let mut access = Access::new(capacities.clone());
         let mut present: Vec<(TransferId, (u32, u32))> = Vec::new();
         for (ms, changes) in (0..).zip(changes) {
             let now = Time::from_ms(ms);
             for change in changes {
-                match change {
-                    Change::Start(from, to) => {
-                        let ends = (from % peers, to % peers);
-                        present.push((access.start(now, ends.0, ends.1, 1e9), ends));
-                    }
-                    Change::Stop(place) if !present.is_empty() => {
-                        let (id, _) = present.swap_remove(place % present.len());
-                        access.stop(now, id);
-                    }
-                    Change::Stop(_) => {}
-                    Change::Capacity(peer, up, to) => {
-                        let (peer, side) = (peer % peers, if up { Side::Up } else { Side::Down });
-                        capacities[peer as usize][usize::from(!up)] = to;
-                        access.set_capacity(peer, side, to);
-                    }
-                }
+                apply(change, &mut access, &mut capacities, &mut present, now);
             }
             access.settle(now);
             let transfers: Vec<(u32, u32)> = present.iter().map(|(_, ends)| *ends).collect();
@@ -87,6 +98,51 @@ proptest! {
                 let rate = access.rate(*id);
                 prop_assert!((rate - expected).abs() <= 1e-9 * expected, "{ends:?}: {rate}, not {expected}");
             }
+        }
+    }
+
+    /// Each batch of changes is made and undone, several at a time in reverse order, and made again.
+    #[test]
+    fn recorded_changes_can_be_undone(
+        mut capacities in prop::collection::vec([capacity(), capacity()], 2..12),
+        batches in changes(12),
+        settles in any::<bool>(),
+    ) {
+        let mut access = Access::new(capacities.clone());
+        let mut present: Vec<(TransferId, (u32, u32))> = Vec::new();
+        for (ms, batches) in (0..).zip(batches.chunks(4)) {
+            let now = Time::from_ms(ms);
+            let mut undone = Vec::new();
+            let (mut other_capacities, mut other_present) = (capacities.clone(), present.clone());
+            for batch in batches {
+                let before = access.clone();
+                access.record();
+                for change in batch {
+                    apply(change.clone(), &mut access, &mut other_capacities, &mut other_present, now);
+                }
+                access.settle(now);
+                undone.push((before, access.recorded()));
+            }
+            while let Some((before, changes)) = undone.pop() {
+                access.undo(changes);
+                prop_assert_eq!(&access, &before);
+            }
+            // An execution that panicked has not settled.
+            if !settles {
+                let before = access.clone();
+                let (mut capacities, mut present) = (capacities.clone(), present.clone());
+                access.record();
+                for change in batches.concat() {
+                    apply(change, &mut access, &mut capacities, &mut present, now);
+                }
+                let changes = access.recorded();
+                access.undo(changes);
+                prop_assert_eq!(&access, &before);
+            }
+            for change in batches.concat() {
+                apply(change, &mut access, &mut capacities, &mut present, now);
+            }
+            access.settle(now);
         }
     }
 

@@ -8,7 +8,9 @@ use parades_core::event::{Body, LpId, TimerId};
 use parades_core::metrics::{MetricId, Metrics};
 use parades_core::random::Rng;
 use parades_core::time::Time;
-use parades_program::{AtEnd, Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, Wiring};
+use parades_program::{
+    AtEnd, Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, RestorableCarrier, Restore, Wiring,
+};
 use std::fmt;
 
 /// Names one of two carriers.
@@ -157,6 +159,45 @@ impl<M: 'static, A: Carrier<M>, B: Carrier<M>> Both<A, B, M> {
     }
 }
 
+impl<M, A, B> RestorableCarrier<M> for Both<A, B, M>
+where
+    M: 'static,
+    A: RestorableCarrier<M>,
+    B: RestorableCarrier<M>,
+{
+    type Restore = (A::Restore, B::Restore);
+}
+
+/// Each of two carriers restores its own LPs.
+impl<A, B, RA: Restore<A>, RB: Restore<B>> Restore<Of<A, B>> for (RA, RB) {
+    type Undo = Of<RA::Undo, RB::Undo>;
+
+    const COPIES: bool = RA::COPIES && RB::COPIES;
+
+    fn before(lp: &mut Of<A, B>) -> Option<Self::Undo> {
+        match lp {
+            Of::First(lp) => RA::before(lp).map(Of::First),
+            Of::Second(lp) => RB::before(lp).map(Of::Second),
+        }
+    }
+
+    fn after(lp: &mut Of<A, B>) -> Option<Self::Undo> {
+        match lp {
+            Of::First(lp) => RA::after(lp).map(Of::First),
+            Of::Second(lp) => RB::after(lp).map(Of::Second),
+        }
+    }
+
+    fn undo(lp: &mut Of<A, B>, undo: Option<Self::Undo>) {
+        match (lp, undo) {
+            (Of::First(lp), Some(Of::First(undo))) => RA::undo(lp, Some(undo)),
+            (Of::Second(lp), Some(Of::Second(undo))) => RB::undo(lp, Some(undo)),
+            (Of::First(lp), None) => RA::undo(lp, None),
+            (Of::Second(lp), None) => RB::undo(lp, None),
+            _ => unreachable!("an LP belongs to one carrier throughout"),
+        }
+    }
+}
 impl<M: 'static, A: Carrier<M>, B: Carrier<M>> Carrier<M> for Both<A, B, M> {
     type Packet = Of<A::Packet, B::Packet>;
     type Access = (A::Access, B::Access);

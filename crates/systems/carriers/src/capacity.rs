@@ -19,6 +19,8 @@
 //! solver have the lookahead `δ`. Without latency it is zero, and the engines that need lookahead keep all in
 //! one partition.
 //!
+//! A rollback of the solver undoes the changes of each execution, and copies nothing.
+//!
 //! The solver is sequential: all peers of a swarm are one component, and any transfer may change the rate of
 //! any other one.
 //!
@@ -34,9 +36,12 @@
 //! *Read next*: [`Capacity`].
 
 mod carrier;
+mod journal;
 mod packet;
 mod solver;
 
+pub use carrier::Records;
+pub use journal::Changes;
 pub use packet::{Packet, Plan};
 pub use solver::Solver;
 

@@ -5,7 +5,9 @@ use parades_core::digest::Payload;
 use parades_core::event::{Body, LpId};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
-use parades_program::{Carrier, CarrierContext, Departure, Layout, Letter, NodeContext, Timed, Wiring};
+use parades_program::{
+    Carrier, CarrierContext, Copies, Departure, Layout, Letter, NodeContext, RestorableCarrier, Timed, Wiring,
+};
 use std::convert::Infallible;
 
 /// The delay of each message, and the least delay, which is the lookahead. A program uses it as [`Direct`].
@@ -63,6 +65,10 @@ impl Direct<Latency> {
     pub const fn new(latency: Delay) -> Constant {
         Direct(Latency(latency))
     }
+}
+
+impl<M: Payload + Clone, L: Latencies<M>> RestorableCarrier<M> for Direct<L> {
+    type Restore = Copies;
 }
 
 impl<M: Payload + Clone, L: Latencies<M>> Carrier<M> for Direct<L> {

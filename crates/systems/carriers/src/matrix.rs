@@ -8,7 +8,9 @@ use parades_core::digest::Payload;
 use parades_core::event::{Body, LpId};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
-use parades_program::{Carrier, CarrierContext, Departure, Layout, Letter, NodeContext, Timed, Wiring};
+use parades_program::{
+    Carrier, CarrierContext, Copies, Departure, Layout, Letter, NodeContext, RestorableCarrier, Timed, Wiring,
+};
 use std::convert::Infallible;
 use std::fmt;
 use std::path::Path;
@@ -182,6 +184,10 @@ impl Matrix {
 #[inline]
 fn is_paired(layout: Layout) -> bool {
     layout.nodes() <= PAIRED_NODES_MAX
+}
+
+impl<M: Payload + Clone> RestorableCarrier<M> for Matrix {
+    type Restore = Copies;
 }
 
 impl<M: Payload + Clone> Carrier<M> for Matrix {

@@ -32,7 +32,8 @@ use parades_packet::network::NetworkError;
 use parades_packet::packet::IP_HEADER;
 use parades_packet::plane::{Loss, Plane, Ports, Surroundings};
 use parades_program::{
-    AtEnd, Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, Undelivered, Wiring,
+    AtEnd, Carrier, CarrierContext, Copies, Departure, Held, Layout, Letter, NodeContext, RestorableCarrier,
+    Undelivered, Wiring,
 };
 use parades_tcp::environment::Ecn;
 use parades_topology::NodeId;
@@ -270,6 +271,10 @@ impl<M: Payload + Clone> PacketLevel<M> {
             }
         }
     }
+}
+
+impl<M: Payload + Clone> RestorableCarrier<M> for PacketLevel<M> {
+    type Restore = Copies;
 }
 
 impl<M: Payload + Clone> Carrier<M> for PacketLevel<M> {

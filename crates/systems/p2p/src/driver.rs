@@ -61,7 +61,7 @@ mod program;
 mod protocol;
 mod timers;
 
-pub use model::{AsModel, LpState};
+pub use model::{AsModel, LpState, Undo};
 pub use node::NodeState;
 pub use program::AsProgram;
 pub use protocol::{Dependencies, Protocol, Wait};

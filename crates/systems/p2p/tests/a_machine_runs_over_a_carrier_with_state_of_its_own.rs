@@ -11,7 +11,9 @@ use parades_p2p::driver::AsModel;
 use parades_packet::network::Settings as NetworkSettings;
 use parades_packet::plane::Plane;
 use parades_packet::queue::{Codel, Discipline};
-use parades_program::{Carrier, CarrierContext, Departure, Layout, Letter, NodeContext, Wiring};
+use parades_program::{
+    Carrier, CarrierContext, Copies, Departure, Layout, Letter, NodeContext, RestorableCarrier, Wiring,
+};
 use parades_topology::{Link, NodeId, Topology};
 use std::fmt::Debug;
 
@@ -36,6 +38,10 @@ impl Payload for Packet {
         digest.word(u64::from(self.from.0) << 32 | u64::from(self.to.0));
         self.message.fold(digest);
     }
+}
+
+impl RestorableCarrier<Message> for Hub {
+    type Restore = Copies;
 }
 
 impl Carrier<Message> for Hub {
@@ -123,7 +129,7 @@ fn so_do_they_over_packets_whose_queues_are_rolled_back_too() {
 /// Runs Chord over a carrier by both drivers, and the machine under engines that roll back.
 fn agree<C>(carrier: fn() -> C)
 where
-    C: Carrier<Message, Access: Clone + PartialEq + Debug, Lp: Clone + PartialEq + Debug>,
+    C: RestorableCarrier<Message, Access: PartialEq + Debug, Lp: Clone + PartialEq + Debug>,
 {
     let law = |mean| Law::exponential(Delay::from_secs(mean)).expect("a mean above zero");
     let churn = Churn::random(law(20), law(5), Time::MAX).with_crash(0.5);

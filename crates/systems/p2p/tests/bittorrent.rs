@@ -138,6 +138,44 @@ fn a_rollback_restores_a_peer() {
     assert_eq!(checked.digest, outcome.digest);
 }
 
+/// Returns a swarm whose pieces share access links.
+fn limited(seed: u64, bits: fn(&Message) -> f64) -> AsModel<Swarm, Capacity<Message>> {
+    let parameters = Parameters { peers: 12, pieces: 40, ..Parameters::default() };
+    let swarm = Swarm::new(parameters, seed).expect("possible");
+    AsModel::new(swarm, Capacity::new(Underlay::constant(Delay::from_ms(50)), vec![[10e3, 20e3]; 13], bits))
+}
+
+#[test]
+fn a_rollback_restores_the_access_links() {
+    for seed in 1..=3 {
+        // Control messages share the links too, so that queues form.
+        let model = limited(seed, |message| message.data_bits() as f64 + 10.0);
+        let expected = sequential::run(&model, options(seed)).expect("it runs");
+        let checked = rollback_check::run(&model, options(seed)).expect("it runs");
+        assert_eq!(checked.digest, expected.digest, "seed {seed}");
+        for threads in [2, 3] {
+            let settings = time_warp::Settings::of_threads(threads);
+            let outcome = time_warp::run(&model, options(seed), &settings).expect("it runs");
+            assert_eq!(outcome.digest, expected.digest, "seed {seed}, {threads} threads");
+        }
+    }
+}
+
+/// The solver panics at an impossible length. That execution is undone like any other.
+#[test]
+fn a_panic_of_the_solver_is_one_error_on_every_engine() {
+    let bits: fn(&Message) -> f64 = |message| match message {
+        Message::Piece { piece: 17, .. } => f64::INFINITY,
+        _ => message.data_bits() as f64,
+    };
+    let model = limited(1, bits);
+    let expected = sequential::run(&model, options(1)).expect_err("it fails").to_string();
+    assert!(expected.contains("a transfer of inf bits"), "{expected}");
+    assert_eq!(rollback_check::run(&model, options(1)).expect_err("it fails").to_string(), expected);
+    let settings = time_warp::Settings::of_threads(2);
+    assert_eq!(time_warp::run(&model, options(1), &settings).expect_err("it fails").to_string(), expected);
+}
+
 #[test]
 fn locality_prefers_near_peers() {
     let near = |locality: f64| {

@@ -7,7 +7,7 @@ use parades_core::prelude::*;
 use parades_engine::{null_message, rollback_check, sequential, time_warp, window};
 use parades_p2p::churn::{Churn, Law, Schedule};
 use parades_p2p::driver::{AsModel, AsProgram, Dependencies, Protocol, Timers, Wait};
-use parades_program::Carrier;
+use parades_program::RestorableCarrier;
 use std::fmt::Debug;
 
 /// The times at which a node pushes.
@@ -163,7 +163,7 @@ fn at_random_intervals_the_number_of_informed_nodes_is_a_pure_birth_process() {
 
 fn assert_one_answer<C>(rumours: &Rumours, carrier: &C, seed: u64)
 where
-    C: Carrier<Rumour, Access: Clone + PartialEq + Debug, Lp: Clone + PartialEq + Debug> + Clone,
+    C: RestorableCarrier<Rumour, Access: PartialEq + Debug, Lp: Clone + PartialEq + Debug> + Clone,
 {
     let options = || options(seed, 60);
     let expected = sequential::run(&AsProgram::model(rumours.clone(), carrier.clone()), options()).expect("it runs");

@@ -16,10 +16,12 @@
 
 mod at_end;
 mod context;
+mod restore;
 mod wiring;
 
 pub use at_end::{AtEnd, Held};
 pub use context::{AtNode, CarrierContext, Kernel, Mailbox, NodeContext};
+pub use restore::{Copies, RestorableCarrier, Restore};
 pub use wiring::{Layout, Wiring};
 
 use parades_core::digest::{Digest, Payload};

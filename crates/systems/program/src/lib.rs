@@ -51,8 +51,8 @@ mod wait;
 
 pub use blocking::{Stack, StackKind};
 pub use carrier::{
-    AtEnd, AtNode, Carrier, CarrierContext, Departure, Held, Kernel, Layout, Letter, Mailbox, NodeContext, Receipt,
-    Timed, Undelivered, Wiring,
+    AtEnd, AtNode, Carrier, CarrierContext, Copies, Departure, Held, Kernel, Layout, Letter, Mailbox, NodeContext,
+    Receipt, RestorableCarrier, Restore, Timed, Undelivered, Wiring,
 };
 pub use context::{Node, Start};
 pub use delivery::{Delivery, HostIs};

@@ -45,7 +45,7 @@ pub(super) struct Levels {
     wrong: Vec<u32>,
     /// The links with a level that has changed.
     changed: Vec<u32>,
-    /// A buffer for the levels at the other ends of a link's transfers.
+    /// A buffer for the levels at the other ends of a link's transfers, empty between calls.
     others: Vec<f64>,
 }
 
@@ -74,10 +74,44 @@ impl Levels {
         moved
     }
 
-    pub(super) fn set_capacity(&mut self, link: u32, capacity: f64) {
-        check(capacity);
+    /// Puts a transfer back to the place of a link's list from which [`Levels::remove`] removed it. Returns the
+    /// transfer that had taken this place, with its place from now on.
+    pub(super) fn insert(&mut self, link: u32, place: u32, (transfer, other): (u32, u32)) -> Option<(u32, u32)> {
+        let users = &mut self.links[link as usize].users;
+        let last = u32::try_from(users.len()).expect("memory holds fewer transfers");
+        users.push(User { transfer, other });
+        users.swap(place as usize, last as usize);
+        (place < last).then(|| (users[last as usize].transfer, last))
+    }
+
+    /// Removes the last transfer of a link's list.
+    pub(super) fn remove_last(&mut self, link: u32) {
+        self.links[link as usize].users.pop();
+    }
+
+    /// Sets a level that was right before changes which are undone.
+    pub(super) fn restore_level(&mut self, link: u32, level: f64) {
+        self.links[link as usize].level = level;
+    }
+
+    /// Sets a capacity that was right before changes which are undone.
+    pub(super) fn restore_capacity(&mut self, link: u32, capacity: f64) {
         self.links[link as usize].capacity = capacity;
+    }
+
+    /// Forgets that levels may be wrong.
+    pub(super) fn restore_order(&mut self) {
+        let Levels { links, wrong, changed, .. } = self;
+        wrong.drain(..).for_each(|link| links[link as usize].is_wrong = false);
+        changed.drain(..).for_each(|link| links[link as usize].is_changed = false);
+    }
+
+    /// Sets the capacity of a link. Returns the capacity that it had.
+    pub(super) fn set_capacity(&mut self, link: u32, capacity: f64) -> f64 {
+        check(capacity);
+        let replaced = std::mem::replace(&mut self.links[link as usize].capacity, capacity);
         self.note_wrong(link);
+        replaced
     }
 
     /// Returns the rate of a transfer over these links.
@@ -98,8 +132,9 @@ impl Levels {
         }
     }
 
-    /// Makes all levels right. This takes as many rounds as there are links, at most, and mostly a few.
-    pub(super) fn settle(&mut self) {
+    /// Makes all levels right. This takes as many rounds as there are links, at most, and mostly a few. `note`
+    /// is called with each link whose level changes, and the level that it had.
+    pub(super) fn settle(&mut self, mut note: impl FnMut(u32, f64)) {
         for _ in 0..=self.links.len() {
             let mut round = std::mem::take(&mut self.wrong);
             if round.is_empty() {
@@ -110,18 +145,19 @@ impl Levels {
             round.sort_unstable_by(|a, b| level(a).total_cmp(&level(b)).then(a.cmp(b)));
             for link in round {
                 self.links[link as usize].is_wrong = false;
-                self.correct(link);
+                self.correct(link, &mut note);
             }
         }
     }
 
     /// Computes the level of a link again. Notes the links on whose levels the change has an effect.
-    fn correct(&mut self, link: u32) {
+    fn correct(&mut self, link: u32, note: &mut impl FnMut(u32, f64)) {
         let new = self.solve(link);
         let old = std::mem::replace(&mut self.links[link as usize].level, new);
         if new.total_cmp(&old).is_eq() {
             return;
         }
+        note(link, old);
         self.note_changed(link);
         let lower = old.min(new);
         for place in 0..self.links[link as usize].users.len() {
@@ -137,11 +173,10 @@ impl Levels {
     fn solve(&mut self, link: u32) -> f64 {
         let Levels { links, others, .. } = self;
         let Link { capacity, users, .. } = &links[link as usize];
-        others.clear();
         others.extend(users.iter().map(|user| links[user.other as usize].level));
         others.sort_unstable_by(f64::total_cmp);
         let (mut left, mut count) = (*capacity, others.len() as f64);
-        for &other in others.iter() {
+        for other in others.drain(..) {
             let share = left / count;
             if share <= other * (1.0 + PRECISION) {
                 return share;

@@ -1,6 +1,7 @@
 //! The carrier, as programs use it.
 
 use super::Capacity;
+use super::journal::Changes;
 use super::packet::{Packet, Plan};
 use super::solver::{OnItsWay, Solver};
 use parades_core::digest::{Digest, Payload};
@@ -9,7 +10,8 @@ use parades_core::metrics::{MetricId, Metrics, Unit};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 use parades_program::{
-    AtEnd, Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, Undelivered, Wiring,
+    AtEnd, Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, RestorableCarrier, Restore,
+    Undelivered, Wiring,
 };
 
 impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
@@ -117,8 +119,8 @@ impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
     }
 
     fn fold(&self, solver: &Box<Solver<M>>, digest: &mut Digest) {
-        digest.word(solver.on_their_way);
-        digest.word(solver.transfers);
+        digest.word(solver.counts.on_their_way);
+        digest.word(solver.counts.transfers);
     }
 
     fn fold_access(&self, cut: &u64, digest: &mut Digest) {
@@ -126,7 +128,7 @@ impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
     }
 
     fn held(&self, solver: &Box<Solver<M>>) -> Held {
-        Held { on_their_way: solver.on_their_way, is_active: solver.on_their_way > 0, ..Held::default() }
+        Held { on_their_way: solver.counts.on_their_way, is_active: solver.counts.on_their_way > 0, ..Held::default() }
     }
 
     fn held_at_node(&self, cut: &u64) -> Held {
@@ -139,7 +141,36 @@ impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bits are counted from 0 on")]
     fn finish(&self, solver: &Box<Solver<M>>, at_end: AtEnd<'_>) {
-        let counted = [solver.transfers, solver.bits as u64];
+        let counted = [solver.counts.transfers, solver.counts.bits as u64];
         at_end.ids.iter().zip(counted).for_each(|(&id, count)| at_end.metrics.count(id, count));
+    }
+}
+
+impl<M: Payload + Clone> RestorableCarrier<M> for Capacity<M> {
+    type Restore = Records;
+}
+
+/// Records the changes of each execution.
+#[derive(Clone, Copy, Debug)]
+pub struct Records;
+
+impl<M: Payload + Clone> Restore<Box<Solver<M>>> for Records {
+    type Undo = Changes<M>;
+
+    const COPIES: bool = false;
+
+    fn before(solver: &mut Box<Solver<M>>) -> Option<Changes<M>> {
+        solver.record();
+        None
+    }
+
+    fn after(solver: &mut Box<Solver<M>>) -> Option<Changes<M>> {
+        solver.recorded()
+    }
+
+    fn undo(solver: &mut Box<Solver<M>>, undo: Option<Changes<M>>) {
+        // An execution that panicked has left its changes in the solver.
+        let changes = undo.or_else(|| solver.recorded()).expect("an execution is recorded");
+        solver.undo(changes);
     }
 }

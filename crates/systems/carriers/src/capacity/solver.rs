@@ -1,10 +1,11 @@
 //! The LP that knows all transfers.
 
+use super::journal::{Changes, Counts, Journal, Recording, Step};
 use super::packet::Packet;
 use parades_core::digest::Payload;
 use parades_core::event::{LpId, TimerId};
 use parades_core::time::{Delay, Time};
-use parades_flow::access::{Access, TransferId};
+use parades_flow::access::Access;
 use parades_program::{CarrierContext, Receipt};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,15 +19,16 @@ pub struct Solver<M> {
     /// The message of each transfer, by the index of its id.
     messages: Vec<Option<OnItsWay<M>>>,
     /// The messages between two peers that follow the one that is being transferred.
-    queues: BTreeMap<(LpId, LpId), VecDeque<OnItsWay<M>>>,
+    queues: BTreeMap<Pair, VecDeque<OnItsWay<M>>>,
     /// The time that the timer is set to; [`Time::MAX`] if it is not set.
     armed: Time,
-    /// Messages in `messages` and `queues`.
-    pub(super) on_their_way: u64,
-    pub(super) transfers: u64,
-    /// The bits of these transfers.
-    pub(super) bits: f64,
+    pub(super) counts: Counts,
+    /// The changes of the present execution.
+    recording: Recording<M>,
 }
+
+/// A sender and a receiver.
+pub(super) type Pair = (LpId, LpId);
 
 /// A message on its way.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,59 +42,82 @@ pub(super) struct OnItsWay<M> {
     pub(super) message: M,
 }
 
-impl<M: Payload> Solver<M> {
+impl<M: Payload + Clone> Solver<M> {
     pub(super) fn new(capacities: &[[f64; 2]]) -> Solver<M> {
         Solver {
             access: Access::new(capacities.iter().copied()),
             messages: Vec::new(),
             queues: BTreeMap::new(),
             armed: Time::MAX,
-            on_their_way: 0,
-            transfers: 0,
-            bits: 0.0,
+            counts: Counts::default(),
+            recording: Recording(None),
         }
     }
 
     /// Accepts a message. It follows the messages that its sender has sent to its receiver before.
     pub(super) fn accept(&mut self, now: Time, message: OnItsWay<M>) {
-        self.on_their_way += 1;
-        match self.queues.get_mut(&(message.from, message.to)) {
-            Some(queue) => queue.push_back(message),
+        self.counts.on_their_way += 1;
+        let pair = (message.from, message.to);
+        match self.queues.get_mut(&pair) {
+            Some(queue) => {
+                queue.push_back(message);
+                self.note(|| Step::Queued(pair));
+            }
             None => {
-                self.queues.insert((message.from, message.to), VecDeque::new());
-                self.start(now, message);
+                self.queues.insert(pair, VecDeque::new());
+                self.note(|| Step::Opened(pair));
+                let index = start(&mut self.access, now, &message);
+                self.started(index, message);
             }
         }
     }
 
-    fn start(&mut self, now: Time, message: OnItsWay<M>) {
-        let index = self.access.start(now, message.from.0, message.to.0, message.bits).index();
+    /// Notes a change, if this execution may be undone.
+    fn note(&mut self, step: impl FnOnce() -> Step<M>) {
+        if let Some(journal) = &mut self.recording.0 {
+            journal.steps.push(step());
+        }
+    }
+
+    /// Notes that the transfer with this index has started.
+    fn started(&mut self, index: usize, message: OnItsWay<M>) {
         if self.messages.len() <= index {
             self.messages.resize_with(index + 1, || None);
         }
         self.messages[index] = Some(message);
+        self.note(|| Step::Started(index));
     }
 
     /// Passes on the messages whose transfers have ended. `lead` is the time from the solver to a sender.
     pub(super) fn end_transfers(&mut self, lead: Delay, ctx: &mut impl CarrierContext<Packet<M>>) {
         while let Some(id) = self.access.pop_ended(ctx.now()) {
-            let OnItsWay { from, to, bits, rest, receipt, message } = self.take(id);
-            self.on_their_way -= 1;
-            self.transfers += 1;
-            self.bits += bits;
+            let ended = self.messages[id.index()].take().expect("a transfer ends once");
+            if let Some(journal) = &mut self.recording.0 {
+                journal.steps.push(Step::Ended(id.index(), ended.clone()));
+            }
+            let OnItsWay { from, to, bits, rest, receipt, message } = ended;
+            self.counts.on_their_way -= 1;
+            self.counts.transfers += 1;
+            self.counts.bits += bits;
             ctx.send_to(to, rest, Packet::Arrived { from, message });
             if let Some(receipt) = receipt {
                 ctx.send_to(from, lead, Packet::Report { receipt, outcome: Ok(()) });
             }
-            match self.queues.get_mut(&(from, to)).expect("it has a transfer").pop_front() {
-                Some(next) => self.start(ctx.now(), next),
-                None => drop(self.queues.remove(&(from, to))),
+            let pair = (from, to);
+            let queue = self.queues.get_mut(&pair).expect("it has a transfer");
+            // The message leaves its queue after its start, which panics at an impossible length.
+            let next = queue.front().map(|next| start(&mut self.access, ctx.now(), next));
+            match next.zip(queue.pop_front()) {
+                Some((index, next)) => {
+                    self.note(|| Step::Dequeued(pair));
+                    self.started(index, next);
+                }
+                None => {
+                    self.queues.remove(&pair);
+                    self.note(|| Step::Closed(pair));
+                }
             }
         }
-    }
-
-    fn take(&mut self, id: TransferId) -> OnItsWay<M> {
-        self.messages[id.index()].take().expect("a transfer ends once")
     }
 
     /// Computes the rates, and sets the timer to the next end of a transfer.
@@ -113,4 +138,48 @@ impl<M: Payload> Solver<M> {
     pub(super) fn on_timer(&mut self) {
         self.armed = Time::MAX;
     }
+
+    /// Begins to record the changes of an execution.
+    pub(super) fn record(&mut self) {
+        self.access.record();
+        self.recording = Recording(Some(Journal { armed: self.armed, counts: self.counts, steps: Vec::new() }));
+    }
+
+    /// Ends the recording. Returns the changes of the execution.
+    pub(super) fn recorded(&mut self) -> Option<Changes<M>> {
+        let journal = self.recording.0.take()?;
+        Some(Changes { journal, access: self.access.recorded() })
+    }
+
+    /// Undoes the changes of the latest execution.
+    pub(super) fn undo(&mut self, Changes { journal, access }: Changes<M>) {
+        let Journal { armed, counts, steps } = journal;
+        (self.armed, self.counts) = (armed, counts);
+        // The message whose start has been undone. It came from a queue, or from its sender.
+        let mut unstarted = None;
+        for step in steps.into_iter().rev() {
+            match step {
+                Step::Started(index) => unstarted = self.messages[index].take(),
+                Step::Ended(index, message) => self.messages[index] = Some(message),
+                Step::Opened(pair) => drop(self.queues.remove(&pair)),
+                Step::Closed(pair) => drop(self.queues.insert(pair, VecDeque::new())),
+                Step::Queued(pair) => drop(self.queue(pair).pop_back()),
+                Step::Dequeued(pair) => {
+                    let message = unstarted.take().expect("a message that leaves a queue starts");
+                    self.queue(pair).push_front(message);
+                }
+            }
+        }
+        self.access.undo(access);
+        self.messages.truncate(self.access.ids());
+    }
+
+    fn queue(&mut self, pair: Pair) -> &mut VecDeque<OnItsWay<M>> {
+        self.queues.get_mut(&pair).expect("it was there before the changes that are undone")
+    }
+}
+
+/// Starts the transfer of a message. Returns its index.
+fn start<M>(access: &mut Access, now: Time, message: &OnItsWay<M>) -> usize {
+    access.start(now, message.from.0, message.to.0, message.bits).index()
 }

@@ -9,7 +9,8 @@ use parades_core::metrics::{Cell, Column, MetricId, Metrics, Unit};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 use parades_program::{
-    AtEnd, Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, Undelivered, Wiring,
+    AtEnd, Carrier, CarrierContext, Copies, Departure, Held, Layout, Letter, NodeContext, RestorableCarrier,
+    Undelivered, Wiring,
 };
 
 /// The counts of an underlay at an LP.
@@ -75,6 +76,10 @@ impl Underlay {
         }
         cut.is_some()
     }
+}
+
+impl<M: Payload + Clone> RestorableCarrier<M> for Underlay {
+    type Restore = Copies;
 }
 
 impl<M: Payload + Clone> Carrier<M> for Underlay {

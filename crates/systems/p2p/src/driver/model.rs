@@ -5,7 +5,9 @@ use super::few::Few;
 use super::node::{Event, NodeState};
 use parades_core::prefetch::prefetch_all;
 use parades_core::prelude::*;
-use parades_program::{AtEnd, AtNode, Carrier, Kernel, Layout, Mailbox, Receipt, Undelivered, Wiring};
+use parades_program::{
+    AtEnd, AtNode, Carrier, Kernel, Layout, Mailbox, Receipt, RestorableCarrier, Restore, Undelivered, Wiring,
+};
 
 /// The number of the kernel's timers that a node's driver uses.
 pub(super) const TIMERS: u32 = 2;
@@ -180,10 +182,58 @@ impl<P: Protocol, C: Carrier<P::Message>> Model for AsModel<P, C> {
     }
 }
 
-/// Where machine and carrier are plain data, a rollback restores a copy of them.
-impl<P, C> ByCopy for AsModel<P, C>
+/// What undoes an execution of an LP: `S`, `M` and `A` are those of [`LpState`], `U` undoes the execution of an LP of
+/// the carrier's own.
+#[derive(Debug)]
+pub enum Undo<S, M, A, U> {
+    /// The node before the execution.
+    Node(NodeState<S, M, A>),
+    /// Of an LP of the carrier's own.
+    Carrier(U),
+}
+
+/// A node is restored from a copy, and an LP of the carrier's own as the carrier says.
+impl<P, C> Restorable for AsModel<P, C>
 where
     P: Protocol<Machine: Clone>,
-    C: Carrier<P::Message, Access: Clone, Lp: Clone>,
+    C: RestorableCarrier<P::Message>,
 {
+    type Undo = Undo<P::Machine, P::Message, C::Access, <C::Restore as Restore<C::Lp>>::Undo>;
+
+    #[inline]
+    fn handle_undoable(
+        &self,
+        lp: &mut Self::State,
+        event: Body<&C::Packet>,
+        ctx: &mut Context<'_, Self>,
+        log: &mut UndoLog<Self::Undo>,
+    ) {
+        match lp {
+            LpState::Node(node) => log.push(Undo::Node(node.clone())),
+            LpState::Carrier(own) => C::Restore::before(own).into_iter().for_each(|undo| log.push(Undo::Carrier(undo))),
+        }
+        self.handle(lp, event, ctx);
+        if let LpState::Carrier(own) = lp {
+            C::Restore::after(own).into_iter().for_each(|undo| log.push(Undo::Carrier(undo)));
+        }
+    }
+
+    fn copies(&self) -> bool {
+        C::Restore::COPIES
+    }
+
+    #[inline]
+    fn undo(&self, lp: &mut Self::State, _: Body<&C::Packet>, log: &mut UndoLog<Self::Undo>) {
+        let mut undo = None;
+        while let Some(record) = log.pop() {
+            match record {
+                Undo::Node(copy) => return *lp = LpState::Node(copy),
+                // Where there are two records, the latter is what counts, and it comes first.
+                Undo::Carrier(record) => undo = undo.or(Some(record)),
+            }
+        }
+        if let LpState::Carrier(own) = lp {
+            C::Restore::undo(own, undo);
+        }
+    }
 }

@@ -4,7 +4,7 @@ use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
 use parades_p2p::driver::{AsModel, AsProgram, Protocol};
-use parades_program::Carrier;
+use parades_program::RestorableCarrier;
 use std::fmt::Debug;
 
 /// Runs a protocol as a program and as a model, under every engine, and compares events, digests and metrics.
@@ -12,7 +12,7 @@ use std::fmt::Debug;
 pub(crate) fn assert_one_answer<P, C>(protocol: impl Fn() -> P, carrier: &C, (seed, until): (u64, Time)) -> Outcome
 where
     P: Protocol<Machine: Clone + PartialEq + Debug, Message: PartialEq>,
-    C: Carrier<P::Message, Access: Clone + PartialEq + Debug, Lp: Clone + PartialEq + Debug> + Clone,
+    C: RestorableCarrier<P::Message, Access: PartialEq + Debug, Lp: Clone + PartialEq + Debug> + Clone,
 {
     let options = || RunOptions { seed, ..RunOptions::until(until) };
     let program = AsProgram::model(protocol(), carrier.clone());
