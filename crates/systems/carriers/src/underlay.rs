@@ -22,6 +22,9 @@
 //! under both kinds of routing. A sender that awaits a lost message learns of the loss at the time at which
 //! the message would have arrived ([`parades_program::Undelivered`]).
 //!
+//! Jitter and decorations let one message overtake another. With [`Underlay::in_order`], messages between two
+//! peers keep their order, as on one connection.
+//!
 //! A message from a peer to itself takes no time, and is never lost.
 //!
 //! # Decorations
@@ -40,8 +43,8 @@
 //! quadratic in its transit routers only. Hop by hop, there is a table of two bytes for each router and peer.
 //!
 //! Results: `underlay_hops` counts messages that routers have sent on, `underlay_losses` messages lost by
-//! chance, `underlay_drops` messages that decorations have
-//! lost, `partition_1_cuts` messages that the first partition has cut.
+//! chance, `underlay_drops` messages that decorations have lost, `partition_1_cuts` messages that the first
+//! partition has cut.
 //!
 //! *Read next*: [`Underlay`].
 
@@ -55,6 +58,7 @@ mod error;
 mod graph;
 mod hops;
 mod jitter;
+mod order;
 mod packet;
 mod pairs;
 mod partition;
@@ -123,6 +127,8 @@ pub struct Underlay {
     /// The latency between each peer and its place; empty if there is none.
     access: Arc<[Delay]>,
     jitter: Option<Jitter>,
+    /// True if messages between two peers keep their order.
+    in_order: bool,
     /// The probability that a message is lost.
     loss: f64,
     partitions: Vec<Partition>,
@@ -151,6 +157,7 @@ impl Underlay {
             hops,
             access: Arc::default(),
             jitter: None,
+            in_order: false,
             loss: 0.0,
             partitions: Vec::new(),
             decorations: Vec::new(),
@@ -221,6 +228,13 @@ impl Underlay {
     #[must_use]
     pub fn with_jitter(self, jitter: Jitter) -> Underlay {
         Underlay { jitter: Some(jitter), ..self }
+    }
+
+    /// Messages between two peers keep their order, as on one connection. A message that would overtake another
+    /// one arrives a picosecond after it.
+    #[must_use]
+    pub fn in_order(self) -> Underlay {
+        Underlay { in_order: true, ..self }
     }
 
     /// Loses each message with this probability.

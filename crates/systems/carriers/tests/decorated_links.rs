@@ -2,11 +2,11 @@
 
 mod support;
 
-use parades_carriers::underlay::{Decoration, Effect, Passage, Recorded, Routing, Underlay};
+use parades_carriers::underlay::{Decoration, Effect, Jitter, Passage, Recorded, Routing, Underlay};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 use parades_topology::{Link, NodeId, Topology};
-use support::{Exchange, arrivals, counter, run_under_all_engines};
+use support::{Arrival, Exchange, arrivals, counter, run_under_all_engines};
 
 /// Messages to peer 2 take 5 ms longer, and one half of those from peer 1 is lost.
 #[derive(Debug)]
@@ -65,8 +65,7 @@ fn peers_get_messages_late_or_not_at_all_and_the_record_has_all() {
         };
         assert!(table.iter().all(|row| cell(row, 0) == 2 || cell(row, 1) == 2));
         let recorded = |arrives| table.iter().filter(|row| cell(row, 4) == arrives).count();
-        let of_peer =
-            |arrival: &&support::Arrival| arrival.from != arrival.to && [arrival.from, arrival.to].contains(&LpId(2));
+        let of_peer = |arrival: &&Arrival| arrival.from != arrival.to && [arrival.from, arrival.to].contains(&LpId(2));
         assert_eq!(recorded(1), arrived.iter().filter(of_peer).count());
         assert!(recorded(0) > 10, "messages of peer 1 to peer 2 that were lost");
         records.push(table);
@@ -80,4 +79,31 @@ fn a_record_ends_when_it_is_full() {
     let outcome = run_under_all_engines(Exchange { nodes: 4, messages: 50, carrier }, 5);
     let table = outcome.metrics.get("underlay_record").and_then(MetricValue::table).expect("a record");
     assert_eq!(table.rows().len(), 28);
+}
+
+/// Returns the number of messages that overtook another one of the same sender and receiver.
+fn overtakings(arrivals: &[Arrival]) -> usize {
+    let mut arrivals: Vec<&Arrival> = arrivals.iter().filter(|arrival| arrival.from != arrival.to).collect();
+    arrivals.sort_by_key(|arrival| (arrival.from, arrival.to, arrival.sent));
+    let of_one_pair = |pair: &&[&Arrival]| (pair[0].from, pair[0].to) == (pair[1].from, pair[1].to);
+    let arrives = |arrival: &Arrival| arrival.sent + arrival.took.as_ps();
+    arrivals.windows(2).filter(of_one_pair).filter(|pair| arrives(pair[0]) >= arrives(pair[1])).count()
+}
+
+#[test]
+fn messages_in_order_do_not_overtake_where_jitter_would_let_them() {
+    let jitter = || Jitter::exponential(Delay::from_ms(20));
+    for routing in [Routing::EndToEnd, Routing::HopByHop] {
+        let run = |carrier| arrivals(&run_under_all_engines(Exchange { nodes: 4, messages: 200, carrier }, 5));
+        let free = run(ring(routing).with_jitter(jitter()));
+        let ordered = run(ring(routing).with_jitter(jitter()).in_order());
+        assert!(overtakings(&free) > 100, "{}", overtakings(&free));
+        assert_eq!(overtakings(&ordered), 0);
+        assert_eq!(ordered.len(), free.len());
+        // A message waits for the one before it, and no longer.
+        let mean = |arrivals: &[Arrival]| arrivals.iter().map(|arrival| arrival.took.as_secs_f64()).sum::<f64>();
+        assert!(mean(&ordered) < 2.0 * mean(&free));
+        // Decorations let messages overtake too.
+        assert_eq!(overtakings(&run(ring(routing).with_decoration(Proxy).with_decoration(Doubled).in_order())), 0);
+    }
 }

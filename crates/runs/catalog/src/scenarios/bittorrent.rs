@@ -75,6 +75,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     // Node 0 is the tracker.
     let nodes = swarm.parameters().peers + 1;
     let (underlay, mut notes) = underlay::build(values, ("peers", nodes), seed)?;
+    let underlay = underlay.in_order();
     let swarm = match swarm.parameters().locality > 0.0 {
         true => swarm.with_distance(distance(underlay.clone())),
         false => swarm,

@@ -94,7 +94,8 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let nodes = parameters.nodes;
     let gossipsub =
         GossipSub::new(parameters, seed).map_err(|(key, what)| values.error_at(key, &what, "choose another value"))?;
-    let (carrier, notes) = underlay::build(values, ("nodes", nodes), seed)?;
+    let (underlay, notes) = underlay::build(values, ("nodes", nodes), seed)?;
+    let carrier = underlay.in_order();
     let end = gossipsub.end();
     Ok(Simulation::distributed(AsModel::new(gossipsub, carrier), end).with_notes(notes))
 }

@@ -2,6 +2,7 @@
 
 use super::Underlay;
 use super::decoration::{Effect, Passage, Record};
+use super::order::OnTheirWay;
 use super::packet::{Packet, Plan};
 use parades_core::digest::{Digest, Payload};
 use parades_core::event::{Body, LpId};
@@ -26,6 +27,8 @@ pub struct Counts {
     cut: Box<[u64]>,
     /// Messages sent here, as far as a record keeps them.
     record: Record,
+    /// Messages sent here, where messages keep their order.
+    on_their_way: OnTheirWay,
 }
 
 impl Counts {
@@ -61,6 +64,12 @@ impl Underlay {
             }
         }
         Some(added)
+    }
+
+    /// Returns true if the order of messages must be kept. Messages of one latency keep it by themselves.
+    #[inline]
+    fn keeps_order(&self) -> bool {
+        self.in_order && (self.jitter.is_some() || !self.decorations.is_empty())
     }
 
     /// Returns true if a message that departs now is lost, and counts the loss.
@@ -132,15 +141,21 @@ impl<M: Payload + Clone> Carrier<M> for Underlay {
         let jitter = self.jitter.as_ref().map_or(Delay::ZERO, |jitter| jitter.draw((from, to), rng));
         let passage = Passage { from, to, departs: now, delay: latency.saturating_add(jitter) };
         let added = self.decorate(passage, counts, rng);
-        let jitter = jitter.saturating_add(added.unwrap_or(Delay::ZERO));
-        let delay = latency.saturating_add(jitter);
+        let varying = jitter.saturating_add(added.unwrap_or(Delay::ZERO));
+        let delay = match latency.saturating_add(varying) {
+            delay if self.keeps_order() => counts.on_their_way.delay_behind(to, now, delay),
+            delay => delay,
+        };
         let times = (now, now.saturating_add(delay));
         let arrives = added.is_some() && !self.loses((from, to), times, counts, rng);
+        if self.keeps_order() && arrives {
+            counts.on_their_way.add(to, now, times.1);
+        }
         if let Some(recorded) = self.recorded.filter(|recorded| recorded.has(&passage)) {
             counts.record.push(Passage { delay, ..passage }, arrives, recorded.messages_max);
         }
         // Hop by hop, the routers add what the links take.
-        let extra = jitter.saturating_add(self.access_of(from, to));
+        let extra = Delay::from_ps(delay.as_ps() - latency.as_ps()).saturating_add(self.access_of(from, to));
         if arrives { Plan::Arrives { delay, extra } } else { Plan::Lost(delay) }
     }
 
