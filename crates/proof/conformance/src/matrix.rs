@@ -1,5 +1,7 @@
 //! The matrix: shipped models × engines × transports × workers × seeds.
 
+mod peers;
+
 use crate::compare::{Answer, Question, check, expected};
 use crate::engines::ranks::engines_on_ranks;
 use crate::engines::{Engine, Fault, Setting, Subject, Varies, engines, engines_without_rollback};
@@ -206,35 +208,6 @@ fn flows() -> parades_flow::flows::Flows {
     parades_flow::flows::Flows::new(platform, list, network_model)
 }
 
-/// Returns the parameters of Chord with few nodes, which join and leave.
-fn chord() -> parades_p2p::chord::Parameters {
-    use parades_p2p::chord::Parameters;
-    use parades_p2p::churn::{Churn, Law};
-    let law = |mean| Law::exponential(Delay::from_secs(mean)).expect("a mean above zero");
-    let churn = Churn::random(law(10), law(2), Time::MAX).with_crash(0.5);
-    Parameters { nodes: 16, churn: Some(churn), ..Parameters::default() }
-}
-
-fn chord_constant() -> impl Model + 'static {
-    parades_p2p::chord::Chord::model(chord(), 1).expect("the parameters are possible")
-}
-
-/// Makes the same Chord as a model whose state can be restored.
-fn chord_machine() -> impl Subject + WireModel + 'static {
-    parades_p2p::chord::Chord::restorable(chord(), 1).expect("the parameters are possible")
-}
-
-/// Makes a Chord whose messages are flows that share the links of a star.
-fn chord_precise() -> impl Model + 'static {
-    use parades_flow::{generators, network_model};
-    let platform = generators::star(16).expect("it is possible").into();
-    let network =
-        ChordFlows::new(platform, network_model::NetworkModel::MaxMin(network_model::MaxMinModel::LV08), 16, |_| 10.0);
-    parades_p2p::chord::Chord::over(network, chord(), 1).expect("the parameters are possible")
-}
-
-type ChordFlows = parades_carriers::FlowLevel<parades_p2p::chord::Message>;
-
 /// Makes two sites with three kinds of traffic, and a bottleneck that fails after 1.5 s.
 fn network() -> parades_packet::network::Network<SegmentRef> {
     let sooner =
@@ -278,9 +251,14 @@ pub fn models() -> Vec<Case> {
         wired("wan", 400, wan(Delay::ZERO)),
         wired("wan-sampled", 400, wan(Delay::from_ms(3))),
         wired("flows", 5_000, flows()),
-        unrestorable("chord", 30_000, chord_constant()),
-        wired("chord-machine", 30_000, chord_machine()),
-        unrestorable("chord-precise", 30_000, chord_precise()),
+        unrestorable("chord", 30_000, peers::chord_constant()),
+        wired("chord-machine", 30_000, peers::chord_machine()),
+        unrestorable("chord-precise", 30_000, peers::chord_precise()),
+        wired("bittorrent", 20_000, peers::bittorrent()),
+        wired("kademlia", 40_000, peers::kademlia()),
+        wired("gossip", 15_000, peers::gossip()),
+        wired("gossipsub", 12_000, peers::gossipsub()),
+        wired("averaging", 12_000, peers::averaging()),
         unrestorable("sockets", 2_000, crate::sockets::talk_model()),
         wired("network", 2_000, network()),
         wired("faulty-lookahead", 5_000, faulty(faulty::Fault::Lookahead)),

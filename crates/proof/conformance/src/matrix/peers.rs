@@ -1,0 +1,116 @@
+//! The peer-to-peer models of the matrix: each protocol, and between them each carrier that the scenarios use.
+
+use crate::engines::Subject;
+use parades_carriers::underlay::{Jitter, Routing, draw_places};
+use parades_carriers::{Both, Capacity, Constant, FlowLevel, Underlay, Which};
+use parades_core::model::Model;
+use parades_core::random::Rng;
+use parades_core::time::{Delay, Time};
+use parades_engine::WireModel;
+use parades_flow::{generators, network_model};
+use parades_p2p::averaging::{self, Averaging};
+use parades_p2p::bittorrent::{self, Swarm};
+use parades_p2p::chord::{self, Chord};
+use parades_p2p::churn::{Churn, Law};
+use parades_p2p::driver::AsModel;
+use parades_p2p::gossip::{self, Gossip};
+use parades_p2p::gossipsub::{self, GossipSub};
+use parades_p2p::kademlia::{self, Kademlia};
+use parades_topology::NodeId;
+use parades_topology::generators::TransitStub;
+
+/// Returns a churn with these mean lengths of sessions and absences in seconds.
+fn churn(session: u64, absence: u64) -> Churn {
+    let law = |mean| Law::exponential(Delay::from_secs(mean)).expect("a mean above zero");
+    Churn::random(law(session), law(absence), Time::MAX).with_crash(0.5)
+}
+
+/// Places peers on a small transit–stub network.
+fn transit_stub(peers: u32, routing: Routing) -> Underlay {
+    let sizes = TransitStub { transit_domains: 2, transit_nodes: 3, stub_domains: 6, stub_nodes: 8 };
+    let domains = sizes.generate(&Rng::shared(1, 0)).expect("possible sizes");
+    let routers: Vec<NodeId> = domains.stub_routers().collect();
+    let places = draw_places(&routers, peers, "stub routers", &Rng::shared(1, 1)).expect("there are as many routers");
+    Underlay::transit_stub(&domains, &places, routing).expect("each peer has a router")
+}
+
+/// Returns the parameters of Chord with few nodes, which join and leave.
+fn few() -> chord::Parameters {
+    chord::Parameters { nodes: 16, churn: Some(churn(10, 2)), ..chord::Parameters::default() }
+}
+
+pub(super) fn chord_constant() -> impl Model + 'static {
+    Chord::model(few(), 1).expect("the parameters are possible")
+}
+
+/// Makes the same Chord as a model whose state can be restored.
+pub(super) fn chord_machine() -> impl Subject + WireModel + 'static {
+    Chord::restorable(few(), 1).expect("the parameters are possible")
+}
+
+/// Makes a Chord whose messages are flows that share the links of a star.
+pub(super) fn chord_precise() -> impl Model + 'static {
+    let platform = generators::star(16).expect("it is possible").into();
+    let network_model = network_model::NetworkModel::MaxMin(network_model::MaxMinModel::LV08);
+    let flows: FlowLevel<chord::Message> = FlowLevel::new(platform, network_model, 16, |_| 10.0);
+    Chord::over(flows, few(), 1).expect("the parameters are possible")
+}
+
+/// Makes a swarm whose pieces share access links, and whose control messages have jitter but keep their order.
+pub(super) fn bittorrent() -> impl Subject + WireModel + 'static {
+    use bittorrent::{Message, Parameters};
+    let parameters = Parameters { peers: 12, pieces: 30, churn: Some(churn(20, 2)), ..Parameters::default() };
+    let nodes = parameters.peers + 1;
+    let swarm = Swarm::new(parameters, 1).expect("the parameters are possible");
+    let underlay = transit_stub(nodes, Routing::EndToEnd);
+    let bits: fn(&Message) -> f64 = |message| message.data_bits() as f64;
+    let links = Capacity::new(underlay.clone(), vec![[10e3, 20e3]; nodes as usize], bits);
+    let control = underlay.with_jitter(Jitter::exponential(Delay::from_ms(20))).in_order();
+    let which: fn(&Message) -> Which = |message| match message.data_bits() {
+        0 => Which::First,
+        _ => Which::Second,
+    };
+    AsModel::new(swarm, Both::new(control, links, which))
+}
+
+/// Makes a Kademlia with churn and values, hop by hop over an underlay.
+pub(super) fn kademlia() -> impl Subject + WireModel + 'static {
+    let parameters = kademlia::Parameters {
+        nodes: 24,
+        k: 4,
+        look_up: Delay::from_secs(5),
+        values: 6,
+        find_values: 0.3,
+        churn: Some(churn(20, 5)),
+        ..kademlia::Parameters::default()
+    };
+    let kademlia = Kademlia::new(parameters, 1).expect("the parameters are possible");
+    AsModel::new(kademlia, transit_stub(24, Routing::HopByHop))
+}
+
+/// Makes rumours that messages lose, over one latency.
+pub(super) fn gossip() -> impl Subject + WireModel + 'static {
+    let parameters = gossip::Parameters { nodes: 40, rumours: 3, ..gossip::Parameters::default() };
+    let gossip = Gossip::new(parameters).expect("the parameters are possible");
+    AsModel::new(gossip, Underlay::constant(Delay::from_ms(20)).with_loss(0.05).expect("a probability"))
+}
+
+/// Makes a GossipSub over an underlay with jitter.
+pub(super) fn gossipsub() -> impl Subject + WireModel + 'static {
+    let parameters = gossipsub::Parameters {
+        nodes: 20,
+        messages: 10,
+        warm_up: Delay::from_secs(3),
+        spacing: Delay::from_ms(500),
+        ..gossipsub::Parameters::default()
+    };
+    let gossipsub = GossipSub::new(parameters, 1).expect("the parameters are possible");
+    let underlay = transit_stub(20, Routing::EndToEnd).with_jitter(Jitter::uniform(Delay::from_ms(30)));
+    AsModel::new(gossipsub, underlay.in_order())
+}
+
+pub(super) fn averaging() -> impl Subject + WireModel + 'static {
+    let parameters = averaging::Parameters { nodes: 40, cycles: 10, ..averaging::Parameters::default() };
+    let averaging = Averaging::new(parameters).expect("the parameters are possible");
+    AsModel::new(averaging, Constant::new(Delay::from_ms(50)))
+}
