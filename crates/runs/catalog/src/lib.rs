@@ -25,8 +25,8 @@
 //! # Ok::<(), parades_config::ConfigError>(())
 //! ```
 //!
-//! *Read next*: [`engine`], the engines and their settings; [`mod@scenarios`], the scenarios; [`speer`], configurations of
-//! the simulator Speer as scenario files.
+//! *Read next*: [`engine`], the engines and their settings; [`mod@scenarios`], the scenarios; [`speer`],
+//! configurations of the simulator Speer as scenario files.
 
 #![forbid(unsafe_code)]
 

@@ -46,11 +46,9 @@
 //!
 //! # Rollback and carriers
 //!
-//! An engine that rolls back copies the state of an LP: the machine, and the carrier's state there. So
-//! [`AsModel`] can be rolled back over a carrier whose `Access` and `Lp` are `Clone`: `Constant`, `Direct`,
-//! `Matrix`, and `Both` of two such carriers. Over another carrier the compiler refuses an engine that rolls
-//! back. `FlowLevel` is such a carrier. Its only LP is the solver of all flows, and a copy of the solver at
-//! each event would cost more than the event.
+//! An engine that rolls back keeps a copy of a node: the machine, and the carrier's state there. The carrier's own
+//! LPs are restored as the carrier says ([`parades_program::RestorableCarrier`]). Over a carrier that says nothing,
+//! the compiler refuses an engine that rolls back. `FlowLevel` is such a carrier.
 //!
 //! *Read next*: [`Protocol`].
 

@@ -74,8 +74,8 @@ impl Levels {
         moved
     }
 
-    /// Puts a transfer back to the place of a link's list from which [`Levels::remove`] removed it. Returns the
-    /// transfer that had taken this place, with its place from now on.
+    /// Puts a transfer back to the place of a link's list from which [`Levels::remove`] removed it. Returns
+    /// the transfer that had taken this place, with its place from now on.
     pub(super) fn insert(&mut self, link: u32, place: u32, (transfer, other): (u32, u32)) -> Option<(u32, u32)> {
         let users = &mut self.links[link as usize].users;
         let last = u32::try_from(users.len()).expect("memory holds fewer transfers");
@@ -132,8 +132,8 @@ impl Levels {
         }
     }
 
-    /// Makes all levels right. This takes as many rounds as there are links, at most, and mostly a few. `note`
-    /// is called with each link whose level changes, and the level that it had.
+    /// Makes all levels right. This takes as many rounds as there are links, at most, and mostly a few.
+    /// `note` is called with each link whose level changes, and the level that it had.
     pub(super) fn settle(&mut self, mut note: impl FnMut(u32, f64)) {
         for _ in 0..=self.links.len() {
             let mut round = std::mem::take(&mut self.wrong);

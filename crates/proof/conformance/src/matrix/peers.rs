@@ -1,4 +1,5 @@
-//! The peer-to-peer models of the matrix: each protocol, and between them each carrier that the scenarios use.
+//! The peer-to-peer models of the matrix: each protocol, and between them each carrier that the scenarios
+//! use.
 
 use crate::engines::Subject;
 use parades_carriers::underlay::{Jitter, Routing, draw_places};
@@ -56,7 +57,8 @@ pub(super) fn chord_precise() -> impl Model + 'static {
     Chord::over(flows, few(), 1).expect("the parameters are possible")
 }
 
-/// Makes a swarm whose pieces share access links, and whose control messages have jitter but keep their order.
+/// Makes a swarm whose pieces share access links, and whose control messages have jitter but keep their
+/// order.
 pub(super) fn bittorrent() -> impl Subject + WireModel + 'static {
     use bittorrent::{Message, Parameters};
     let parameters = Parameters { peers: 12, pieces: 30, churn: Some(churn(20, 2)), ..Parameters::default() };

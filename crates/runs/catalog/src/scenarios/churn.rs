@@ -49,8 +49,8 @@ const LAWS: Table<MakeLaw, 4> = [
 ];
 const SHAPE: &str = "shape of that distribution; with `log-normal`, the standard deviation of the logarithm";
 
-/// Returns the churn of `nodes` nodes, which the parameter `nodes_key` has set; `None` if all nodes are there all
-/// the time.
+/// Returns the churn of `nodes` nodes, which the parameter `nodes_key` has set; `None` if all nodes are there
+/// all the time.
 pub(crate) fn build(values: &Values, (nodes_key, nodes): (&str, u32), seed: u64) -> Result<Option<Churn>, ConfigError> {
     let until = Time::ZERO.saturating_add(values.duration("churn_until"));
     let has_crowd = values.float("crowd") > 0.0;
