@@ -80,6 +80,7 @@ pub(super) fn kademlia() -> impl Subject + WireModel + 'static {
     let parameters = kademlia::Parameters {
         nodes: 24,
         k: 4,
+        resiliency: 4,
         look_up: Delay::from_secs(5),
         values: 6,
         find_values: 0.3,
@@ -101,6 +102,7 @@ pub(super) fn gossip() -> impl Subject + WireModel + 'static {
 pub(super) fn gossipsub() -> impl Subject + WireModel + 'static {
     let parameters = gossipsub::Parameters {
         nodes: 20,
+        connections: 5,
         messages: 10,
         warm_up: Delay::from_secs(3),
         spacing: Delay::from_ms(500),
