@@ -28,9 +28,6 @@ const CAPACITY_MAX: u64 = 1_000_000_000;
 /// is between them.
 const UNTIL_SECONDS: [u64; 2] = [1000, 10_000_000];
 
-/// The greatest number of kinds of links that a note lists.
-const LISTED_MAX: usize = 6;
-
 /// A scenario file, and notes about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converted {
@@ -157,6 +154,24 @@ struct Links {
     /// The capacities of most nodes, in bits per millisecond.
     upload: u64,
     download: u64,
+    /// Number, upload and download of the groups of nodes, in their order; empty if all nodes have links alike.
+    groups: Vec<[u64; 3]>,
+}
+
+impl Links {
+    /// Returns the classes of links of `peers` peers, as the scenario writes them.
+    fn classes(&self, peers: u64) -> String {
+        let mut left = peers;
+        let mut classes = Vec::new();
+        for [number, upload, download] in &self.groups {
+            let number = left.min(*number);
+            left -= number;
+            if number > 0 {
+                classes.push(format!("{number}x{upload}kbps/{download}kbps"));
+            }
+        }
+        classes.join(", ")
+    }
 }
 
 impl Scenario {
@@ -206,7 +221,7 @@ impl Scenario {
             Some(network) => self.underlay(network, peers)?,
             None => self.set("underlay", "\"constant\"", "no `network`"),
         }
-        self.network(takes_latency, links.as_ref(), top)
+        self.network(takes_latency, links.as_ref(), peers, top)
     }
 
     /// Converts the form of the BitTorrent simulations.
@@ -235,7 +250,7 @@ impl Scenario {
             self.notes.push(format!("`optimistics`: there are {optimistics} in Speer, and there is one here"));
         }
         let links = self.links(top)?;
-        let Some(links) = links else {
+        let Some(mut links) = links else {
             return Err(top.fault("capacityNodes", "the configuration has no `capacityNodes`", "add it"));
         };
         if links.nodes <= peers {
@@ -245,6 +260,10 @@ impl Scenario {
                 peers + 1
             );
             return Err(top.fault("capacityNodes", message, "raise `number`, or lower `minNodes`"));
+        }
+        // The first node is the tracker. It moves no data.
+        if let Some([number, ..]) = links.groups.first_mut() {
+            *number -= 1;
         }
         self.underlay(top, peers)?;
         let is_given = top.boolean("latency")?;
@@ -259,7 +278,7 @@ impl Scenario {
         let seconds = (u128::from(pieces) * u128::from(piece_bits)).div_ceil(u128::from(bits_per_ms) * 100);
         let [least, most] = UNTIL_SECONDS;
         self.until_seconds = Some(u64::try_from(seconds).unwrap_or(most).clamp(least, most));
-        self.network(is_given != Some(false), Some(&links), top)
+        self.network(is_given != Some(false), Some(&links), peers, top)
     }
 
     /// Sets what Speer's BitTorrent program has no key for.
@@ -271,7 +290,13 @@ impl Scenario {
     }
 
     /// Sets the parts of the network that a message meets.
-    fn network(&mut self, takes_latency: bool, links: Option<&Links>, top: &Object<'_>) -> Result<(), Fault> {
+    fn network(
+        &mut self,
+        takes_latency: bool,
+        links: Option<&Links>,
+        peers: u64,
+        top: &Object<'_>,
+    ) -> Result<(), Fault> {
         let network = match (takes_latency, links) {
             (true, Some(_)) => "both",
             (true, None) => "latency",
@@ -282,10 +307,14 @@ impl Scenario {
             }
         };
         self.set("network", toml_string(network), "latency, capacityNodes");
-        if let Some(&Links { upload, download, .. }) = links {
+        if let Some(links @ &Links { upload, download, .. }) = links {
             // A bit per millisecond is a kilobit per second.
             self.set("up", format!("\"{upload}kbps\""), "upload, in bits per millisecond");
             self.set("down", format!("\"{download}kbps\""), "download, in bits per millisecond");
+            let classes = links.classes(peers);
+            if !classes.is_empty() {
+                self.set("link_classes", toml_string(&classes), "the groups of capacityNodes, in their order");
+            }
         }
         Ok(())
     }
@@ -313,45 +342,47 @@ impl Scenario {
         Ok(())
     }
 
-    /// Returns the links of the nodes. Here all nodes have the same, that of most nodes in the file.
+    /// Returns the links of the nodes.
     fn links(&mut self, top: &Object<'_>) -> Result<Option<Links>, Fault> {
-        let Some(groups) = top.objects("capacityNodes", "an entry of `capacityNodes`", LINK_KEYS)? else {
+        let Some(objects) = top.objects("capacityNodes", "an entry of `capacityNodes`", LINK_KEYS)? else {
             return Ok(None);
         };
-        let mut kinds: Vec<[u64; 3]> = Vec::new();
-        for group in &groups {
+        let mut groups: Vec<[u64; 3]> = Vec::new();
+        for group in &objects {
             let number = group.required("number", 1..=u64::from(PEERS_MAX))?;
             let upload = group.required("upload", 0..=CAPACITY_MAX)?;
             let download = group.required("download", 0..=CAPACITY_MAX)?;
-            match kinds.iter_mut().find(|kind| kind[1..] == [upload, download]) {
+            groups.push([number, upload, download]);
+        }
+        let is_usable = |[_, upload, download]: &[u64; 3]| *upload > 0 && *download > 0;
+        let mut kinds: Vec<[u64; 3]> = Vec::new();
+        for group @ [number, ..] in groups.iter().filter(|group| is_usable(group)) {
+            match kinds.iter_mut().find(|kind| kind[1..] == group[1..]) {
                 Some(kind) => kind[0] += number,
-                None => kinds.push([number, upload, download]),
+                None => kinds.push(*group),
             }
         }
         // Of kinds with the same number of nodes, the first is taken.
-        let usable = kinds.iter().filter(|[_, upload, download]| *upload > 0 && *download > 0).rev();
-        let Some(&most @ [number, upload, download]) = usable.max_by_key(|kind| kind[0]) else {
+        let Some(&[_, upload, download]) = kinds.iter().rev().max_by_key(|kind| kind[0]) else {
             return Err(top.fault(
                 "capacityNodes",
                 "`capacityNodes` has no nodes that both upload and download",
                 "give an entry `upload` and `download` above 0",
             ));
         };
-        let nodes = kinds.iter().map(|kind| kind[0]).sum();
-        let others: Vec<String> = kinds
-            .iter()
-            .filter(|&&kind| kind != most)
-            .map(|[number, upload, download]| format!("{number} of {upload} and {download}"))
-            .collect();
-        if !others.is_empty() {
-            let more = if others.len() > LISTED_MAX { ", and more" } else { "" };
+        let nodes = groups.iter().map(|group| group[0]).sum();
+        for [number, up, down] in groups.iter_mut().filter(|group| !is_usable(group)) {
             self.notes.push(format!(
-                "`capacityNodes`: nodes here have links alike, as {number} of the {nodes} have, `upload` {upload} and \
-                 `download` {download}; not kept: {}{more}",
-                others[..others.len().min(LISTED_MAX)].join(", ")
+                "`capacityNodes`: {number} with `upload` {up} and `download` {down}; a link has capacity here, so that 0 \
+                 becomes the {upload} and {download} of most nodes"
             ));
+            *up = if *up > 0 { *up } else { upload };
+            *down = if *down > 0 { *down } else { download };
         }
-        Ok(Some(Links { nodes, upload, download }))
+        if groups.iter().all(|group| group[1..] == [upload, download]) {
+            groups.clear();
+        }
+        Ok(Some(Links { nodes, upload, download, groups }))
     }
 
     fn note_dropped(&mut self, top: &Object<'_>) {

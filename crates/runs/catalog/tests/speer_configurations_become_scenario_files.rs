@@ -114,19 +114,26 @@ fn speers_own_form_sets_the_network_and_the_links() {
 }
 
 #[test]
-fn of_several_kinds_of_links_that_of_most_nodes_is_kept_and_the_others_are_named() {
+fn groups_of_nodes_with_links_of_their_own_become_classes() {
+    // The tracker, a seed, and two groups of other peers.
     let groups = r#"{"number": 1, "upload": 0, "download": 0}, {"number": 1, "upload": 400, "download": 0},
-        {"number": 30, "upload": 100, "download": 1000}, {"number": 19, "upload": 50, "download": 50}"#;
+        {"number": 30, "upload": 100, "download": 1000}, {"number": 25, "upload": 50, "download": 60}"#;
     let text = PUBLISHED.replace("{\"number\": 51, \"upload\": 10, \"download\": 20,}", groups);
     let Converted { toml, notes } = converted(&text);
     let links: Vec<&str> = parameters(&toml).into_iter().filter(|line| line.ends_with("kbps\"")).collect();
-    assert_eq!(links, ["up = \"100kbps\"", "down = \"1000kbps\""]);
+    let classes = "link_classes = \"1x400kbps/1000kbps, 30x100kbps/1000kbps, 19x50kbps/60kbps\"";
+    assert_eq!(links, ["up = \"100kbps\"", "down = \"1000kbps\"", classes]);
     assert!(
         notes.iter().any(|note| note
-            == "`capacityNodes`: nodes here have links alike, as 30 of the 51 have, `upload` 100 and `download` 1000; \
-                not kept: 1 of 0 and 0, 1 of 400 and 0, 19 of 50 and 50"),
+            == "`capacityNodes`: 1 with `upload` 400 and `download` 0; a link has capacity here, so that 0 becomes the \
+                100 and 1000 of most nodes"),
         "{notes:?}"
     );
+    // In Speer's own form there is no tracker.
+    let groups = r#"{"number": 60, "upload": 100, "download": 1000}, {"number": 60, "upload": 50, "download": 60}"#;
+    let text = OWN.replace("{\"number\": 60, \"upload\": 10, \"download\": 20}", groups);
+    let toml = converted(&text).toml;
+    assert!(toml.contains("link_classes = \"60x100kbps/1000kbps, 40x50kbps/60kbps\""), "{toml}");
 }
 
 #[test]

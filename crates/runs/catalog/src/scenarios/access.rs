@@ -3,7 +3,7 @@
 
 use crate::words::{Table, value_of, words};
 use parades_carriers::{Both, Capacity, Underlay, Which};
-use parades_config::{Parameter, Values};
+use parades_config::{ConfigError, Parameter, Values, quoted, units};
 use parades_core::time::Delay;
 
 /// The parts of a network that a message meets.
@@ -32,6 +32,12 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::rate("up", 10_000, "capacity of a peer's link to the network").positive(),
     Parameter::rate("down", 20_000, "capacity of the network's link to a peer").positive(),
+    Parameter::text(
+        "link_classes",
+        "",
+        "links of the first peers, in their order, where these differ: `20x128kbps/1Mbps, 5x1Mbps/10Mbps` are 20 peers \
+         with `up` and `down` of 128 kbit/s and 1 Mbit/s, and then 5 others",
+    ),
     Parameter::boolean(
         "control_takes_bandwidth",
         false,
@@ -55,14 +61,47 @@ pub(crate) struct Lengths<M> {
     pub(crate) which: fn(&M) -> Which,
 }
 
-/// Makes the carrier of `nodes` nodes with links.
-pub(crate) fn links<M>(values: &Values, underlay: Underlay, nodes: u32, lengths: Lengths<M>) -> Links<M> {
+/// Makes the carrier of nodes with links: a node that has no class, and then `peers` peers.
+pub(crate) fn links<M>(
+    values: &Values,
+    underlay: Underlay,
+    peers: u32,
+    lengths: Lengths<M>,
+) -> Result<Links<M>, ConfigError> {
     let underlay = if network(values) == Network::Capacity { Underlay::constant(Delay::ZERO) } else { underlay };
-    let capacities = [values.rate("up"), values.rate("down")].map(|rate| rate as f64);
-    let capacities = vec![capacities; nodes as usize];
+    let capacities = capacities(values, peers)?;
     let (bits, which): (_, fn(&M) -> Which) = match values.boolean("control_takes_bandwidth") {
         true => (lengths.whole, |_| Which::Second),
         false => (lengths.data, lengths.which),
     };
-    Both::new(underlay.clone(), Capacity::new(underlay, capacities, bits), which)
+    Ok(Both::new(underlay.clone(), Capacity::new(underlay, capacities, bits), which))
+}
+
+/// Returns the capacities of the links of all nodes, up and down.
+fn capacities(values: &Values, peers: u32) -> Result<Vec<[f64; 2]>, ConfigError> {
+    let common = [values.rate("up"), values.rate("down")].map(|rate| rate as f64);
+    let mut capacities = vec![common; peers as usize + 1];
+    let mut free = &mut capacities[1..];
+    for class in values.text("link_classes").split(',').map(str::trim).filter(|class| !class.is_empty()) {
+        let Some((number, capacity)) = class_of(class) else {
+            let message = format!("{} is no class of links", quoted(class));
+            return Err(values.error_at("link_classes", &message, "write NUMBERxUP/DOWN, as in `20x128kbps/1Mbps`"));
+        };
+        if number > free.len() {
+            let message = format!("the classes have more links than the {peers} peers");
+            return Err(values.error_at("link_classes", &message, "lower their numbers, or raise `peers`"));
+        }
+        let (of_class, rest) = free.split_at_mut(number);
+        of_class.fill(capacity);
+        free = rest;
+    }
+    Ok(capacities)
+}
+
+/// Reads a class of links: the number of peers, and their capacities.
+fn class_of(class: &str) -> Option<(usize, [f64; 2])> {
+    let (number, capacity) = class.split_once('x')?;
+    let (up, down) = capacity.split_once('/')?;
+    let rate = |text: &str| units::parse_rate(text.trim()).ok().filter(|&rate| rate > 0).map(|rate| rate as f64);
+    Some((number.trim().parse().ok()?, [rate(up)?, rate(down)?]))
 }

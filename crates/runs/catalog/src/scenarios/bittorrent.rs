@@ -91,7 +91,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
                 whole: |message| 8.0 * message.bytes(),
                 which: |message| if message.data_bits() > 0 { Which::Second } else { Which::First },
             };
-            let links = access::links(values, underlay, nodes, lengths);
+            let links = access::links(values, underlay, nodes - 1, lengths)?;
             Simulation::distributed(AsModel::new(swarm, links), UNTIL)
         }
     };
