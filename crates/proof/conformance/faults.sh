@@ -11,7 +11,7 @@
 # message or a status is wrong, the end took more than 2 s, a result is not that of `sequential`, or something
 # is left behind.
 set -euo pipefail
-set -m # Jobs are not deaf to SIGINT.
+set -m # Jobs are not deaf to SIGINT, unless this script is: hence `env` below.
 parades=$(realpath "$1")
 kills=${2:-100} interrupts=${3:-20} stops=${4:-6}
 engines=(window null-message time-warp)
@@ -33,7 +33,7 @@ has_ended() { [ ! -e "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status" 2>/de
 
 # Starts a run of three processes, and waits for a random time. Sets `run` and `children`.
 start() { # ENGINE UNTIL
-  "$parades" "${model[@]}" --engine "$1" --until "$2" --processes 3 --threads 1 \
+  env --default-signal=INT "$parades" "${model[@]}" --engine "$1" --until "$2" --processes 3 --threads 1 \
     >"$work/result" 2>"$work/error" &
   run=$!
   children=()
