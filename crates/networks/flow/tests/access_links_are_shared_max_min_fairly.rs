@@ -59,7 +59,7 @@ fn apply(
     present: &mut Vec<(TransferId, (u32, u32))>,
     now: Time,
 ) {
-    let peers = u32::try_from(capacities.len()).unwrap();
+    let peers = u32::try_from(capacities.len()).expect("few peers");
     match change {
         Change::Start(from, to) => {
             let ends = (from % peers, to % peers);
