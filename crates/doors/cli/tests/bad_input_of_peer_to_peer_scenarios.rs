@@ -166,19 +166,19 @@ fn impossible_swarms_are_refused_with_a_remedy() {
             (
                 "run bittorrent --quiet --set link_classes=20x1Mbps",
                 2,
-                "--set link_classes=20x1Mbps: `link_classes`: `20x1Mbps` is no class of links; write NUMBERxUP/DOWN, as in \
+                "--set link_classes=20x1Mbps: `20x1Mbps` is no class of links; write NUMBERxUP/DOWN, as in \
                  `20x128kbps/1Mbps`",
             ),
             (
                 "run bittorrent --quiet --set link_classes=20x0bps/1Mbps",
                 2,
-                "--set link_classes=20x0bps/1Mbps: `link_classes`: `20x0bps/1Mbps` is no class of links; write \
+                "--set link_classes=20x0bps/1Mbps: `20x0bps/1Mbps` is no class of links; write \
                  NUMBERxUP/DOWN, as in `20x128kbps/1Mbps`",
             ),
             (
                 "run bittorrent --quiet --set link_classes=30x1Mbps/1Mbps,21x2Mbps/2Mbps",
                 2,
-                "--set link_classes=30x1Mbps/1Mbps,21x2Mbps/2Mbps: `link_classes`: the classes have more links than the 50 \
+                "--set link_classes=30x1Mbps/1Mbps,21x2Mbps/2Mbps: the classes have more links than the 50 \
                  peers; lower their numbers, or raise `peers`",
             ),
             ("run bittorrent --quiet --set up=0bps", 2, "--set up=0bps: `up` must be above 0, not 0bps"),
