@@ -142,7 +142,7 @@ impl Access {
         self.transfers.len() - self.free.len()
     }
 
-    /// Returns the number that is above every [`TransferId::index`] so far.
+    /// Returns a number above every [`TransferId::index`] in use.
     pub fn ids(&self) -> usize {
         self.transfers.len()
     }
@@ -153,10 +153,12 @@ impl Access {
     ///
     /// If there is no such peer, or if `bits` are not above zero or not finite.
     pub fn start(&mut self, now: Time, from: u32, to: u32, bits: f64) -> TransferId {
+        // Nothing has changed yet where this panics, so that an execution which panics can be undone.
         assert!(bits > 0.0 && bits.is_finite(), "a transfer of {bits} bits");
+        let links = [link_of(from, Side::Up), link_of(to, Side::Down)];
+        links.iter().for_each(|&link| assert!(self.levels.has(link), "there is no peer {}", link / 2));
         let free = self.free.pop();
         let id = free.unwrap_or_else(|| u32::try_from(self.transfers.len()).expect("memory holds fewer transfers"));
-        let links = [link_of(from, Side::Up), link_of(to, Side::Down)];
         let places = [0, 1].map(|end| self.levels.add(links[end], id, links[1 - end]));
         self.starts += 1;
         let number = self.starts;

@@ -3,6 +3,7 @@
 use parades_core::time::{Delay, Time};
 use parades_flow::access::{Access, Side, TransferId};
 use proptest::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Returns the max-min fair rates of transfers `(from, to)`: all rates rise together until a link is full,
 /// and the rates of its transfers stay.
@@ -209,4 +210,20 @@ fn transfers_that_end_together_end_in_the_order_of_their_starts() {
     let end = Time::from_ms(500);
     assert_eq!([access.pop_ended(end), access.pop_ended(end)], transfers.map(Some));
     assert_eq!(access.pop_ended(Time::MAX), None);
+}
+
+/// An execution that panics is undone by its recorded changes, so a refused start must leave none.
+#[test]
+fn a_start_that_is_refused_changes_nothing() {
+    let mut access = Access::new([[1.0, 1.0]; 2]);
+    let stopped = access.start(Time::ZERO, 0, 1, 1.0);
+    access.settle(Time::ZERO);
+    access.stop(Time::ZERO, stopped);
+    access.settle(Time::ZERO);
+    let before = access.clone();
+    for (to, bits) in [(2, 1.0), (1, f64::INFINITY), (1, 0.0)] {
+        let refused = catch_unwind(AssertUnwindSafe(|| access.start(Time::ZERO, 0, to, bits)));
+        assert!(refused.is_err(), "to {to}, {bits} bits");
+        assert_eq!(access, before, "to {to}, {bits} bits");
+    }
 }

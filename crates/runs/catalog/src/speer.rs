@@ -33,7 +33,8 @@ const UNTIL_SECONDS: [u64; 2] = [1000, 10_000_000];
 pub struct Converted {
     /// The scenario file. The notes are comments in it too.
     pub toml: String,
-    /// A sentence on each key that has no equivalent here, or another value than in Speer. It begins with the key.
+    /// A sentence on each key that has no equivalent here, or another value than in Speer. It begins with the
+    /// key.
     pub notes: Vec<String>,
 }
 
@@ -154,7 +155,8 @@ struct Links {
     /// The capacities of most nodes, in bits per millisecond.
     upload: u64,
     download: u64,
-    /// Number, upload and download of the groups of nodes, in their order; empty if all nodes have links alike.
+    /// Number, upload and download of the groups of nodes, in their order. Empty if all nodes have links
+    /// alike.
     groups: Vec<[u64; 3]>,
 }
 

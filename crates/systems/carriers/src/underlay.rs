@@ -230,8 +230,8 @@ impl Underlay {
         Underlay { jitter: Some(jitter), ..self }
     }
 
-    /// Messages between two peers keep their order, as on one connection. A message that would overtake another
-    /// one arrives a picosecond after it.
+    /// Messages between two peers keep their order, as on one connection. A message that would overtake
+    /// another one arrives a picosecond after it.
     #[must_use]
     pub fn in_order(self) -> Underlay {
         Underlay { in_order: true, ..self }

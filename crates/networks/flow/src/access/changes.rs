@@ -2,7 +2,7 @@
 
 use super::{Access, Transfer, entry};
 
-/// A change. What it replaced is restored when it is undone.
+/// A change. Undoing it puts back the value that it replaced.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Change {
     /// A transfer has started. Its entry replaced that of an earlier transfer, or is a new one.
@@ -72,7 +72,7 @@ impl Access {
     /// Undoes changes, which must be the latest. The time depends on their number, and not on the size of the
     /// network.
     pub fn undo(&mut self, Changes(changes): Changes) {
-        self.levels.restore_order();
+        self.levels.forget_wrong();
         for change in changes.into_iter().rev() {
             self.undo_one(change);
         }

@@ -54,6 +54,11 @@ impl Levels {
         Levels { links, wrong: Vec::new(), changed: Vec::new(), others: Vec::new() }
     }
 
+    /// Returns true if there is such a link.
+    pub(super) fn has(&self, link: u32) -> bool {
+        (link as usize) < self.links.len()
+    }
+
     /// Adds a transfer to a link. Returns its place in the link's list.
     pub(super) fn add(&mut self, link: u32, transfer: u32, other: u32) -> u32 {
         let users = &mut self.links[link as usize].users;
@@ -99,8 +104,8 @@ impl Levels {
         self.links[link as usize].capacity = capacity;
     }
 
-    /// Forgets that levels may be wrong.
-    pub(super) fn restore_order(&mut self) {
+    /// Forgets which levels may be wrong or have changed, where all changes are undone.
+    pub(super) fn forget_wrong(&mut self) {
         let Levels { links, wrong, changed, .. } = self;
         wrong.drain(..).for_each(|link| links[link as usize].is_wrong = false);
         changed.drain(..).for_each(|link| links[link as usize].is_changed = false);

@@ -57,8 +57,7 @@ pub(super) fn chord_precise() -> impl Model + 'static {
     Chord::over(flows, few(), 1).expect("the parameters are possible")
 }
 
-/// Makes a swarm whose pieces share access links, and whose control messages have jitter but keep their
-/// order.
+/// Makes a swarm. Pieces share access links. Control messages have jitter, and keep their order.
 pub(super) fn bittorrent() -> impl Subject + WireModel + 'static {
     use bittorrent::{Message, Parameters};
     let parameters = Parameters { peers: 12, pieces: 30, churn: Some(churn(20, 2)), ..Parameters::default() };

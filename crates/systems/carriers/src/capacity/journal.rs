@@ -14,7 +14,7 @@ pub(super) struct Counts {
     pub(super) bits: f64,
 }
 
-/// What undoes an execution of the solver: all its changes.
+/// All changes of the solver in one execution, which undo it in reverse order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Changes<M> {
     pub(super) journal: Journal<M>,

@@ -79,7 +79,7 @@ impl<M: Payload + Clone> Solver<M> {
         }
     }
 
-    /// Notes that the transfer with this index has started.
+    /// Keeps the message whose transfer has started with this index.
     fn started(&mut self, index: usize, message: OnItsWay<M>) {
         if self.messages.len() <= index {
             self.messages.resize_with(index + 1, || None);
@@ -92,9 +92,7 @@ impl<M: Payload + Clone> Solver<M> {
     pub(super) fn end_transfers(&mut self, lead: Delay, ctx: &mut impl CarrierContext<Packet<M>>) {
         while let Some(id) = self.access.pop_ended(ctx.now()) {
             let ended = self.messages[id.index()].take().expect("a transfer ends once");
-            if let Some(journal) = &mut self.recording.0 {
-                journal.steps.push(Step::Ended(id.index(), ended.clone()));
-            }
+            self.note(|| Step::Ended(id.index(), ended.clone()));
             let OnItsWay { from, to, bits, rest, receipt, message } = ended;
             self.counts.on_their_way -= 1;
             self.counts.transfers += 1;

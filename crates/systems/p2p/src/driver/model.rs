@@ -182,8 +182,8 @@ impl<P: Protocol, C: Carrier<P::Message>> Model for AsModel<P, C> {
     }
 }
 
-/// What undoes an execution of an LP: `S`, `M` and `A` are those of [`LpState`], `U` undoes the execution of an LP of
-/// the carrier's own.
+/// The record of an execution, which undoes it. `S`, `M` and `A` are those of [`LpState`]. `U` is the carrier's record
+/// for an LP of its own.
 #[derive(Debug)]
 pub enum Undo<S, M, A, U> {
     /// The node before the execution.

@@ -36,7 +36,7 @@ pub trait RestorableCarrier<M>: Carrier<M, Access: Clone> {
 
 /// A way to restore an LP of a carrier's own, whose state is `L`.
 pub trait Restore<L> {
-    /// What undoes an execution.
+    /// The record that undoes an execution.
     type Undo: Send;
 
     /// True if it is a copy of the state from before the execution. Then an engine may let only some executions make a
