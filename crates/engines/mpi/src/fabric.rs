@@ -51,7 +51,7 @@ impl Fabric for MpiFabric {
     }
 
     fn lost(&self, rank: usize) -> Option<Lost> {
-        self.queues.is_lost(rank).then_some(Lost { rank, why: None })
+        self.queues.is_lost(rank).then_some(Lost { rank, why: None, has_crashed: false })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{Greeting, VARIABLE, ended};
 use parades_core::arena::{self, Installed};
-use parades_transport::{LaneShape, SegmentFile, SharedMemory};
+use parades_transport::{LaneShape, Lost, SegmentFile, SharedMemory};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -210,13 +210,14 @@ fn watch_child(mut child: Child, rank: usize, fabric: &SharedMemory, kept: &Mute
         Err(error) => format!("cannot be waited for: {error}"),
     };
     let report = lock(kept).clone();
+    let has_crashed = report.is_none();
     let why = match report {
         Some(Report { error: None, .. }) => return,
         Some(Report { error: Some(error), .. }) => format!("worker {rank} (process {pid}) failed: {error}"),
         None if said.trim().is_empty() => format!("worker {rank} (process {pid}) {how}"),
         None => format!("worker {rank} (process {pid}) {how}: {}", said.trim().trim_start_matches("error: ")),
     };
-    fabric.declare_lost(rank, why);
+    fabric.declare_lost(Lost { rank, why: Some(why), has_crashed });
 }
 
 fn read_all(from: Option<impl Read>) -> String {

@@ -65,11 +65,14 @@ pub struct Lost {
     pub rank: usize,
     /// The cause, if it is known here: "worker 2 (process 4711) was killed by SIGKILL".
     pub why: Option<String>,
+    /// True if the rank ended in the middle of something, for example by a signal. It may have sent its last
+    /// frame to some ranks and not to others.
+    pub has_crashed: bool,
 }
 
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Lost { rank, why } = self;
+        let Lost { rank, why, .. } = self;
         match why {
             None => write!(f, "rank {rank} ended before the run did; its own message says why"),
             Some(why) => write!(f, "rank {rank} ended before the run did: {why}"),
@@ -169,7 +172,7 @@ impl Fabric for Loopback {
         // Ordering: Acquire. It pairs with the Release in `drop`, so that the bytes sent before the end are
         // visible in the queue.
         let ended = self.links.ended[rank].load(Ordering::Acquire);
-        (ended && self.links.queue(rank, self.rank).is_empty()).then_some(Lost { rank, why: None })
+        (ended && self.links.queue(rank, self.rank).is_empty()).then_some(Lost { rank, why: None, has_crashed: false })
     }
 }
 

@@ -22,7 +22,9 @@
 //! bell, receives once more, and sleeps until the bell or another worker wakes it.
 //!
 //! *A lost rank.* A worker that waits for a frame of a rank that has ended breaks up the transport. The run
-//! then ends with an error that names the rank.
+//! then ends with an error that names the rank. A rank that has crashed ends the run even if its frame is not
+//! the one that is missing: the rank may have crashed between its frames to two others, and the second of
+//! them then waits for ever. A rank that has ended otherwise has sent each of its frames to all.
 
 mod bundles;
 mod frame;
@@ -213,24 +215,24 @@ impl<P: Wire + Send + 'static> Ranked<P> {
         u32::try_from(set).expect("there are two sets")
     }
 
-    /// Waits, as `worker`, until `ready` returns a value. Until then `ready` names a rank whose frame is
+    /// Waits, as `worker`, until `ready` returns a value. Until then `ready` names the ranks whose frames are
     /// missing.
     fn wait_for<T>(
         &self,
         worker: usize,
-        mut ready: impl FnMut(&mut Received) -> Result<T, usize>,
+        mut ready: impl FnMut(&mut Received) -> Result<T, Vec<usize>>,
     ) -> Result<T, Broken> {
         loop {
             let seen = self.threads.news(worker);
             // A rank that has ended may have sent the frame before its end. So the ends are read before the
             // frames.
-            let lost: Vec<_> = (0..self.fabric.ranks()).map(|rank| self.fabric.lost(rank)).collect();
+            let lost: Vec<_> = (0..self.fabric.ranks()).filter_map(|rank| self.fabric.lost(rank)).collect();
             self.pump()?;
             let missing = match ready(&mut lock(&self.received)) {
                 Ok(value) => return Ok(value),
                 Err(missing) => missing,
             };
-            if let Some(lost) = &lost[missing] {
+            if let Some(lost) = lost.iter().find(|lost| lost.has_crashed || missing.contains(&lost.rank)) {
                 return Err(self.break_with(lost.to_string()));
             }
             self.sleep(worker, seen)?;

@@ -55,8 +55,8 @@ pub struct SharedMemory {
     /// By receiver.
     senders: Vec<Mutex<Sender>>,
     inbox: Mutex<Inbox>,
-    /// By rank: the reason for its loss, if it was declared lost.
-    declared: Vec<Mutex<Option<String>>>,
+    /// By rank: its loss, if it was declared lost.
+    declared: Vec<Mutex<Option<Lost>>>,
     /// By rank: true if it was declared lost.
     is_declared: Vec<AtomicBool>,
     patience: Patience,
@@ -145,10 +145,11 @@ impl SharedMemory {
         }))
     }
 
-    /// Notes that a rank has ended, for a reason that this process has learnt elsewhere. Wakes all sleeping
-    /// workers of this rank. The first reason for a rank stays.
-    pub fn declare_lost(&self, rank: usize, why: String) {
-        lock(&self.declared[rank]).get_or_insert(why);
+    /// Notes that a rank has ended, which this process has learnt elsewhere. Wakes all sleeping workers of this
+    /// rank. The first loss of a rank stays.
+    pub fn declare_lost(&self, lost: Lost) {
+        let rank = lost.rank;
+        lock(&self.declared[rank]).get_or_insert(lost);
         // Ordering: Release; pairs with the Acquire in `is_gone`.
         self.is_declared[rank].store(true, Ordering::Release);
         self.shared.lanes[self.rank].ring();
@@ -309,7 +310,8 @@ impl Fabric for SharedMemory {
         }
         let Inbox { receiver, stash, .. } = &mut *lock(&self.inbox);
         let all_received = stash[rank].is_empty() && receiver.is_empty(rank);
-        all_received.then(|| Lost { rank, why: lock(&self.declared[rank]).clone() })
+        let declared = || lock(&self.declared[rank]).clone();
+        all_received.then(|| declared().unwrap_or(Lost { rank, why: None, has_crashed: false }))
     }
 }
 

@@ -8,6 +8,7 @@ use parades_sync::barrier::{BarrierKind, Broken};
 use parades_transport::{
     Bell, Between, Clocks, Fabric, Group, Loopback, Lost, Ranked, Summary, Threads, Transport, gather_all,
 };
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Returns the ends of two ranks of one worker each. Rank *n* owns partition *n*.
@@ -108,6 +109,64 @@ fn a_rank_that_ends_early_is_named_and_nobody_waits_for_it() {
     assert_eq!(first.wait(0, first.news(0)), Err(Broken));
     // The last events of the lost rank have still arrived.
     assert_eq!(received(&first, 0), [7]);
+}
+
+/// The end of a rank as others see it when the system kills it.
+struct Killed {
+    end: Loopback,
+    /// The rank that dies.
+    victim: usize,
+    /// True once the victim is dead and this rank knows it.
+    is_known: Arc<AtomicBool>,
+}
+
+impl Fabric for Killed {
+    fn rank(&self) -> usize {
+        self.end.rank()
+    }
+    fn ranks(&self) -> usize {
+        self.end.ranks()
+    }
+    fn send(&self, to: usize, bytes: &[u8]) {
+        // The victim dies after its first frame, which it sends to rank 0 first.
+        if self.rank() != self.victim || to == 0 {
+            self.end.send(to, bytes);
+        }
+    }
+    fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {
+        self.end.receive(accept);
+    }
+    fn set_bell(&self, bell: Bell) {
+        self.end.set_bell(bell);
+    }
+    fn lost(&self, rank: usize) -> Option<Lost> {
+        let is_dead = rank == self.victim && self.is_known.load(Ordering::Relaxed);
+        is_dead.then(|| Lost { rank, why: Some("it was killed".into()), has_crashed: true })
+    }
+}
+
+/// Rank 1 waits for a frame of the rank that was killed, and rank 0 waits for rank 1.
+#[test]
+fn a_rank_that_is_killed_between_two_frames_ends_the_run() {
+    let (victim, known) = (2, [Arc::default(), Arc::default(), Arc::default()]);
+    let rank = |(end, is_known): (Loopback, &Arc<AtomicBool>)| {
+        let fabric = Killed { end, victim, is_known: Arc::clone(is_known) };
+        Ranked::<u64>::new(Box::new(fabric), Threads::new(1, 3, BarrierKind::default()), 1)
+    };
+    let ranks: Vec<_> = Loopback::connect(3).into_iter().zip(&known).map(rank).collect();
+    let exchange = |rank: usize| ranks[rank].exchange(0, &Summary::NOTHING);
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| exchange(1));
+        let third = scope.spawn(|| exchange(2));
+        assert_eq!(exchange(0), Ok(Summary::NOTHING));
+        assert_eq!(third.join().expect("no panic"), Ok(Summary::NOTHING));
+        known[0].store(true, Ordering::Relaxed);
+        assert_eq!(exchange(0), Err(Broken));
+        assert_eq!(ranks[0].failure().as_deref(), Some("rank 2 ended before the run did: it was killed"));
+        known[1].store(true, Ordering::Relaxed);
+        ranks[1].notify(0);
+        assert_eq!(second.join().expect("no panic"), Err(Broken));
+    });
 }
 
 /// The lengths of the byte strings that a fabric has sent.

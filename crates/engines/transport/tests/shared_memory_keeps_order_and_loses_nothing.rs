@@ -3,7 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
-use parades_transport::{Fabric, LaneShape, SegmentFile, SharedMemory};
+use parades_transport::{Fabric, LaneShape, Lost, SegmentFile, SharedMemory};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex};
@@ -194,7 +194,11 @@ fn a_rank_declared_lost_wakes_a_sender_that_waits_for_room_and_rings_the_bell() 
         begins.recv().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(20));
         assert!(!sending.is_finished());
-        first.declare_lost(1, "worker 1 (process 4711) was killed by SIGKILL".into());
+        first.declare_lost(Lost {
+            rank: 1,
+            why: Some("worker 1 (process 4711) was killed by SIGKILL".into()),
+            has_crashed: true,
+        });
         sending.join().unwrap();
     });
     news.wait(seen);

@@ -195,7 +195,7 @@ impl Fabric for Talk {
     fn lost(&self, rank: usize) -> Option<Lost> {
         let state = lock(&self.state);
         if let Stage::Ended(Report { error: Some(why), .. }) = &state.stages[rank] {
-            return Some(Lost { rank, why: Some(why.clone()) });
+            return Some(Lost { rank, why: Some(why.clone()), has_crashed: false });
         }
         let has_early = state.early.iter().any(|(from, _)| *from == rank);
         if has_early { None } else { self.fabric.lost(rank) }

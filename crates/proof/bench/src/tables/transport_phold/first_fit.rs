@@ -185,7 +185,8 @@ impl Fabric for FirstFit {
         }
         let mut inbox = lock(&self.inbox);
         self.empty_slots(&mut inbox);
-        inbox.ready.iter().all(|(from, _)| *from != rank).then_some(Lost { rank, why: None })
+        let all_received = inbox.ready.iter().all(|(from, _)| *from != rank);
+        all_received.then_some(Lost { rank, why: None, has_crashed: false })
     }
 
     /// All ranks are threads of one process.
