@@ -204,6 +204,16 @@ fn impossible_swarms_are_refused_with_a_remedy() {
                 2,
                 "peers.toml:3:9: 501 peers need a place of their own each, but there are only 40 stub routers; raise `stub_domains` or `stub_nodes`, or lower it",
             ),
+        ],
+    );
+}
+
+#[test]
+fn swarms_of_impossible_numbers_are_refused_with_a_remedy() {
+    let folder = Folder::new("p2p-numbers");
+    check(
+        &folder,
+        &[
             (
                 "run bittorrent --quiet --set peers=0",
                 2,
