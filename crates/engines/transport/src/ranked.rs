@@ -22,9 +22,9 @@
 //! bell, receives once more, and sleeps until the bell or another worker wakes it.
 //!
 //! *A lost rank.* A worker that waits for a frame of a rank that has ended breaks up the transport. The run
-//! then ends with an error that names the rank. A rank that has crashed ends the run even if its frame is not
-//! the one that is missing: the rank may have crashed between its frames to two others, and the second of
-//! them then waits for ever. A rank that has ended otherwise has sent each of its frames to all.
+//! then ends with an error that names the rank. A rank that has crashed ends the run even if none of its
+//! frames is missing here: a third rank may wait for one that it never sent, and this rank for the third. A
+//! rank that has ended otherwise has sent each of its frames to all.
 
 mod bundles;
 mod frame;

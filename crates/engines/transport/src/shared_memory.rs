@@ -145,8 +145,8 @@ impl SharedMemory {
         }))
     }
 
-    /// Notes that a rank has ended, which this process has learnt elsewhere. Wakes all sleeping workers of this
-    /// rank. The first loss of a rank stays.
+    /// Notes that a rank has ended, as this process has learnt elsewhere. Wakes all sleeping workers of this
+    /// process. The first loss of a rank stays.
     pub fn declare_lost(&self, lost: Lost) {
         let rank = lost.rank;
         lock(&self.declared[rank]).get_or_insert(lost);

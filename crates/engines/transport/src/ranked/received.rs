@@ -21,7 +21,8 @@ impl Received {
         Received { rank, exchanges, collectives: vec![VecDeque::new(); ranks], offers: Offers::new(ranks, workers) }
     }
 
-    /// Takes one summary of each other rank, and combines them. Fails with the ranks whose summaries are missing.
+    /// Takes one summary of each other rank, and combines them. Fails with the ranks whose summaries are
+    /// missing.
     pub(super) fn take_exchange(&mut self) -> Result<Summary, Vec<usize>> {
         take_of_others(&mut self.exchanges, self.rank).map(|all| all.into_iter().fold(Summary::NOTHING, Summary::and))
     }

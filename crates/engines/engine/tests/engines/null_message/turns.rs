@@ -36,7 +36,6 @@ fn a_run_with_one_worker_or_without_retreats_does_not_switch() {
 }
 
 #[test]
-#[ignore = "it measures time, so it needs two idle cores"]
 fn the_start_of_lps_is_not_measured_as_windows_in_which_workers_wait() {
     // These LPs take longer to move than to start. Few of them have events.
     let mut model = busy(500_000);
