@@ -57,6 +57,7 @@ fn tables_of_latencies_are_refused_at_the_wrong_entry() {
 fn files_of_sessions_are_refused_at_the_wrong_time() {
     let folder = Folder::new("p2p-sessions");
     folder.write("overlap.txt", "1 2 10 20 15 30\n");
+    folder.write("order.txt", "1 2 30 40 10 20\n");
     folder.write("back.txt", "1 1 20 10\n");
     folder.write("odd.txt", "1 2 10 20 30\n");
     folder.write("count.txt", "1 3 10 20 30 40\n");
@@ -70,11 +71,15 @@ fn files_of_sessions_are_refused_at_the_wrong_time() {
         (case("none"), "none.txt: the file cannot be read: No such file or directory; check its name and permissions"),
         (
             case("overlap"),
-            "overlap.txt:1:11: node 0 joins at 15 s, before its session from 10 s has ended; let the sessions of a node not overlap",
+            "overlap.txt:1:11: a session begins at 15 s, but the one before it ends at 20 s; list the sessions of a host in the order of time",
         ),
         (
             case("lines"),
             "lines.txt:2:1: node 1 joins at 15 s, before its session from 10 s has ended; let the sessions of a node not overlap",
+        ),
+        (
+            case("order"),
+            "order.txt:1:11: a session begins at 10 s, but the one before it ends at 40 s; list the sessions of a host in the order of time",
         ),
         (case("back"), "back.txt:1:8: the session ends before it has begun; let it end later"),
         (

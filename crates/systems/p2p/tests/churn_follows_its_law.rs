@@ -160,7 +160,11 @@ fn a_line_that_is_no_session_is_refused_with_its_place() {
     );
     assert_eq!(
         refused("a 0\nb 2 20 25 0 22\n"),
-        "t:2:5: node 0 joins at 20 s, before its session from 0 s has ended; let the sessions of a node not overlap"
+        "t:2:11: a session begins at 0 s, but the one before it ends at 25 s; list the sessions of a host in the order of time"
+    );
+    assert_eq!(
+        refused("a 2 20 25 0 10\n"),
+        "t:1:11: a session begins at 0 s, but the one before it ends at 25 s; list the sessions of a host in the order of time"
     );
     let missing = Schedule::read("/nowhere/at-all".as_ref()).expect_err("there is no such file").to_string();
     assert!(missing.starts_with("/nowhere/at-all: the file cannot be read: "), "{missing}");

@@ -18,8 +18,8 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 /// The form that PeerSim's trace reader takes is read too (`AvailabilityTraceDynamics`; the traces of S.
 /// Saroiu, P. Gummadi, S. Gribble, "Measuring and Analyzing the Characteristics of Napster and Gnutella
 /// Hosts", Multimedia Systems 9, 2003). Each line is `host n start_1 end_1 … start_n end_n`: a word for the
-/// host, the number of its sessions, and their times in seconds. The nodes from 0 on get the lines in their
-/// order; lines of 0 sessions are skipped. The first line of the file decides: a line of three words is in
+/// host, the number of its sessions, and their times in seconds, none before the one to its left. The nodes
+/// from 0 on get the lines in their order; lines of 0 sessions are skipped. The first line of the file decides: a line of three words is in
 /// the first form.
 ///
 /// ```
@@ -183,8 +183,17 @@ impl Line<'_> {
             let message = format!("{sessions} sessions have 2 times each, but this line has {} times", times.len());
             return Err((self.span(count), message, FORM));
         }
-        let pairs = times.chunks_exact(2);
-        pairs.map(|pair| Ok((node, self.between(pair[0], pair[1], FORM)?, self.span(pair[0])))).collect()
+        let mut placed: Vec<Placed> = Vec::with_capacity(sessions);
+        for pair in times.chunks_exact(2) {
+            let session = self.between(pair[0], pair[1], FORM)?;
+            if let Some((_, last, _)) = placed.last().filter(|(_, last, _)| session.join < last.leave) {
+                let (join, end) = (session.join.as_secs_f64(), last.leave.as_secs_f64());
+                let message = format!("a session begins at {join} s, but the one before it ends at {end} s");
+                return Err((self.span(pair[0]), message, "list the sessions of a host in the order of time"));
+            }
+            placed.push((node, session, self.span(pair[0])));
+        }
+        Ok(placed)
     }
 
     fn between(&self, join: &str, leave: &str, form: &'static str) -> Result<Session, Refusal> {
