@@ -47,14 +47,20 @@ fn exit_with_the_launcher() {
 }
 
 impl Joined {
-    /// Sends the report of this child to rank 0. Call it last.
+    /// Sends the report of this child to rank 0. The process must exit soon after, since rank 0 waits for that.
     ///
     /// # Errors
     ///
     /// If rank 0 has ended.
-    pub fn report(&self, report: &Report) -> io::Result<()> {
+    pub fn report(self, report: &Report) -> io::Result<()> {
         let mut to = io::stdout().lock();
         serde_json::to_writer(&mut to, report)?;
-        to.flush()
+        to.flush()?;
+        if report.error.is_some() {
+            // Dropped here, the fabric would tell rank 0 of the end of this rank before the report does, and
+            // without a reason. The system closes it with the process.
+            std::mem::forget(self);
+        }
+        Ok(())
     }
 }
