@@ -37,17 +37,23 @@ fn a_run_with_one_worker_or_without_retreats_does_not_switch() {
 
 #[test]
 fn the_start_of_lps_is_not_measured_as_windows_in_which_workers_wait() {
-    // These LPs take longer to move than to start. Few of them have events.
-    let mut model = busy(500_000);
+    // The first worker waits for the start of the last LP. That takes longer than the move of these LPs, which
+    // is estimated as 30 ms, and 64 windows are enough to decide by: with it, the run would switch.
+    const LPS: u32 = 500_000;
+    let mut model = busy(LPS);
     model.start = Box::new(|ctx| {
-        if ctx.id().0.is_multiple_of(2_000) {
+        if ctx.id().0 == LPS - 1 {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+        if ctx.id().0.is_multiple_of(20_000) {
             ctx.send_self(ms(1), 0);
         }
     });
     let settings = window::Settings { partitions: Some(2), ..window::Settings::of_threads(2) };
-    // If other programs use the machine, two workers may really be slower than one, but not each time.
+    // Without it, there is no decision unless these few windows take 30 ms. If other programs use the machine,
+    // they may, but not each time.
     let stays = |_| {
-        let found = window::run(&model, RunOptions::until(at_ms(1_000)), &settings).expect("no failure");
+        let found = window::run(&model, RunOptions::until(at_ms(700)), &settings).expect("no failure");
         assert!(stat(&found, "windows") > 64, "{:?}", found.engine_stats);
         stat(&found, "turns") == 0
     };
