@@ -12,7 +12,7 @@
 //!
 //! # Lookahead
 //!
-//! One LP, the *solver*, knows all transfers. Let `δ` be half of the least latency between two peers. A
+//! One LP, the *solver*, knows all transfers of a group of peers. Let `δ` be half of the least latency between two peers. A
 //! message takes `δ` from the sender to the solver. The transfer begins there at `t + δ`, and ends at
 //! `t + δ + T`. The message takes the other `λ - δ` to the receiver, which is at least `δ`. So all transfers
 //! of the solver are those of the network, later by `δ`, and no arrival is early or late. Senders and the
@@ -21,8 +21,13 @@
 //!
 //! A rollback of the solver undoes the changes of each execution, and copies nothing.
 //!
-//! The solver is sequential: all peers of a swarm are one component, and any transfer may change the rate of
-//! any other one.
+//! # Groups
+//!
+//! A solver is sequential: any transfer among its peers may change the rate of any other one. By default all
+//! peers are one group. Peers that never exchange data, such as those of different swarms, can be divided
+//! into groups ([`Capacity::with_groups`]). Each group has a solver, and different workers execute different
+//! solvers. The arrivals are those of a single solver, since transfers without a common link do not change
+//! each other's rates.
 //!
 //! # Limits
 //!
@@ -36,6 +41,7 @@
 //! *Read next*: [`Capacity`].
 
 mod carrier;
+mod groups;
 mod journal;
 mod packet;
 mod solver;
@@ -46,6 +52,7 @@ pub use packet::{Packet, Plan};
 pub use solver::Solver;
 
 use crate::Underlay;
+use groups::Groups;
 use parades_core::time::Delay;
 use std::fmt;
 use std::sync::Arc;
@@ -95,6 +102,8 @@ pub struct Capacity<M> {
     underlay: Underlay,
     /// The capacities of each peer's up link and down link, in bits per second.
     capacities: Arc<[[f64; 2]]>,
+    /// The groups of peers, each with a solver.
+    groups: Groups,
     bits: fn(&M) -> f64,
     /// The time from a sender to the solver: half of the least latency.
     lead: Delay,
@@ -102,8 +111,9 @@ pub struct Capacity<M> {
 
 impl<M> fmt::Debug for Capacity<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Capacity { underlay, capacities, lead, .. } = self;
-        write!(f, "Capacity({} peers, {underlay:?}, {lead} to the solver)", capacities.len())
+        let Capacity { underlay, capacities, groups, lead, .. } = self;
+        let (peers, groups) = (capacities.len(), groups.number());
+        write!(f, "Capacity({peers} peers in {groups} groups, {underlay:?}, {lead} to the solver)")
     }
 }
 
@@ -120,6 +130,33 @@ impl<M> Capacity<M> {
         assert!(capacities.iter().flatten().all(is_possible), "a capacity is above zero, and finite");
         let peers = u32::try_from(capacities.len()).expect("peers are counted in 32 bits");
         let lead = underlay.least_latency(peers).map_or(Delay::ZERO, |least| Delay::from_ps(least.as_ps() / 2));
-        Capacity { underlay, capacities: capacities.into(), bits, lead }
+        let groups = Groups::new((0..peers).map(|_| 0));
+        Capacity { underlay, capacities: capacities.into(), groups, bits, lead }
+    }
+
+    /// Divides the peers into groups that exchange no data with each other, each with a solver of its own.
+    /// `of_peers` has the group of each peer, counted from 0. Messages without data pass between groups. A
+    /// peer that sends data to another group ends the run with an error.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one group for each peer, or if a group below the last has no peer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use parades_carriers::{Capacity, Underlay};
+    /// use parades_core::time::Delay;
+    /// use parades_program::Carrier;
+    ///
+    /// let underlay = Underlay::constant(Delay::from_ms(50));
+    /// let capacity = Capacity::new(underlay, vec![[10e6, 20e6]; 5], |&bits: &u64| bits as f64);
+    /// assert_eq!(capacity.lps(5), 1);
+    /// assert_eq!(capacity.with_groups(&[0, 0, 1, 1, 1]).lps(5), 2);
+    /// ```
+    #[must_use]
+    pub fn with_groups(self, of_peers: &[u32]) -> Capacity<M> {
+        assert_eq!(of_peers.len(), self.capacities.len(), "each peer is in a group");
+        Capacity { groups: Groups::new(of_peers.iter().copied()), ..self }
     }
 }

@@ -127,6 +127,34 @@ fn a_message_without_data_takes_latency_alone() {
 }
 
 #[test]
+fn groups_without_a_common_link_have_the_arrivals_of_one_solver() {
+    // Peers 0, 2 and 4 share links, and so do 1, 3 and 5. A message without data passes between the groups.
+    let sends: &[_] = &[
+        (0, 0, 4, 1_000_000),
+        (0, 1, 5, 500_000),
+        (10, 2, 4, 300_000),
+        (20, 3, 5, 2_000_000),
+        (30, 4, 5, 0),
+        (40, 5, 1, 700_000),
+    ];
+    let one = run(Sends { carrier: megabits(6), nodes: 6, sends }, "arrivals");
+    let grouped = || megabits(6).with_groups(&[0, 1, 0, 1, 0, 1]);
+    assert_eq!(run(Sends { carrier: grouped(), nodes: 6, sends }, "arrivals"), one);
+    assert_eq!(one.len(), sends.len());
+    let model = Processes::new(Sends { carrier: grouped(), nodes: 6, sends });
+    let names = [5, 6, 7].map(|lp| model.lp_name(LpId(lp)));
+    assert_eq!(names, [None, Some("solver 0".into()), Some("solver 1".into())]);
+}
+
+#[test]
+fn data_for_another_group_is_an_error_that_names_both() {
+    let carrier = megabits(4).with_groups(&[0, 1, 0, 1]);
+    let model = Processes::new(Sends { carrier, nodes: 4, sends: &[(5, 2, 3, 1_000)] });
+    let error = sequential::run(&model, RunOptions::until(Time::from_secs(1))).expect_err("it fails").to_string();
+    assert!(error.contains("it is in group 0 and sent data to node 3 in group 1"), "{error}");
+}
+
+#[test]
 fn a_message_that_a_partition_cuts_is_reported() {
     let partition = Partition::new(Time::from_ms(500), Time::from_ms(900), vec![0, 1]).expect("possible");
     let underlay = Underlay::constant(Delay::from_ms(100)).with_partition(partition);

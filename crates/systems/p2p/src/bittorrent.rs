@@ -1,10 +1,12 @@
-//! BitTorrent: a swarm of peers that exchange the pieces of a file.
+//! BitTorrent: swarms of peers that exchange the pieces of a file.
 //!
-//! Node 0 is the tracker. The other nodes are peers; the first of them are seeds, which have all pieces.
+//! Node 0 is the tracker. The other nodes are peers, divided into one or several swarms. A swarm has
+//! consecutive peers and a file of its own; the first of its peers are seeds, which have all pieces. Peers of
+//! different swarms exchange no message.
 //!
 //! | part | what is modelled |
 //! |---|---|
-//! | tracker | random peers for each announce; started, completed, stopped; again after a period |
+//! | tracker | random peers of the swarm for each announce; started, completed, stopped; again after a period |
 //! | connections | handshake with bitfield, limits, keep-alive; failed neighbours are forgotten and replaced |
 //! | pieces | random first, then rarest first with random ties; a pipeline of requests; endgame with cancel |
 //! | choking | tit-for-tat by the amounts of two periods, one optimistic neighbour, snubbing |
@@ -50,9 +52,13 @@ use parades_core::random::Rng;
 use parades_core::time::Delay;
 use report::Ids;
 use std::fmt;
+use std::ops::Range;
 
 /// The node of the tracker.
 pub const TRACKER: u32 = 0;
+
+/// The first peer.
+const FIRST_PEER: u32 = TRACKER + 1;
 
 /// The greatest number of peers.
 pub const PEERS_MAX: u32 = u32::MAX - 4;
@@ -83,9 +89,11 @@ pub type Distance = Box<dyn Fn(LpId, LpId) -> u64 + Send + Sync>;
 pub struct Parameters {
     /// The number of peers, seeds among them.
     pub peers: u32,
-    /// The number of peers that have all pieces at the start. They join at time 0.
+    /// The number of swarms. Their numbers of peers differ by one at most.
+    pub swarms: u32,
+    /// The number of peers in each swarm that have all pieces at the start. They join at time 0.
     pub seeds: u32,
-    /// The number of peers that never upload, the last of all.
+    /// The number of peers in each swarm that never upload, the last of the swarm.
     pub free_riders: u32,
     /// The number of pieces.
     pub pieces: u32,
@@ -93,7 +101,7 @@ pub struct Parameters {
     pub piece_bits: u64,
     /// The length of the last piece in bits.
     pub last_piece_bits: u64,
-    /// Mean time between the joins of two peers, which are a Poisson process; zero: all join at the start.
+    /// Mean time between two joins of a swarm, which are a Poisson process; zero: all join at the start.
     pub spacing: Delay,
     /// Greatest number of connections that a peer opens.
     pub outgoing: u32,
@@ -143,6 +151,7 @@ impl Default for Parameters {
     fn default() -> Parameters {
         Parameters {
             peers: 50,
+            swarms: 1,
             seeds: 1,
             free_riders: 0,
             pieces: 1000,
@@ -172,7 +181,7 @@ impl Default for Parameters {
     }
 }
 
-/// The protocol: parameters that have been checked, and the times of joins.
+/// The protocol of one or several swarms: parameters that have been checked, and the times of joins.
 pub struct Swarm {
     parameters: Parameters,
     /// The time at which each node joins.
@@ -196,16 +205,18 @@ impl Swarm {
     pub fn new(parameters: Parameters, seed: u64) -> Result<Swarm, Invalid> {
         check(&parameters)?;
         let rng = Rng::shared(seed, JOINS_STREAM);
-        let mut last = Delay::ZERO;
-        let joins = (0..=parameters.peers).map(|node| {
-            if node > parameters.seeds && parameters.spacing > Delay::ZERO {
-                last = last.saturating_add(rng.exponential_delay(parameters.spacing));
-            }
-            last
-        });
-        let joins = joins.collect();
         let ids = Ids::declare(&mut Metrics::new(), parameters.keeps_sources);
-        Ok(Swarm { parameters, joins, distance: None, ids })
+        let mut swarm = Swarm { parameters, joins: vec![Delay::ZERO], distance: None, ids };
+        for number in 0..swarm.parameters.swarms {
+            let mut last = Delay::ZERO;
+            for node in swarm.members(number) {
+                if !swarm.is_seed(node) && swarm.parameters.spacing > Delay::ZERO {
+                    last = last.saturating_add(rng.exponential_delay(swarm.parameters.spacing));
+                }
+                swarm.joins.push(last);
+            }
+        }
+        Ok(swarm)
     }
 
     /// Gives the swarm a distance, for [`Parameters::locality`].
@@ -219,13 +230,30 @@ impl Swarm {
         &self.parameters
     }
 
+    /// Returns the swarm of a peer, counted from 0; `None` for a node that is no peer.
+    pub fn number(&self, node: u32) -> Option<u32> {
+        let Parameters { peers, swarms, .. } = self.parameters;
+        let number = |index| u64::from(index) * u64::from(swarms) / u64::from(peers);
+        let index = node.checked_sub(FIRST_PEER).filter(|&index| index < peers)?;
+        Some(u32::try_from(number(index)).expect("fewer than the swarms"))
+    }
+
+    /// Returns the peers of a swarm, counted from 0.
+    pub fn members(&self, swarm: u32) -> Range<u32> {
+        let Parameters { peers, swarms, .. } = self.parameters;
+        // The least peer whose number is the swarm's.
+        let first = |swarm| (u64::from(swarm) * u64::from(peers)).div_ceil(u64::from(swarms));
+        let node = |swarm| FIRST_PEER + u32::try_from(first(swarm)).expect("no more than the peers");
+        node(swarm)..node(swarm + 1)
+    }
+
     /// Returns whether a node is a seed from the start.
     pub fn is_seed(&self, node: u32) -> bool {
-        (1..=self.parameters.seeds).contains(&node)
+        self.number(node).is_some_and(|swarm| node - self.members(swarm).start < self.parameters.seeds)
     }
 
     fn rides_free(&self, node: u32) -> bool {
-        node > self.parameters.peers - self.parameters.free_riders
+        self.number(node).is_some_and(|swarm| self.members(swarm).end - node <= self.parameters.free_riders)
     }
 
     fn outgoing(&self) -> usize {
@@ -263,16 +291,22 @@ impl Swarm {
 
 fn check(parameters: &Parameters) -> Result<(), Invalid> {
     let zero = |name, what: &str| Err((name, format!("{what} must be above zero")));
+    // The number of peers of the smallest swarm.
+    let least = parameters.peers / parameters.swarms.max(1);
+    let of_swarm = if parameters.swarms > 1 { " of a swarm" } else { "" };
     match parameters {
         Parameters { peers, .. } if !(1..=PEERS_MAX).contains(peers) => {
             Err(("peers", format!("the number of peers must be from 1 to {PEERS_MAX}")))
         }
-        Parameters { seeds, peers, .. } if seeds > peers => {
-            Err(("seeds", format!("{seeds} seeds are more than {peers} peers")))
+        Parameters { swarms, peers, .. } if !(1..=*peers).contains(swarms) => {
+            Err(("swarms", format!("the number of swarms must be from 1 to the number of peers, {peers}")))
         }
-        Parameters { seeds, free_riders, peers, .. } if *free_riders > peers - seeds => Err((
+        Parameters { seeds, .. } if *seeds > least => {
+            Err(("seeds", format!("{seeds} seeds are more than {least} peers{of_swarm}")))
+        }
+        Parameters { seeds, free_riders, .. } if *free_riders > least - seeds => Err((
             "free_riders",
-            format!("{free_riders} free riders are more than the {} peers that download", peers - seeds),
+            format!("{free_riders} free riders are more than the {} peers that download{of_swarm}", least - seeds),
         )),
         Parameters { pieces: 0, .. } => zero("pieces", "the number of pieces"),
         Parameters { piece_bits: 0, .. } => zero("piece_bits", "the length of a piece"),

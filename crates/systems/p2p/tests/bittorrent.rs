@@ -1,12 +1,12 @@
 //! Swarms: all download, on every engine with one digest, whatever leaves or rides free.
 
-use parades_carriers::{Capacity, Constant, Underlay};
+use parades_carriers::{Both, Capacity, Constant, Underlay, Which};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
 use parades_p2p::bittorrent::{Message, Parameters, Swarm};
 use parades_p2p::churn::{Churn, Schedule};
-use parades_p2p::driver::{AsModel, AsProgram};
+use parades_p2p::driver::{AsModel, AsProgram, Protocol};
 
 fn small() -> Parameters {
     Parameters { peers: 25, pieces: 60, ..Parameters::default() }
@@ -176,6 +176,73 @@ fn a_panic_of_the_solver_is_one_error_on_every_engine() {
     assert_eq!(time_warp::run(&model, options(1), &settings).expect_err("it fails").to_string(), expected);
 }
 
+/// Returns three swarms of 7 or 8 peers whose pieces share access links, with a solver for each swarm or one
+/// for all.
+fn three_swarms(seed: u64, solvers: u32) -> AsModel<Swarm, Both<Underlay, Capacity<Message>, Message>> {
+    let parameters = Parameters { peers: 23, swarms: 3, pieces: 40, keeps_sources: true, ..Parameters::default() };
+    let swarm = Swarm::new(parameters, seed).expect("possible");
+    let groups: Vec<u32> = (0..swarm.nodes()).map(|node| swarm.number(node).unwrap_or(0) % solvers).collect();
+    let underlay = Underlay::constant(Delay::from_ms(50));
+    // The links of different peers differ, so that a peer with the links of another is seen.
+    let links = (0..24).map(|node| [10e3 + f64::from(node), 20e3]).collect();
+    let bits: fn(&Message) -> f64 = |message| message.data_bits() as f64;
+    let capacity = Capacity::new(underlay.clone(), links, bits).with_groups(&groups);
+    let which = |message: &Message| if message.data_bits() > 0 { Which::Second } else { Which::First };
+    AsModel::new(swarm, Both::new(underlay, capacity, which))
+}
+
+#[test]
+fn swarms_keep_to_themselves() {
+    let outcome = sequential::run(&three_swarms(1, 3), options(1)).expect("it runs");
+    assert_eq!(counter(&outcome, "completed"), 20);
+    let swarm = Swarm::new(Parameters { peers: 23, swarms: 3, ..small() }, 1).expect("possible");
+    let members = [0, 1, 2].map(|number| swarm.members(number));
+    assert_eq!(members, [1..9, 9..17, 17..24]);
+    let node = |cell: &Cell| match cell {
+        Cell::Integer(node) => u32::try_from(*node).expect("a node"),
+        _ => unreachable!("a number"),
+    };
+    for row in rows(&outcome, "peers") {
+        assert_eq!(Some(node(&row[6])), swarm.number(node(&row[0])));
+    }
+    let sources = rows(&outcome, "pieces");
+    assert_eq!(sources.len(), 20 * 40);
+    for row in sources {
+        assert_eq!(swarm.number(node(&row[0])), swarm.number(node(&row[2])), "{row:?}");
+    }
+}
+
+#[test]
+fn a_solver_for_each_swarm_changes_no_time() {
+    for seed in 1..=5 {
+        let [one, several] =
+            [1, 3].map(|solvers| sequential::run(&three_swarms(seed, solvers), options(seed)).expect("it runs"));
+        for table in ["peers", "pieces"] {
+            assert_eq!(rows(&one, table), rows(&several, table), "{table}, seed {seed}");
+        }
+        assert_eq!(counter(&one, "transfers"), counter(&several, "transfers"), "seed {seed}");
+    }
+}
+
+#[test]
+fn several_solvers_give_one_digest_on_every_engine() {
+    let (seed, model) = (3, three_swarms(3, 3));
+    let one = sequential::run(&model, options(seed)).expect("it runs");
+    for threads in [2, 3, 8] {
+        let others = [
+            ("rounds", rounds::run(&model, options(seed), &rounds::Settings::of_threads(threads))),
+            ("window", window::run(&model, options(seed), &window::Settings::of_threads(threads))),
+            ("null-message", null_message::run(&model, options(seed), &null_message::Settings::of_threads(threads))),
+            ("time-warp", time_warp::run(&model, options(seed), &time_warp::Settings::of_threads(threads))),
+            ("rollback_check", rollback_check::run(&model, options(seed))),
+        ];
+        for (name, other) in others {
+            let other = other.expect("it runs");
+            assert_eq!((other.digest, other.events), (one.digest, one.events), "{name}, {threads} threads");
+        }
+    }
+}
+
 #[test]
 fn locality_prefers_near_peers() {
     let near = |locality: f64| {
@@ -200,6 +267,10 @@ fn impossible_parameters_are_refused() {
         ("seeds", Parameters { seeds: 26, ..small() }),
         ("free_riders", Parameters { free_riders: 25, ..small() }),
         ("peers", Parameters { peers: 0, seeds: 0, ..small() }),
+        ("swarms", Parameters { swarms: 0, ..small() }),
+        ("swarms", Parameters { swarms: 26, ..small() }),
+        ("seeds", Parameters { swarms: 3, seeds: 9, ..small() }),
+        ("free_riders", Parameters { swarms: 3, free_riders: 8, ..small() }),
     ] {
         assert_eq!(Swarm::new(parameters, 1).expect_err("refused").0, name);
     }

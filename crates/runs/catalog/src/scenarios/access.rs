@@ -61,26 +61,31 @@ pub(crate) struct Lengths<M> {
     pub(crate) which: fn(&M) -> Which,
 }
 
-/// Makes the carrier of nodes with links: a node that has no class, and then `peers` peers.
+/// Makes the carrier of nodes with links: a node that has no class, and then a peer for each entry of `groups`.
+/// Peers of different groups exchange no data. Each group gets a solver, unless control messages take
+/// bandwidth: these connect all.
 pub(crate) fn links<M>(
     values: &Values,
     underlay: Underlay,
-    peers: u32,
+    groups: &[u32],
     lengths: Lengths<M>,
 ) -> Result<Links<M>, ConfigError> {
     let underlay = if network(values) == Network::Capacity { Underlay::constant(Delay::ZERO) } else { underlay };
-    let capacities = capacities(values, peers)?;
-    let (bits, which): (_, fn(&M) -> Which) = match values.boolean("control_takes_bandwidth") {
-        true => (lengths.whole, |_| Which::Second),
-        false => (lengths.data, lengths.which),
-    };
-    Ok(Both::new(underlay.clone(), Capacity::new(underlay, capacities, bits), which))
+    let capacities = capacities(values, groups.len())?;
+    if values.boolean("control_takes_bandwidth") {
+        let capacity = Capacity::new(underlay.clone(), capacities, lengths.whole);
+        return Ok(Both::new(underlay, capacity, |_| Which::Second));
+    }
+    // The first node sends no data, and may be in any group.
+    let of_nodes: Vec<u32> = [0].into_iter().chain(groups.iter().copied()).collect();
+    let capacity = Capacity::new(underlay.clone(), capacities, lengths.data).with_groups(&of_nodes);
+    Ok(Both::new(underlay, capacity, lengths.which))
 }
 
 /// Returns the capacities of the links of all nodes, up and down.
-fn capacities(values: &Values, peers: u32) -> Result<Vec<[f64; 2]>, ConfigError> {
+fn capacities(values: &Values, peers: usize) -> Result<Vec<[f64; 2]>, ConfigError> {
     let common = [values.rate("up"), values.rate("down")].map(|rate| rate as f64);
-    let mut capacities = vec![common; peers as usize + 1];
+    let mut capacities = vec![common; peers + 1];
     let mut free = &mut capacities[1..];
     for class in values.text("link_classes").split(',').map(str::trim).filter(|class| !class.is_empty()) {
         let Some((number, capacity)) = class_of(class) else {

@@ -11,7 +11,7 @@ use parades_p2p::driver::AsModel;
 
 pub(crate) const SCENARIO: Scenario = Scenario::new(
     "bittorrent",
-    "a swarm of peers that exchange the pieces of a file; the defaults are the workload published with Speer",
+    "swarms of peers that exchange the pieces of a file; the defaults are the workload published with Speer",
     &underlay::join::<{ WITH_LINKS.len() + underlay::PARAMETERS.len() }>(WITH_LINKS, underlay::PARAMETERS),
     build,
 );
@@ -22,15 +22,20 @@ const WITH_CHURN: &[Parameter] = &underlay::join::<{ OWN.len() + churn::PARAMETE
 
 const OWN: &[Parameter] = &[
     Parameter::integer("peers", 50, 1..=PEERS_MAX as u64, "number of peers, beside the tracker"),
-    Parameter::integer("seeds", 1, 0..=1_000_000, "number of peers that have all pieces from the start"),
-    Parameter::integer("free_riders", 0, 0..=1_000_000_000, "number of peers that never upload"),
+    Parameter::integer("swarms", 1, 1..=PEERS_MAX as u64, "number of swarms of peers, each with a file of its own"),
+    Parameter::integer("seeds", 1, 0..=1_000_000, "number of peers in each swarm that have all pieces from the start"),
+    Parameter::integer("free_riders", 0, 0..=1_000_000_000, "number of peers in each swarm that never upload"),
     Parameter::integer("pieces", 1000, 1..=10_000_000, "number of pieces"),
     Parameter::integer("piece_bits", 196, 1..=1_000_000_000_000, "length of a piece in bits"),
     Parameter::path(
         "torrent",
         "`.torrent` file that gives the number and lengths of pieces, instead of `pieces` and `piece_bits`",
     ),
-    Parameter::duration("spacing", Delay::from_ms(2), "mean time between two joins, which are a Poisson process"),
+    Parameter::duration(
+        "spacing",
+        Delay::from_ms(2),
+        "mean time between two joins of a swarm, which are a Poisson process",
+    ),
     Parameter::integer("outgoing", 7, 1..=60_000, "greatest number of connections that a peer opens"),
     Parameter::integer("connections", 55, 1..=60_000, "greatest number of connections of a peer"),
     Parameter::integer("unchokes", 4, 0..=60_000, "number of neighbours that tit-for-tat unchokes"),
@@ -76,6 +81,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let nodes = swarm.parameters().peers + 1;
     let (underlay, mut notes) = underlay::build(values, ("peers", nodes), seed)?;
     let underlay = underlay.in_order();
+    let groups: Vec<u32> = (0..nodes).filter_map(|node| swarm.number(node)).collect();
     let swarm = match swarm.parameters().locality > 0.0 {
         true => swarm.with_distance(distance(underlay.clone())),
         false => swarm,
@@ -91,7 +97,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
                 whole: |message| 8.0 * message.bytes(),
                 which: |message| if message.data_bits() > 0 { Which::Second } else { Which::First },
             };
-            let links = access::links(values, underlay, nodes - 1, lengths)?;
+            let links = access::links(values, underlay, &groups, lengths)?;
             Simulation::distributed(AsModel::new(swarm, links), UNTIL)
         }
     };
@@ -111,6 +117,7 @@ fn parameters(values: &Values, seed: u64) -> Result<Parameters, ConfigError> {
     let peers = int32(values, "peers");
     Ok(Parameters {
         peers,
+        swarms: int32(values, "swarms"),
         seeds: int32(values, "seeds"),
         free_riders: int32(values, "free_riders"),
         pieces,

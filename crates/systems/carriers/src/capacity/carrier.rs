@@ -24,25 +24,37 @@ impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
     const MAY_FAIL_AT_NODES: bool = true;
 
     fn lps(&self, _: u32) -> u32 {
-        1
+        self.groups.number()
+    }
+
+    fn node_ports(&self, _: Layout, _: LpId) -> u32 {
+        u32::from(self.groups.number() > 1)
     }
 
     fn lp_name(&self, lp: LpId, layout: Layout) -> Option<String> {
-        layout.index(lp).map(|_| "solver".to_owned())
+        let group = layout.index(lp)?;
+        Some(if self.groups.number() == 1 { "solver".to_owned() } else { format!("solver {group}") })
     }
 
     fn wire(&self, layout: Layout, wiring: &mut Wiring) {
         assert_eq!(layout.nodes() as usize, self.capacities.len(), "each node has its capacities");
         wiring.nodes_to_anyone(self.lead);
-        wiring.to_anyone(layout.own(0), self.lead);
+        (0..layout.lps()).for_each(|group| wiring.to_anyone(layout.own(group), self.lead));
+        if layout.lps() > 1 {
+            // Peers may send to anyone anyway. These channels tell the partitioner which solver they use.
+            let nodes = (0..layout.nodes()).map(LpId);
+            nodes.for_each(|node| wiring.connect(node, self.solver(node, layout), self.lead));
+        }
     }
 
     fn access(&self, _: LpId, _: Layout) -> u64 {
         0
     }
 
-    fn start(&self, _: &mut impl CarrierContext<Packet<M>>) -> Box<Solver<M>> {
-        Box::new(Solver::new(&self.capacities))
+    fn start(&self, lp: &mut impl CarrierContext<Packet<M>>) -> Box<Solver<M>> {
+        let group = lp.layout().index(lp.id()).expect("an LP of this carrier");
+        let peers = self.groups.members(group).iter();
+        Box::new(Solver::new(peers.map(|&peer| self.capacities[peer as usize])))
     }
 
     #[inline]
@@ -59,6 +71,8 @@ impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
         }
         if from == to || !has_data {
             Plan::Latency(latency)
+        } else if self.groups.seat(from).group != self.groups.seat(to).group {
+            Plan::OtherGroup
         } else {
             Plan::Transfer(Delay::from_ps(latency.as_ps() - self.lead.as_ps()))
         }
@@ -68,7 +82,7 @@ impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
     fn arrival(&self, plan: Plan, now: Time) -> Option<Time> {
         match plan {
             Plan::Latency(latency) => Some(now.saturating_add(latency)),
-            Plan::Transfer(_) | Plan::Cut(_) | Plan::Nowhere => None,
+            Plan::Transfer(_) | Plan::Cut(_) | Plan::Nowhere | Plan::OtherGroup => None,
         }
     }
 
@@ -77,7 +91,8 @@ impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
         let Letter { to, receipt, plan, message } = letter;
         match plan {
             Plan::Transfer(rest) => {
-                node.send_to(node.layout().own(0), self.lead, Packet::Send { to, rest, receipt, message });
+                let solver = self.solver(node.id(), node.layout());
+                node.send_to(solver, self.lead, Packet::Send { to, rest, receipt, message });
             }
             Plan::Latency(latency) => node.send_to(to, latency, Packet::Arrived { from: node.id(), message }),
             Plan::Cut(latency) => {
@@ -88,6 +103,10 @@ impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
             Plan::Nowhere => {
                 let nodes = node.layout().nodes();
                 node.fail(format!("it sent to node {}, but there are only {nodes} nodes", to.0));
+            }
+            Plan::OtherGroup => {
+                let [own, other] = [node.id(), to].map(|peer| self.groups.seat(peer).group);
+                node.fail(format!("it is in group {own} and sent data to node {} in group {other}", to.0));
             }
         }
     }
@@ -113,7 +132,8 @@ impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
             };
             let from = ctx.sender().expect("peers send");
             let (bits, message) = ((self.bits)(message), message.clone());
-            solver.accept(ctx.now(), OnItsWay { from, to: *to, bits, rest: *rest, receipt: *receipt, message });
+            let ends = [from, *to].map(|peer| self.groups.seat(peer).index);
+            solver.accept(ctx.now(), OnItsWay { from, to: *to, ends, bits, rest: *rest, receipt: *receipt, message });
         }
         solver.settle(ctx);
     }
@@ -143,6 +163,14 @@ impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
     fn finish(&self, solver: &Box<Solver<M>>, at_end: AtEnd<'_>) {
         let counted = [solver.counts.transfers, solver.counts.bits as u64];
         at_end.ids.iter().zip(counted).for_each(|(&id, count)| at_end.metrics.count(id, count));
+    }
+}
+
+impl<M> Capacity<M> {
+    /// Returns the solver of a node.
+    #[inline]
+    fn solver(&self, node: LpId, layout: Layout) -> LpId {
+        layout.own(self.groups.seat(node).group)
     }
 }
 

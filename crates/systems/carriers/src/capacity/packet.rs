@@ -68,4 +68,6 @@ pub enum Plan {
     Cut(Delay),
     /// Its receiver does not exist.
     Nowhere,
+    /// It has data, and its receiver is in another group of peers.
+    OtherGroup,
 }

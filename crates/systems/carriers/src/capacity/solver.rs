@@ -1,4 +1,4 @@
-//! The LP that knows all transfers.
+//! The LP that knows all transfers of a group of peers.
 
 use super::journal::{Changes, Counts, Journal, Recording, Step};
 use super::packet::Packet;
@@ -35,6 +35,8 @@ pub(super) type Pair = (LpId, LpId);
 pub(super) struct OnItsWay<M> {
     pub(super) from: LpId,
     pub(super) to: LpId,
+    /// The indices of the sender and the receiver among the peers of their group.
+    pub(super) ends: [u32; 2],
     pub(super) bits: f64,
     /// The time from the end of the transfer to the arrival.
     pub(super) rest: Delay,
@@ -43,9 +45,11 @@ pub(super) struct OnItsWay<M> {
 }
 
 impl<M: Payload + Clone> Solver<M> {
-    pub(super) fn new(capacities: &[[f64; 2]]) -> Solver<M> {
+    /// Makes the solver of a group, given the capacities of each peer's up link and down link in bits per
+    /// second.
+    pub(super) fn new(capacities: impl Iterator<Item = [f64; 2]>) -> Solver<M> {
         Solver {
-            access: Access::new(capacities.iter().copied()),
+            access: Access::new(capacities),
             messages: Vec::new(),
             queues: BTreeMap::new(),
             armed: Time::MAX,
@@ -93,7 +97,7 @@ impl<M: Payload + Clone> Solver<M> {
         while let Some(id) = self.access.pop_ended(ctx.now()) {
             let ended = self.messages[id.index()].take().expect("a transfer ends once");
             self.note(|| Step::Ended(id.index(), ended.clone()));
-            let OnItsWay { from, to, bits, rest, receipt, message } = ended;
+            let OnItsWay { from, to, bits, rest, receipt, message, .. } = ended;
             self.counts.on_their_way -= 1;
             self.counts.transfers += 1;
             self.counts.bits += bits;
@@ -179,5 +183,6 @@ impl<M: Payload + Clone> Solver<M> {
 
 /// Starts the transfer of a message. Returns its index.
 fn start<M>(access: &mut Access, now: Time, message: &OnItsWay<M>) -> usize {
-    access.start(now, message.from.0, message.to.0, message.bits).index()
+    let [from, to] = message.ends;
+    access.start(now, from, to, message.bits).index()
 }

@@ -43,7 +43,7 @@ impl Protocol for Swarm {
 
     fn machine(&self, node: LpId, _: &Rng) -> Machine {
         match node.0 {
-            TRACKER => Machine::Tracker(Tracker::new(self.nodes())),
+            TRACKER => Machine::Tracker(Tracker::new(self.nodes(), self.parameters().swarms)),
             id => Machine::Peer(Box::new(Peer::new(id, self))),
         }
     }
@@ -64,8 +64,8 @@ impl Protocol for Swarm {
     fn on_message(&self, machine: &mut Machine, from: LpId, message: Message, driver: &mut impl Dependencies<Message>) {
         match machine {
             Machine::Tracker(tracker) => {
-                if let Message::Announce(event) = message {
-                    tracker.on_announce(from, event, self.parameters().answer, driver);
+                if let (Message::Announce(event), Some(swarm)) = (message, self.number(from.0)) {
+                    tracker.on_announce(from, swarm, event, self.parameters().answer, driver);
                 }
             }
             Machine::Peer(peer) => At { peer, swarm: self, driver }.on_message(from.0, message),
@@ -94,7 +94,7 @@ impl Protocol for Swarm {
         match machine {
             Machine::Tracker(tracker) => {
                 digest.word(tracker.announces);
-                tracker.members().iter().for_each(|&peer| digest.word(u64::from(peer)));
+                tracker.members().for_each(|peer| digest.word(u64::from(peer)));
             }
             Machine::Peer(peer) => peer.fold(digest),
         }

@@ -35,6 +35,7 @@ impl Ids {
             count("bits_up"),
             count("bits_down"),
             count("connections"),
+            count("swarm"),
         ];
         Ids {
             completed: metrics.counter("completed", Unit::Count),
@@ -87,6 +88,7 @@ impl Ids {
             books.bits_up.into(),
             books.bits_down.into(),
             books.connections.into(),
+            swarm.number(node.0).map_or(Cell::Empty, |number| u64::from(number).into()),
         ];
         metrics.row(self.peers, cells);
         if let Some(table) = self.sources {
