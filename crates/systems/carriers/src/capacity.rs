@@ -12,12 +12,12 @@
 //!
 //! # Lookahead
 //!
-//! One LP, the *solver*, knows all transfers of a group of peers. Let `δ` be half of the least latency between two peers. A
-//! message takes `δ` from the sender to the solver. The transfer begins there at `t + δ`, and ends at
-//! `t + δ + T`. The message takes the other `λ - δ` to the receiver, which is at least `δ`. So all transfers
-//! of the solver are those of the network, later by `δ`, and no arrival is early or late. Senders and the
-//! solver have the lookahead `δ`. Without latency it is zero, and the engines that need lookahead keep all in
-//! one partition.
+//! One LP, the *solver*, knows all transfers of a group of peers. Let `δ` be half of the least latency
+//! between two peers. A message takes `δ` from the sender to the solver. The transfer begins there at
+//! `t + δ`, and ends at `t + δ + T`. The message takes the other `λ - δ` to the receiver, which is at least
+//! `δ`. So all transfers of the solver are those of the network, later by `δ`, and no arrival is early or
+//! late. Senders and the solver have the lookahead `δ`. Without latency it is zero, and the engines that need
+//! lookahead keep all in one partition.
 //!
 //! A rollback of the solver undoes the changes of each execution, and copies nothing.
 //!
