@@ -1,7 +1,7 @@
 //! Switching from several workers to one, and back, under the two engines whose partitions are planned by
 //! measurement.
 
-use super::{at_ms, busy, in_order, ms};
+use super::{at_ms, busy, in_order, ms, ring};
 use crate::support::stat;
 use parades_core::prelude::*;
 use parades_engine::retreat::Retreats;
@@ -35,27 +35,25 @@ fn a_run_with_one_worker_or_without_retreats_does_not_switch() {
     }
 }
 
+/// The workers sleep instead of computing, so that other programs on the machine hardly change the shares.
 #[test]
 fn the_start_of_lps_is_not_measured_as_windows_in_which_workers_wait() {
-    // The first worker waits for the start of the last LP. That takes longer than the move of these LPs, which
-    // is estimated as 30 ms, and 64 windows are enough to decide by: with it, the run would switch.
-    const LPS: u32 = 500_000;
-    let mut model = busy(LPS);
-    model.start = Box::new(|ctx| {
-        if ctx.id().0 == LPS - 1 {
-            std::thread::sleep(std::time::Duration::from_millis(200));
-        }
-        if ctx.id().0.is_multiple_of(20_000) {
-            ctx.send_self(ms(1), 0);
+    let sleep = |ms| std::thread::sleep(std::time::Duration::from_millis(ms));
+    // In each of 20 windows the first worker works for 10 ms, and the second has nothing to do.
+    let mut model = ring(2, move |_, event, ctx| {
+        if event.copied() == Body::Message(0) {
+            sleep(10);
+            ctx.send_self(ms(10), 0);
         }
     });
-    let settings = window::Settings { partitions: Some(2), ..window::Settings::of_threads(2) };
-    // Without it, there is no decision unless these few windows take 30 ms. If other programs use the machine,
-    // they may, but not each time.
-    let stays = |_| {
-        let found = window::run(&model, RunOptions::until(at_ms(700)), &settings).expect("no failure");
-        assert!(stat(&found, "windows") > 64, "{:?}", found.engine_stats);
-        stat(&found, "turns") == 0
-    };
-    assert!((0..10).any(stays));
+    // Before that, the first worker waits for the start of the second LP, three times as long.
+    model.start = Box::new(move |ctx| match ctx.id() {
+        LpId(0) => ctx.send_self(ms(10), 0),
+        _ => sleep(600),
+    });
+    let settings = window::Settings { retreats: Retreats::Never, ..window::Settings::of_threads(2) };
+    let found = window::run(&model, RunOptions::until(at_ms(205)), &settings).expect("no failure");
+    assert_eq!(found.events, 20);
+    let share = found.engine_stats.iter().find(|(name, _)| *name == "waiting_share").expect("it is measured").1;
+    assert!(share < 0.5, "{:?}", found.engine_stats);
 }
