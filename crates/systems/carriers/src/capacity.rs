@@ -140,7 +140,7 @@ impl<M> Capacity<M> {
     ///
     /// # Panics
     ///
-    /// If there is not one group for each peer, or if a group below the last has no peer.
+    /// If there is not one group for each peer, or if a group up to the last has no peer.
     ///
     /// # Examples
     ///
@@ -156,7 +156,10 @@ impl<M> Capacity<M> {
     /// ```
     #[must_use]
     pub fn with_groups(self, of_peers: &[u32]) -> Capacity<M> {
-        assert_eq!(of_peers.len(), self.capacities.len(), "each peer is in a group");
+        let peers = self.capacities.len();
+        assert_eq!(of_peers.len(), peers, "each peer is in a group");
+        // Checked before there is memory for each group.
+        assert!(of_peers.iter().all(|&group| (group as usize) < peers), "there are no more groups than peers");
         Capacity { groups: Groups::new(of_peers.iter().copied()), ..self }
     }
 }

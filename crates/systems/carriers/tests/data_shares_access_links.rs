@@ -155,6 +155,20 @@ fn data_for_another_group_is_an_error_that_names_both() {
 }
 
 #[test]
+fn groups_that_cannot_be_are_refused() {
+    for (of_peers, why) in [
+        (&[0, 1, 1][..], "each peer is in a group"),
+        (&[0, 2, 2, 0], "each group up to the last has a peer"),
+        (&[0, 1, u32::MAX, 0], "there are no more groups than peers"),
+    ] {
+        let panic = std::panic::catch_unwind(|| megabits(4).with_groups(of_peers)).expect_err("refused");
+        let message = panic.downcast_ref::<String>().cloned();
+        let message = message.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+        assert!(message.expect("a sentence").contains(why), "{of_peers:?}");
+    }
+}
+
+#[test]
 fn a_message_that_a_partition_cuts_is_reported() {
     let partition = Partition::new(Time::from_ms(500), Time::from_ms(900), vec![0, 1]).expect("possible");
     let underlay = Underlay::constant(Delay::from_ms(100)).with_partition(partition);

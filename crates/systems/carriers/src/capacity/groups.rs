@@ -23,7 +23,7 @@ impl Groups {
     ///
     /// # Panics
     ///
-    /// If a group below the last has no peer.
+    /// If a group up to the last has no peer.
     pub(super) fn new(of_peers: impl IntoIterator<Item = u32>) -> Groups {
         let mut groups = Groups { seats: Vec::new(), members: vec![Vec::new()] };
         for (peer, group) in (0..).zip(of_peers) {
