@@ -220,6 +220,16 @@ fn swarms_of_impossible_numbers_are_refused_with_a_remedy() {
         &folder,
         &[
             (
+                "run bittorrent --quiet --set swarms=51",
+                2,
+                "--set swarms=51: the number of swarms must be from 1 to the number of peers, 50; choose another value",
+            ),
+            (
+                "run bittorrent --quiet --set swarms=3 --set seeds=17",
+                2,
+                "--set seeds=17: 17 seeds are more than 16 peers in a swarm; choose another value",
+            ),
+            (
                 "run bittorrent --quiet --set peers=0",
                 2,
                 "--set peers=0: `peers` must be between 1 and 4294967291, not 0",

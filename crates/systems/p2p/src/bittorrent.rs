@@ -6,7 +6,7 @@
 //!
 //! | part | what is modelled |
 //! |---|---|
-//! | tracker | random peers of the swarm for each announce; started, completed, stopped; again after a period |
+//! | tracker | random peers of a swarm for each announce; started, completed, stopped; again after a period |
 //! | connections | handshake with bitfield, limits, keep-alive; failed neighbours are forgotten and replaced |
 //! | pieces | random first, then rarest first with random ties; a pipeline of requests; endgame with cancel |
 //! | choking | tit-for-tat by the amounts of two periods, one optimistic neighbour, snubbing |
@@ -231,7 +231,7 @@ impl Swarm {
     }
 
     /// Returns the swarm of a peer, counted from 0; `None` for a node that is no peer.
-    pub fn number(&self, node: u32) -> Option<u32> {
+    pub fn swarm_of(&self, node: u32) -> Option<u32> {
         let Parameters { peers, swarms, .. } = self.parameters;
         let number = |index| u64::from(index) * u64::from(swarms) / u64::from(peers);
         let index = node.checked_sub(FIRST_PEER).filter(|&index| index < peers)?;
@@ -241,7 +241,7 @@ impl Swarm {
     /// Returns the peers of a swarm, counted from 0.
     pub fn members(&self, swarm: u32) -> Range<u32> {
         let Parameters { peers, swarms, .. } = self.parameters;
-        // The least peer whose number is the swarm's.
+        // The index of the first peer that `swarm_of` puts into the swarm.
         let first = |swarm| (u64::from(swarm) * u64::from(peers)).div_ceil(u64::from(swarms));
         let node = |swarm| FIRST_PEER + u32::try_from(first(swarm)).expect("no more than the peers");
         node(swarm)..node(swarm + 1)
@@ -249,11 +249,11 @@ impl Swarm {
 
     /// Returns whether a node is a seed from the start.
     pub fn is_seed(&self, node: u32) -> bool {
-        self.number(node).is_some_and(|swarm| node - self.members(swarm).start < self.parameters.seeds)
+        self.swarm_of(node).is_some_and(|swarm| node - self.members(swarm).start < self.parameters.seeds)
     }
 
     fn rides_free(&self, node: u32) -> bool {
-        self.number(node).is_some_and(|swarm| self.members(swarm).end - node <= self.parameters.free_riders)
+        self.swarm_of(node).is_some_and(|swarm| self.members(swarm).end - node <= self.parameters.free_riders)
     }
 
     fn outgoing(&self) -> usize {
@@ -293,7 +293,7 @@ fn check(parameters: &Parameters) -> Result<(), Invalid> {
     let zero = |name, what: &str| Err((name, format!("{what} must be above zero")));
     // The number of peers of the smallest swarm.
     let least = parameters.peers / parameters.swarms.max(1);
-    let of_swarm = if parameters.swarms > 1 { " of a swarm" } else { "" };
+    let in_swarm = if parameters.swarms > 1 { " in a swarm" } else { "" };
     match parameters {
         Parameters { peers, .. } if !(1..=PEERS_MAX).contains(peers) => {
             Err(("peers", format!("the number of peers must be from 1 to {PEERS_MAX}")))
@@ -302,11 +302,11 @@ fn check(parameters: &Parameters) -> Result<(), Invalid> {
             Err(("swarms", format!("the number of swarms must be from 1 to the number of peers, {peers}")))
         }
         Parameters { seeds, .. } if *seeds > least => {
-            Err(("seeds", format!("{seeds} seeds are more than {least} peers{of_swarm}")))
+            Err(("seeds", format!("{seeds} seeds are more than {least} peers{in_swarm}")))
         }
         Parameters { seeds, free_riders, .. } if *free_riders > least - seeds => Err((
             "free_riders",
-            format!("{free_riders} free riders are more than the {} peers that download{of_swarm}", least - seeds),
+            format!("{free_riders} free riders are more than the {} peers that download{in_swarm}", least - seeds),
         )),
         Parameters { pieces: 0, .. } => zero("pieces", "the number of pieces"),
         Parameters { piece_bits: 0, .. } => zero("piece_bits", "the length of a piece"),

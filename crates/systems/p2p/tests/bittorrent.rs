@@ -181,7 +181,7 @@ fn a_panic_of_the_solver_is_one_error_on_every_engine() {
 fn three_swarms(seed: u64, solvers: u32) -> AsModel<Swarm, Both<Underlay, Capacity<Message>, Message>> {
     let parameters = Parameters { peers: 23, swarms: 3, pieces: 40, keeps_sources: true, ..Parameters::default() };
     let swarm = Swarm::new(parameters, seed).expect("possible");
-    let groups: Vec<u32> = (0..swarm.nodes()).map(|node| swarm.number(node).unwrap_or(0) % solvers).collect();
+    let groups: Vec<u32> = (0..swarm.nodes()).map(|node| swarm.swarm_of(node).unwrap_or(0) % solvers).collect();
     let underlay = Underlay::constant(Delay::from_ms(50));
     // The links of different peers differ, so that a peer with the links of another is seen.
     let links = (0..24).map(|node| [10e3 + f64::from(node), 20e3]).collect();
@@ -203,12 +203,12 @@ fn swarms_keep_to_themselves() {
         _ => unreachable!("a number"),
     };
     for row in rows(&outcome, "peers") {
-        assert_eq!(Some(node(&row[6])), swarm.number(node(&row[0])));
+        assert_eq!(Some(node(&row[6])), swarm.swarm_of(node(&row[0])));
     }
     let sources = rows(&outcome, "pieces");
     assert_eq!(sources.len(), 20 * 40);
     for row in sources {
-        assert_eq!(swarm.number(node(&row[0])), swarm.number(node(&row[2])), "{row:?}");
+        assert_eq!(swarm.swarm_of(node(&row[0])), swarm.swarm_of(node(&row[2])), "{row:?}");
     }
 }
 

@@ -61,9 +61,9 @@ pub(crate) struct Lengths<M> {
     pub(crate) which: fn(&M) -> Which,
 }
 
-/// Makes the carrier of nodes with links: a node that has no class, and then a peer for each entry of `groups`.
-/// Peers of different groups exchange no data. Each group gets a solver, unless control messages take
-/// bandwidth: these connect all.
+/// Makes the carrier of nodes with links: a node that has no class, and then a peer for each entry of
+/// `groups`, which is its group. Peers of different groups exchange no data. Each group gets a solver, unless
+/// control messages take bandwidth: those connect all groups.
 pub(crate) fn links<M>(
     values: &Values,
     underlay: Underlay,

@@ -81,7 +81,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let nodes = swarm.parameters().peers + 1;
     let (underlay, mut notes) = underlay::build(values, ("peers", nodes), seed)?;
     let underlay = underlay.in_order();
-    let groups: Vec<u32> = (0..nodes).filter_map(|node| swarm.number(node)).collect();
+    let groups: Vec<u32> = (0..nodes).filter_map(|node| swarm.swarm_of(node)).collect();
     let swarm = match swarm.parameters().locality > 0.0 {
         true => swarm.with_distance(distance(underlay.clone())),
         false => swarm,

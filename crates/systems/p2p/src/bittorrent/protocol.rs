@@ -64,7 +64,7 @@ impl Protocol for Swarm {
     fn on_message(&self, machine: &mut Machine, from: LpId, message: Message, driver: &mut impl Dependencies<Message>) {
         match machine {
             Machine::Tracker(tracker) => {
-                if let (Message::Announce(event), Some(swarm)) = (message, self.number(from.0)) {
+                if let (Message::Announce(event), Some(swarm)) = (message, self.swarm_of(from.0)) {
                     tracker.on_announce(from, swarm, event, self.parameters().answer, driver);
                 }
             }

@@ -88,7 +88,7 @@ impl Ids {
             books.bits_up.into(),
             books.bits_down.into(),
             books.connections.into(),
-            swarm.number(node.0).map_or(Cell::Empty, |number| u64::from(number).into()),
+            swarm.swarm_of(node.0).map_or(Cell::Empty, |swarm| u64::from(swarm).into()),
         ];
         metrics.row(self.peers, cells);
         if let Some(table) = self.sources {
