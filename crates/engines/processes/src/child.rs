@@ -47,7 +47,8 @@ fn exit_with_the_launcher() {
 }
 
 impl Joined {
-    /// Sends the report of this child to rank 0. The process must exit soon after, since rank 0 waits for that.
+    /// Sends the report of this child to rank 0. Then the process must exit soon, since rank 0 waits for its
+    /// end.
     ///
     /// # Errors
     ///

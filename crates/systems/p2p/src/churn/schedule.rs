@@ -18,9 +18,9 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 /// The form that PeerSim's trace reader takes is read too (`AvailabilityTraceDynamics`; the traces of S.
 /// Saroiu, P. Gummadi, S. Gribble, "Measuring and Analyzing the Characteristics of Napster and Gnutella
 /// Hosts", Multimedia Systems 9, 2003). Each line is `host n start_1 end_1 … start_n end_n`: a word for the
-/// host, the number of its sessions, and their times in seconds, none before the one to its left. The nodes
-/// from 0 on get the lines in their order; lines of 0 sessions are skipped. The first line of the file decides: a line of three words is in
-/// the first form.
+/// host, the number of its sessions, and their times in seconds, in order. The nodes from 0 on get the lines
+/// in their order; lines of 0 sessions are skipped. The first line of the file decides: a line of three words
+/// is in the first form.
 ///
 /// ```
 /// use parades_core::prelude::*;
