@@ -12,6 +12,7 @@
 //! | [`memory`] | the memory that the process holds, and a limit that the allocator keeps |
 //! | [`shared::arena`] | reference-counted blocks of bytes in memory that several processes map |
 //! | `shared::segment`, `shared::lane` | anonymous files that several processes map; bytes from process to process |
+//! | [`message`] | messages whose type the code around them does not know |
 //! | [`typed`] | a box that holds a value of any type, with a fast check of that type |
 //! | [`stackful`] | code on a stack of its own: starting, switching and unwinding |
 //! | `stack_pool` | the stacks themselves, each above a guard |
@@ -22,6 +23,7 @@ pub mod affinity;
 pub mod allocator;
 pub mod huge_pages;
 pub mod memory;
+pub mod message;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod overflow;
 pub mod prefetch;
