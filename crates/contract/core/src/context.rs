@@ -4,10 +4,10 @@
 
 use crate::capture::Captured;
 use crate::channel::Port;
-use crate::effects::{Effects, Request};
+use crate::effects::{OtherEffects, Request, SendEvent, Sends};
 use crate::error::ErrorKind;
 use crate::event::{Body, EventKey, LpId, Sender, TimerId};
-use crate::global::Scheduled;
+use crate::global::{AnyGlobal, Scheduled};
 use crate::lp::Kernel;
 use crate::metrics::{CounterId, FloatId, IntegerId, Sample};
 use crate::model::Model;
@@ -25,7 +25,8 @@ pub struct Context<'a, M: Model> {
     now: Instant,
     phase: Phase,
     kernel: &'a mut Kernel,
-    effects: &'a mut Effects<M>,
+    sends: Sends<'a, M::Message>,
+    effects: &'a mut OtherEffects,
     world: &'a World,
 }
 
@@ -43,15 +44,15 @@ pub(crate) enum Phase {
 }
 
 impl<'a, M: Model> Context<'a, M> {
+    #[inline(always)]
     pub(crate) fn new(
-        id: LpId,
-        now: Instant,
-        phase: Phase,
+        (id, now, phase): (LpId, Instant, Phase),
         kernel: &'a mut Kernel,
-        effects: &'a mut Effects<M>,
+        sends: Sends<'a, M::Message>,
+        effects: &'a mut OtherEffects,
         world: &'a World,
     ) -> Context<'a, M> {
-        Context { id, now, phase, kernel, effects, world }
+        Context { id, now, phase, kernel, sends, effects, world }
     }
 
     /// Returns the LP whose handler this is.
@@ -149,7 +150,7 @@ impl<'a, M: Model> Context<'a, M> {
     #[inline]
     pub fn send_self(&mut self, delay: Delay, message: M::Message) {
         if let Some(key) = self.next_key(self.id, delay) {
-            self.effects.outbox.push(key, self.id, Body::Message(message));
+            self.sends.apply(SendEvent { key, receiver: self.id, body: Body::Message(message) });
         }
     }
 
@@ -160,7 +161,7 @@ impl<'a, M: Model> Context<'a, M> {
             return self.refuse_send(receiver);
         }
         if let Some(key) = self.next_key(receiver, delay) {
-            self.effects.outbox.push(key, receiver, Body::Message(message));
+            self.sends.apply(SendEvent { key, receiver, body: Body::Message(message) });
         }
     }
 
@@ -192,7 +193,7 @@ impl<'a, M: Model> Context<'a, M> {
         self.replace_last_note(|key| Some(Note::Set { timer: id, sequence: key.sequence }));
         self.log_timer(id);
         if self.kernel.timers.set(id, Setting { instant: key.instant, sequence: key.sequence }).is_some() {
-            self.effects.outbox.push(key, self.id, Body::Timer(id));
+            self.sends.apply(SendEvent { key, receiver: self.id, body: Body::Timer(id) });
         }
     }
 
@@ -232,7 +233,7 @@ impl<'a, M: Model> Context<'a, M> {
     #[inline]
     fn sample(&mut self, sample: Sample) {
         self.effects.samples.push(sample);
-        self.effects.beyond_sends = true;
+        self.effects.any = true;
     }
 
     /// Adds a line to the trace of this event. `text` is called only if there is a trace, so it must change
@@ -241,7 +242,7 @@ impl<'a, M: Model> Context<'a, M> {
     pub fn note(&mut self, text: impl FnOnce() -> String) {
         if self.world.notes {
             self.effects.notes.push(Note::Line(text()));
-            self.effects.beyond_sends = true;
+            self.effects.any = true;
         }
     }
 
@@ -257,13 +258,13 @@ impl<'a, M: Model> Context<'a, M> {
     pub fn capture(&mut self, lp: LpId, packet: impl FnOnce() -> Captured) {
         if self.world.captures(lp) {
             self.effects.notes.push(Note::Captured(Box::new(packet())));
-            self.effects.beyond_sends = true;
+            self.effects.any = true;
         }
     }
 
     /// Asks for a global event after the control delay. Only controllers may ask.
     pub fn request(&mut self, global: M::Global) {
-        self.request_scheduled(Scheduled::Model(global));
+        self.request_scheduled(Scheduled::Model(AnyGlobal::new(global)));
     }
 
     /// Asks for the end of the run after the control delay. Only controllers may ask.
@@ -271,7 +272,7 @@ impl<'a, M: Model> Context<'a, M> {
         self.request_scheduled(Scheduled::Stop);
     }
 
-    fn request_scheduled(&mut self, global: Scheduled<M::Global>) {
+    fn request_scheduled(&mut self, global: Scheduled) {
         if !self.world.is_controller(self.id) {
             let what = "it asked for a global event without being declared a controller".into();
             self.set_failure(ErrorKind::Declaration(what));
@@ -285,7 +286,7 @@ impl<'a, M: Model> Context<'a, M> {
         if let Some(key) = self.next_key(self.id, self.world.controllers().delay) {
             self.replace_last_note(|_| None);
             self.effects.requests.push(Request { key, global });
-            self.effects.beyond_sends = true;
+            self.effects.any = true;
         }
     }
 
@@ -331,7 +332,7 @@ impl<'a, M: Model> Context<'a, M> {
         if self.world.sends {
             let key = EventKey { instant, tie, sender, sequence };
             self.effects.notes.push(Note::Sent { key, receiver });
-            self.effects.beyond_sends = true;
+            self.effects.any = true;
         }
         tie
     }
@@ -374,7 +375,7 @@ impl<'a, M: Model> Context<'a, M> {
     fn log_timer(&mut self, id: TimerId) {
         if let Some(changes) = &mut self.effects.timer_changes {
             changes.push(TimerChange(id, self.kernel.timers.get(id)));
-            self.effects.beyond_sends = true;
+            self.effects.any = true;
         }
     }
 
@@ -395,6 +396,6 @@ impl<'a, M: Model> Context<'a, M> {
     #[inline(never)]
     fn set_failure(&mut self, kind: ErrorKind) {
         self.effects.failure.get_or_insert(kind);
-        self.effects.beyond_sends = true;
+        self.effects.any = true;
     }
 }

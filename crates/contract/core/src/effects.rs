@@ -1,67 +1,113 @@
 //! The effects of an execution, until the engine commits or undoes it.
 
 use crate::error::ErrorKind;
-use crate::event::EventKey;
+use crate::event::{Body, EventKey, LpId};
 use crate::global::Scheduled;
 use crate::metrics::Sample;
-use crate::model::Model;
 use crate::outbox::{Outbox, Pending};
 use crate::timer::TimerChange;
 use crate::trace::Note;
-use serde::{Deserialize, Serialize};
+use parades_raw::message::{Container, Hidden, Kind, Packed, Use, View};
 use std::any::Any;
 
 /// A global event that a controller asked for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Request<G> {
+#[derive(Clone, Debug)]
+pub struct Request {
     /// The instant of the global event, and its position among the global events of that time.
     pub key: EventKey,
     /// The global event.
-    pub global: Scheduled<G>,
+    pub global: Scheduled,
 }
 
 /// The outbox of an execution, and all its effects that wait for the commit. An engine uses one value for
-/// many executions.
+/// many executions. `P` is the form in which messages are stored.
 #[derive(Debug)]
-pub struct Effects<M: Model> {
+pub struct Effects<P> {
     /// Messages, and wakes of timers.
-    pub outbox: Outbox<M::Message>,
+    pub outbox: Outbox<P>,
+    /// All other effects.
+    pub others: OtherEffects,
+}
+
+/// The effects of an execution other than its sends.
+#[derive(Debug, Default)]
+pub struct OtherEffects {
     /// True if any field below has an entry. Engines check this one flag after each event.
-    pub beyond_sends: bool,
+    pub any: bool,
     /// Samples to apply at commit.
     pub samples: Vec<Sample>,
     /// Notes for the trace of the event.
     pub notes: Vec<Note>,
     /// Global events that the handler asked for.
-    pub requests: Vec<Request<M::Global>>,
+    pub requests: Vec<Request>,
     /// The error of the run, if this execution is committed.
     pub failure: Option<ErrorKind>,
     /// The timers as they were before each change. Only engines that roll back keep them.
     pub timer_changes: Option<Vec<TimerChange>>,
 }
 
-impl<M: Model> Effects<M> {
+/// [`Effects`] for a table of functions, which does not know the form of messages.
+#[derive(Debug)]
+pub struct HiddenEffects<'a, 'k> {
+    /// The outbox.
+    pub outbox: Hidden<'a, 'k, Outboxes>,
+    /// All other effects.
+    pub others: &'a mut OtherEffects,
+}
+
+/// The container [`Outbox`].
+#[derive(Debug)]
+pub enum Outboxes {}
+
+impl Container for Outboxes {
+    type Of<P> = Outbox<P>;
+}
+
+/// The outbox of a model whose messages have type `T`.
+pub(crate) type Sends<'a, T> = View<'a, T, Outboxes>;
+
+/// Sends an event.
+pub(crate) struct SendEvent<T> {
+    pub(crate) key: EventKey,
+    pub(crate) receiver: LpId,
+    pub(crate) body: Body<T>,
+}
+
+impl<T: Send + 'static> Use<T, Outboxes> for SendEvent<T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn with<'k, P: Packed<'k>>(self, outbox: &mut Outbox<P>, kind: Kind<'k, T>) {
+        match self.body {
+            Body::Message(message) => outbox.push(self.key, self.receiver, Body::Message(kind.pack(message))),
+            Body::Timer(timer) => outbox.push(self.key, self.receiver, Body::Timer(timer)),
+        }
+    }
+}
+
+impl<P> Effects<P> {
     /// Makes effects for an engine that looks at sent events before it delivers them.
-    pub fn new() -> Effects<M> {
+    pub fn new() -> Effects<P> {
         Effects::with(Outbox::buffered())
     }
 
     /// Makes effects with this outbox.
-    pub fn with(outbox: Outbox<M::Message>) -> Effects<M> {
-        Effects {
-            outbox,
-            beyond_sends: false,
-            samples: Vec::new(),
-            notes: Vec::new(),
-            requests: Vec::new(),
-            failure: None,
-            timer_changes: None,
-        }
+    pub fn with(outbox: Outbox<P>) -> Effects<P> {
+        Effects { outbox, others: OtherEffects::default() }
     }
 
     /// Makes effects for an engine that may undo its executions.
-    pub fn undoable(outbox: Outbox<M::Message>) -> Effects<M> {
-        Effects { timer_changes: Some(Vec::new()), ..Effects::with(outbox) }
+    pub fn undoable(outbox: Outbox<P>) -> Effects<P> {
+        Effects { outbox, others: OtherEffects { timer_changes: Some(Vec::new()), ..OtherEffects::default() } }
+    }
+
+    /// Returns these effects for a table of functions.
+    #[inline(always)]
+    pub fn hide<'k>(&mut self) -> HiddenEffects<'_, 'k>
+    where
+        P: Packed<'k>,
+    {
+        HiddenEffects { outbox: Hidden::new(&mut self.outbox), others: &mut self.others }
     }
 
     /// Lends these effects to the LPs of `partition`, whose pending set is `pending`. These effects must not
@@ -71,42 +117,39 @@ impl<M: Model> Effects<M> {
     /// recognise such memory by its distance from the stack pointer, and read a field that was just written
     /// without delay.
     #[inline(always)]
-    pub fn lend(&mut self, partition: u32, pending: &mut Pending<M::Message>) -> Effects<M> {
-        Effects {
-            outbox: self.outbox.lend(partition, pending),
-            beyond_sends: self.beyond_sends,
-            samples: std::mem::take(&mut self.samples),
-            notes: std::mem::take(&mut self.notes),
-            requests: std::mem::take(&mut self.requests),
-            failure: self.failure.take(),
-            timer_changes: self.timer_changes.take(),
-        }
+    pub fn lend(&mut self, partition: u32, pending: &mut Pending<P>) -> Effects<P> {
+        Effects { outbox: self.outbox.lend(partition, pending), others: std::mem::take(&mut self.others) }
     }
 
     /// Ends [`Effects::lend`], and returns the pending set to `pending`. The fields are moved one by one, so
     /// that the largest is copied once, not twice.
     #[inline(always)]
-    pub fn reclaim(&mut self, lent: Effects<M>, pending: &mut Pending<M::Message>) {
-        let Effects { outbox, beyond_sends, samples, notes, requests, failure, timer_changes } = lent;
+    pub fn reclaim(&mut self, lent: Effects<P>, pending: &mut Pending<P>) {
+        let Effects { outbox, others } = lent;
         self.outbox.reclaim(outbox, pending);
-        self.beyond_sends = beyond_sends;
-        self.samples = samples;
-        self.notes = notes;
-        self.requests = requests;
-        self.failure = failure;
-        self.timer_changes = timer_changes;
+        self.others = others;
     }
+}
 
+impl<'k> HiddenEffects<'_, 'k> {
+    /// Returns the same effects, for a shorter time.
+    #[inline(always)]
+    pub fn reborrow(&mut self) -> HiddenEffects<'_, 'k> {
+        HiddenEffects { outbox: self.outbox.reborrow(), others: self.others }
+    }
+}
+
+impl OtherEffects {
     /// Makes a panic of the model the failure of the execution.
     #[cold]
     pub(crate) fn set_panic(&mut self, panic: &(dyn Any + Send)) {
         self.failure.get_or_insert_with(|| ErrorKind::of_panic(panic));
-        self.beyond_sends = true;
+        self.any = true;
     }
 
-    /// Clears everything except the sent events.
-    pub fn clear_beyond_sends(&mut self) {
-        self.beyond_sends = false;
+    /// Clears everything, except the changes of timers.
+    pub fn clear(&mut self) {
+        self.any = false;
         self.samples.clear();
         self.notes.clear();
         self.requests.clear();
@@ -114,8 +157,8 @@ impl<M: Model> Effects<M> {
     }
 }
 
-impl<M: Model> Default for Effects<M> {
-    fn default() -> Effects<M> {
+impl<P> Default for Effects<P> {
+    fn default() -> Effects<P> {
         Effects::new()
     }
 }

@@ -10,28 +10,32 @@
 
 mod visits;
 
-pub use visits::{AllLps, OneList, SummaryOf, Visitor, Visits};
+pub use visits::{AllLps, AnySummaries, OneList, SummaryOf, Visitor, Visits};
 
+pub(crate) use visits::Summaries;
 use visits::visit_all;
 
 use crate::channel::Port;
 use crate::digest::Digest;
-use crate::effects::{Effects, Request};
+use crate::any_model::AnyModel;
+use crate::effects::{HiddenEffects, Request, SendEvent, Sends};
 use crate::error::{Error, ErrorKind, Place};
-use crate::event::{Body, Event, EventKey, LpId, Sender};
+use crate::event::{Body, EventKey, LpId, Sender};
 use crate::metrics::{MetricId, Metrics};
 use crate::model::Model;
 use crate::time::{Delay, Instant, Time};
 use crate::world::World;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use parades_raw::message::Kind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A kind of global event of the model `M`.
 pub trait Global<M: Model>: Clone + Send + Debug + 'static {
     /// The result of a visit.
-    type Summary: Send;
+    type Summary: Send + 'static;
 
     /// Visits one LP. The visit may read and change the LP's state, set its timers and record metrics, but
     /// not send.
@@ -61,11 +65,53 @@ impl<M: Model> Global<M> for NoGlobal {
     }
 }
 
+/// A global event of a model whose type the holder does not know.
+pub struct AnyGlobal(Box<dyn Value>);
+
+/// The operations on a global event that need its type.
+trait Value: Any + Send + Debug {
+    fn copy(&self) -> Box<dyn Value>;
+}
+
+impl<G: Clone + Send + Debug + 'static> Value for G {
+    fn copy(&self) -> Box<dyn Value> {
+        Box::new(self.clone())
+    }
+}
+
+impl AnyGlobal {
+    /// Hides the type of a global event.
+    pub fn new<G: Clone + Send + Debug + 'static>(global: G) -> AnyGlobal {
+        AnyGlobal(Box::new(global))
+    }
+
+    /// Returns the global event.
+    ///
+    /// # Panics
+    ///
+    /// If it has another type than `G`: it belongs to another model.
+    pub fn get<G: 'static>(&self) -> &G {
+        (&*self.0 as &dyn Any).downcast_ref().expect("a run has global events of one type")
+    }
+}
+
+impl Clone for AnyGlobal {
+    fn clone(&self) -> AnyGlobal {
+        AnyGlobal((*self.0).copy())
+    }
+}
+
+impl Debug for AnyGlobal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// An entry of the queue of global events.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Scheduled<G> {
+#[derive(Clone, Debug)]
+pub enum Scheduled {
     /// A global event of the model.
-    Model(G),
+    Model(AnyGlobal),
     /// The end of the run.
     Stop,
 }
@@ -76,9 +122,35 @@ pub struct GlobalContext<'a, M: Model> {
     now: Time,
     world: &'a mut World,
     metrics: &'a mut Metrics,
-    sends: &'a mut Vec<Event<M::Message>>,
-    queue: &'a mut GlobalQueue<M>,
+    sends: Sends<'a, M::Message>,
+    queue: &'a mut GlobalQueue,
     failure: Option<ErrorKind>,
+}
+
+/// The means by which a global event acts, for a table of functions, which knows no model.
+#[derive(Debug)]
+pub struct Acting<'a, 'k> {
+    now: Time,
+    world: &'a mut World,
+    metrics: &'a mut Metrics,
+    effects: HiddenEffects<'a, 'k>,
+    queue: &'a mut GlobalQueue,
+}
+
+impl<'k> Acting<'_, 'k> {
+    /// Lets a global event act on the summary of all LPs.
+    pub(crate) fn act<M: Model>(
+        self,
+        (model, kind): (&M, Kind<'k, M::Message>),
+        global: &M::Global,
+        summary: SummaryOf<M>,
+    ) -> Result<(), ErrorKind> {
+        let Acting { now, world, metrics, effects, queue } = self;
+        let sends = kind.view(effects.outbox);
+        let mut ctx = GlobalContext { now, world, metrics, sends, queue, failure: None };
+        let acted = catch_panics(|| global.act(model, summary, &mut ctx));
+        ctx.failure.map_or(acted, Err)
+    }
 }
 
 impl<M: Model> GlobalContext<'_, M> {
@@ -105,7 +177,7 @@ impl<M: Model> GlobalContext<'_, M> {
         }
         let Some(mut key) = self.next_key(delay) else { return };
         key.tie = self.world.tie(key.instant, receiver, Sender::GLOBAL);
-        self.sends.push(Event::new(key, receiver, Body::Message(message)));
+        self.sends.apply(SendEvent { key, receiver, body: Body::Message(message) });
     }
 
     /// Schedules a global event after a delay above zero.
@@ -115,7 +187,7 @@ impl<M: Model> GlobalContext<'_, M> {
                 .set_failure(ErrorKind::Model("it scheduled a global event for the very time it ran at".into()));
         }
         if let Some(key) = self.next_key(delay) {
-            self.queue.pending.insert(key, Scheduled::Model(global));
+            self.queue.pending.insert(key, Scheduled::Model(AnyGlobal::new(global)));
         }
     }
 
@@ -158,8 +230,8 @@ impl<M: Model> GlobalContext<'_, M> {
 
 /// The pending global events. Every process of a run holds the same events.
 #[derive(Debug)]
-pub struct GlobalQueue<M: Model> {
-    pending: BTreeMap<EventKey, Scheduled<M::Global>>,
+pub struct GlobalQueue {
+    pending: BTreeMap<EventKey, Scheduled>,
     /// The sequence number of the sender `GLOBAL`.
     sequence: u64,
     executed: u64,
@@ -167,9 +239,9 @@ pub struct GlobalQueue<M: Model> {
     stopped: bool,
 }
 
-impl<M: Model> GlobalQueue<M> {
+impl GlobalQueue {
     /// Makes the queue of the global events that the model knows from the start.
-    pub fn new(model: &M) -> GlobalQueue<M> {
+    pub fn new(model: &dyn AnyModel<'_>) -> GlobalQueue {
         let mut queue = GlobalQueue {
             pending: BTreeMap::new(),
             sequence: 0,
@@ -196,7 +268,7 @@ impl<M: Model> GlobalQueue<M> {
     }
 
     /// Adds a request of a controller.
-    pub fn add(&mut self, Request { key, global }: Request<M::Global>) {
+    pub fn add(&mut self, Request { key, global }: Request) {
         // A tie seed shuffles events at LPs, but not global events. Their order is by sender and sequence.
         self.pending.insert(EventKey { tie: 0, ..key }, global);
     }
@@ -216,18 +288,17 @@ impl<M: Model> GlobalQueue<M> {
         self.stopped
     }
 
-    /// Executes the global events of `time`. The events that they send are then in the buffer of the effects'
-    /// outbox.
+    /// Executes the global events of `time`. The events that they send go to the outbox of the effects.
     ///
     /// # Errors
     ///
     /// The first failure, of a visit or of an act.
-    pub fn execute_at(
+    pub fn execute_at<'k>(
         &mut self,
         time: Time,
-        (model, world): (&M, &mut World),
-        lps: &mut dyn AllLps<M>,
-        effects: &mut Effects<M>,
+        (model, world): (&'k dyn AnyModel<'k>, &mut World),
+        lps: &mut dyn AllLps<'k>,
+        mut effects: HiddenEffects<'_, 'k>,
     ) -> Result<(), Error> {
         while let Some(entry) = self.pending.first_entry() {
             if entry.key().instant.time != time {
@@ -238,23 +309,18 @@ impl<M: Model> GlobalQueue<M> {
             self.digest.word(time.as_ps());
             self.digest.word(u64::from(key.sender.rank()));
             self.digest.word(key.sequence);
-            match scheduled {
-                Scheduled::Stop => self.stopped = true,
-                Scheduled::Model(global) => {
-                    let summary = visit_all((model, world, key, &global), lps, effects)?;
-                    let mut ctx = GlobalContext {
-                        now: time,
-                        world,
-                        metrics: lps.metrics(),
-                        sends: &mut effects.outbox.buffer,
-                        queue: self,
-                        failure: None,
-                    };
-                    let acted = catch_panics(|| global.act(model, summary, &mut ctx));
-                    if let Some(kind) = ctx.failure.or(acted.err()) {
-                        return Err(Error::at(kind, Place { instant: key.instant, lp: None, event: Some(key) }));
-                    }
+            let global = match scheduled {
+                Scheduled::Stop => {
+                    self.stopped = true;
+                    continue;
                 }
+                Scheduled::Model(global) => global,
+            };
+            let summaries = visit_all((model, world, key, &global), lps, &mut effects)?;
+            let metrics = lps.metrics();
+            let acting = Acting { now: time, world, metrics, effects: effects.reborrow(), queue: self };
+            if let Err(kind) = model.act(&global, summaries, acting) {
+                return Err(Error::at(kind, Place { instant: key.instant, lp: None, event: Some(key) }));
             }
         }
         Ok(())

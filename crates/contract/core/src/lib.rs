@@ -26,6 +26,7 @@
 // Generated code names this crate `parades_core`, inside this crate too.
 extern crate self as parades_core;
 
+pub mod any_model;
 pub mod budget;
 pub mod capture;
 pub mod channel;

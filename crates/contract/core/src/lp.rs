@@ -7,13 +7,14 @@
 
 mod undo;
 
-pub use undo::{KernelCheckpoint, Undo};
+pub use undo::KernelCheckpoint;
 
 use crate::context::{Context, Phase};
 use crate::digest::Digest;
-use crate::effects::Effects;
+use crate::effects::{OtherEffects, SendEvent, Sends};
 use crate::event::{Body, EventKey, Header, LpId, Sender, TimerId};
-use crate::global::{Global, SummaryOf};
+use crate::global::Global;
+use crate::global::SummaryOf;
 use crate::model::Model;
 use crate::random::Rng;
 use crate::time::{Instant, Time};
@@ -37,7 +38,7 @@ pub(crate) struct Kernel {
 /// own. The kernel's part comes first, because every event touches all of it.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub struct Lp<S> {
+pub(crate) struct Lp<S> {
     kernel: Kernel,
     state: S,
 }
@@ -55,40 +56,36 @@ pub enum Execution {
 
 impl<S> Lp<S> {
     /// Starts the LP `id`. Its start-up events are among the effects. Returns `None` if it failed.
-    pub fn start<M: Model<State = S>>(model: &M, world: &World, id: LpId, effects: &mut Effects<M>) -> Option<Lp<S>> {
+    pub(crate) fn start<M: Model<State = S>>(
+        (model, world): (&M, &World),
+        id: LpId,
+        sends: Sends<'_, M::Message>,
+        effects: &mut OtherEffects,
+    ) -> Option<Lp<S>> {
         let rng = Rng::stream(world.seed, id.0);
         let mut kernel =
             Kernel { rng, sequence: 0, digest: Digest::default(), last: Time::ZERO, timers: Timers::default() };
-        let mut ctx = Context::new(id, Instant::START, Phase::Start, &mut kernel, effects, world);
+        let mut ctx = Context::new((id, Instant::START, Phase::Start), &mut kernel, sends, effects, world);
         let state = catch_panics(&mut ctx, |ctx| model.start(ctx));
         state.map(|state| Lp { kernel, state })
     }
 
     /// Executes an event for its receiver, this LP.
     ///
-    /// The event comes in two parts ([`crate::event::Event::parts`]). So an engine that takes it out of a
-    /// pending set writes only the body to memory once more.
     #[inline(always)]
-    pub fn execute<M: Model<State = S>>(
+    pub(crate) fn execute<M: Model<State = S>>(
         &mut self,
-        model: &M,
-        world: &World,
-        (header, body): (Header, Body<&M::Message>),
-        effects: &mut Effects<M>,
+        (model, world): (&M, &World),
+        (header, body): (&Header, Body<&M::Message>),
+        sends: Sends<'_, M::Message>,
+        effects: &mut OtherEffects,
     ) -> Execution {
-        let execution =
-            self.execute_by(world, (header, body), effects, |state, ctx| handle(model, state, parts_of(body), ctx));
+        let execution = self
+            .execute_by::<M>(world, (header, body), sends, effects, |state, ctx| handle(model, state, parts_of(body), ctx));
         if execution == Execution::Done {
             world.note_round(header.instant(), header.receiver());
         }
         execution
-    }
-
-    /// Returns the time of the last executed event. After an optimistic execution, the wake of a cancelled
-    /// timer counts too.
-    #[inline]
-    pub fn last(&self) -> Time {
-        self.kernel.last
     }
 
     /// Executes an event by `handle`: first the timer accepts the wake, then the handler runs. The digest
@@ -97,8 +94,9 @@ impl<S> Lp<S> {
     fn execute_by<M: Model<State = S>>(
         &mut self,
         world: &World,
-        (header, body): (Header, Body<&M::Message>),
-        effects: &mut Effects<M>,
+        (header, body): (&Header, Body<&M::Message>),
+        mut sends: Sends<'_, M::Message>,
+        effects: &mut OtherEffects,
         handle: impl FnOnce(&mut S, &mut Context<'_, M>),
     ) -> Execution {
         let (now, id) = (header.instant(), header.receiver());
@@ -106,7 +104,7 @@ impl<S> Lp<S> {
             out_of_order(now, self.kernel.last);
         }
         if let Body::Timer(timer) = body
-            && !self.accept_wake(world, timer, &header.key(), id, effects)
+            && !self.accept_wake(world, (timer, &header.key()), id, &mut sends, effects)
         {
             return Execution::Skipped;
         }
@@ -116,78 +114,77 @@ impl<S> Lp<S> {
         }
         let Lp { kernel, state } = self;
         let phase = Phase::Event(header.sender());
-        let mut ctx = Context::new(id, now, phase, kernel, effects, world);
+        let mut ctx = Context::new((id, now, phase), kernel, sends, effects, world);
         catch_panics(&mut ctx, |ctx| handle(state, ctx));
         Execution::Done
     }
 
     /// Returns true if the timer of this wake is due. If the timer is set to a later instant, sends its next
     /// wake.
-    fn accept_wake<M: Model>(
+    fn accept_wake<T: Send + 'static>(
         &mut self,
         world: &World,
-        id: TimerId,
-        key: &EventKey,
+        (id, key): (TimerId, &EventKey),
         lp: LpId,
-        effects: &mut Effects<M>,
+        sends: &mut Sends<'_, T>,
+        effects: &mut OtherEffects,
     ) -> bool {
         if let Some(changes) = &mut effects.timer_changes {
             changes.push(TimerChange(id, self.kernel.timers.get(id)));
-            effects.beyond_sends = true;
+            effects.any = true;
         }
         match self.kernel.timers.accept_wake(id, Setting { instant: key.instant, sequence: key.sequence }) {
             WakeResult::Fire => true,
             WakeResult::Stale => false,
             WakeResult::Later(setting) => {
-                effects.outbox.push(wake_key(world, lp, setting), lp, Body::Timer(id));
+                sends.apply(SendEvent { key: wake_key(world, lp, setting), receiver: lp, body: Body::Timer(id) });
                 false
             }
         }
     }
 
-    /// Returns the wakes that the timers of this LP need after a rollback.
+    /// Sends the wakes that the timers of this LP need after a rollback.
     ///
     /// Older wakes become stale. An engine whose pending set tells events apart by key must drop them. The
     /// sequence number is rolled back too, so a message may get the key of an old wake.
     #[cfg(feature = "test-hooks")]
-    pub fn renew_wakes<P>(&mut self, world: &World, lp: LpId) -> Vec<crate::event::Event<P>> {
-        let wakes = self.kernel.timers.renew_wakes();
-        let event = |(id, setting)| crate::event::Event::new(wake_key(world, lp, setting), lp, Body::Timer(id));
-        wakes.map(event).collect()
+    pub(crate) fn renew_wakes<T: Send + 'static>(&mut self, world: &World, lp: LpId, mut sends: Sends<'_, T>) {
+        for (id, setting) in self.kernel.timers.renew_wakes() {
+            sends.apply(SendEvent { key: wake_key(world, lp, setting), receiver: lp, body: Body::Timer(id) });
+        }
     }
 
     /// Lets a global event visit this LP.
     pub(crate) fn visit<M: Model<State = S>>(
         &mut self,
-        model: &M,
-        world: &World,
-        (id, time): (LpId, Time),
-        global: &M::Global,
-        effects: &mut Effects<M>,
+        (model, world): (&M, &World),
+        (id, time, global): (LpId, Time, &M::Global),
+        sends: Sends<'_, M::Message>,
+        effects: &mut OtherEffects,
     ) -> Option<SummaryOf<M>> {
         let Lp { kernel, state } = self;
-        let mut ctx = Context::new(id, Instant::at(time), Phase::Visit, kernel, effects, world);
+        let mut ctx = Context::new((id, Instant::at(time), Phase::Visit), kernel, sends, effects, world);
         catch_panics(&mut ctx, |ctx| global.visit(model, state, ctx))
     }
 
     /// Returns the number of sends, timer settings and requests so far. It is a measure of the LP's load.
-    pub fn sequence(&self) -> u64 {
+    pub(crate) fn sequence(&self) -> u64 {
         self.kernel.sequence
     }
 
     /// Returns the model's state of the LP.
-    pub fn state(&self) -> &S {
+    pub(crate) fn state(&self) -> &S {
         &self.state
     }
 
     /// Plants a fault for the tests of the tests: a sequence number that a rollback did not restore.
     #[cfg(feature = "test-hooks")]
-    pub fn skip_sequence(&mut self) {
+    pub(crate) fn skip_sequence(&mut self) {
         self.kernel.sequence += 1;
     }
 
     /// Returns the digest of everything that this LP executed, and of its final state.
-    pub fn final_digest<M: Model<State = S>>(&self, model: &M) -> u64 {
+    pub(crate) fn final_digest<M: Model<State = S>>(&self, model: &M) -> u64 {
         let mut digest = self.kernel.digest;
         digest.word(self.kernel.sequence);
         model.fold(&self.state, &mut digest);
@@ -195,7 +192,7 @@ impl<S> Lp<S> {
     }
 
     /// True if everything that the kernel keeps is equal in the two LPs, except the wakes of timers.
-    pub fn has_same_kernel(&self, other: &Lp<S>) -> bool {
+    pub(crate) fn has_same_kernel(&self, other: &Lp<S>) -> bool {
         let (a, b) = (&self.kernel, &other.kernel);
         a.rng == b.rng
             && (a.sequence, a.digest, a.last) == (b.sequence, b.digest, b.last)

@@ -137,7 +137,7 @@ pub trait Model: Sized + Sync {
 
     /// Looks at the messages that were still in transit when the run ended. All messages come in one call,
     /// unless [`Model::splits_unfinished`] allows several.
-    fn unfinished(&self, messages: Unfinished<Self::Message>, metrics: &mut Metrics) {
+    fn unfinished(&self, messages: Unfinished<'_, Self::Message>, metrics: &mut Metrics) {
         let _ = (messages, metrics);
     }
 
@@ -175,13 +175,13 @@ pub trait Model: Sized + Sync {
     /// # Errors
     ///
     /// The errors of `to`.
-    fn describe(&self, event: &Event<Self::Message>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        describe_body(&event.body, to)
+    fn describe(&self, event: &Event<&Self::Message>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        describe_body(event.body, to)
     }
 }
 
 /// Writes a body as [`Model::describe`] does by default.
-pub(crate) fn describe_body<P: Payload>(body: &Body<P>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub(crate) fn describe_body<P: Payload>(body: Body<&P>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
     match body {
         Body::Message(message) => message.fmt(to),
         Body::Timer(timer) => write!(to, "timer {}", timer.0),

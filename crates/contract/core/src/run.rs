@@ -4,13 +4,14 @@ use crate::digest::Digest;
 use crate::error::{Error, ErrorKind};
 use crate::event::{Body, Event, LpId, Sender};
 use crate::global::GlobalQueue;
-use crate::lp::Lp;
 use crate::metrics::Metrics;
-use crate::model::Model;
+use crate::any_model::{AnyModel, Lps};
 use crate::pending::Leftover;
 use crate::time::Time;
 use crate::timesheet::Timesheets;
 use crate::trace::Tracer;
+use parades_raw::message::{Container, Hidden, Packed};
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -107,7 +108,7 @@ impl Control {
     }
 }
 
-/// The end of a run, as [`Model::finish`] and [`Model::conclude`] see it.
+/// The end of a run, as a model sees it when it concludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
     /// The virtual time of the end.
@@ -141,15 +142,15 @@ pub struct Outcome {
 
 /// The messages that were still in transit when a run ended. They are sorted only if a model asks for them in
 /// order.
-pub struct Unfinished<P>(Leftover<P>);
+pub struct Unfinished<'l, P>(pub(crate) Leftover<'l, P>);
 
-impl<P> std::fmt::Debug for Unfinished<P> {
+impl<P> std::fmt::Debug for Unfinished<'_, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Unfinished").finish_non_exhaustive()
     }
 }
 
-impl<P> Unfinished<P> {
+impl<'l, P: 'l> Unfinished<'l, P> {
     /// Returns the number of messages, without sorting them.
     pub fn count(self) -> u64 {
         self.in_any_order().count() as u64
@@ -157,12 +158,12 @@ impl<P> Unfinished<P> {
 
     /// Returns the messages in any order, which may differ from run to run. Wakes are left out: a set timer
     /// is part of its LP's state.
-    pub fn in_any_order(self) -> impl Iterator<Item = Event<P>> {
+    pub fn in_any_order(self) -> impl Iterator<Item = Event<P>> + 'l {
         self.0.filter(|event| matches!(event.body, Body::Message(_)))
     }
 
     /// Returns the messages in the order of events.
-    pub fn in_order(self) -> impl Iterator<Item = Event<P>> {
+    pub fn in_order(self) -> impl Iterator<Item = Event<P>> + 'l {
         let mut events: Vec<_> = self.in_any_order().collect();
         events.sort_unstable();
         events.into_iter()
@@ -170,42 +171,48 @@ impl<P> Unfinished<P> {
 }
 
 /// A finished run, as an engine passes it to [`conclude`].
-pub struct Finished<M: Model> {
+pub struct Finished<'l, P> {
     /// The end of the run.
     pub end: End,
     /// The metrics committed by the engine.
     pub metrics: Metrics,
     /// The events that are still pending, in any order, including wakes of timers.
-    pub pending: Leftover<M::Message>,
+    pub pending: Leftover<'l, P>,
     /// The global events, executed and still to come.
-    pub globals: GlobalQueue<M>,
+    pub globals: GlobalQueue,
     /// Figures that only this engine has: name and value.
     pub engine_stats: Vec<(&'static str, f64)>,
 }
 
-impl<M: Model> std::fmt::Debug for Finished<M> {
+impl<P> std::fmt::Debug for Finished<'_, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Finished").field("end", &self.end).finish_non_exhaustive()
     }
 }
 
-/// Ends the part of a run that is in this process. Gives the final state of each LP to [`Model::finish`], and
-/// returns the final digest of each LP, in the order of `lps`, if digests are on.
-pub fn finish<'l, M: Model>(
-    model: &M,
-    (options, end): (&RunOptions<'_>, &End),
-    lps: impl Iterator<Item = (LpId, &'l Lp<M::State>)>,
+/// The container [`Leftover`].
+#[derive(Debug)]
+pub struct Leftovers<'l>(PhantomData<&'l ()>);
+
+impl<'l> Container for Leftovers<'l> {
+    type Of<P> = Option<Leftover<'l, P>>;
+}
+
+/// Ends the part of a run that is in this process. Gives the final state of each LP to
+/// [`Model::finish`](crate::model::Model::finish), and returns the final digest of each LP, in the order of `lps`, if
+/// digests are on. Each LP comes with the list that has it, and its index there.
+pub fn finish<'l, 'k: 'l>(
+    options: &RunOptions<'_>,
+    end: &End,
+    lps: &mut dyn Iterator<Item = (LpId, &'l (dyn Lps<'k> + 'k), usize)>,
     metrics: &mut Metrics,
-) -> Vec<u64>
-where
-    M::State: 'l,
-{
+) -> Vec<u64> {
     let mut digests = Vec::new();
-    for (id, lp) in lps {
+    for (id, lps, index) in lps {
         metrics.record_as(Sender::lp(id));
-        model.finish(id, lp.state(), end, metrics);
+        lps.finish(index, id, end, metrics);
         if options.digest {
-            digests.push(lp.final_digest(model));
+            digests.push(lps.final_digest(index));
         }
     }
     digests
@@ -213,16 +220,16 @@ where
 
 /// Passes the pending messages of this process to the model, if it takes them by process. Otherwise returns
 /// them, for [`conclude`].
-pub fn count_unfinished<M: Model>(
-    model: &M,
-    pending: Leftover<M::Message>,
+pub fn count_unfinished<'k, P: Packed<'k>>(
+    model: &'k dyn AnyModel<'k>,
+    pending: Leftover<'k, P>,
     metrics: &mut Metrics,
-) -> Leftover<M::Message> {
+) -> Leftover<'k, P> {
     if !model.splits_unfinished() {
         return pending;
     }
     metrics.record_as(Sender::GLOBAL);
-    model.unfinished(Unfinished(pending), metrics);
+    model.unfinished(Hidden::new(&mut Some(pending)), metrics);
     Box::new(std::iter::empty())
 }
 
@@ -231,12 +238,13 @@ pub fn count_unfinished<M: Model>(
 ///
 /// # Errors
 ///
-/// The sentence of [`Model::conclude`] about a condition that does not hold, or that of [`Metrics::check`].
-pub fn conclude<M: Model>(
-    model: &M,
+/// The sentence of [`Model::conclude`](crate::model::Model::conclude) about a condition that does not hold, or that of
+/// [`Metrics::check`].
+pub fn conclude<'k, P: Packed<'k>>(
+    model: &'k dyn AnyModel<'k>,
     options: &RunOptions<'_>,
     lp_digests: Vec<u64>,
-    finished: Finished<M>,
+    finished: Finished<'k, P>,
 ) -> Result<Outcome, Error> {
     let Finished { end, mut metrics, pending, globals, engine_stats } = finished;
     let mut combined = Digest::default();
@@ -245,7 +253,7 @@ pub fn conclude<M: Model>(
         combined.word(globals.digest());
     }
     metrics.record_as(Sender::GLOBAL);
-    model.unfinished(Unfinished(pending), &mut metrics);
+    model.unfinished(Hidden::new(&mut Some(pending)), &mut metrics);
     let model_error = |what| Error::new(ErrorKind::Model(what));
     model.conclude(&end, &mut metrics).map_err(model_error)?;
     metrics.check().map_err(model_error)?;

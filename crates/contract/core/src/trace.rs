@@ -12,9 +12,11 @@ mod words;
 use crate::capture::Captured;
 use crate::digest::Payload;
 use crate::escape::escaped;
-use crate::event::{Body, Event, EventKey, LpId, Sender, TimerId};
+use crate::any_model::AnyModel;
+use crate::event::{Body, Event, EventKey, Header, LpId, Sender, TimerId};
 use crate::model::Model;
 use crate::time::Time;
+use parades_raw::message::Packed;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
@@ -182,12 +184,20 @@ impl<'a> Tracer<'a> {
     /// # Errors
     ///
     /// The error of the observer.
-    pub fn record<M: Model>(&mut self, model: &M, event: &Event<M::Message>, notes: &[Note]) -> io::Result<()> {
-        if self.filter.wants(event.time(), event.receiver()) {
-            (self.observer)(&executed(event, notes, &InModel { model, event }))
-        } else {
-            Ok(())
+    pub fn record<'k, P: Packed<'k>>(
+        &mut self,
+        model: &'k dyn AnyModel<'k>,
+        event: &Event<P>,
+        notes: &[Note],
+    ) -> io::Result<()> {
+        if !self.filter.wants(event.time(), event.receiver()) {
+            return Ok(());
         }
+        let body = match &event.body {
+            Body::Message(message) => Body::Message(message.as_message()),
+            Body::Timer(timer) => Body::Timer(*timer),
+        };
+        model.trace(&event.header().with(body), notes, &mut self.observer)
     }
 }
 
@@ -200,13 +210,31 @@ pub fn write_lines(executed: &Executed<'_>, mut sink: impl FnMut(&str) -> io::Re
     executed.lines().try_for_each(|line| sink(&line))
 }
 
-/// Returns an event as a trace sees it.
-fn executed<'a, P: Payload>(event: &'a Event<P>, notes: &'a [Note], words: &'a dyn Words) -> Executed<'a> {
-    let body = match &event.body {
+/// Shows an event of a model to an observer.
+///
+/// # Errors
+///
+/// The error of the observer.
+pub(crate) fn observe<M: Model>(
+    model: &M,
+    event: &Event<&M::Message>,
+    notes: &[Note],
+    observer: &mut TraceObserver<'_>,
+) -> io::Result<()> {
+    let body = match event.body {
         Body::Message(message) => Body::Message(message as &dyn fmt::Debug),
-        Body::Timer(id) => Body::Timer(*id),
+        Body::Timer(timer) => Body::Timer(timer),
     };
-    Executed { key: event.key(), receiver: event.receiver(), body, notes, words }
+    observer(&executed((event.header(), body), notes, &InModel { model, event }))
+}
+
+/// Returns an event as a trace sees it.
+fn executed<'a>(
+    (header, body): (Header, Body<&'a dyn fmt::Debug>),
+    notes: &'a [Note],
+    words: &'a dyn Words,
+) -> Executed<'a> {
+    Executed { key: header.key(), receiver: header.receiver(), body, notes, words }
 }
 
 /// Returns the line of an event in a trace without a model: time and round, receiver, sender and sequence,
@@ -218,5 +246,9 @@ fn executed<'a, P: Payload>(event: &'a Event<P>, notes: &'a [Note], words: &'a d
 /// assert_eq!(trace::line(&Event::new(key, LpId(4), Body::Message(9_u32))), "0.0015s LP 4 <- LP 3 #7 9");
 /// ```
 pub fn line<P: Payload>(event: &Event<P>) -> String {
-    executed(event, &[], &Plain(event)).to_string()
+    let body = match &event.body {
+        Body::Message(message) => Body::Message(message as &dyn fmt::Debug),
+        Body::Timer(timer) => Body::Timer(*timer),
+    };
+    executed((event.header(), body), &[], &Plain(event)).to_string()
 }

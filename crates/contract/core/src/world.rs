@@ -1,11 +1,10 @@
 //! The world: the data that all LPs of a run share and only read, such as the number of LPs, the seeds and
 //! the channels.
 
+use crate::any_model::AnyModel;
 use crate::channel::{Channels, Port};
 use crate::error::{Error, ErrorKind, Place};
 use crate::event::{LpId, Sender};
-use crate::lp::Lp;
-use crate::model::Model;
 use crate::run::RunOptions;
 use crate::time::{Delay, Instant, Time};
 use std::collections::BTreeSet;
@@ -58,7 +57,7 @@ impl World {
     /// # Errors
     ///
     /// If the model declares something impossible, or needs more memory than the options allow.
-    pub fn new<M: Model>(model: &M, options: &RunOptions<'_>) -> Result<World, Error> {
+    pub fn new(model: &dyn AnyModel<'_>, options: &RunOptions<'_>) -> Result<World, Error> {
         let declaration = |what: String| Error::new(ErrorKind::Declaration(what));
         let lps = model.lps();
         if lps == 0 || lps == u32::MAX {
@@ -105,8 +104,8 @@ impl World {
     /// # Errors
     ///
     /// [`ErrorKind::Memory`], with the bytes needed.
-    pub fn check_memory<M: Model>(model: &M, limit: Option<u64>) -> Result<(), Error> {
-        let needed = u64::from(model.lps()) * size_of::<Lp<M::State>>() as u64;
+    pub fn check_memory(model: &dyn AnyModel<'_>, limit: Option<u64>) -> Result<(), Error> {
+        let needed = u64::from(model.lps()) * model.lp_bytes() as u64;
         match limit {
             Some(limit) if needed > limit => Err(Error::new(ErrorKind::Memory { limit, needed })),
             _ => Ok(()),
@@ -170,7 +169,7 @@ impl World {
 
     /// Notes that `lp` commits an event at `instant`, if that is close to the bound on rounds.
     ///
-    /// Engines that roll back call it at commit. For the other engines [`crate::lp::Lp::execute`] calls it.
+    /// Engines that roll back call it at commit. For the other engines [`crate::any_model::Lps::execute`] calls it.
     #[inline]
     pub fn note_round(&self, instant: Instant, lp: LpId) {
         // The round at the bound itself is left out. When the first LP fails in that round, engines differ in

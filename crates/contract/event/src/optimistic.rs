@@ -319,9 +319,9 @@ impl<P> OptimisticSet<P> {
     // At a cut, with all workers stopped.
 
     /// Removes all pending messages and wakes, in no order. No anti-message may be in transit.
-    pub fn take_all(&mut self) -> Leftover<P>
+    pub fn take_all<'l>(&mut self) -> Leftover<'l, P>
     where
-        P: 'static,
+        P: 'l,
     {
         let behind = std::mem::take(&mut self.behind).into_iter().map(|Reverse(event)| event);
         let all = self.pending.take_all().chain(self.held.take()).chain(behind);

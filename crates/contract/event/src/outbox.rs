@@ -88,9 +88,9 @@ impl<P> Pending<P> {
     }
 
     /// Removes all events, in no order. Their memory is freed when the iterator is dropped.
-    pub fn take_all(&mut self) -> Leftover<P>
+    pub fn take_all<'l>(&mut self) -> Leftover<'l, P>
     where
-        P: 'static,
+        P: 'l,
     {
         match self {
             Pending::Elsewhere => Box::new(std::iter::empty()),

@@ -50,7 +50,7 @@ use crate::event::{Event, LpId};
 use crate::time::{Instant, Time};
 
 /// The events that are removed together from a pending set, in no order. The iterator owns their memory.
-pub type Leftover<P> = Box<dyn Iterator<Item = Event<P>>>;
+pub type Leftover<'l, P> = Box<dyn Iterator<Item = Event<P>> + 'l>;
 
 /// Pending events, earliest first.
 ///
@@ -89,9 +89,9 @@ pub trait PendingSet<P>: Default {
     fn upcoming(&self, ahead: usize) -> Option<LpId>;
 
     /// Removes all events, in no order. Their memory is freed when the iterator is dropped.
-    fn take_all(&mut self) -> Leftover<P>
+    fn take_all<'l>(&mut self) -> Leftover<'l, P>
     where
-        P: 'static;
+        P: 'l;
 
     /// Returns the bytes of memory that the set holds, not counting memory that payloads own.
     fn allocated_bytes(&self) -> usize;

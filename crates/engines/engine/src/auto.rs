@@ -5,6 +5,7 @@
 //! while that is faster ([`crate::retreat`]).
 
 use crate::partition::{NEAR_LPS, Partitioning, Wish};
+use parades_core::any_model::{AnyModel, with_model};
 use parades_core::model::Model;
 use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
@@ -74,9 +75,13 @@ pub struct Advice {
 /// assert_eq!(advise(&Silent, 2, true).engine, Suits::TimeWarp { threads: 2 });
 /// ```
 pub fn advise<M: Model>(model: &M, threads: usize, copies: bool) -> Advice {
+    with_model(model, RunOptions::until(Time::ZERO), |model, options| advise_any(model, &options, threads, copies))
+}
+
+fn advise_any(model: &dyn AnyModel<'_>, options: &RunOptions<'_>, threads: usize, copies: bool) -> Advice {
     let sequential = |why: &str| Advice { engine: Suits::Sequential, why: why.into() };
     let window = |threads, shared, why| Advice { engine: Suits::Window { threads, shared }, why };
-    let Ok(world) = World::new(model, &RunOptions::until(Time::ZERO)) else {
+    let Ok(world) = World::new(model, options) else {
         return sequential("its declarations are wrong");
     };
     let least = world.channels().min_lookahead().unwrap_or(Delay::MAX);

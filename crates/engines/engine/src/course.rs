@@ -3,15 +3,14 @@
 //! One thread directs it: the only thread, or the leader of several.
 
 use crate::ledger::{self, EarliestFailure, Ledger, Trace};
-use crate::peers::{Results, Seat, lost};
+use crate::peers::{Peers, Results};
 use parades_core::bytes;
-use parades_core::effects::Effects;
+use parades_core::any_model::{AnyModel, Lps, Packed};
+use parades_core::effects::{Effects, OtherEffects};
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, Event, EventKey, Header, LpId};
 use parades_core::global::{AllLps, GlobalQueue};
-use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
-use parades_core::model::Model;
 use parades_core::pending::Leftover;
 use parades_core::run::{Control, End, Finished, Outcome, RunOptions, conclude, count_unfinished, finish};
 use parades_core::time::{Delay, Time};
@@ -23,10 +22,10 @@ use parades_sync::barrier::Broken;
 const EVENTS_PER_POLL: u64 = 1 << 12;
 
 /// The progress of a run, and its results so far.
-pub(crate) struct Course<'a, M: Model> {
-    pub(crate) model: &'a M,
-    pub(crate) options: RunOptions<'a>,
-    pub(crate) globals: GlobalQueue<M>,
+pub(crate) struct Course<'k> {
+    pub(crate) model: &'k dyn AnyModel<'k>,
+    pub(crate) options: RunOptions<'k>,
+    pub(crate) globals: GlobalQueue,
     /// Metrics of all LPs; or of global events alone, if the engine keeps those of the LPs elsewhere.
     pub(crate) metrics: Metrics,
     /// The number of events committed.
@@ -43,13 +42,13 @@ pub(crate) struct Course<'a, M: Model> {
 }
 
 /// All LPs of a run at a cut, with their pending events. No LP is being executed.
-pub(crate) trait Quiescent<M: Model> {
+pub(crate) trait Quiescent<'k, P> {
     /// Returns the time of the next pending event, on any rank.
     fn next_time(&mut self) -> Time;
     /// Returns the LPs, for global events that record in `metrics`.
-    fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<M> + 'b;
+    fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<'k> + 'b;
     /// Adds an event.
-    fn push(&mut self, event: Event<M::Message>);
+    fn push(&mut self, event: Event<P>);
 }
 
 /// Returns the smallest time above `time`.
@@ -57,8 +56,8 @@ pub(crate) fn just_after(time: Time) -> Time {
     time.checked_add(Delay::from_ps(1)).unwrap_or(Time::MAX)
 }
 
-impl<'a, M: Model> Course<'a, M> {
-    pub(crate) fn new(model: &'a M, options: RunOptions<'a>) -> Course<'a, M> {
+impl<'k> Course<'k> {
+    pub(crate) fn new(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Course<'k> {
         Course {
             model,
             globals: GlobalQueue::new(model),
@@ -106,10 +105,10 @@ impl<'a, M: Model> Course<'a, M> {
     ///
     /// One event may take long. So a request to stop makes a poll due after any event.
     #[inline(always)]
-    pub(crate) fn record_event(
+    pub(crate) fn record_event<P: Packed<'k>>(
         &mut self,
         header: Header,
-        body: Body<M::Message>,
+        body: Body<P>,
         notes: &mut Vec<Note>,
     ) -> Result<bool, Error> {
         if self.traces() {
@@ -139,7 +138,7 @@ impl<'a, M: Model> Course<'a, M> {
         &mut self,
         world: &World,
         (lp, event): (LpId, Option<EventKey>),
-        effects: &mut Effects<M>,
+        effects: &mut OtherEffects,
         metrics: Option<&mut Metrics>,
     ) -> Result<(), Error> {
         if let Some(kind) = effects.failure.take() {
@@ -152,7 +151,7 @@ impl<'a, M: Model> Course<'a, M> {
             self.bound = self.bound.min(request.key.instant.time);
             self.globals.add(request);
         }
-        effects.beyond_sends = false;
+        effects.any = false;
         // The notes of a traced event are written with it, later.
         if event.is_none() || !self.traces() {
             effects.notes.clear();
@@ -161,14 +160,17 @@ impl<'a, M: Model> Course<'a, M> {
     }
 
     /// Writes an event to the trace, if there is one.
-    pub(crate) fn trace(&mut self, event: &Event<M::Message>, notes: &[Note]) -> Result<(), Error> {
+    pub(crate) fn trace<P: Packed<'k>>(&mut self, event: &Event<P>, notes: &[Note]) -> Result<(), Error> {
         let Some(tracer) = &mut self.options.tracer else { return Ok(()) };
         tracer.record(self.model, event, notes).map_err(|error| Error::new(ErrorKind::Trace(error.to_string())))
     }
 
     /// Collects the ledgers of the workers: requests, the earliest failure, and the trace before that
     /// failure.
-    pub(crate) fn collect_ledgers(&mut self, ledgers: impl IntoIterator<Item = Ledger<M>>) -> Result<(), Error> {
+    pub(crate) fn collect_ledgers<P: Packed<'k>>(
+        &mut self,
+        ledgers: impl IntoIterator<Item = Ledger<P>>,
+    ) -> Result<(), Error> {
         let mut trace = Vec::new();
         for ledger in ledgers {
             ledger.requests.into_iter().for_each(|request| self.globals.add(request));
@@ -179,8 +181,8 @@ impl<'a, M: Model> Course<'a, M> {
     }
 
     /// Writes events to the trace, in order, up to the earliest failure.
-    pub(crate) fn trace_all(&mut self, mut trace: Trace<M::Message>) -> Result<(), Error> {
-        let place = |event: &Event<M::Message>| Place {
+    pub(crate) fn trace_all<P: Packed<'k>>(&mut self, mut trace: Trace<P>) -> Result<(), Error> {
+        let place = |event: &Event<P>| Place {
             instant: event.instant(),
             lp: Some(event.receiver()),
             event: Some(event.key()),
@@ -192,16 +194,16 @@ impl<'a, M: Model> Course<'a, M> {
 
     /// Executes the global events that come before any pending event. Returns the end of the run if it is
     /// reached.
-    pub(crate) fn execute_globals_first(
+    pub(crate) fn execute_globals_first<P: Packed<'k>>(
         &mut self,
         world: &mut World,
-        all: &mut impl Quiescent<M>,
-        effects: &mut Effects<M>,
+        all: &mut impl Quiescent<'k, P>,
+        effects: &mut Effects<P>,
     ) -> Result<Option<Time>, Error> {
         while all.next_time() >= self.horizon() {
             let time = self.horizon();
             self.bound = self.bound.max(time);
-            self.globals.execute_at(time, (self.model, world), &mut all.lps(&mut self.metrics), effects)?;
+            self.globals.execute_at(time, (self.model, world), &mut all.lps(&mut self.metrics), effects.hide())?;
             effects.outbox.buffer.drain(..).for_each(|event| all.push(event));
             if self.is_over_at(time) {
                 return Ok(Some(time));
@@ -240,7 +242,7 @@ impl<'a, M: Model> Course<'a, M> {
     /// Checks that the LPs' records and `pending` bytes of pending events are within the memory limit.
     #[inline]
     pub(crate) fn check_memory(&self, world: &World, pending: usize) -> Result<(), Error> {
-        let lps = world.lps() as usize * size_of::<Lp<M::State>>();
+        let lps = world.lps() as usize * self.model.lp_bytes();
         let needed = (lps + pending) as u64;
         match self.options.memory_limit {
             Some(limit) if needed > limit => Err(Error::new(ErrorKind::Memory { limit, needed })),
@@ -248,37 +250,38 @@ impl<'a, M: Model> Course<'a, M> {
         }
     }
 
-    /// Ends the run at `end`, in a process that has all LPs. The LPs come in id order.
-    pub(crate) fn conclude<'l>(
+    /// Ends the run at `end`, in a process that has all LPs. The LPs come in id order, each with its list and its
+    /// index there.
+    pub(crate) fn conclude<'l, P: Packed<'k>>(
         mut self,
         end: Time,
-        lps: impl Iterator<Item = &'l Lp<M::State>>,
-        pending: Leftover<M::Message>,
+        lps: &mut dyn Iterator<Item = (LpId, &'l (dyn Lps<'k> + 'k), usize)>,
+        pending: Leftover<'k, P>,
         engine_stats: Vec<(&'static str, f64)>,
     ) -> Result<Outcome, Error>
     where
-        M::State: 'l,
+        'k: 'l,
     {
         let end = self.end(end);
         let mut metrics = std::mem::take(&mut self.metrics);
-        let digests = finish(self.model, (&self.options, &end), (0..).map(LpId).zip(lps), &mut metrics);
+        let digests = finish(&self.options, &end, lps, &mut metrics);
         self.conclude_with(end, (digests, metrics), pending, engine_stats)
     }
 
     /// Ends the run, given the final digests of all LPs, in id order, and their metrics.
-    fn conclude_with(
+    fn conclude_with<P: Packed<'k>>(
         self,
         end: End,
         (digests, metrics): (Vec<u64>, Metrics),
-        pending: Leftover<M::Message>,
+        pending: Leftover<'k, P>,
         mut engine_stats: Vec<(&'static str, f64)>,
     ) -> Result<Outcome, Error> {
         let Course { model, options, globals, .. } = self;
         if let Some(control) = options.control {
             control.poll(end.time, end.events);
         }
-        engine_stats.push(("lp_bytes", size_of::<Lp<M::State>>() as f64));
-        engine_stats.push(("state_bytes", size_of::<M::State>() as f64));
+        engine_stats.push(("lp_bytes", model.lp_bytes() as f64));
+        engine_stats.push(("state_bytes", model.state_bytes() as f64));
         conclude(model, &options, digests, Finished { end, metrics, pending, globals, engine_stats })
     }
 
@@ -291,29 +294,29 @@ impl<'a, M: Model> Course<'a, M> {
     /// Metrics of global events are the same on all ranks, so those of rank 0 count.
     ///
     /// The results hold no LPs. So the caller can free the LPs before the results of all ranks come together.
-    pub(crate) fn finish_rank<'l, P>(
+    pub(crate) fn finish_rank<'l, P: Packed<'k>>(
         &mut self,
         end: Time,
-        seat: &Seat<'_, M, P>,
-        lps: impl Iterator<Item = (LpId, &'l Lp<M::State>)>,
-        (metrics, pending, mut counts): (Metrics, Leftover<M::Message>, Vec<u64>),
-    ) -> Results<M::Message>
+        peers: &dyn Peers<'k, P>,
+        lps: &mut dyn Iterator<Item = (LpId, &'l (dyn Lps<'k> + 'k), usize)>,
+        (metrics, pending, mut counts): (Metrics, Leftover<'k, P>, Vec<u64>),
+    ) -> Results<'k, P>
     where
-        M::State: 'l,
+        'k: 'l,
     {
         let mut metrics = metrics;
-        if seat.peers.rank() == 0 {
+        if peers.rank() == 0 {
             let mut own = std::mem::take(&mut self.metrics);
             own.merge(metrics);
             metrics = own;
         }
         let mut ids = Vec::new();
-        let lps = lps.inspect(|(id, _)| {
-            if seat.peers.ranks() > 1 {
+        let mut lps = lps.inspect(|(id, ..)| {
+            if peers.ranks() > 1 {
                 ids.push(*id);
             }
         });
-        let digests = finish(self.model, (&self.options, &self.end(end)), lps, &mut metrics);
+        let digests = finish(&self.options, &self.end(end), &mut lps, &mut metrics);
         let pending = count_unfinished(self.model, pending, &mut metrics);
         counts.push(bytes::copied() - self.copied_before);
         Results { ids, digests, metrics, pending, counts }
@@ -327,15 +330,15 @@ impl<'a, M: Model> Course<'a, M> {
     /// # Errors
     ///
     /// An error that the model finds at its end; a lost rank.
-    pub(crate) fn conclude_ranks<P>(
+    pub(crate) fn conclude_ranks<P: Packed<'k>>(
         self,
         end: Time,
-        seat: &Seat<'_, M, P>,
-        mine: Results<M::Message>,
-        engine_stats: impl FnOnce(&[u64]) -> Vec<(&'static str, f64)>,
+        (peers, lost): (&dyn Peers<'k, P>, &dyn Fn() -> Error),
+        mine: Results<'k, P>,
+        engine_stats: &mut dyn FnMut(&[u64]) -> Vec<(&'static str, f64)>,
     ) -> Result<Option<Outcome>, Error> {
         let end = self.end(end);
-        let Some(all) = seat.peers.collect(mine).map_err(|Broken| lost(seat.transport))? else { return Ok(None) };
+        let Some(all) = peers.collect(mine).map_err(|Broken| lost())? else { return Ok(None) };
         let mut all = all.into_iter();
         let Results { mut ids, mut digests, mut metrics, mut pending, mut counts } =
             all.next().expect("rank 0 is among them");
@@ -351,7 +354,7 @@ impl<'a, M: Model> Course<'a, M> {
         }
         let copied = counts.pop().expect("every rank has sent it");
         let mut engine_stats = engine_stats(&counts);
-        if seat.peers.ranks() > 1 {
+        if peers.ranks() > 1 {
             engine_stats.push(("payload_bytes_copied", copied as f64));
         }
         self.conclude_with(end, (digests, metrics), pending, engine_stats).map(Some)

@@ -1,10 +1,9 @@
 //! The ledger: the effects of a worker's executions that are left to the leader. Sends are not among them.
 
-use parades_core::effects::{Effects, Request};
+use parades_core::effects::{OtherEffects, Request};
 use parades_core::error::{ErrorKind, Place};
 use parades_core::event::{Event, EventKey, LpId};
 use parades_core::metrics::Metrics;
-use parades_core::model::Model;
 use parades_core::time::Time;
 use parades_core::trace::Note;
 use serde::{Deserialize, Serialize};
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Executed events for the trace, with their notes.
 pub(crate) type Trace<P> = Vec<(Event<P>, Vec<Note>)>;
 
-/// Sorts a trace by event. A sort in a function that is generic over models would be compiled for each model.
+/// Sorts a trace by event.
 pub(crate) fn sort<P>(trace: &mut Trace<P>) {
     trace.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
 }
@@ -54,28 +53,28 @@ impl EarliestFailure {
 
 /// The effects of a worker's executions other than sends and metrics. The leader collects them at the next
 /// cut.
-pub(crate) struct Ledger<M: Model> {
+pub(crate) struct Ledger<P> {
     /// True if executions must be traced.
     pub(crate) traces: bool,
-    pub(crate) trace: Trace<M::Message>,
-    pub(crate) requests: Vec<Request<M::Global>>,
+    pub(crate) trace: Trace<P>,
+    pub(crate) requests: Vec<Request>,
     pub(crate) failure: EarliestFailure,
 }
 
-impl<M: Model> Ledger<M> {
-    pub(crate) fn new(traces: bool) -> Ledger<M> {
+impl<P> Ledger<P> {
+    pub(crate) fn new(traces: bool) -> Ledger<P> {
         Ledger { traces, trace: Vec::new(), requests: Vec::new(), failure: EarliestFailure::default() }
     }
 
     /// Adds the content of another ledger.
-    pub(crate) fn merge(&mut self, other: Ledger<M>) {
+    pub(crate) fn merge(&mut self, other: Ledger<P>) {
         self.trace.extend(other.trace);
         self.requests.extend(other.requests);
         self.failure.merge(other.failure);
     }
 
     /// Removes and returns the content.
-    pub(crate) fn take(&mut self) -> Ledger<M> {
+    pub(crate) fn take(&mut self) -> Ledger<P> {
         std::mem::replace(self, Ledger::new(self.traces))
     }
 
@@ -85,7 +84,7 @@ impl<M: Model> Ledger<M> {
     pub(crate) fn collect(
         &mut self,
         (key, lp): (EventKey, LpId),
-        effects: &mut Effects<M>,
+        effects: &mut OtherEffects,
         metrics: &mut Metrics,
     ) -> bool {
         self.collect_at(Place { instant: key.instant, lp: Some(lp), event: Some(key) }, lp, effects, metrics)
@@ -97,12 +96,12 @@ impl<M: Model> Ledger<M> {
         &mut self,
         place: Place,
         lp: LpId,
-        effects: &mut Effects<M>,
+        effects: &mut OtherEffects,
         metrics: &mut Metrics,
     ) -> bool {
-        effects.beyond_sends = false;
+        effects.any = false;
         if let Some(kind) = effects.failure.take() {
-            effects.clear_beyond_sends();
+            effects.clear();
             self.failure.add(place, kind);
             return true;
         }
@@ -117,7 +116,7 @@ impl<M: Model> Ledger<M> {
     /// Adds an executed event, with its notes, to the trace.
     #[cold]
     #[inline(never)]
-    pub(crate) fn trace(&mut self, event: Event<M::Message>, effects: &mut Effects<M>) {
+    pub(crate) fn trace(&mut self, event: Event<P>, effects: &mut OtherEffects) {
         self.trace.push((event, std::mem::take(&mut effects.notes)));
     }
 }

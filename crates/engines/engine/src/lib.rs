@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod auto;
+mod codec;
 mod course;
 mod fetch;
 mod ledger;
@@ -22,4 +23,6 @@ mod tune;
 pub mod window;
 mod workers;
 
-pub use peers::WireModel;
+pub use codec::{ModelCodec, TaggedCodec};
+pub use peers::OfRank;
+pub use parades_core::any_model::WireModel;

@@ -79,13 +79,15 @@ mod visit;
 mod worker;
 
 use crate::partition::{Partitioning, Placing};
-use crate::peers::{Alone, Ranks, Seat, WireModel, lost, sum};
+use crate::codec::ModelCodec;
+use crate::peers::{Alone, OfRank, Ranks, Seat, lost, on_ranked, sum};
 use crate::retreat::Retreats;
 use crate::window::leader::Leader;
 use crate::window::plan::Plan;
 use crate::window::{self, Crew, Order};
 use crate::workers::{Alarm, lock, on_all_workers};
 use pace::Pace;
+use parades_core::any_model::{AnyModel, AnyWire, Packed, WireModel, in_form, with_model};
 use parades_core::error::Error;
 use parades_core::event::LpId;
 use parades_core::model::Model;
@@ -93,7 +95,7 @@ use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
-use parades_transport::{Group, Summary, Threads, Transport};
+use parades_transport::{Fabric, Group, Summary, Threads, Transport};
 use routes::Routes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -192,11 +194,25 @@ impl Settings {
 ///
 /// The earliest error of the run, or an error that the model finds at its end.
 pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) -> Result<Outcome, Error> {
-    let partitions = partitions_max(settings);
-    let timesheets = options.timesheets.clone();
-    run_over(model, options, settings, &|workers| {
-        Box::new(Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone()))
-    })
+    with_model(model, options, |model, options| run_any(model, options, settings))
+}
+
+fn run_any<'k>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+) -> Result<Outcome, Error> {
+    fn run_in<'k, P: Packed<'k>>(
+        model: &'k dyn AnyModel<'k>,
+        options: RunOptions<'k>,
+        settings: &Settings,
+    ) -> Result<Outcome, Error> {
+        let (partitions, timesheets) = (partitions_max(settings), options.timesheets.clone());
+        run_over::<P>(model, options, settings, &|workers| {
+            Arc::new(Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone()))
+        })
+    }
+    in_form!(model.form(), run_in(model, options, settings))
 }
 
 /// Returns the most partitions that a run with these settings can have.
@@ -204,22 +220,21 @@ pub fn partitions_max(settings: &Settings) -> u32 {
     window::partitions_max(&settings.for_window(settings.partitions))
 }
 
-/// Runs `model` by null messages over a transport. `transport` is called with the number of workers.
+/// Runs a model by null messages over a transport, as [`window::run_over`] does in windows.
 ///
 /// # Errors
 ///
 /// As [`run`].
-pub fn run_over<M: Model>(
-    model: &M,
-    options: RunOptions<'_>,
+pub fn run_over<'k, P: Packed<'k>>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
     settings: &Settings,
-    transport: &dyn Fn(usize) -> Box<dyn Transport<M::Message>>,
+    transport: &dyn Fn(usize) -> Arc<dyn Transport<P> + 'k>,
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
     let (shared, partitioning) = partition(&world, settings, 1);
     let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
-    let transport = transport(workers);
-    let seat = Seat { transport: &*transport, peers: &Alone };
+    let seat = Seat { transport: transport(workers), peers: Arc::new(Alone) };
     let (crew, leader) = window::assemble(model, options, (world, &partitioning), &shared, (seat, workers))?;
     run_crew(crew, leader, settings.nulls).map(|outcome| outcome.expect("the only rank has the outcome"))
 }
@@ -233,13 +248,49 @@ pub fn run_rank<M: WireModel>(
     model: &M,
     options: RunOptions<'_>,
     settings: &Settings,
-    transport: &dyn Transport<M::Message>,
-    group: &dyn Group,
-) -> Result<Option<Outcome>, Error> {
+    fabric: Box<dyn Fabric>,
+) -> OfRank {
+    with_model(model, options, |model, options| run_any_rank(model, options, settings, fabric))
+}
+
+fn run_any_rank<'k>(
+    model: &'k dyn AnyWire<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+    fabric: Box<dyn Fabric>,
+) -> OfRank {
+    fn run_in<'k, P: Packed<'k>>(
+        model: &'k dyn AnyWire<'k>,
+        options: RunOptions<'k>,
+        settings: &Settings,
+        fabric: Box<dyn Fabric>,
+    ) -> OfRank {
+        let of_all = Settings { threads: settings.threads * fabric.ranks(), ..*settings };
+        let timesheets = options.timesheets.clone();
+        let threads = Threads::new(settings.threads, partitions_max(&of_all), BarrierKind::default());
+        on_ranked::<P>(ModelCodec(model), (fabric, threads, settings.threads), timesheets, |ranked| {
+            run_rank_over(model, options, settings, Arc::clone(ranked) as _, Arc::clone(ranked) as _)
+        })
+    }
+    in_form!(model.form(), run_in(model, options, settings, fabric))
+}
+
+/// Does the same as [`run_rank`] over a transport and a group, as [`window::run_rank_over`] does.
+///
+/// # Errors
+///
+/// As [`run_rank`].
+pub fn run_rank_over<'k, P: Packed<'k>>(
+    model: &'k dyn AnyWire<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+    transport: Arc<dyn Transport<P> + 'k>,
+    group: Arc<dyn Group + 'k>,
+) -> OfRank {
     let world = World::new(model, &options)?;
     let settings = Settings { retreats: Retreats::Never, ..*settings };
     let (shared, partitioning) = partition(&world, &settings, group.ranks());
-    let seat = Seat { transport, peers: &Ranks(group) };
+    let seat = Seat { transport, peers: Arc::new(Ranks { group, model }) };
     let (crew, leader) = window::assemble(model, options, (world, &partitioning), &shared, (seat, settings.threads))?;
     run_crew(crew, leader, settings.nulls)
 }
@@ -254,7 +305,7 @@ fn partition(world: &World, settings: &Settings, ranks: usize) -> (window::Setti
 }
 
 /// Runs the workers of this rank, and concludes the run.
-fn run_crew<M: Model>(crew: Crew<'_, M>, leader: Leader<'_, M>, nulls: Nulls) -> Result<Option<Outcome>, Error> {
+fn run_crew<'k, P: Packed<'k>>(crew: Crew<'k, P>, leader: Leader<'k, P>, nulls: Nulls) -> OfRank {
     // A worker may be busy with promises alone.
     let leader = leader.ignoring_busyness();
     let plan = Arc::clone(&lock(&crew.orders).plan);
@@ -278,8 +329,8 @@ fn usual_partitions(world: &World, settings: &Settings) -> u32 {
 }
 
 /// The state that the workers of a run share.
-struct Run<'a, M: Model> {
-    crew: Crew<'a, M>,
+struct Run<'k, P> {
+    crew: Crew<'k, P>,
     nulls: Nulls,
     leg: Mutex<Leg>,
     pace: Mutex<Pace>,
@@ -304,10 +355,10 @@ struct Counts {
     cuts: AtomicU64,
 }
 
-impl<M: Model> Run<'_, M> {
+impl<'k, P: Packed<'k>> Run<'k, P> {
     /// Runs all workers.
-    fn all(&self, mut leader: Leader<'_, M>) -> Result<Option<Outcome>, Error> {
-        let (workers, transport) = (self.crew.ledgers.len(), self.crew.seat.transport);
+    fn all(&self, mut leader: Leader<'k, P>) -> Result<Option<Outcome>, Error> {
+        let (workers, transport) = (self.crew.ledgers.len(), &*self.crew.seat.transport);
         // All workers begin by this plan. A leader that goes on alone may have another plan before the thread
         // of the last worker has begun.
         let first = &Arc::clone(&lock(&self.crew.orders).plan);
@@ -333,8 +384,8 @@ impl<M: Model> Run<'_, M> {
     }
 
     /// Executes a cut as the leader: does the same as under `window`, and sets the next horizon.
-    fn execute_cut(&self, leader: &mut Leader<'_, M>, all: &Summary) -> Result<(), Broken> {
-        let Seat { transport, peers } = self.crew.seat;
+    fn execute_cut(&self, leader: &mut Leader<'k, P>, all: &Summary) -> Result<(), Broken> {
+        let Seat { transport, peers } = &self.crew.seat;
         let reached = transport.horizon();
         // Ordering: Relaxed, here and below. All other workers are at the cut. The exchanges before and
         // after the cut publish the stores of each.

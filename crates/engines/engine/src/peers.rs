@@ -6,56 +6,57 @@
 //!
 //! A run in one process has no peers ([`Alone`]), and asks nothing of the model's types. A run of several
 //! ranks ([`Ranks`]) needs messages, global events and their summaries that can cross process boundaries
-//! ([`WireModel`]).
+//! ([`AnyWire`]).
 //!
 //! [`Transport`]: parades_transport::Transport
 
 mod words;
 
-use crate::ledger::Ledger;
+use crate::codec::ModelCodec;
+use crate::ledger::{EarliestFailure, Ledger};
+use parades_core::any_model::{AnyWire, Packed};
+use parades_core::effects::Request;
 use parades_core::error::{Error, ErrorKind, Place};
-use parades_core::event::{Body, Event, LpId};
-pub(crate) use parades_core::global::SummaryOf;
-use parades_core::global::{Global, Visits};
+use parades_core::event::{Body, Event, EventKey, LpId};
+use parades_core::global::{Scheduled, Visits};
 use parades_core::metrics::{Metrics, Recorded};
-use parades_core::model::Model;
 use parades_core::pending::Leftover;
+use parades_core::run::Outcome;
 use parades_core::time::Time;
-use parades_core::wire::Wire;
+use parades_core::timesheet::Timesheets;
+use parades_core::trace::Note;
+use parades_core::wire::{self, FrameWriter, Malformed};
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
-use parades_transport::{Group, Transport, gather_all, gather_to_first};
+use parades_transport::{Codec, Fabric, Group, Ranked, Threads, Transport, gather_all, gather_to_first};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
-/// A model that several processes can run together. Its messages, its global events and their summaries can
-/// cross process boundaries.
-pub trait WireModel: Model<Message: Wire, Global: Wire + Global<Self, Summary: Wire>> {}
-impl<M: Model<Message: Wire, Global: Wire + Global<M, Summary: Wire>>> WireModel for M {}
-
-/// The place of a rank in a run: the way to the workers of all ranks, and to the leaders.
-pub(crate) struct Seat<'a, M: Model, P> {
-    pub(crate) transport: &'a dyn Transport<P>,
-    pub(crate) peers: &'a dyn Peers<M>,
+/// The place of a rank in a run: the way to the workers of all ranks, and to the leaders. `T` is the type of
+/// messages that travel, and `P` the form of the model's messages.
+pub(crate) struct Seat<'k, P, T> {
+    pub(crate) transport: Arc<dyn Transport<T> + 'k>,
+    pub(crate) peers: Arc<dyn Peers<'k, P> + 'k>,
 }
 
 /// The leaders of all ranks. Every leader makes the same calls in the same order.
-pub(crate) trait Peers<M: Model>: Sync {
+pub(crate) trait Peers<'k, P>: Send + Sync {
     /// Returns the number of this rank, from 0.
     fn rank(&self) -> usize;
     /// Returns the number of ranks.
     fn ranks(&self) -> usize;
     /// Returns the ledgers of all ranks, in rank order.
-    fn share_ledger(&self, mine: Ledger<M>) -> Result<Vec<Ledger<M>>, Broken>;
+    fn share_ledger(&self, mine: Ledger<P>) -> Result<Vec<Ledger<P>>, Broken>;
     /// Returns the words of all ranks, in rank order.
     fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken>;
     /// Returns the visits of all ranks, in rank order.
-    fn share_visits(&self, mine: Visits<SummaryOf<M>>) -> Result<Vec<Visits<SummaryOf<M>>>, Broken>;
+    fn share_visits(&self, mine: Visits) -> Result<Vec<Visits>, Broken>;
     /// Returns the results of all ranks, in rank order, on rank 0; `None` elsewhere.
-    fn collect(&self, mine: Results<M::Message>) -> Result<Option<Vec<Results<M::Message>>>, Broken>;
+    fn collect(&self, mine: Results<'k, P>) -> Result<Option<Vec<Results<'k, P>>>, Broken>;
 }
 
 /// The results of one rank.
-pub(crate) struct Results<P> {
+pub(crate) struct Results<'k, P> {
     /// The LPs of the rank, in the order of their digests. Empty if this is the only rank: then all LPs are
     /// here, in id order.
     pub(crate) ids: Vec<LpId>,
@@ -63,7 +64,7 @@ pub(crate) struct Results<P> {
     pub(crate) digests: Vec<u64>,
     pub(crate) metrics: Metrics,
     /// The events that were pending at the end.
-    pub(crate) pending: Leftover<P>,
+    pub(crate) pending: Leftover<'k, P>,
     /// Counts of the engine, which are added up over the ranks.
     pub(crate) counts: Vec<u64>,
 }
@@ -71,78 +72,195 @@ pub(crate) struct Results<P> {
 /// The only rank of a run.
 pub(crate) struct Alone;
 
-impl<M: Model> Peers<M> for Alone {
+impl<'k, P> Peers<'k, P> for Alone {
     fn rank(&self) -> usize {
         0
     }
     fn ranks(&self) -> usize {
         1
     }
-    fn share_ledger(&self, mine: Ledger<M>) -> Result<Vec<Ledger<M>>, Broken> {
+    fn share_ledger(&self, mine: Ledger<P>) -> Result<Vec<Ledger<P>>, Broken> {
         Ok(vec![mine])
     }
     fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken> {
         Ok(vec![mine.to_vec()])
     }
-    fn share_visits(&self, mine: Visits<SummaryOf<M>>) -> Result<Vec<Visits<SummaryOf<M>>>, Broken> {
+    fn share_visits(&self, mine: Visits) -> Result<Vec<Visits>, Broken> {
         Ok(vec![mine])
     }
-    fn collect(&self, mine: Results<M::Message>) -> Result<Option<Vec<Results<M::Message>>>, Broken> {
+    fn collect(&self, mine: Results<'k, P>) -> Result<Option<Vec<Results<'k, P>>>, Broken> {
         Ok(Some(vec![mine]))
     }
 }
 
 /// One of several ranks.
-pub(crate) struct Ranks<'a>(pub(crate) &'a dyn Group);
+pub(crate) struct Ranks<'k> {
+    pub(crate) group: Arc<dyn Group + 'k>,
+    pub(crate) model: &'k dyn AnyWire<'k>,
+}
 
-impl<M: WireModel> Peers<M> for Ranks<'_> {
-    fn rank(&self) -> usize {
-        self.0.rank()
+impl Ranks<'_> {
+    /// Sends each rank's bytes to all ranks. Reads a value from the bytes of each rank.
+    fn share<T>(
+        &self,
+        mine: Vec<u8>,
+        mut read: impl FnMut(&mut &[u8]) -> Result<T, Malformed>,
+    ) -> Result<Vec<T>, Broken> {
+        // Each value ends by itself, so the values of all ranks need no lengths between them.
+        let joined = self.group.gather(mine)?.map(|all| all.concat());
+        let joined = self.group.broadcast(joined)?;
+        let mut rest = joined.as_slice();
+        (0..self.group.ranks()).map(|_| self.decode(|| read(&mut rest))).collect()
     }
 
-    fn ranks(&self) -> usize {
-        self.0.ranks()
+    /// Calls `read` to read a frame. Malformed bytes end the run on this rank.
+    fn decode<T>(&self, read: impl FnOnce() -> Result<T, Malformed>) -> Result<T, Broken> {
+        wire::read_frame(read).map_err(|malformed| self.group.give_up(malformed.to_string()))
     }
 
-    fn share_ledger(&self, mine: Ledger<M>) -> Result<Vec<Ledger<M>>, Broken> {
-        let Ledger { traces, trace, requests, failure } = mine;
-        let all = gather_all(self.0, &(trace, requests, failure))?;
-        let ledger = |(trace, requests, failure)| Ledger { traces, trace, requests, failure };
-        Ok(all.into_iter().map(ledger).collect())
+    fn write_request(&self, request: &Request, to: &mut Vec<u8>) {
+        let Request { key, global } = request;
+        let is_stop = matches!(global, Scheduled::Stop);
+        wire::write(&(*key, is_stop), to);
+        if let Scheduled::Model(global) = global {
+            self.model.write_global(global, to);
+        }
     }
 
-    fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken> {
-        gather_all(self.0, &mine.to_vec())
-    }
-
-    fn share_visits(&self, mine: Visits<SummaryOf<M>>) -> Result<Vec<Visits<SummaryOf<M>>>, Broken> {
-        gather_all(self.0, &mine)
-    }
-
-    fn collect(&self, mine: Results<M::Message>) -> Result<Option<Vec<Results<M::Message>>>, Broken> {
-        let Results { ids, digests, metrics, pending, counts } = mine;
-        let declared = metrics.declarations();
-        let messages = pending.filter(|event| matches!(event.body, Body::Message(_))).collect();
-        let sent = Sent { ids, digests, recorded: metrics.into_recorded(), messages, counts };
-        let received = gather_to_first(self.0, sent)?;
-        let results = |Sent { ids, digests, recorded, messages, counts }| {
-            let mut metrics = declared.declarations();
-            metrics.merge_recorded(recorded);
-            Results { ids, digests, metrics, pending: Box::new(Vec::into_iter(messages)) as Leftover<_>, counts }
-        };
-        Ok(received.map(|all| all.into_iter().map(results).collect()))
+    fn read_request(&self, from: &mut &[u8]) -> Result<Request, Malformed> {
+        let (key, is_stop): (EventKey, bool) = wire::read(from)?;
+        let global = if is_stop { Scheduled::Stop } else { Scheduled::Model(self.model.read_global(from)?) };
+        Ok(Request { key, global })
     }
 }
 
-/// The results of a rank, as it sends them to rank 0.
+impl<'k, P: Packed<'k>> Peers<'k, P> for Ranks<'k> {
+    fn rank(&self) -> usize {
+        self.group.rank()
+    }
+
+    fn ranks(&self) -> usize {
+        self.group.ranks()
+    }
+
+    fn share_ledger(&self, mine: Ledger<P>) -> Result<Vec<Ledger<P>>, Broken> {
+        let codec = ModelCodec(self.model);
+        let Ledger { traces, trace, requests, failure } = mine;
+        let mut bytes = Vec::new();
+        FrameWriter::new(wire::Destination::Elsewhere).within(|| {
+            wire::write(&(trace.len(), requests.len()), &mut bytes);
+            wire::write(&failure, &mut bytes);
+            for (event, notes) in &trace {
+                codec.write(event, &mut bytes);
+                wire::write::<Vec<Note>>(notes, &mut bytes);
+            }
+            requests.iter().for_each(|request| self.write_request(request, &mut bytes));
+        });
+        drop((trace, requests, failure));
+        self.share(bytes, |from| {
+            let (events, requests): (usize, usize) = wire::read(from)?;
+            let failure: EarliestFailure = wire::read(from)?;
+            let event = |from: &mut &[u8]| Ok((codec.read(from)?, wire::read::<Vec<Note>>(from)?));
+            let trace = (0..events).map(|_| event(from)).collect::<Result<_, _>>()?;
+            let requests = (0..requests).map(|_| self.read_request(from)).collect::<Result<_, _>>()?;
+            Ok(Ledger { traces, trace, requests, failure })
+        })
+    }
+
+    fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken> {
+        gather_all(&*self.group, &mine.to_vec())
+    }
+
+    fn share_visits(&self, mut mine: Visits) -> Result<Vec<Visits>, Broken> {
+        let mut bytes = Vec::new();
+        wire::write(&mine.failure, &mut bytes);
+        self.model.write_summaries(&mut mine.summaries, &mut bytes);
+        self.share(bytes, |from| {
+            let failure = wire::read(from)?;
+            Ok(Visits { failure, summaries: self.model.read_summaries(from)? })
+        })
+    }
+
+    fn collect(&self, mine: Results<'k, P>) -> Result<Option<Vec<Results<'k, P>>>, Broken> {
+        let codec = ModelCodec(self.model);
+        if self.group.rank() > 0 {
+            let Results { ids, digests, metrics, pending, counts } = mine;
+            let messages: Vec<Event<P>> =
+                pending.filter(|event| matches!(event.body, Body::Message(_))).collect();
+            let sent = Sent { ids, digests, recorded: metrics.into_recorded(), messages: messages.len(), counts };
+            let mut bytes = Vec::new();
+            FrameWriter::new(self.group.destination(0)).within(|| {
+                wire::write(&sent, &mut bytes);
+                messages.iter().for_each(|event| codec.write(event, &mut bytes));
+            });
+            drop((sent, messages));
+            self.group.gather(bytes)?;
+            return Ok(None);
+        }
+        // Rank 0 decodes one rank's results at a time, to save memory.
+        let declared = mine.metrics.declarations();
+        let others = self.group.gather(Vec::new())?.into_iter().flatten().skip(1);
+        let others = others.map(|bytes| {
+            self.decode(|| {
+                let mut bytes = bytes.as_slice();
+                let Sent { ids, digests, recorded, messages, counts } = wire::read(&mut bytes)?;
+                let messages = (0..messages).map(|_| codec.read(&mut bytes)).collect::<Result<Vec<_>, _>>()?;
+                let mut metrics = declared.declarations();
+                metrics.merge_recorded(recorded);
+                Ok(Results { ids, digests, metrics, pending: Box::new(messages.into_iter()) as Leftover<'k, P>, counts })
+            })
+        });
+        std::iter::once(Ok(mine)).chain(others).collect::<Result<_, _>>().map(Some)
+    }
+}
+
+/// The results of a rank, as it sends them to rank 0. The messages that were pending follow.
 #[derive(Serialize, Deserialize)]
-struct Sent<P> {
+struct Sent {
     ids: Vec<LpId>,
     #[serde(with = "words")]
     digests: Vec<u64>,
     recorded: Recorded,
-    messages: Vec<Event<P>>,
+    /// The number of messages.
+    messages: usize,
     counts: Vec<u64>,
+}
+
+/// The result of one rank: the outcome on rank 0, `None` on the other ranks.
+pub type OfRank = Result<Option<Outcome>, Error>;
+
+/// Calls `run` with the transport and the group of a rank, which `fabric` connects to the others. `threads` connects
+/// the workers of this rank, which are `workers` in number. `codec` converts events.
+///
+/// Adds the number of events that this rank has sent to other ranks to the statistics. Rank 0 collects the timesheets
+/// of all ranks.
+pub(crate) fn on_ranked<'k, T: Send + 'k>(
+    codec: impl Codec<T> + 'k,
+    (fabric, threads, workers): (Box<dyn Fabric>, Threads<T>, usize),
+    timesheets: Option<Arc<Timesheets>>,
+    run: impl FnOnce(&Arc<Ranked<'k, T>>) -> OfRank,
+) -> OfRank {
+    let ranked = Arc::new(Ranked::new(fabric, threads.timed(timesheets.clone()), workers, codec));
+    let mut outcome = run(&ranked)?;
+    if let Some(outcome) = &mut outcome {
+        outcome.engine_stats.push(("sent_to_other_processes", ranked.crossed() as f64));
+    }
+    if let Some(timesheets) = timesheets {
+        collect_timesheets(&timesheets, &*ranked)?;
+    }
+    Ok(outcome)
+}
+
+/// Adds the timesheets of the other ranks to those of rank 0.
+fn collect_timesheets(timesheets: &Timesheets, group: &dyn Group) -> Result<(), Error> {
+    match gather_to_first(group, timesheets.read_all()) {
+        Ok(Some(mut all)) => {
+            timesheets.add_others(all.split_off(1));
+            Ok(())
+        }
+        Ok(None) => Ok(()),
+        Err(Broken) => Err(Error::new(ErrorKind::Ranks("a rank ended before it sent its timesheets".into()))),
+    }
 }
 
 /// Returns the error of a run whose transport has broken up without a panic of this process.
@@ -153,8 +271,8 @@ pub(crate) fn lost<P>(transport: &dyn Transport<P>) -> Error {
 
 /// Ends the run on this rank if it has failed on another. For example, only rank 0 notices that it cannot
 /// write the trace.
-pub(crate) fn agree_on_failure<M: Model>(
-    peers: &dyn Peers<M>,
+pub(crate) fn agree_on_failure<'k, P>(
+    peers: &dyn Peers<'k, P>,
     end: &mut Option<Result<Time, Error>>,
 ) -> Result<(), Broken> {
     let failed = matches!(end, Some(Err(_)));
@@ -167,11 +285,11 @@ pub(crate) fn agree_on_failure<M: Model>(
 
 /// Returns the error of a failure that all leaders know. If it is a loop of zero delays, each rank adds its
 /// own LPs.
-pub(crate) fn error_at<M: Model, P>(seat: &Seat<'_, M, P>, world: &World, (place, kind): (Place, ErrorKind)) -> Error {
+pub(crate) fn error_at<P, T>(seat: &Seat<'_, P, T>, world: &World, (place, kind): (Place, ErrorKind)) -> Error {
     let error = world.error_at(kind, place);
     let ErrorKind::Rounds { limit, lps } = error.kind() else { return error };
     let own: Vec<u64> = lps.iter().map(|lp| lp.0.into()).collect();
-    let Ok(all) = seat.peers.share_words(&own) else { return lost(seat.transport) };
+    let Ok(all) = seat.peers.share_words(&own) else { return lost(&*seat.transport) };
     #[expect(clippy::cast_possible_truncation, reason = "they were made of ids of 32 bits")]
     let lps = all.into_iter().flatten().map(|id| LpId(id as u32)).collect();
     world.error_at(ErrorKind::Rounds { limit: *limit, lps }, place)

@@ -1,39 +1,38 @@
 //! All LPs of a run at a cut, each in the place where it is executed. The leader shows them to global events.
 
 use crate::course::Quiescent;
-use crate::peers::{Peers, SummaryOf, least};
+use crate::peers::{Peers, least};
+use parades_core::any_model::Lps;
 use parades_core::error::ErrorKind;
 use parades_core::event::{Event, LpId};
 use parades_core::global::{AllLps, Visitor, Visits};
-use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
-use parades_core::model::Model;
 use parades_core::placement::Placement;
 use parades_core::time::Time;
 use parades_sync::barrier::Broken;
 use std::sync::MutexGuard;
 
 /// A place where some of the LPs are executed, with their pending events.
-pub(crate) trait Home<M: Model> {
+pub(crate) trait Home<'k, P> {
     /// Returns the time of the next pending event here.
     fn earliest_time(&mut self) -> Time;
     /// Adds an event that is never annihilated.
-    fn add(&mut self, event: Event<M::Message>);
+    fn add(&mut self, event: Event<P>);
     /// Returns the LPs, by their index in the placement, and their metrics.
-    fn residents(&mut self) -> (&mut [Lp<M::State>], &mut Metrics);
+    fn residents(&mut self) -> (&mut (dyn Lps<'k> + 'k), &mut Metrics);
 }
 
 /// All homes of a run, of which some may be on other ranks.
-pub(crate) struct Homes<'a, 'l, M: Model, H> {
+pub(crate) struct Homes<'a, 'l, 'k, P, H> {
     /// By partition. The homes of other ranks are empty.
     pub(crate) homes: &'a mut [MutexGuard<'l, H>],
     pub(crate) placement: &'a Placement,
     /// The number of LPs.
     pub(crate) lps: u32,
-    pub(crate) peers: &'a dyn Peers<M>,
+    pub(crate) peers: &'a dyn Peers<'k, P>,
 }
 
-impl<M: Model, H: Home<M>> Quiescent<M> for Homes<'_, '_, M, H> {
+impl<'k, P, H: Home<'k, P>> Quiescent<'k, P> for Homes<'_, '_, 'k, P, H> {
     fn next_time(&mut self) -> Time {
         let here = self.homes.iter_mut().map(|home| home.earliest_time()).min().unwrap_or(Time::MAX);
         match self.peers.share_words(&[here.as_ps()]) {
@@ -42,10 +41,10 @@ impl<M: Model, H: Home<M>> Quiescent<M> for Homes<'_, '_, M, H> {
             Err(Broken) => Time::ZERO,
         }
     }
-    fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<M> + 'b {
+    fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<'k> + 'b {
         Residents { homes: self, metrics }
     }
-    fn push(&mut self, event: Event<M::Message>) {
+    fn push(&mut self, event: Event<P>) {
         let home = &mut self.homes[self.placement.partition(event.receiver()) as usize];
         let (lps, _) = home.residents();
         // Every rank executes the global event. The rank of the receiver keeps what it sends.
@@ -56,25 +55,26 @@ impl<M: Model, H: Home<M>> Quiescent<M> for Homes<'_, '_, M, H> {
 }
 
 /// The LPs of all homes, as a global event visits them.
-struct Residents<'b, 'a, 'l, M: Model, H> {
-    homes: &'b mut Homes<'a, 'l, M, H>,
+struct Residents<'b, 'a, 'l, 'k, P, H> {
+    homes: &'b mut Homes<'a, 'l, 'k, P, H>,
     metrics: &'b mut Metrics,
 }
 
-impl<M: Model, H: Home<M>> AllLps<M> for Residents<'_, '_, '_, M, H> {
+impl<'k, P, H: Home<'k, P>> AllLps<'k> for Residents<'_, '_, '_, 'k, P, H> {
     fn is_whole(&self) -> bool {
         self.homes.peers.ranks() == 1
     }
-    fn share(&mut self, mine: Visits<SummaryOf<M>>) -> Result<Vec<Visits<SummaryOf<M>>>, ErrorKind> {
+    fn share(&mut self, mine: Visits) -> Result<Vec<Visits>, ErrorKind> {
         let lost = |Broken| ErrorKind::Ranks("a rank was lost during a global event".into());
         self.homes.peers.share_visits(mine).map_err(lost)
     }
-    fn visit_each(&mut self, visitor: &mut Visitor<'_, M>) {
+    fn visit_each(&mut self, visitor: &mut Visitor<'_, 'k>) {
         let Homes { homes, placement, lps, .. } = self.homes;
         for id in (0..*lps).map(LpId) {
             let (lps, metrics) = homes[placement.partition(id) as usize].residents();
-            if let Some(lp) = lps.get_mut(placement.index(id)) {
-                visitor(id, lp, metrics);
+            let index = placement.index(id);
+            if index < lps.len() {
+                visitor(id, lps, index, metrics);
             }
         }
     }

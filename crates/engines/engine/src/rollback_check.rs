@@ -21,19 +21,20 @@
 mod difference;
 
 use crate::sequential::{Step, Through, run_by};
-use difference::difference;
-use parades_core::digest::{Digest, Payload};
-use parades_core::effects::Effects;
+use difference::difference as first_difference;
+use parades_core::any_model::{
+    AnyChecked, AnyModel, CheckedLps, Difference, Lps, NotRestored, Packed, hide_body, in_form, with_model,
+};
+use parades_core::effects::{Effects, OtherEffects};
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, Event, Header};
-use parades_core::lp::{Execution, Lp};
+use parades_core::lp::Execution;
 use parades_core::outbox::Outbox;
 use parades_core::pending::WindowedPending;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::world::World;
 use std::fmt::Debug;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs `model` event by event, and checks that each execution can be undone.
 ///
@@ -44,77 +45,98 @@ pub fn run<M: Restorable<State: Clone + PartialEq + Debug>>(
     model: &M,
     options: RunOptions<'_>,
 ) -> Result<Outcome, Error> {
-    run_by::<M, Through<WindowedPending<M::Message>>, _>(
-        model,
-        options,
-        Twice { first: Effects::undoable(Outbox::buffered()) },
-    )
+    with_model(model, options, |model, options| run_any(model, options))
+}
+
+fn run_any<'k>(model: &'k dyn AnyChecked<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
+    fn run_in<'k, P: Packed<'k>>(model: &'k dyn AnyChecked<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
+        let first = Effects::undoable(Outbox::buffered());
+        let twice = Twice { model, lps: model.new_checked_lps(), first };
+        run_by::<P, Through<WindowedPending<P>>, _>(model, options, twice)
+    }
+    in_form!(model.form(), run_in(model, options))
 }
 
 /// Executes each event, undoes the execution, and executes the event again.
-struct Twice<M: Restorable> {
+struct Twice<'k, P> {
+    model: &'k dyn AnyModel<'k>,
+    lps: Box<dyn CheckedLps<'k> + 'k>,
     /// The effects of the first execution.
-    first: Effects<M>,
+    first: Effects<P>,
 }
 
-impl<M: Restorable<State: Clone + PartialEq + Debug>> Step<M> for Twice<M> {
+impl<'k, P: Packed<'k>> Step<'k, P> for Twice<'k, P> {
+    fn lps(&self) -> &(dyn Lps<'k> + 'k) {
+        &*self.lps
+    }
+
+    fn lps_mut(&mut self) -> &mut (dyn Lps<'k> + 'k) {
+        &mut *self.lps
+    }
+
     fn execute(
         &mut self,
-        lp: &mut Lp<M::State>,
-        (model, world): (&M, &World),
-        (header, body): (Header, Body<&M::Message>),
-        effects: &mut Effects<M>,
+        header: &Header,
+        body: &Body<P>,
+        world: &World,
+        effects: &mut Effects<P>,
     ) -> Result<Execution, Error> {
         let place = Place { instant: header.instant(), lp: Some(header.receiver()), event: Some(header.key()) };
         let not_restored = |what| Error::at(ErrorKind::NotRestored(what), place);
-        let before = lp.clone();
         self.first.outbox.buffer.clear();
-        self.first.clear_beyond_sends();
-        let (execution, undo) = lp.execute_undoable(model, world, (header, body), &mut self.first);
-        let after = lp.clone();
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| lp.undo(model, body, undo))) {
-            let why = ErrorKind::of_panic(panic.as_ref());
-            let ErrorKind::Panic(why) = why else { unreachable!("a panic is a panic") };
-            return Err(not_restored(format!("undoing the event panicked: {why}")));
-        }
-        same_lp(&before, lp).map_err(|what| not_restored(format!("undoing the event left {what}")))?;
-        let again = lp.execute(model, world, (header, body), effects);
-        same_lp(&after, lp)
-            .and_then(|()| same_effects(&self.first, effects))
+        self.first.others.clear();
+        let (index, event) = (header.receiver().index(), (header, hide_body(body)));
+        let execution = self
+            .lps
+            .execute_twice(index, event, world, self.first.hide(), effects.hide())
+            .map_err(|why| not_restored(sentence(why)))?;
+        same_effects(self.model, &self.first, effects)
             .map_err(|what| not_restored(format!("executing the event once more led to {what}")))?;
-        assert!(again == execution, "whether a timer is due depends on the kernel's state, which is the same");
-        Ok(again)
+        Ok(execution)
     }
 }
 
-/// Checks that two LPs are equal. The error describes the difference.
-fn same_lp<S: PartialEq + Debug>(expected: &Lp<S>, found: &Lp<S>) -> Result<(), String> {
-    if expected.state() != found.state() {
-        let [expected, found] = [expected, found].map(|lp| format!("{:?}", lp.state()));
-        return Err(format!("the state {}", difference(&expected, &found)));
+/// Says why an execution is not undone.
+fn sentence(why: NotRestored) -> String {
+    let of = |part| match part {
+        Difference::State { expected, found } => format!("the state {}", first_difference(&expected, &found)),
+        Difference::Kernel => "another random stream, count of sends, digest or set of timers".into(),
+    };
+    match why {
+        NotRestored::Panicked(kind) => {
+            let ErrorKind::Panic(why) = kind else { unreachable!("a panic is a panic") };
+            format!("undoing the event panicked: {why}")
+        }
+        NotRestored::Undone(part) => format!("undoing the event left {}", of(part)),
+        NotRestored::Repeated(part) => format!("executing the event once more led to {}", of(part)),
     }
-    if !expected.has_same_kernel(found) {
-        return Err("another random stream, count of sends, digest or set of timers".into());
-    }
-    Ok(())
 }
 
 /// Checks that two executions of an event had equal effects. The error describes the difference.
-fn same_effects<M: Restorable>(first: &Effects<M>, second: &Effects<M>) -> Result<(), String> {
-    let count = |effects: &Effects<M>| effects.outbox.buffer.len();
+fn same_effects<'k, P: Packed<'k>>(
+    model: &'k dyn AnyModel<'k>,
+    first: &Effects<P>,
+    second: &Effects<P>,
+) -> Result<(), String> {
+    let count = |effects: &Effects<P>| effects.outbox.buffer.len();
     if count(first) != count(second) {
         return Err(format!("{} sends instead of {}", count(second), count(first)));
     }
     for (expected, found) in first.outbox.buffer.iter().zip(&second.outbox.buffer) {
-        let of = |event: &Event<M::Message>| (event.key(), event.receiver(), digest(event.body.as_ref()));
+        let of = |event: &Event<P>| (event.key(), event.receiver(), digest(model, &event.body));
         if of(expected) != of(found) {
-            let [expected, found] = [expected, found].map(|event| format!("{event:?}"));
-            return Err(format!("the send {}", difference(&expected, &found)));
+            let [expected, found] = [expected, found].map(|event| text(model, event));
+            return Err(format!("the send {}", first_difference(&expected, &found)));
         }
     }
+    same_others(&first.others, &second.others)
+}
+
+/// Checks that two executions of an event had equal effects other than sends.
+fn same_others(first: &OtherEffects, second: &OtherEffects) -> Result<(), String> {
     let same = |what: &str, expected: String, found: String| match expected == found {
         true => Ok(()),
-        false => Err(format!("the {what} {}", difference(&expected, &found))),
+        false => Err(format!("the {what} {}", first_difference(&expected, &found))),
     };
     if first.samples != second.samples {
         return same("metrics", format!("{:?}", first.samples), format!("{:?}", second.samples));
@@ -133,11 +155,21 @@ fn same_effects<M: Restorable>(first: &Effects<M>, second: &Effects<M>) -> Resul
 }
 
 /// Returns a number that identifies a body: the timer's id, or a digest of the message.
-fn digest<P: Payload>(body: Body<&P>) -> (Option<u32>, u64) {
-    let mut digest = Digest::default();
+fn digest<'k, P: Packed<'k>>(model: &'k dyn AnyModel<'k>, body: &Body<P>) -> (Option<u32>, u64) {
     match body {
-        Body::Message(message) => message.fold(&mut digest),
-        Body::Timer(id) => return (Some(id.0), 0),
+        Body::Message(message) => (None, model.digest(message.as_message())),
+        Body::Timer(id) => (Some(id.0), 0),
     }
-    (None, digest.value())
+}
+
+/// Returns the text of an event for debugging.
+fn text<'k, P: Packed<'k>>(model: &'k dyn AnyModel<'k>, event: &Event<P>) -> String {
+    let mut text = String::new();
+    match &event.body {
+        Body::Timer(timer) => text = format!("{:?}", event.header().with(Body::<()>::Timer(*timer))),
+        Body::Message(message) => model.show(message.as_message(), &mut |message| {
+            text = format!("{:?}", event.header().with(Body::Message(message)));
+        }),
+    }
+    text
 }

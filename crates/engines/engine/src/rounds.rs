@@ -42,6 +42,7 @@ use crate::course::Course;
 use crate::seats;
 use crate::workers::on_all_workers;
 use leader::Leader;
+use parades_core::any_model::{AnyModel, Packed, in_form, with_model};
 use parades_core::error::Error;
 use parades_core::model::Model;
 use parades_core::run::{Outcome, RunOptions};
@@ -163,11 +164,29 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) ->
 /// # Errors
 ///
 /// As [`run`].
-pub fn run_watched<'a, M: Model>(
-    model: &'a M,
-    options: RunOptions<'a>,
+pub fn run_watched<M: Model>(
+    model: &M,
+    options: RunOptions<'_>,
     settings: &Settings,
-    watch: Option<&'a mut dyn FnMut(Round)>,
+    watch: Option<&mut dyn FnMut(Round)>,
+) -> Result<Outcome, Error> {
+    with_model(model, options, |model, options| run_any(model, options, settings, watch))
+}
+
+fn run_any<'k>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+    watch: Option<&mut dyn FnMut(Round)>,
+) -> Result<Outcome, Error> {
+    in_form!(model.form(), run_in(model, options, settings, watch))
+}
+
+fn run_in<'k, P: Packed<'k>>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+    watch: Option<&mut dyn FnMut(Round)>,
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
     let workers = settings.workers().min(world.lps() as usize - 1);
@@ -185,7 +204,7 @@ pub fn run_watched<'a, M: Model>(
     }
 
     let (lps, metrics) = leader.held.take_one();
-    let stripes: &Stripes<'_, M> =
+    let stripes: &Stripes<'_, 'k, P> =
         cut.get_or_init(|| Stripes::cut(model, &world, (lps, metrics), (workers + 1, traces)));
     (leader.stripes, leader.held, leader.pool) = (stripes, stripes.hold_all(), Some(&pool));
     let (report_start, starts) = mpsc::channel();
@@ -201,7 +220,7 @@ pub fn run_watched<'a, M: Model>(
         seats::unbind();
         // The leader waits for this message.
         let _ = report_start.send(());
-        pool.work(worker - 1, |task| stripes.execute(task, worker, model));
+        pool.work(worker - 1, |task| stripes.execute(task, worker));
         Ok(())
     };
     let led = on_all_workers((workers + 1, settings.pinned), &|| pool.close(), &mut lead, &follow)?;

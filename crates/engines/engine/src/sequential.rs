@@ -10,18 +10,18 @@
 
 use crate::course::Course;
 use crate::fetch::Fetcher;
+use parades_core::any_model::{AnyModel, Lps, Packed, hide_body, in_form, with_model};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::{Body, EventKey, Header, LpId};
 use parades_core::global::OneList;
-use parades_core::lp::{Execution, Lp};
+use parades_core::lp::Execution;
 use parades_core::model::Model;
 use parades_core::outbox::Outbox;
-use parades_core::pending::PendingSet;
+use parades_core::pending::{HeapPending, PendingSet};
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::world::World;
-use parades_raw::huge_pages;
 
 /// Runs `model` event by event.
 ///
@@ -29,26 +29,39 @@ use parades_raw::huge_pages;
 ///
 /// The earliest error of the run, or an error that the model finds at its end.
 pub fn run<M: Model>(model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
-    run_by::<M, Direct, Once>(model, options, Once)
+    with_model(model, options, |model, options| run_any(model, options))
 }
 
-/// Runs `model` on a pending set of the caller's choice. [`run`] uses the fastest set, and writes events
-/// directly into it.
+fn run_any<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
+    fn run_in<'k, P: Packed<'k>>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
+        run_by::<P, Direct, _>(model, options, Once(model.new_lps()))
+    }
+    in_form!(model.form(), run_in(model, options))
+}
+
+/// Runs `model` on a [`HeapPending`]. [`run`] uses a faster set, and writes events directly into it.
 ///
 /// # Errors
 ///
 /// As [`run`].
-pub fn run_on<M: Model, Q: PendingSet<M::Message>>(model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
-    run_by::<M, Through<Q>, Once>(model, options, Once)
+pub fn run_on_heap<M: Model>(model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
+    with_model(model, options, |model, options| run_any_on_heap(model, options))
 }
 
-/// Runs `model`, and executes each event by `step`.
-pub(crate) fn run_by<M: Model, Q: Queue<M::Message>, S: Step<M>>(
-    model: &M,
-    options: RunOptions<'_>,
+fn run_any_on_heap<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
+    fn run_in<'k, P: Packed<'k>>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
+        run_by::<P, Through<HeapPending<P>>, _>(model, options, Once(model.new_lps()))
+    }
+    in_form!(model.form(), run_in(model, options))
+}
+
+/// Runs `model`, and executes each event by `step`, which has an empty list of its LPs.
+pub(crate) fn run_by<'k, P: Packed<'k>, Q: Queue<P>, S: Step<'k, P>>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
     step: S,
 ) -> Result<Outcome, Error> {
-    let mut run = Sequential::<M, Q, S>::start(model, options, step)?;
+    let mut run = Sequential::<P, Q, S>::start(model, options, step)?;
     loop {
         run.course.advance_to_horizon();
         run.execute_before_bound()?;
@@ -60,23 +73,21 @@ pub(crate) fn run_by<M: Model, Q: Queue<M::Message>, S: Step<M>>(
     }
 }
 
-impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
+impl<'k, P: Packed<'k>, Q: Queue<P>, S: Step<'k, P>> Sequential<'k, P, Q, S> {
     /// Executes every event before the bound, in order. Always inlined into the frame that holds the
     /// effects; see [`Effects::lend`] for the reason.
     #[inline(always)]
     fn execute_before_bound(&mut self) -> Result<(), Error> {
-        let mut fetcher = Fetcher::of(self.course.model, self.lps.len());
+        let (mut fetcher, records) = (Fetcher::of(self.course.model, self.step.lps().len()), self.step.lps().records());
         while let Some(event) = self.queue.set_mut(&mut self.effects.outbox).pop_before(self.course.bound) {
             let set = self.queue.set(&self.effects.outbox);
-            let lp_of = |id: LpId| &self.lps[id.index()];
-            fetcher.records(self.course.model, |ahead| set.upcoming(ahead), lp_of);
+            fetcher.each(|ahead| set.upcoming(ahead), |id| records.prefetch(id.index()));
+            fetcher.steps(|ahead| set.upcoming(ahead), |id, step| self.step.lps().fetch(id.index(), step));
             let (header, body) = event.into_parts();
-            let lp = &mut self.lps[header.receiver().index()];
-            let of = (self.course.model, &self.world);
-            let execution = self.step.execute(lp, of, (header, body.as_ref()), &mut self.effects)?;
+            let execution = self.step.execute(&header, &body, &self.world, &mut self.effects)?;
             self.commit(header.receiver(), Some(header.key()))?;
             let done = execution == Execution::Done;
-            if done && self.course.record_event(header, body, &mut self.effects.notes)? {
+            if done && self.course.record_event(header, body, &mut self.effects.others.notes)? {
                 self.poll(header.time())?;
             }
         }
@@ -86,8 +97,8 @@ impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
     /// Commits the effects of an LP that executed an event or started up.
     #[inline(always)]
     fn commit(&mut self, lp: LpId, event: Option<EventKey>) -> Result<(), Error> {
-        if self.effects.beyond_sends {
-            self.course.apply_other_effects(&self.world, (lp, event), &mut self.effects, None)?;
+        if self.effects.others.any {
+            self.course.apply_other_effects(&self.world, (lp, event), &mut self.effects.others, None)?;
         }
         self.queue.accept(&mut self.effects.outbox);
         Ok(())
@@ -98,8 +109,8 @@ impl<M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'_, M, Q, S> {
     #[inline(never)]
     fn execute_globals(&mut self) -> Result<(), Error> {
         let Course { model, globals, metrics, bound, .. } = &mut self.course;
-        let mut lps = OneList { lps: &mut self.lps, metrics };
-        globals.execute_at(*bound, (*model, &mut self.world), &mut lps, &mut self.effects)?;
+        let mut lps = OneList { lps: self.step.lps_mut(), metrics };
+        globals.execute_at(*bound, (*model, &mut self.world), &mut lps, self.effects.hide())?;
         for event in std::mem::take(&mut self.effects.outbox.buffer) {
             self.queue.set_mut(&mut self.effects.outbox).push(event);
         }
@@ -162,63 +173,76 @@ impl<P, Q: PendingSet<P>> Queue<P> for Through<Q> {
     }
 }
 
-/// The way to execute an event: once, or twice with checks (`rollback_check`).
-pub(crate) trait Step<M: Model> {
+/// The LPs of a run, and the way to execute an event: once, or twice with checks (`rollback_check`).
+pub(crate) trait Step<'k, P> {
+    /// Returns the LPs.
+    fn lps(&self) -> &(dyn Lps<'k> + 'k);
+    /// Returns the LPs.
+    fn lps_mut(&mut self) -> &mut (dyn Lps<'k> + 'k);
+    /// Executes an event.
     fn execute(
         &mut self,
-        lp: &mut Lp<M::State>,
-        of: (&M, &World),
-        event: (Header, Body<&M::Message>),
-        effects: &mut Effects<M>,
+        header: &Header,
+        body: &Body<P>,
+        world: &World,
+        effects: &mut Effects<P>,
     ) -> Result<Execution, Error>;
 }
 
 /// Executes each event once.
-struct Once;
+struct Once<'k>(Box<dyn Lps<'k> + 'k>);
 
-impl<M: Model> Step<M> for Once {
+impl<'k, P: Packed<'k>> Step<'k, P> for Once<'k> {
+    #[inline(always)]
+    fn lps(&self) -> &(dyn Lps<'k> + 'k) {
+        &*self.0
+    }
+
+    #[inline(always)]
+    fn lps_mut(&mut self) -> &mut (dyn Lps<'k> + 'k) {
+        &mut *self.0
+    }
+
     #[inline(always)]
     fn execute(
         &mut self,
-        lp: &mut Lp<M::State>,
-        (model, world): (&M, &World),
-        event: (Header, Body<&M::Message>),
-        effects: &mut Effects<M>,
+        header: &Header,
+        body: &Body<P>,
+        world: &World,
+        effects: &mut Effects<P>,
     ) -> Result<Execution, Error> {
-        Ok(lp.execute(model, world, event, effects))
+        Ok(self.0.execute(header.receiver().index(), header, hide_body(body), world, effects.hide()))
     }
 }
 
 /// The state of a run.
-struct Sequential<'a, M: Model, Q, S> {
+struct Sequential<'k, P, Q, S> {
     step: S,
-    course: Course<'a, M>,
+    course: Course<'k>,
     world: World,
-    lps: Vec<Lp<M::State>>,
     queue: Q,
-    effects: Effects<M>,
+    effects: Effects<P>,
     /// The most pending events at any poll.
     pending_max: usize,
 }
 
 /// The start, the polls, and the end.
-impl<'a, M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'a, M, Q, S> {
-    fn start(model: &'a M, options: RunOptions<'a>, step: S) -> Result<Self, Error> {
+impl<'k, P: Packed<'k>, Q: Queue<P>, S: Step<'k, P>> Sequential<'k, P, Q, S> {
+    fn start(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>, step: S) -> Result<Self, Error> {
         let world = World::new(model, &options)?;
         let mut run = Sequential {
             step,
             course: Course::new(model, options),
-            lps: Vec::with_capacity(world.lps() as usize),
             world,
             queue: Q::default(),
             effects: Effects::with(Q::outbox()),
             pending_max: 0,
         };
-        huge_pages::ask_for(&run.lps);
+        run.step.lps_mut().reserve(run.world.lps() as usize);
         for id in (0..run.world.lps()).map(LpId) {
-            let lp = Lp::start(model, &run.world, id, &mut run.effects);
+            let has_started = run.step.lps_mut().start(id, &run.world, run.effects.hide());
             run.commit(id, None)?;
-            run.lps.push(lp.expect("an LP that failed to start has ended the run"));
+            assert!(has_started, "an LP that failed to start has ended the run");
             run.course.check_memory(&run.world, run.pending().allocated_bytes())?;
             run.course.check_not_stopped()?;
         }
@@ -226,7 +250,7 @@ impl<'a, M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'a, M, Q, S> {
         Ok(run)
     }
 
-    fn pending(&self) -> &impl PendingSet<M::Message> {
+    fn pending(&self) -> &impl PendingSet<P> {
         self.queue.set(&self.effects.outbox)
     }
 
@@ -239,12 +263,14 @@ impl<'a, M: Model, Q: Queue<M::Message>, S: Step<M>> Sequential<'a, M, Q, S> {
     }
 
     fn conclude(self) -> Result<Outcome, Error> {
-        let Sequential { course, lps, mut queue, mut effects, pending_max, .. } = self;
+        let Sequential { course, step, mut queue, mut effects, pending_max, .. } = self;
         let pending = queue.set_mut(&mut effects.outbox);
         let engine_stats =
             vec![("pending_bytes", pending.allocated_bytes() as f64), ("pending_events_max", pending_max as f64)];
         let pending = pending.take_all();
         let end = course.bound;
-        course.conclude(end, lps.iter(), pending, engine_stats)
+        let lps = step.lps();
+        let mut all = (0..lps.len()).map(|index| (LpId::from_index(index), lps, index));
+        course.conclude(end, &mut all, pending, engine_stats)
     }
 }

@@ -81,25 +81,30 @@ mod worker;
 
 pub use parades_core::optimistic::{ExecutionId, Tagged};
 
+use crate::codec::{ModelCodec, TaggedCodec};
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Placing, Wish};
-use crate::peers::{Alone, Ranks, Seat, WireModel, lost, sum};
+use crate::peers::{Alone, OfRank, Ranks, Seat, lost, on_ranked, sum};
 use crate::retreat::Retreats;
 use crate::workers::lock;
 use coast::Coast;
 use leader::Leader;
+use parades_core::any_model::{
+    AnyRestorable, AnyWire, MessageRef, Packed, WireModel, in_form, with_model,
+};
 use parades_core::error::Error;
-use parades_core::event::LpId;
+use parades_core::event::{Body, LpId};
+use parades_core::optimistic::{TaggedEvent, body_of};
 use parades_core::placement::Placement;
 use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
-use parades_transport::{Group, Threads, Timekeeper, Transport};
+use parades_transport::{Fabric, Group, Threads, Timekeeper, Transport};
 use reviewer::Reviewer;
 use site::Site;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use view::View;
 
 /// The settings of a run. None of them changes the results.
@@ -156,36 +161,50 @@ impl Settings {
 ///
 /// The earliest error of the run, or an error that the model finds at its end.
 pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, settings: &Settings) -> Result<Outcome, Error> {
-    let timesheets = options.timesheets.clone();
-    run_over(model, options, settings, &|workers, partitions| {
-        Box::new(Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone()))
-    })
+    with_model(model, options, |model, options| run_any(model, options, settings))
 }
 
-/// Runs `model` optimistically over a transport.
-/// `transport` is called with the number of workers and the number of partitions, which are equal.
+fn run_any<'k>(
+    model: &'k dyn AnyRestorable<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+) -> Result<Outcome, Error> {
+    fn run_in<'k, P: Packed<'k>>(
+        model: &'k dyn AnyRestorable<'k>,
+        options: RunOptions<'k>,
+        settings: &Settings,
+    ) -> Result<Outcome, Error> {
+        let timesheets = options.timesheets.clone();
+        run_over::<P>(model, options, settings, &|workers, partitions| {
+            Arc::new(Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone()))
+        })
+    }
+    in_form!(model.form(), run_in(model, options, settings))
+}
+
+/// Runs a model optimistically over a transport. `transport` is called with the number of workers and the number of
+/// partitions, which are equal. `P` is the form of the model's messages.
 ///
 /// # Errors
 ///
 /// As [`run`].
-pub fn run_over<M: Restorable>(
-    model: &M,
-    options: RunOptions<'_>,
+pub fn run_over<'k, P: Packed<'k>>(
+    model: &'k dyn AnyRestorable<'k>,
+    options: RunOptions<'k>,
     settings: &Settings,
-    transport: &dyn Fn(usize, u32) -> Box<dyn Transport<Tagged<M::Message>>>,
+    transport: &dyn Fn(usize, u32) -> Arc<dyn Transport<Tagged<P>> + 'k>,
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
     let placement = place(&world, settings.threads, settings.placing);
     let workers = placement.partitions() as usize;
-    let transport = transport(workers, placement.partitions());
-    let seat = Seat { transport: &*transport, peers: &Alone };
+    let seat = Seat { transport: transport(workers, placement.partitions()), peers: Arc::new(Alone) };
     let outcome = run_seated(model, options, (world, placement), settings, (seat, workers))?;
     Ok(outcome.expect("the only rank has the outcome"))
 }
 
-/// Runs `model` optimistically as one of several ranks, each with `settings.threads` workers. All ranks are
-/// given the same model, options and settings. LPs do not move between ranks, and the run does not retreat
-/// to one worker. So if the memory limit leaves no room for history, the run ends with an error.
+/// Runs `model` optimistically as one of several ranks, each with `settings.threads` workers. `fabric` connects the
+/// ranks. All ranks are given the same model, options and settings. LPs do not move between ranks, and the run does not
+/// retreat to one worker. So if the memory limit leaves no room for history, the run ends with an error.
 ///
 /// Rank 0 returns the outcome; the other ranks return `None`.
 ///
@@ -196,34 +215,80 @@ pub fn run_rank<M: Restorable + WireModel>(
     model: &M,
     options: RunOptions<'_>,
     settings: &Settings,
-    transport: &dyn Transport<Tagged<M::Message>>,
-    group: &dyn Group,
-) -> Result<Option<Outcome>, Error> {
+    fabric: Box<dyn Fabric>,
+) -> OfRank {
+    with_model(model, options, |model, options| run_any_rank((model, model), options, settings, fabric))
+}
+
+fn run_any_rank<'k>(
+    model: (&'k dyn AnyRestorable<'k>, &'k dyn AnyWire<'k>),
+    options: RunOptions<'k>,
+    settings: &Settings,
+    fabric: Box<dyn Fabric>,
+) -> OfRank {
+    fn run_in<'k, P: Packed<'k>>(
+        (model, wire): (&'k dyn AnyRestorable<'k>, &'k dyn AnyWire<'k>),
+        options: RunOptions<'k>,
+        settings: &Settings,
+        fabric: Box<dyn Fabric>,
+    ) -> OfRank {
+        let partitions = u32::try_from(settings.threads * fabric.ranks()).unwrap_or(u32::MAX);
+        let timesheets = options.timesheets.clone();
+        let threads = Threads::new(settings.threads, partitions, BarrierKind::default());
+        on_ranked::<Tagged<P>>(TaggedCodec(ModelCodec(wire)), (fabric, threads, settings.threads), timesheets, |ranked| {
+            run_rank_over::<P>((model, wire), options, settings, Arc::clone(ranked) as _, Arc::clone(ranked) as _)
+        })
+    }
+    in_form!(model.0.form(), run_in(model, options, settings, fabric))
+}
+
+/// Does the same as [`run_rank`] over a transport between all workers of all ranks, and the group of their leaders.
+/// `P` is the form of the model's messages.
+///
+/// # Errors
+///
+/// As [`run_rank`].
+pub fn run_rank_over<'k, P: Packed<'k>>(
+    (model, wire): (&'k dyn AnyRestorable<'k>, &'k dyn AnyWire<'k>),
+    options: RunOptions<'k>,
+    settings: &Settings,
+    transport: Arc<dyn Transport<Tagged<P>> + 'k>,
+    group: Arc<dyn Group + 'k>,
+) -> OfRank {
     let world = World::new(model, &options)?;
     let settings = Settings { retreats: Retreats::Never, ..*settings };
     let placement = place(&world, settings.threads * group.ranks(), settings.placing);
-    let seat = Seat { transport, peers: &Ranks(group) };
+    let seat = Seat { transport, peers: Arc::new(Ranks { group, model: wire }) };
     run_seated(model, options, (world, placement), &settings, (seat, settings.threads))
 }
 
+/// Returns the body of an event that is no anti-message, for a table of functions.
+#[inline(always)]
+fn hide_tagged<'a, 'k, P: Packed<'k>>(event: &'a TaggedEvent<P>) -> Body<MessageRef<'a, 'k>> {
+    match body_of(event).expect("anti-messages are not executed") {
+        Body::Message(message) => Body::Message(message.as_message()),
+        Body::Timer(timer) => Body::Timer(timer),
+    }
+}
+
 /// Runs the workers of this rank, `workers` in number, and concludes the run.
-fn run_seated<M: Restorable>(
-    model: &M,
-    options: RunOptions<'_>,
+fn run_seated<'k, P: Packed<'k>>(
+    model: &'k dyn AnyRestorable<'k>,
+    options: RunOptions<'k>,
     (world, placement): (World, Placement),
     settings: &Settings,
-    (seat, workers): (Seat<'_, M, Tagged<M::Message>>, usize),
-) -> Result<Option<Outcome>, Error> {
+    (seat, workers): (Seat<'k, P, Tagged<P>>, usize),
+) -> OfRank {
     let control = options.control;
     let timekeeper = Timekeeper::of(options.timesheets.clone());
     let memory = Memory {
         limit: options.memory_limit.map(|limit| limit.saturating_mul(seat.peers.ranks() as u64)),
-        lps: world.lps() as usize * Leader::<M>::LP_BYTES,
+        lps: world.lps() as usize * model.lp_bytes(),
     };
     let reviewer = Reviewer::new(settings.retreats, placement.partitions() as usize, world.lps());
     let leader = Leader::new(model, options, (reviewer, placement.clone()));
     // Every rank keeps the trace of its LPs if rank 0 writes one.
-    let traces = seat.peers.share_words(&[u64::from(leader.traces())]).map_err(|Broken| lost(seat.transport))?;
+    let traces = seat.peers.share_words(&[u64::from(leader.traces())]).map_err(|Broken| lost(&*seat.transport))?;
     let traces = sum(&traces, 0) > 0;
     let all = u32::try_from(workers * seat.peers.ranks()).unwrap_or(u32::MAX);
     let rank_of = |partition: u32| partition / u32::try_from(workers).unwrap_or(u32::MAX);
@@ -231,9 +296,9 @@ fn run_seated<M: Restorable>(
     // With a trace, executions are committed one by one, and their events leave the history. Coasting
     // forward would need these events.
     let coasts = model.copies() && !traces;
-    let copy_every = if coasts { settings.copy_every.unwrap_or_else(coast::default_interval::<M::State>) } else { 1 };
+    let copy_every = if coasts { settings.copy_every.unwrap_or_else(|| coast::default_interval(model.state_bytes())) } else { 1 };
     let site =
-        |number| Mutex::new(Site::new(number, placement.clone(), model.metrics(), (traces, Coast::new(copy_every))));
+        |number| Mutex::new(Site::new(number, placement.clone(), model, (traces, Coast::new(copy_every))));
     let crew = Crew {
         model,
         settings: *settings,
@@ -294,31 +359,31 @@ struct Memory {
 }
 
 /// The state that the workers of a run share.
-struct Crew<'a, M: Restorable> {
-    model: &'a M,
+struct Crew<'k, P> {
+    model: &'k dyn AnyRestorable<'k>,
     settings: Settings,
     /// By this the user stops the run while its LPs are set up.
-    control: Option<&'a Control>,
+    control: Option<&'k Control>,
     memory: Memory,
     timekeeper: Timekeeper,
     /// The place of each LP while all workers execute.
     placement: Placement,
     /// The way to the workers of all ranks, and to their leaders.
-    seat: Seat<'a, M, Tagged<M::Message>>,
+    seat: Seat<'k, P, Tagged<P>>,
     /// The number of this rank's first worker among the workers of all ranks.
     first: usize,
     /// Changes only at a cut.
     world: RwLock<World>,
     /// By worker. The worker holds the lock except at a cut.
-    sites: Vec<Mutex<Site<M>>>,
+    sites: Vec<Mutex<Site<'k, P>>>,
     /// By worker: the ledger that it has deposited at the last cut.
-    ledgers: Vec<Mutex<Option<Ledger<M>>>>,
+    ledgers: Vec<Mutex<Option<Ledger<P>>>>,
     /// By worker: the events that it has committed for the trace.
-    traced: Vec<Mutex<Trace<M::Message>>>,
+    traced: Vec<Mutex<Trace<P>>>,
     orders: Mutex<Orders>,
 }
 
-impl<M: Restorable> Crew<'_, M> {
+impl<'k, P: Packed<'k>> Crew<'k, P> {
     /// Starts the LPs of a worker. The worker itself allocates their memory, which is then near its core.
     fn start(&self, worker: usize) {
         let mut site = lock(&self.sites[self.first + worker]);
@@ -328,7 +393,7 @@ impl<M: Restorable> Crew<'_, M> {
         for id in (0..world.lps()).map(LpId).filter(|id| self.placement.partition(*id) == number) {
             // If the user has stopped the run, the leader ends it. If an LP fails, the remaining LPs need
             // not start.
-            if self.control.is_some_and(Control::is_stopped) || !site.start((self.model, &world), id) {
+            if self.control.is_some_and(Control::is_stopped) || !site.start(&world, id) {
                 break;
             }
         }

@@ -56,9 +56,11 @@ pub use shared::Taking;
 pub(crate) use crew::{Crew, assemble};
 
 use crate::partition::{Partitioning, Placing, Wish};
-use crate::peers::{Alone, Ranks, Seat, WireModel};
+use crate::codec::ModelCodec;
+use crate::peers::{Alone, OfRank, Ranks, Seat, on_ranked};
 use crate::retreat::Retreats;
 use crew::Orders;
+use parades_core::any_model::{AnyModel, AnyWire, Packed, WireModel, in_form, with_model};
 use parades_core::error::Error;
 use parades_core::event::LpId;
 use parades_core::model::Model;
@@ -66,7 +68,8 @@ use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Delay;
 use parades_core::world::World;
 use parades_sync::barrier::BarrierKind;
-use parades_transport::{Group, Threads, Transport};
+use parades_transport::{Fabric, Group, Threads, Transport};
+use std::sync::Arc;
 
 /// The settings of a run. None of them changes the results.
 #[derive(Clone, Copy, Debug)]
@@ -136,11 +139,25 @@ impl Settings {
 ///
 /// The earliest error of the run, or an error that the model finds at its end.
 pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) -> Result<Outcome, Error> {
-    let partitions = partitions_max(settings);
-    let timesheets = options.timesheets.clone();
-    run_over(model, options, settings, &|workers| {
-        Box::new(Threads::new(workers, partitions, settings.barrier).timed(timesheets.clone()))
-    })
+    with_model(model, options, |model, options| run_any(model, options, settings))
+}
+
+fn run_any<'k>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+) -> Result<Outcome, Error> {
+    fn run_in<'k, P: Packed<'k>>(
+        model: &'k dyn AnyModel<'k>,
+        options: RunOptions<'k>,
+        settings: &Settings,
+    ) -> Result<Outcome, Error> {
+        let (partitions, timesheets) = (partitions_max(settings), options.timesheets.clone());
+        run_over::<P>(model, options, settings, &|workers| {
+            Arc::new(Threads::new(workers, partitions, settings.barrier).timed(timesheets.clone()))
+        })
+    }
+    in_form!(model.form(), run_in(model, options, settings))
 }
 
 /// Returns the most partitions that a run with these settings can have.
@@ -149,32 +166,30 @@ pub fn partitions_max(settings: &Settings) -> u32 {
     settings.partitions.unwrap_or(0).max(usual)
 }
 
-/// Runs `model` in windows over a transport. `transport` is called with the number of workers.
+/// Runs a model in windows over a transport. `transport` is called with the number of workers. `P` is the form of
+/// the model's messages.
 ///
 /// # Errors
 ///
 /// As [`run`].
-pub fn run_over<M: Model>(
-    model: &M,
-    options: RunOptions<'_>,
+pub fn run_over<'k, P: Packed<'k>>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
     settings: &Settings,
-    transport: &dyn Fn(usize) -> Box<dyn Transport<M::Message>>,
+    transport: &dyn Fn(usize) -> Arc<dyn Transport<P> + 'k>,
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
     let partitioning = first_partition(&world, settings, 1);
     let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
-    let transport = transport(workers);
-    let seat = Seat { transport: &*transport, peers: &Alone };
+    let seat = Seat { transport: transport(workers), peers: Arc::new(Alone) };
     let (crew, leader) = assemble(model, options, (world, &partitioning), settings, (seat, workers))?;
     crew.run(leader).map(|outcome| outcome.expect("the only rank has the outcome"))
 }
 
-/// Runs `model` in windows as one of several ranks, each with `settings.threads` workers.
+/// Runs `model` in windows as one of several ranks, each with `settings.threads` workers. `fabric` connects the ranks.
 ///
 /// All ranks are given the same model, settings and options. Only rank 0 is given a tracer and the control
-/// of the run. `transport` carries events between all workers of all ranks. `group` is its other face: both
-/// are usually one [`Ranked`](parades_transport::Ranked). LPs do not move between ranks, and the run does
-/// not retreat to one worker.
+/// of the run. LPs do not move between ranks, and the run does not retreat to one worker.
 ///
 /// Rank 0 returns the outcome; the other ranks return `None`.
 ///
@@ -185,13 +200,50 @@ pub fn run_rank<M: WireModel>(
     model: &M,
     options: RunOptions<'_>,
     settings: &Settings,
-    transport: &dyn Transport<M::Message>,
-    group: &dyn Group,
-) -> Result<Option<Outcome>, Error> {
+    fabric: Box<dyn Fabric>,
+) -> OfRank {
+    with_model(model, options, |model, options| run_any_rank(model, options, settings, fabric))
+}
+
+fn run_any_rank<'k>(
+    model: &'k dyn AnyWire<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+    fabric: Box<dyn Fabric>,
+) -> OfRank {
+    fn run_in<'k, P: Packed<'k>>(
+        model: &'k dyn AnyWire<'k>,
+        options: RunOptions<'k>,
+        settings: &Settings,
+        fabric: Box<dyn Fabric>,
+    ) -> OfRank {
+        let of_all = Settings { threads: settings.threads * fabric.ranks(), ..*settings };
+        let timesheets = options.timesheets.clone();
+        let threads = Threads::new(settings.threads, partitions_max(&of_all), settings.barrier);
+        on_ranked::<P>(ModelCodec(model), (fabric, threads, settings.threads), timesheets, |ranked| {
+            run_rank_over(model, options, settings, Arc::clone(ranked) as _, Arc::clone(ranked) as _)
+        })
+    }
+    in_form!(model.form(), run_in(model, options, settings, fabric))
+}
+
+/// Does the same as [`run_rank`], over a transport between all workers of all ranks, and the group of their leaders.
+/// Both are usually one [`Ranked`](parades_transport::Ranked). `P` is the form of the model's messages.
+///
+/// # Errors
+///
+/// As [`run_rank`].
+pub fn run_rank_over<'k, P: Packed<'k>>(
+    model: &'k dyn AnyWire<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+    transport: Arc<dyn Transport<P> + 'k>,
+    group: Arc<dyn Group + 'k>,
+) -> OfRank {
     let world = World::new(model, &options)?;
     let partitioning = first_partition(&world, settings, group.ranks());
     let settings = Settings { retreats: Retreats::Never, ..*settings };
-    let seat = Seat { transport, peers: &Ranks(group) };
+    let seat = Seat { transport, peers: Arc::new(Ranks { group, model }) };
     let (crew, leader) = assemble(model, options, (world, &partitioning), &settings, (seat, settings.threads))?;
     crew.run(leader)
 }

@@ -8,7 +8,7 @@ use parades_sync::barrier::Broken;
 ///
 /// Only the leader of each rank calls these methods, at cuts, and all leaders make the same calls in the same
 /// order.
-pub trait Group: Sync {
+pub trait Group: Send + Sync {
     /// Returns the number of this rank, from 0.
     fn rank(&self) -> usize;
 

@@ -21,6 +21,7 @@
 
 mod arrived;
 mod clocks;
+mod codec;
 mod fabric;
 mod group;
 mod ranked;
@@ -34,6 +35,7 @@ mod transport;
 
 pub use arrived::Arrived;
 pub use clocks::{Between, ClockId, Clocks};
+pub use codec::{BySerde, Codec};
 pub use fabric::{Bell, Fabric, Loopback, Lost};
 pub use group::{Group, gather_all, gather_to_first};
 #[cfg(target_os = "linux")]

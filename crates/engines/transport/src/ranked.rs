@@ -34,6 +34,7 @@ mod received;
 
 use crate::arrived::Arrived;
 use crate::clocks::{ClockId, Clocks};
+use crate::codec::Codec;
 use crate::fabric::Fabric;
 use crate::summary::Summary;
 use crate::threads::Threads;
@@ -42,7 +43,7 @@ use bundles::Bundles;
 use frame::Frame;
 use parades_core::event::Event;
 use parades_core::time::Time;
-use parades_core::wire::{self, Wire};
+use parades_core::wire::{self, Malformed};
 use parades_sync::barrier::Broken;
 use parades_sync::patience::Patience;
 use received::Received;
@@ -55,8 +56,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 const EVENTS_PER_FRAME: usize = 128;
 
 /// The transport and the group of one rank.
-pub struct Ranked<P> {
-    threads: Arc<Threads<P>>,
+pub struct Ranked<'c, P> {
+    threads: Threads<P>,
+    codec: Box<dyn Codec<P> + 'c>,
     fabric: Box<dyn Fabric>,
     workers: usize,
     /// By worker.
@@ -73,7 +75,7 @@ pub struct Ranked<P> {
     failure: OnceLock<String>,
 }
 
-impl<P> fmt::Debug for Ranked<P> {
+impl<P> fmt::Debug for Ranked<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Ranked(rank {} of {})", self.fabric.rank(), self.fabric.ranks())
     }
@@ -84,16 +86,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<P: Wire + Send + 'static> Ranked<P> {
+impl<'c, P: Send> Ranked<'c, P> {
     /// Makes the transport of the rank at one end of a fabric. `threads` connects the workers of this rank,
-    /// which are `workers` in number.
-    pub fn new(fabric: Box<dyn Fabric>, threads: Threads<P>, workers: usize) -> Ranked<P> {
-        let (threads, ranks) = (Arc::new(threads), fabric.ranks());
-        let woken = Arc::clone(&threads);
-        fabric.set_bell(Arc::new(move || (0..workers).for_each(|worker| woken.notify(worker))));
+    /// which are `workers` in number. `codec` converts events.
+    pub fn new(
+        fabric: Box<dyn Fabric>,
+        threads: Threads<P>,
+        workers: usize,
+        codec: impl Codec<P> + 'c,
+    ) -> Ranked<'c, P> {
+        let ranks = fabric.ranks();
+        fabric.set_bell(Arc::new(threads.bell()));
         let received = Received::new(fabric.rank(), ranks, workers);
         Ranked {
             threads,
+            codec: Box::new(codec),
             workers,
             patience: (0..workers).map(|_| Patience::for_threads(workers * ranks)).collect(),
             bundles: Bundles::new(workers, ranks),
@@ -121,8 +128,8 @@ impl<P: Wire + Send + 'static> Ranked<P> {
     }
 
     /// Sends a frame to another rank, at the latest when `worker` calls [`Ranked::flush`].
-    fn send_frame(&self, worker: usize, to: usize, frame: &Frame<P>) {
-        self.bundles.append(&*self.fabric, worker, to, frame);
+    fn send_frame(&self, worker: usize, to: usize, frame: &Frame) {
+        self.bundles.append(&*self.fabric, worker, to, |bytes| wire::write(frame, bytes));
     }
 
     /// Sends the frames that `worker` has collected.
@@ -131,7 +138,7 @@ impl<P: Wire + Send + 'static> Ranked<P> {
     }
 
     /// Sends a frame to all other ranks, after all that `worker` has sent before.
-    fn send_to_others(&self, worker: usize, frame: &Frame<P>) {
+    fn send_to_others(&self, worker: usize, frame: &Frame) {
         let others = (0..self.fabric.ranks()).filter(|&rank| rank != self.fabric.rank());
         others.for_each(|rank| self.send_frame(worker, rank, frame));
         self.flush(worker);
@@ -146,10 +153,8 @@ impl<P: Wire + Send + 'static> Ranked<P> {
         let mut result = Ok(());
         self.fabric.receive(&mut |from, mut bytes| {
             while !bytes.is_empty() && result.is_ok() {
-                match wire::read_frame(|| wire::read(&mut bytes)) {
-                    Ok(frame) => self.accept(received, from, frame),
-                    Err(malformed) => result = Err(self.break_with(malformed.to_string())),
-                }
+                result = wire::read_frame(|| self.accept(received, from, &mut bytes))
+                    .map_err(|malformed| self.break_with(malformed.to_string()));
             }
             (0..self.workers).for_each(|worker| self.threads.notify(worker));
         });
@@ -188,9 +193,13 @@ impl<P: Wire + Send + 'static> Ranked<P> {
         self.threads.wait(worker, seen)
     }
 
-    fn accept(&self, received: &mut Received, from: usize, frame: Frame<P>) {
-        match frame {
-            Frame::Events(partition, mut events) => self.threads.send(0, partition, &mut events),
+    /// Reads a frame from the front of `bytes`, and handles it.
+    fn accept(&self, received: &mut Received, from: usize, bytes: &mut &[u8]) -> Result<(), Malformed> {
+        match wire::read(bytes)? {
+            Frame::Events(partition, count) => {
+                let mut events = (0..count).map(|_| self.codec.read(bytes)).collect::<Result<_, _>>()?;
+                self.threads.send(0, partition, &mut events);
+            }
             Frame::Promise(set, clock, time) => {
                 let clocks = self.clocks(set);
                 clocks.clear_request(clock);
@@ -202,6 +211,7 @@ impl<P: Wire + Send + 'static> Ranked<P> {
             Frame::Offer(summary) => received.offers.of_rank(from, summary),
             Frame::Collective(bytes) => received.collectives[from].push_back(bytes),
         }
+        Ok(())
     }
 
     fn clocks(&self, set: u32) -> Arc<Clocks> {
@@ -240,18 +250,21 @@ impl<P: Wire + Send + 'static> Ranked<P> {
     }
 }
 
-impl<P: Wire + Send + 'static> Transport<P> for Ranked<P> {
+impl<P: Send> Transport<P> for Ranked<'_, P> {
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
         match self.elsewhere(partition) {
             None => self.threads.send(worker, partition, events),
             Some(rank) => {
                 // Ordering: Relaxed; a count that publishes nothing.
                 self.crossed.fetch_add(events.len() as u64, Ordering::Relaxed);
-                let mut events = events.drain(..).peekable();
-                while events.peek().is_some() {
-                    let batch = events.by_ref().take(EVENTS_PER_FRAME).collect();
-                    self.send_frame(worker, rank, &Frame::Events(partition, batch));
+                for batch in events.chunks(EVENTS_PER_FRAME) {
+                    let count = u32::try_from(batch.len()).expect("a frame has few events");
+                    self.bundles.append(&*self.fabric, worker, rank, |bytes| {
+                        wire::write(&Frame::Events(partition, count), bytes);
+                        batch.iter().for_each(|event| self.codec.write(event, bytes));
+                    });
                 }
+                events.clear();
             }
         }
     }
@@ -306,7 +319,7 @@ impl<P: Wire + Send + 'static> Transport<P> for Ranked<P> {
         if let Some(rank) = self.elsewhere(from) {
             // A request need not keep its place among the frames of a worker.
             let mut bytes = Vec::new();
-            wire::write(&Frame::<P>::Request(self.set_of(clocks), clock), &mut bytes);
+            wire::write(&Frame::Request(self.set_of(clocks), clock), &mut bytes);
             self.fabric.send(rank, &bytes);
         }
     }

@@ -53,7 +53,7 @@ pub struct Threads<P> {
     /// By worker: empty lists, which are filled again.
     spare: Vec<CachePadded<Mutex<Lists<P>>>>,
     /// By worker: its notifications.
-    news: Vec<EventCount>,
+    news: Arc<[EventCount]>,
     barrier: Box<dyn Barrier>,
     /// The horizon of `null-message`.
     horizon: AtomicU64,
@@ -96,6 +96,12 @@ impl<P> Threads<P> {
     /// [`Broken`] if a worker has failed.
     pub(crate) fn check(&self, worker: usize) -> Result<(), Broken> {
         self.news[worker].check()
+    }
+
+    /// Returns a function that notifies all workers.
+    pub(crate) fn bell(&self) -> impl Fn() + Send + Sync + 'static {
+        let news = Arc::clone(&self.news);
+        move || news.iter().for_each(EventCount::notify)
     }
 
     /// Calls `wait`, and records the time as time that `worker` waits.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 ///
 /// A `worker` is the number of a worker within its process, from 0. Partitions are numbered over the whole
 /// run.
-pub trait Transport<P>: Sync {
+pub trait Transport<P>: Send + Sync {
     /// Delivers the events that `worker` sent to `partition`, and leaves `events` empty.
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>);
 

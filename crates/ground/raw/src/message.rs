@@ -4,7 +4,7 @@
 //! whether dropping the message does anything. The code that knows the type holds a [`Kind`], which converts
 //! between messages and their forms.
 //!
-//! *Why this is sound.* A [`Kind<'k, T>`] exists only inside [`Kind::with`], whose lifetime `'k` is different in each
+//! *Why this is sound.* A [`Kind<'k, T>`] exists only inside [`Bound::with`], whose lifetime `'k` is different in each
 //! call, as in the token of a `GhostCell` (Yanovski and others, ICFP 2021). All forms made by it bear `'k`, which is
 //! invariant. So whatever bears `'k` holds a `T`, without a tag in each message.
 //!
@@ -250,6 +250,38 @@ macro_rules! in_form {
     }};
 }
 
+/// A value, and the [`Kind`] of the messages of its run. The value may be borrowed for all of `'k`.
+pub struct Bound<'k, V, T> {
+    value: V,
+    kind: Kind<'k, T>,
+}
+
+impl<V: fmt::Debug, T> fmt::Debug for Bound<'_, V, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+impl<'k, V, T> Bound<'k, V, T> {
+    /// Calls `act` with a value and a kind whose lifetime no other kind has.
+    pub fn with<R>(value: V, act: impl for<'new> FnOnce(&'new Bound<'new, V, T>) -> R) -> R {
+        let bound = Bound { value, kind: Kind { of: PhantomData } };
+        act(&bound)
+    }
+
+    /// Returns the value.
+    #[inline(always)]
+    pub fn value(&self) -> &V {
+        &self.value
+    }
+
+    /// Returns the kind.
+    #[inline(always)]
+    pub fn kind(&self) -> Kind<'k, T> {
+        self.kind
+    }
+}
+
 /// A message by reference, whose type the holder does not know.
 #[derive(Clone, Copy)]
 pub struct MessageRef<'a, 'k> {
@@ -293,7 +325,7 @@ impl<'k, T: Send + 'static> Kind<'k, T> {
 
     /// Calls `act` with a kind whose lifetime no other kind has.
     pub fn with<R>(act: impl for<'new> FnOnce(Kind<'new, T>) -> R) -> R {
-        act(Kind { of: PhantomData })
+        Bound::with((), |bound| act(bound.kind))
     }
 
     /// Stores a message.

@@ -21,6 +21,37 @@ pub fn prefetch<T>(place: &T) {
     hint(std::ptr::from_ref(place).cast());
 }
 
+/// The places of records that lie one after another, for hints.
+#[derive(Clone, Copy, Debug)]
+pub struct Records {
+    first: *const i8,
+    bytes: usize,
+}
+
+// SAFETY: the address is used for hints alone, which read and change nothing.
+unsafe impl Send for Records {}
+// SAFETY: as above.
+unsafe impl Sync for Records {}
+
+impl Records {
+    /// Returns the places of the records of a list. If the list moves later, hints are useless and harmless.
+    pub fn of<T>(list: &[T]) -> Records {
+        Records { first: list.as_ptr().cast(), bytes: size_of::<T>() }
+    }
+
+    /// Hints that the first cache line of the record at `index` will soon be read and written.
+    ///
+    /// ```
+    /// let cells = vec![0_u64; 1024];
+    /// parades_raw::prefetch::Records::of(&cells).prefetch(700);
+    /// assert_eq!(cells[700], 0);
+    /// ```
+    #[inline(always)]
+    pub fn prefetch(&self, index: usize) {
+        hint(self.first.wrapping_add(index.wrapping_mul(self.bytes)));
+    }
+}
+
 /// Hints that all of `place` will soon be read and written. If it is longer than 512 bytes, only its first
 /// 512 bytes are loaded.
 ///

@@ -226,7 +226,7 @@ impl Model for Flows {
         Some("network".to_owned())
     }
 
-    fn describe(&self, _: &Event<()>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn describe(&self, _: &Event<&()>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str("timer: next start or end of flows")
     }
 

@@ -12,7 +12,6 @@ use crate::words::value_of;
 use parades_config::{ConfigError, Values, nearest, quoted};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::model::Model;
-use parades_core::pending::HeapPending;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_engine::auto::{self, Suits};
@@ -178,7 +177,7 @@ impl Choice {
             Engine::Auto => self.for_model(model, false).run_unrestorable(model, options),
             Engine::Sequential => match value_of(&self.settings, "pending", &PENDING_SETS) {
                 Pending::Windows => sequential::run(model, options),
-                Pending::Heap => sequential::run_on::<M, HeapPending<M::Message>>(model, options),
+                Pending::Heap => sequential::run_on_heap(model, options),
             },
             Engine::Rounds => rounds::run(model, options, &self.rounds_settings()),
             Engine::Window => window::run(model, options, &self.window_settings()),

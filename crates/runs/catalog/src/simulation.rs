@@ -3,6 +3,7 @@
 use crate::choice::{Choice, OfRank};
 use crate::scenarios::{Scenario, network};
 use parades_config::{ConfigError, Values};
+use parades_core::any_model::with_model;
 use parades_core::capture::CapturePoint;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::LpId;
@@ -201,7 +202,8 @@ macro_rules! runnable {
             }
 
             fn check_room(&self, memory_limit: u64) -> Result<(), Error> {
-                World::check_memory(&self.0, Some(memory_limit))
+                let options = RunOptions::until(Time::ZERO);
+                with_model(&self.0, options, |model, _| World::check_memory(model, Some(memory_limit)))
             }
 
             fn resolve(&self, choice: &Choice) -> Choice {

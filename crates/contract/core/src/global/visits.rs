@@ -1,38 +1,114 @@
 //! The visits of a global event: every LP is visited where it is, and the summaries are folded in id order.
 
-use super::{Global, catch_panics};
-use crate::effects::Effects;
+use super::{AnyGlobal, Global, catch_panics};
+use crate::any_model::{AnyModel, Lps, Visit};
+use crate::effects::HiddenEffects;
 use crate::error::{Error, ErrorKind, Place};
 use crate::event::{EventKey, LpId};
-use crate::lp::Lp;
 use crate::metrics::Metrics;
 use crate::model::Model;
 use crate::world::World;
-use serde::{Deserialize, Serialize};
+use std::any::Any;
+use std::fmt;
 
 /// The summary of a visit of the model's global events.
 pub type SummaryOf<M> = <<M as Model>::Global as Global<M>>::Summary;
 
-/// A function that is called for each LP, with the metrics that the LP's samples go to.
-pub type Visitor<'a, M> = dyn FnMut(LpId, &mut Lp<<M as Model>::State>, &mut Metrics) + 'a;
+/// A function that is called for each LP: with its id, the list of LPs that has it, its index there, and the
+/// metrics that its samples go to.
+pub type Visitor<'a, 'k> = dyn FnMut(LpId, &mut (dyn Lps<'k> + 'k), usize, &mut Metrics) + 'a;
+
+/// The summaries of a model whose type the holder does not know.
+pub struct AnySummaries(Box<dyn Any + Send>);
+
+impl fmt::Debug for AnySummaries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnySummaries").finish_non_exhaustive()
+    }
+}
+
+impl AnySummaries {
+    /// Hides the type of the summaries.
+    pub(crate) fn new<S: Send + 'static>(summaries: Summaries<S>) -> AnySummaries {
+        AnySummaries(Box::new(summaries))
+    }
+
+    /// Returns the summaries.
+    pub(crate) fn get_mut<S: 'static>(&mut self) -> &mut Summaries<S> {
+        self.0.downcast_mut().expect("a run has summaries of one type")
+    }
+
+    /// Returns the summaries.
+    pub(crate) fn take<S: 'static>(self) -> Summaries<S> {
+        *self.0.downcast().expect("a run has summaries of one type")
+    }
+}
+
+/// The summaries of some LPs.
+#[derive(Debug)]
+pub(crate) enum Summaries<S> {
+    /// All LPs of the run are visited here, in id order: their summaries are folded at once.
+    Folded(Option<S>),
+    /// Other processes have some of the LPs: the summaries are kept until all are together.
+    Listed(Vec<(LpId, S)>),
+}
+
+impl<S: Send + 'static> Summaries<S> {
+    /// Adds the summary of the next LP.
+    ///
+    /// # Errors
+    ///
+    /// The panic of the model that folds.
+    pub(crate) fn add<M: Model<Global: Global<M, Summary = S>>>(
+        &mut self,
+        global: &M::Global,
+        id: LpId,
+        next: S,
+    ) -> Result<(), ErrorKind> {
+        match self {
+            Summaries::Listed(all) => all.push((id, next)),
+            Summaries::Folded(folded) => {
+                *folded = Some(match folded.take() {
+                    Some(left) => catch_panics(|| global.fold(left, next))?,
+                    None => next,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the summaries as a list.
+    pub(crate) fn into_list(self) -> Vec<(LpId, S)> {
+        match self {
+            Summaries::Listed(all) => all,
+            Summaries::Folded(_) => unreachable!("summaries are folded where all LPs are"),
+        }
+    }
+
+    /// Folds the lists of all processes.
+    pub(crate) fn join<M: Model<Global: Global<M, Summary = S>>>(
+        global: &M::Global,
+        lists: Vec<Vec<(LpId, S)>>,
+    ) -> Result<Summaries<S>, ErrorKind> {
+        let mut all: Vec<_> = lists.into_iter().flatten().collect();
+        all.sort_by_key(|(id, _)| *id);
+        let mut folded = Summaries::Folded(None);
+        all.into_iter().try_for_each(|(id, summary)| folded.add::<M>(global, id, summary))?;
+        Ok(folded)
+    }
+}
 
 /// The results of one process's visits.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Visits<S> {
-    /// The summaries, in id order.
-    pub summaries: Vec<(LpId, S)>,
+#[derive(Debug)]
+pub struct Visits {
+    /// The summaries.
+    pub summaries: AnySummaries,
     /// The visit that failed. No LP after it was visited.
     pub failure: Option<(LpId, ErrorKind)>,
 }
 
-impl<S> Default for Visits<S> {
-    fn default() -> Visits<S> {
-        Visits { summaries: Vec::new(), failure: None }
-    }
-}
-
 /// Access to every LP of a run, wherever the engine keeps it. It is used while no LP executes.
-pub trait AllLps<M: Model> {
+pub trait AllLps<'k> {
     /// Returns true if all LPs of the run are here, and false if other processes have some.
     fn is_whole(&self) -> bool {
         true
@@ -43,28 +119,28 @@ pub trait AllLps<M: Model> {
     /// # Errors
     ///
     /// If a process is lost.
-    fn share(&mut self, mine: Visits<SummaryOf<M>>) -> Result<Vec<Visits<SummaryOf<M>>>, ErrorKind> {
+    fn share(&mut self, mine: Visits) -> Result<Vec<Visits>, ErrorKind> {
         Ok(vec![mine])
     }
     /// Calls `visitor` for every LP, in id order.
-    fn visit_each(&mut self, visitor: &mut Visitor<'_, M>);
+    fn visit_each(&mut self, visitor: &mut Visitor<'_, 'k>);
     /// Returns the metrics in which global events record.
     fn metrics(&mut self) -> &mut Metrics;
 }
 
-/// The LPs of an engine that keeps them in one list, with one set of metrics.
+/// The LPs of an engine that keeps them in one list, by id, with one set of metrics.
 #[derive(Debug)]
-pub struct OneList<'a, S> {
-    /// The LPs, by id.
-    pub lps: &'a mut [Lp<S>],
+pub struct OneList<'a, 'k> {
+    /// The LPs.
+    pub lps: &'a mut (dyn Lps<'k> + 'k),
     /// The metrics of all LPs.
     pub metrics: &'a mut Metrics,
 }
 
-impl<M: Model> AllLps<M> for OneList<'_, M::State> {
-    fn visit_each(&mut self, visitor: &mut Visitor<'_, M>) {
-        for (index, lp) in self.lps.iter_mut().enumerate() {
-            visitor(LpId::from_index(index), lp, self.metrics);
+impl<'k> AllLps<'k> for OneList<'_, 'k> {
+    fn visit_each(&mut self, visitor: &mut Visitor<'_, 'k>) {
+        for index in 0..self.lps.len() {
+            visitor(LpId::from_index(index), self.lps, index, self.metrics);
         }
     }
     fn metrics(&mut self) -> &mut Metrics {
@@ -73,84 +149,53 @@ impl<M: Model> AllLps<M> for OneList<'_, M::State> {
 }
 
 /// Visits every LP and folds the summaries.
-pub(super) fn visit_all<M: Model>(
-    of: (&M, &World, EventKey, &M::Global),
-    lps: &mut dyn AllLps<M>,
-    effects: &mut Effects<M>,
-) -> Result<SummaryOf<M>, Error> {
-    let (_, _, key, global) = of;
+pub(super) fn visit_all<'k>(
+    of: (&'k dyn AnyModel<'k>, &World, EventKey, &AnyGlobal),
+    lps: &mut dyn AllLps<'k>,
+    effects: &mut HiddenEffects<'_, 'k>,
+) -> Result<AnySummaries, Error> {
+    let (model, _, key, global) = of;
     let at = |lp, kind| Error::at(kind, Place { instant: key.instant, lp, event: Some(key) });
-    let mut fold: Fold<'_, M> = Fold { global, summary: None };
-    if lps.is_whole() {
-        let (mut failed, mut folded) = (None, Ok(()));
-        visit_here(of, lps, effects, &mut |id, visit| match visit {
-            Ok(summary) if folded.is_ok() => folded = fold.add(summary),
-            Ok(_) => {}
-            Err(kind) => failed = Some((id, kind)),
-        });
-        if let Some((lp, kind)) = failed.filter(|_| folded.is_ok()) {
-            return Err(at(Some(lp), kind));
-        }
-        folded.map_err(|kind| at(None, kind))?;
-    } else {
-        let mut mine = Visits::default();
-        visit_here(of, lps, effects, &mut |id, visit| match visit {
-            Ok(summary) => mine.summaries.push((id, summary)),
-            Err(kind) => mine.failure = Some((id, kind)),
-        });
-        let mut all = lps.share(mine).map_err(Error::new)?;
-        if let Some((lp, kind)) = all.iter_mut().filter_map(|visits| visits.failure.take()).min_by_key(|(lp, _)| *lp) {
-            return Err(at(Some(lp), kind));
-        }
-        let mut summaries: Vec<_> = all.into_iter().flat_map(|visits| visits.summaries).collect();
-        sort_by_id(&mut summaries);
-        summaries.into_iter().try_for_each(|(_, summary)| fold.add(summary)).map_err(|kind| at(None, kind))?;
+    let is_whole = lps.is_whole();
+    let mine = visit_here(of, lps, effects).map_err(|kind| at(None, kind))?;
+    if is_whole {
+        return match mine.failure {
+            Some((lp, kind)) => Err(at(Some(lp), kind)),
+            None => Ok(mine.summaries),
+        };
     }
-    Ok(fold.summary.expect("there is at least one LP, and its visit did not fail"))
+    let mut all = lps.share(mine).map_err(Error::new)?;
+    if let Some((lp, kind)) = all.iter_mut().filter_map(|visits| visits.failure.take()).min_by_key(|(lp, _)| *lp) {
+        return Err(at(Some(lp), kind));
+    }
+    let lists = all.into_iter().map(|visits| visits.summaries).collect();
+    model.join_summaries(global, lists).map_err(|kind| at(None, kind))
 }
 
-/// Sorts by id. A sort in [`visit_all`] itself would be compiled for each model instead of each type `S`.
-fn sort_by_id<S>(summaries: &mut [(LpId, S)]) {
-    summaries.sort_by_key(|(id, _)| *id);
-}
-
-/// Visits the LPs of this process in id order, up to the first failure, and gives each result to `take`.
-fn visit_here<M: Model>(
-    (model, world, key, global): (&M, &World, EventKey, &M::Global),
-    lps: &mut dyn AllLps<M>,
-    effects: &mut Effects<M>,
-    take: &mut dyn FnMut(LpId, Result<SummaryOf<M>, ErrorKind>),
-) {
-    let mut failed = false;
-    lps.visit_each(&mut |id, lp, metrics| {
-        if failed {
+/// Visits the LPs of this process in id order, up to the first failure.
+///
+/// # Errors
+///
+/// The failure of a fold.
+fn visit_here<'k>(
+    (model, world, key, global): (&'k dyn AnyModel<'k>, &World, EventKey, &AnyGlobal),
+    lps: &mut dyn AllLps<'k>,
+    effects: &mut HiddenEffects<'_, 'k>,
+) -> Result<Visits, ErrorKind> {
+    let mut mine = Visits { summaries: model.new_summaries(lps.is_whole()), failure: None };
+    let mut folded = Ok(());
+    lps.visit_each(&mut |id, lps, index, metrics| {
+        if mine.failure.is_some() || folded.is_err() {
             return;
         }
-        let summary = lp.visit(model, world, (id, key.instant.time), global, effects);
-        if let Some(kind) = effects.failure.take() {
-            failed = true;
-            return take(id, Err(kind));
+        let visit = Visit { id, time: key.instant.time, global };
+        folded = lps.visit(index, &visit, world, effects.reborrow(), &mut mine.summaries);
+        if let Some(kind) = effects.others.failure.take() {
+            mine.failure = Some((id, kind));
+            return;
         }
-        effects.samples.iter().for_each(|sample| metrics.apply(id, sample));
-        effects.clear_beyond_sends();
-        if let Some(summary) = summary {
-            take(id, Ok(summary));
-        }
+        effects.others.samples.iter().for_each(|sample| metrics.apply(id, sample));
+        effects.others.clear();
     });
-}
-
-/// The fold of summaries so far.
-struct Fold<'a, M: Model> {
-    global: &'a M::Global,
-    summary: Option<SummaryOf<M>>,
-}
-
-impl<M: Model> Fold<'_, M> {
-    fn add(&mut self, next: SummaryOf<M>) -> Result<(), ErrorKind> {
-        self.summary = Some(match self.summary.take() {
-            Some(left) => catch_panics(|| self.global.fold(left, next))?,
-            None => next,
-        });
-        Ok(())
-    }
+    folded.map(|()| mine)
 }

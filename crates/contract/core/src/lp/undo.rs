@@ -1,12 +1,11 @@
 //! Executions that may be undone.
 //!
-//! `time-warp` keeps everything that [`Lp::undo_logged`] needs in its own logs. [`Lp::execute_undoable`]
-//! returns the same in one piece, which is simpler and slower.
+//! Engines keep everything that [`Lp::undo`] needs in their own logs.
 
 use super::{Execution, Kernel, Lp, handle, parts_of};
 use crate::context::Context;
 use crate::digest::Digest;
-use crate::effects::Effects;
+use crate::effects::{OtherEffects, Sends};
 use crate::event::{Body, Header};
 use crate::model::Model;
 use crate::random::Rng;
@@ -25,39 +24,39 @@ pub struct KernelCheckpoint {
     last: Time,
 }
 
-/// Everything that is needed to undo one execution.
-#[derive(Debug)]
-pub struct Undo<U> {
-    before: KernelCheckpoint,
-    execution: Execution,
-    timers: Vec<TimerChange>,
-    log: UndoLog<U>,
+impl KernelCheckpoint {
+    /// Returns the time of the last executed event. After an optimistic execution, the wake of a cancelled
+    /// timer counts too.
+    #[inline(always)]
+    pub fn last(&self) -> Time {
+        self.last
+    }
 }
 
 impl<S> Lp<S> {
     /// Returns the present kernel part, without the timers.
     #[inline(always)]
-    pub fn checkpoint_kernel(&self) -> KernelCheckpoint {
+    pub(crate) fn checkpoint_kernel(&self) -> KernelCheckpoint {
         let Kernel { ref rng, sequence, digest, last, .. } = self.kernel;
         KernelCheckpoint { rng: rng.clone(), sequence, digest, last }
     }
 
-    /// Executes an event so that [`Lp::undo_logged`] can undo it.
+    /// Executes an event so that [`Lp::undo`] can undo it.
     ///
     /// Undoing needs three things: [`Lp::checkpoint_kernel`] from before, the changes of timers that this
     /// execution adds to the effects, and the records that the model adds to `log`. Without a log, the caller
-    /// must restore the state by other means. The effects must come from [`Effects::undoable`]. The caller
+    /// must restore the state by other means. The effects must come from [`crate::effects::Effects::undoable`]. The caller
     /// must call [`World::note_round`] when it commits the execution.
     #[inline(always)]
-    pub fn execute_optimistically<M: Restorable<State = S>>(
+    pub(crate) fn execute_optimistically<M: Restorable<State = S>>(
         &mut self,
-        model: &M,
-        world: &World,
-        (header, body): (Header, Body<&M::Message>),
-        effects: &mut Effects<M>,
+        (model, world): (&M, &World),
+        (header, body): (&Header, Body<&M::Message>),
+        sends: Sends<'_, M::Message>,
+        effects: &mut OtherEffects,
         log: Option<&mut UndoLog<M::Undo>>,
     ) -> Execution {
-        self.execute_optimistically_by(world, (header, body), effects, |state, ctx| match log {
+        self.execute_optimistically_by::<M>(world, (header, body), sends, effects, |state, ctx| match log {
             Some(log) => model.handle_undoable(state, body, ctx, log),
             None => model.handle(state, body, ctx),
         })
@@ -69,15 +68,15 @@ impl<S> Lp<S> {
     /// This is a function of its own so that each of the two closures is used in one place. The code that
     /// catches panics is then inlined in [`Lp::execute_optimistically`].
     #[inline(never)]
-    pub fn reexecute<M: Restorable<State = S>>(
+    pub(crate) fn reexecute<M: Restorable<State = S>>(
         &mut self,
-        model: &M,
-        world: &World,
-        (header, body): (Header, Body<&M::Message>),
-        effects: &mut Effects<M>,
+        (model, world): (&M, &World),
+        (header, body): (&Header, Body<&M::Message>),
+        sends: Sends<'_, M::Message>,
+        effects: &mut OtherEffects,
         log: Option<&mut UndoLog<M::Undo>>,
     ) -> Execution {
-        self.execute_optimistically_by(world, (header, body), effects, |state, ctx| match log {
+        self.execute_optimistically_by::<M>(world, (header, body), sends, effects, |state, ctx| match log {
             Some(log) => model.handle_undoable(state, body, ctx, log),
             None => handle(model, state, parts_of(body), ctx),
         })
@@ -88,12 +87,13 @@ impl<S> Lp<S> {
     fn execute_optimistically_by<M: Model<State = S>>(
         &mut self,
         world: &World,
-        (header, body): (Header, Body<&M::Message>),
-        effects: &mut Effects<M>,
+        (header, body): (&Header, Body<&M::Message>),
+        sends: Sends<'_, M::Message>,
+        effects: &mut OtherEffects,
         handle: impl FnOnce(&mut S, &mut Context<'_, M>),
     ) -> Execution {
         debug_assert!(effects.timer_changes.is_some(), "effects of an engine that rolls back are undoable");
-        let execution = self.execute_by(world, (header, body), effects, handle);
+        let execution = self.execute_by::<M>(world, (header, body), sends, effects, handle);
         if execution == Execution::Skipped {
             // A rollback undoes this execution in its turn, like all others. Until then no earlier event may
             // be executed.
@@ -105,7 +105,7 @@ impl<S> Lp<S> {
     /// Undoes the last execution that is not undone yet, from pieces that the caller has logged. These are
     /// the kernel's part, the changes of timers in their order, and the model's log, which is then empty.
     /// Without a log the state stays unchanged.
-    pub fn undo_logged<M: Restorable<State = S>>(
+    pub(crate) fn undo<M: Restorable<State = S>>(
         &mut self,
         model: &M,
         body: Body<&M::Message>,
@@ -125,40 +125,18 @@ impl<S> Lp<S> {
         self.restore_kernel(before);
     }
 
+    /// Forgets the time of a wake without effect, so that an earlier event may be executed. `before` is the
+    /// kernel's part from before the wake.
+    pub(crate) fn forget_wake(&mut self, before: &KernelCheckpoint) {
+        self.kernel.last = before.last;
+    }
+
     /// Restores the kernel's part, without the timers.
-    pub fn restore_kernel(&mut self, before: KernelCheckpoint) {
+    pub(crate) fn restore_kernel(&mut self, before: KernelCheckpoint) {
         let KernelCheckpoint { rng, sequence, digest, last } = before;
         self.kernel.rng = rng;
         self.kernel.sequence = sequence;
         self.kernel.digest = digest;
         self.kernel.last = last;
-    }
-
-    /// As [`Lp::execute_optimistically`], but returns everything that [`Lp::undo`] needs in one piece.
-    pub fn execute_undoable<M: Restorable<State = S>>(
-        &mut self,
-        model: &M,
-        world: &World,
-        event: (Header, Body<&M::Message>),
-        effects: &mut Effects<M>,
-    ) -> (Execution, Undo<M::Undo>) {
-        // A start-up or a visit also leaves changes of timers, which are never undone.
-        effects.timer_changes.as_mut().expect("effects of an engine that rolls back are undoable").clear();
-        let mut log = UndoLog::default();
-        let before = self.checkpoint_kernel();
-        let execution = self.reexecute(model, world, event, effects, Some(&mut log));
-        if execution == Execution::Skipped {
-            // The caller may drop this execution, because it has no effect, and then execute an earlier
-            // event.
-            self.kernel.last = before.last;
-        }
-        let timers = effects.timer_changes.as_mut().map(std::mem::take).unwrap_or_default();
-        (execution, Undo { before, execution, timers, log })
-    }
-
-    /// Undoes the last execution that is not undone yet. `body` is the body of its event.
-    pub fn undo<M: Restorable<State = S>>(&mut self, model: &M, body: Body<&M::Message>, undo: Undo<M::Undo>) {
-        let Undo { before, execution, mut timers, mut log } = undo;
-        self.undo_logged(model, body, (execution, before), &mut timers, Some(&mut log));
     }
 }

@@ -17,7 +17,7 @@ pub(super) trait Words {
 /// An event of a model.
 pub(super) struct InModel<'a, M: Model> {
     pub(super) model: &'a M,
-    pub(super) event: &'a Event<M::Message>,
+    pub(super) event: &'a Event<&'a M::Message>,
 }
 
 impl<M: Model> Words for InModel<'_, M> {
@@ -39,7 +39,7 @@ impl<P: Payload> Words for Plain<'_, P> {
     }
 
     fn describe(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        describe_body(&self.0.body, to)
+        describe_body(self.0.body.as_ref(), to)
     }
 }
 

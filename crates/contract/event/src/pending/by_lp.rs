@@ -270,9 +270,9 @@ impl<P> LpOrderedPending<P> {
     }
 
     /// Removes all events, in no order. All events before the last bound must have been taken.
-    pub fn take_all(&mut self) -> Leftover<P>
+    pub fn take_all<'l>(&mut self) -> Leftover<'l, P>
     where
-        P: 'static,
+        P: 'l,
     {
         debug_assert!(self.run.is_done() && self.side.is_empty() && self.parts.is_empty());
         let next = self.ring.next;

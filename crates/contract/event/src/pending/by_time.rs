@@ -176,9 +176,9 @@ impl<P> PendingSet<P> for WindowedPending<P> {
         self.run.peek(&self.slab, ahead).map(Header::receiver)
     }
 
-    fn take_all(&mut self) -> Leftover<P>
+    fn take_all<'l>(&mut self) -> Leftover<'l, P>
     where
-        P: 'static,
+        P: 'l,
     {
         let last = self.last;
         let mut old = std::mem::replace(self, WindowedPending { last, ..WindowedPending::default() });

@@ -50,9 +50,9 @@ impl<P> PendingSet<P> for HeapPending<P> {
         self.heap.as_slice().get(ahead).map(|Reverse(event)| event.receiver())
     }
 
-    fn take_all(&mut self) -> Leftover<P>
+    fn take_all<'l>(&mut self) -> Leftover<'l, P>
     where
-        P: 'static,
+        P: 'l,
     {
         Box::new(std::mem::take(&mut self.heap).into_iter().map(|Reverse(event)| event))
     }

@@ -81,11 +81,17 @@ impl FrameWriter {
 
     /// Appends the bytes of `value` to `to`, as [`super::write`] does.
     pub fn write<T: Wire>(&mut self, value: &T, to: &mut Vec<u8>) {
+        self.within(|| super::write(value, to));
+    }
+
+    /// Calls `write`, which writes values of the frame by [`super::write`].
+    pub fn within<R>(&mut self, write: impl FnOnce() -> R) -> R {
         let _end = End;
         DESTINATION.set(self.destination);
         WRITTEN.set(Some(std::mem::take(&mut self.written)));
-        super::write(value, to);
+        let result = write();
         self.written = WRITTEN.take().unwrap_or_default();
+        result
     }
 }
 

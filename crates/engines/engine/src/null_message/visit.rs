@@ -8,7 +8,7 @@ use crate::stopwatch::Stopwatch;
 use crate::window::hand::Hand;
 use crate::window::part::Part;
 use crate::workers::lock;
-use parades_core::model::Model;
+use parades_core::any_model::Packed;
 use parades_core::pending::Grid;
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
@@ -18,12 +18,12 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 /// A worker that visits its partitions.
-pub(super) struct Visitor<'r, 'a, M: Model> {
-    run: &'r Run<'a, M>,
+pub(super) struct Visitor<'r, 'k, P> {
+    run: &'r Run<'k, P>,
     routes: &'r Routes,
     world: &'r World,
-    hand: &'r mut Hand<M>,
-    own: Vec<OwnPart<'r, M>>,
+    hand: &'r mut Hand<P>,
+    own: Vec<OwnPart<'r, 'k, P>>,
     /// By worker: true if it must be notified.
     news_for: Vec<bool>,
     /// The number of requests for which the horizon has been lowered already.
@@ -34,8 +34,8 @@ pub(super) struct Visitor<'r, 'a, M: Model> {
 }
 
 /// A partition of the worker's own.
-struct OwnPart<'r, M: Model> {
-    part: MutexGuard<'r, Part<M>>,
+struct OwnPart<'r, 'k, P> {
+    part: MutexGuard<'r, Part<'k, P>>,
     route: &'r Route,
     /// The last promise on each outgoing channel.
     promised: Vec<Time>,
@@ -58,8 +58,8 @@ enum Progress {
     None,
 }
 
-impl<'r, 'a, M: Model> Visitor<'r, 'a, M> {
-    pub(super) fn new(run: &'r Run<'a, M>, leg: &'r Leg, world: &'r World, hand: &'r mut Hand<M>) -> Self {
+impl<'r, 'k, P: Packed<'k>> Visitor<'r, 'k, P> {
+    pub(super) fn new(run: &'r Run<'k, P>, leg: &'r Leg, world: &'r World, hand: &'r mut Hand<P>) -> Self {
         let own_part = |&number: &u32| {
             let route = &leg.routes.of[number as usize];
             let promised = route.out.iter().map(|out| out.earliest_arrival(leg.from)).collect();
@@ -117,8 +117,8 @@ impl<'r, 'a, M: Model> Visitor<'r, 'a, M> {
         Ok(())
     }
 
-    fn transport(&self) -> &'r dyn Transport<M::Message> {
-        self.run.crew.seat.transport
+    fn transport(&self) -> &'r dyn Transport<P> {
+        &*self.run.crew.seat.transport
     }
 
     /// Waits until there is more than `news`.
@@ -156,7 +156,7 @@ impl<'r, 'a, M: Model> Visitor<'r, 'a, M> {
     }
 
     /// Visits a partition: steps 1 to 4 of the protocol.
-    fn visit(&mut self, own: &mut OwnPart<'_, M>) -> Progress {
+    fn visit(&mut self, own: &mut OwnPart<'_, 'k, P>) -> Progress {
         let number = own.part.number;
         let (clock, control) = (self.routes.clocks.earliest(number), self.routes.controls.earliest(number));
         let horizon = self.horizon();
@@ -207,8 +207,8 @@ impl<'r, 'a, M: Model> Visitor<'r, 'a, M> {
 
     /// Sends the new events to each other partition. Then promises on each channel that this partition
     /// executes nothing before `idle_until`. Returns true if it made a promise.
-    fn send_and_promise(&mut self, own: &mut OwnPart<'_, M>, idle_until: Time, horizon: Time) -> bool {
-        let (transport, worker) = (self.run.crew.seat.transport, self.hand.worker);
+    fn send_and_promise(&mut self, own: &mut OwnPart<'_, 'k, P>, idle_until: Time, horizon: Time) -> bool {
+        let (transport, worker) = (&*self.run.crew.seat.transport, self.hand.worker);
         let mut changed = false;
         for (out, promised) in own.route.out.iter().zip(&mut own.promised) {
             let parcel = &mut self.hand.effects.outbox.parcels[out.to.partition as usize];
@@ -238,13 +238,13 @@ impl<'r, 'a, M: Model> Visitor<'r, 'a, M> {
     }
 
     /// Requests the promises that a partition waits for. Returns true if there is a new request.
-    fn request_promises(&mut self, own: &OwnPart<'_, M>, (clock, control): (Time, Time), horizon: Time) -> bool {
+    fn request_promises(&mut self, own: &OwnPart<'_, 'k, P>, (clock, control): (Time, Time), horizon: Time) -> bool {
         let OwnPart { part, route, .. } = own;
         // Without an event before the horizon, only the lowest clocks hold the partition up.
         let next = if part.next < horizon { part.next } else { clock.min(control) };
         let mut changed = false;
         let Visitor { routes, news_for, run, .. } = self;
-        let transport = run.crew.seat.transport;
+        let transport = &*run.crew.seat.transport;
         for (clocks, sources, earliest) in
             [(&routes.clocks, &route.sources, clock), (&routes.controls, &route.controllers, control)]
         {
@@ -274,8 +274,8 @@ impl<'r, 'a, M: Model> Visitor<'r, 'a, M> {
 }
 
 /// Returns the bound before which a partition may execute now. No further event will arrive before the bound.
-fn bound<M: Model>(
-    part: &Part<M>,
+fn bound<'k, P: Packed<'k>>(
+    part: &Part<'k, P>,
     (route, reached, stride): (&Route, Time, Delay),
     (clock, horizon): (Time, Time),
     grid: Option<Grid>,

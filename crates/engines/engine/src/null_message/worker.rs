@@ -6,23 +6,23 @@ use crate::window::hand::Hand;
 use crate::window::leader::Leader;
 use crate::window::plan::Plan;
 use crate::workers::lock;
-use parades_core::model::Model;
+use parades_core::any_model::Packed;
 use parades_sync::barrier::Broken;
 use parades_transport::Summary;
 use std::sync::Arc;
 
 /// A worker.
-pub(super) struct Worker<'r, 'a, M: Model> {
-    run: &'r Run<'a, M>,
-    hand: Hand<M>,
+pub(super) struct Worker<'r, 'k, P> {
+    run: &'r Run<'k, P>,
+    hand: Hand<P>,
     plan: Arc<Plan>,
     /// The number of events that all other workers had executed at the last cut.
     events_of_others: u64,
 }
 
-impl<'r, 'a, M: Model> Worker<'r, 'a, M> {
+impl<'r, 'k, P: Packed<'k>> Worker<'r, 'k, P> {
     /// Starts the LPs of a worker, by the first plan.
-    pub(super) fn start(run: &'r Run<'a, M>, number: usize, plan: &Arc<Plan>) -> Self {
+    pub(super) fn start(run: &'r Run<'k, P>, number: usize, plan: &Arc<Plan>) -> Self {
         let plan = Arc::clone(plan);
         let mut hand = Hand::new(number, plan.placement.clone(), run.crew.traces);
         run.crew.start(&mut hand, &plan);
@@ -31,7 +31,7 @@ impl<'r, 'a, M: Model> Worker<'r, 'a, M> {
 
     /// Leads the other workers from cut to cut, until the run is over. Goes on alone while the plan has one
     /// partition.
-    pub(super) fn lead(&mut self, leader: &mut Leader<'_, M>) -> Result<(), Broken> {
+    pub(super) fn lead(&mut self, leader: &mut Leader<'k, P>) -> Result<(), Broken> {
         loop {
             let all = self.begin_cut()?;
             self.run.execute_cut(leader, &all)?;

@@ -7,25 +7,26 @@ use crate::course::Course;
 use crate::fetch::Fetcher;
 use crate::stopwatch::now;
 use crate::workers::lock;
+use parades_core::any_model::{Packed, hide_body};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::{Event, LpId};
-use parades_core::lp::{Execution, Lp};
-use parades_core::model::Model;
+use parades_core::lp::Execution;
 use parades_core::outbox::Outbox;
 use parades_core::pending::{PendingSet, WindowedPending};
 use parades_core::run::Outcome;
 use parades_core::time::{Instant, Time};
 use parades_core::world::World;
+use parades_raw::prefetch::Records;
 use parades_sync::pool::Pool;
 use std::sync::RwLock;
 
 /// The state of the leader's thread, which directs the run.
-pub(super) struct Leader<'a, 's, M: Model> {
-    course: Course<'a, M>,
-    pub(super) stripes: &'s Stripes<'s, M>,
+pub(super) struct Leader<'w, 's, 'k, P> {
+    course: Course<'k>,
+    pub(super) stripes: &'s Stripes<'s, 'k, P>,
     /// The locks of all stripes, except during a parallel round.
-    pub(super) held: AllStripes<'s, M>,
+    pub(super) held: AllStripes<'s, 'k, P>,
     world: Reading<'s>,
     /// The workers, once a round has been worth starting them.
     pub(super) pool: Option<&'s Pool>,
@@ -34,14 +35,14 @@ pub(super) struct Leader<'a, 's, M: Model> {
     /// True if all metrics are sums of integers, so that an LP's samples may go to any of them.
     are_sums: bool,
     judge: Judge,
-    effects: Effects<M>,
+    effects: Effects<P>,
     /// The most pending events at any poll.
     pending_max: usize,
     round: SerialRound,
     /// The first event of a parallel round, if the workers have not started yet.
-    pub(super) opening: Option<Event<M::Message>>,
+    pub(super) opening: Option<Event<P>>,
     counts: Counts,
-    watch: Option<&'a mut dyn FnMut(Round)>,
+    watch: Option<&'w mut dyn FnMut(Round)>,
     pub(super) end: Option<Result<(), Error>>,
 }
 
@@ -66,15 +67,15 @@ struct Counts {
     events_max: u64,
 }
 
-impl<'a, 's, M: Model> Leader<'a, 's, M> {
+impl<'w, 's, 'k, P: Packed<'k>> Leader<'w, 's, 'k, P> {
     /// Makes the leader of a run that begins with one stripe, `alone`. It works along in parallel rounds if
     /// `works_along` is true.
     pub(super) fn new(
-        course: Course<'a, M>,
-        alone: &'s Stripes<'s, M>,
+        course: Course<'k>,
+        alone: &'s Stripes<'s, 'k, P>,
         world: &'s RwLock<World>,
         (judge, works_along): (Judge, bool),
-        watch: Option<&'a mut dyn FnMut(Round)>,
+        watch: Option<&'w mut dyn FnMut(Round)>,
     ) -> Self {
         Leader {
             are_sums: course.metrics.are_integers(),
@@ -118,13 +119,13 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
 
     pub(super) fn start(&mut self) -> Result<(), Error> {
         for id in (0..self.world.lps()).map(LpId) {
-            let lp = Lp::start(self.course.model, &self.world, id, &mut self.effects);
             let stripe = self.held.of(id);
-            if self.effects.beyond_sends {
+            let has_started = stripe.lps.start(id, &self.world, self.effects.hide());
+            if self.effects.others.any {
                 let metrics = Some(&mut stripe.metrics);
-                self.course.apply_other_effects(&self.world, (id, None), &mut self.effects, metrics)?;
+                self.course.apply_other_effects(&self.world, (id, None), &mut self.effects.others, metrics)?;
             }
-            stripe.lps.push(lp.expect("an LP that failed to start has ended the run"));
+            assert!(has_started, "an LP that failed to start has ended the run");
             self.course.check_memory(&self.world, self.pending().allocated_bytes())?;
             self.course.check_not_stopped()?;
         }
@@ -135,6 +136,7 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
     /// Executes every event before the bound, or up to the first round that needs workers.
     fn execute_before_bound(&mut self) -> Result<(), Error> {
         let mut fetcher = Fetcher::of(self.course.model, self.course.model.lps() as usize);
+        let records = self.held.records();
         loop {
             let bound = self.course.bound;
             let Some(event) = self.pending_mut().pop_before(bound) else { return Ok(()) };
@@ -145,29 +147,32 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
                 };
                 self.execute_parallel_round(event, pool)?;
             } else {
-                self.execute(event, &mut fetcher)?;
+                self.execute(event, (&mut fetcher, &records))?;
             }
         }
     }
 
     /// Executes one event as `sequential` does.
     #[inline(always)]
-    fn execute(&mut self, event: Event<M::Message>, fetcher: &mut Fetcher) -> Result<(), Error> {
+    fn execute(&mut self, event: Event<P>, (fetcher, records): (&mut Fetcher, &[Records])) -> Result<(), Error> {
         let (header, body) = event.into_parts();
         let id = header.receiver();
-        let lp_of = |id| self.held.lp(id);
-        fetcher.records(self.course.model, |ahead| self.pending().upcoming(ahead), lp_of);
+        let (pending, placement) = (self.effects.outbox.direct_ref(), &self.stripes.placement);
+        let fetch = |id| records[placement.partition(id) as usize].prefetch(placement.index(id));
+        fetcher.each(|ahead| pending.upcoming(ahead), fetch);
+        fetcher.steps(|ahead| pending.upcoming(ahead), |id, step| self.held.fetch(id, step));
         let stripe = self.held.of(id);
-        let lp = &mut stripe.lps[self.stripes.placement.index(id)];
-        let execution = lp.execute(self.course.model, &self.world, (header, body.as_ref()), &mut self.effects);
-        if self.effects.beyond_sends {
+        let index = placement.index(id);
+        let execution = stripe.lps.execute(index, &header, hide_body(&body), &self.world, self.effects.hide());
+        if self.effects.others.any {
             // If possible, one set of metrics is used for all stripes, so that one thread's cache need not
             // hold them all.
             let metrics = (!self.are_sums).then_some(&mut stripe.metrics);
-            self.course.apply_other_effects(&self.world, (id, Some(header.key())), &mut self.effects, metrics)?;
+            let event = Some(header.key());
+            self.course.apply_other_effects(&self.world, (id, event), &mut self.effects.others, metrics)?;
         }
         let done = execution == Execution::Done;
-        if done && self.course.record_event(header, body, &mut self.effects.notes)? {
+        if done && self.course.record_event(header, body, &mut self.effects.others.notes)? {
             self.poll(header.time())?;
         }
         Ok(())
@@ -176,7 +181,7 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
     /// Ends the last round, and opens the one that begins with `event`. Returns true if it must be executed
     /// in parallel.
     #[inline(always)]
-    fn opens_parallel_round(&mut self, event: &Event<M::Message>) -> bool {
+    fn opens_parallel_round(&mut self, event: &Event<P>) -> bool {
         if self.round.since.is_some() {
             self.end_round();
         }
@@ -223,7 +228,7 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
 
     /// Executes the round that begins with `event` in parallel.
     #[inline(never)]
-    fn execute_parallel_round(&mut self, event: Event<M::Message>, pool: &Pool) -> Result<(), Error> {
+    fn execute_parallel_round(&mut self, event: Event<P>, pool: &Pool) -> Result<(), Error> {
         let instant = event.instant();
         let Leader { held, effects, stripes, .. } = self;
         let pending = effects.outbox.direct_mut();
@@ -240,9 +245,8 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
             next = if pending.next_instant() == Some(instant) { pending.pop() } else { None };
         }
         (0..tasks).for_each(|task| held.release(stripes.task(task)));
-        let model = self.course.model;
         let done = match self.works_along {
-            true => pool.round(tasks, |task| stripes.execute(task, 0, model)),
+            true => pool.round(tasks, |task| stripes.execute(task, 0)),
             false => pool.delegate(tasks),
         };
         // If a worker panics, that is the engine's mistake. The panic is passed on when its thread is joined.
@@ -281,7 +285,7 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
         let Leader { course, held, effects, world, .. } = self;
         if course.globals.next_time() == Some(course.bound) {
             let Course { model, globals, metrics, bound, .. } = course;
-            world.change(|world| globals.execute_at(*bound, (*model, world), &mut held.with(metrics), effects))?;
+            world.change(|world| globals.execute_at(*bound, (*model, world), &mut held.with(metrics), effects.hide()))?;
         }
         for event in std::mem::take(&mut self.effects.outbox.buffer) {
             self.pending_mut().push(event);
@@ -289,11 +293,11 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
         Ok(())
     }
 
-    fn pending(&self) -> &WindowedPending<M::Message> {
+    fn pending(&self) -> &WindowedPending<P> {
         self.effects.outbox.direct_ref()
     }
 
-    fn pending_mut(&mut self) -> &mut WindowedPending<M::Message> {
+    fn pending_mut(&mut self) -> &mut WindowedPending<P> {
         self.effects.outbox.direct_mut()
     }
 
@@ -320,6 +324,6 @@ impl<'a, 's, M: Model> Leader<'a, 's, M> {
         ];
         held.each_stripe(|stripe| course.metrics.merge(std::mem::take(&mut stripe.metrics)));
         let end = course.bound;
-        course.conclude(end, held.lps(), pending.take_all(), engine_stats)
+        course.conclude(end, &mut held.lps(), pending.take_all(), engine_stats)
     }
 }

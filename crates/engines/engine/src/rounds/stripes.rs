@@ -2,15 +2,15 @@
 
 use crate::ledger::Ledger;
 use crate::workers::lock;
+use parades_core::any_model::{AnyModel, Lps, Packed, hide_body};
 use parades_core::effects::Effects;
 use parades_core::event::{Event, LpId};
 use parades_core::global::{AllLps, Visitor};
-use parades_core::lp::{Execution, Lp};
+use parades_core::lp::Execution;
 use parades_core::metrics::Metrics;
-use parades_core::model::Model;
 use parades_core::placement::Placement;
 use parades_core::world::World;
-use parades_raw::huge_pages;
+use parades_raw::prefetch::Records;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -24,14 +24,14 @@ const LPS_PER_SHARD: u32 = 64;
 const SHARDS_MIN: u32 = 4;
 
 /// The state that the threads of a run share.
-pub(super) struct Stripes<'w, M: Model> {
+pub(super) struct Stripes<'w, 'k, P> {
     pub(super) placement: Placement,
     world: &'w RwLock<World>,
-    stripes: Vec<Mutex<Stripe<M>>>,
+    stripes: Vec<Mutex<Stripe<'k, P>>>,
     /// The stripes that have events in the current round.
     tasks: Vec<AtomicU32>,
     /// By thread: the results of the current round.
-    results: Vec<Mutex<Results<M>>>,
+    results: Vec<Mutex<Results<P>>>,
 }
 
 fn read(world: &RwLock<World>) -> RwLockReadGuard<'_, World> {
@@ -68,53 +68,53 @@ impl Deref for Reading<'_> {
 }
 
 /// A range of LPs.
-pub(super) struct Stripe<M: Model> {
-    pub(super) lps: Vec<Lp<M::State>>,
+pub(super) struct Stripe<'k, P> {
+    pub(super) lps: Box<dyn Lps<'k> + 'k>,
     pub(super) metrics: Metrics,
     /// The events of the current round, in order.
-    pub(super) inbox: Vec<Event<M::Message>>,
+    pub(super) inbox: Vec<Event<P>>,
 }
 
-impl<M: Model> Stripe<M> {
-    fn of(lps: Vec<Lp<M::State>>, metrics: Metrics) -> Stripe<M> {
+impl<'k, P> Stripe<'k, P> {
+    fn of(lps: Box<dyn Lps<'k> + 'k>, metrics: Metrics) -> Stripe<'k, P> {
         Stripe { lps, metrics, inbox: Vec::new() }
     }
 }
 
 /// The results of a thread, for the leader.
-pub(super) struct Results<M: Model> {
-    pub(super) effects: Effects<M>,
-    pub(super) ledger: Ledger<M>,
+pub(super) struct Results<P> {
+    pub(super) effects: Effects<P>,
+    pub(super) ledger: Ledger<P>,
     pub(super) events: u64,
 }
 
-impl<'w, M: Model> Stripes<'w, M> {
+impl<'w, 'k, P: Packed<'k>> Stripes<'w, 'k, P> {
     /// Makes one stripe for all LPs, which are added later, for one thread.
-    pub(super) fn one(model: &M, world: &'w RwLock<World>, traces: bool) -> Stripes<'w, M> {
+    pub(super) fn one(model: &'k dyn AnyModel<'k>, world: &'w RwLock<World>, traces: bool) -> Stripes<'w, 'k, P> {
         let placement = Placement::one(read(world).lps());
-        let lps = Vec::with_capacity(placement.len(0) as usize);
-        huge_pages::ask_for(&lps);
+        let mut lps = model.new_lps();
+        lps.reserve(placement.len(0) as usize);
         Stripes::of(world, placement, vec![Stripe::of(lps, model.metrics())], (1, traces))
     }
 
     /// Distributes the LPs of one stripe, and their metrics, over stripes for `threads` threads.
     pub(super) fn cut(
-        model: &M,
+        model: &'k dyn AnyModel<'k>,
         world: &'w RwLock<World>,
-        (all, metrics): (Vec<Lp<M::State>>, Metrics),
+        (all, metrics): (&mut (dyn Lps<'k> + 'k), Metrics),
         (threads, traces): (usize, bool),
-    ) -> Stripes<'w, M> {
+    ) -> Stripes<'w, 'k, P> {
         let lps = read(world).lps();
         let wanted = u32::try_from(threads).map_or(u32::MAX, |threads| {
             let each = (lps / threads / LPS_PER_SHARD).clamp(SHARDS_MIN, SHARDS_PER_THREAD);
             threads.saturating_mul(each)
         });
         let placement = Placement::ranges(lps, lps.div_ceil(wanted));
-        let mut all = all.into_iter();
+        all.put_down(0);
+        model.distribute(&Placement::one(lps), &placement, lps);
         let stripe = |number| {
-            let mut lps = Vec::with_capacity(placement.len(number) as usize);
-            huge_pages::ask_for(&lps);
-            lps.extend(all.by_ref().take(lps.capacity()));
+            let mut lps = model.new_lps();
+            lps.pick_up(number as usize);
             Stripe::of(lps, model.metrics())
         };
         let mut stripes: Vec<_> = (0..placement.partitions()).map(stripe).collect();
@@ -127,9 +127,9 @@ impl<'w, M: Model> Stripes<'w, M> {
     fn of(
         world: &'w RwLock<World>,
         placement: Placement,
-        stripes: Vec<Stripe<M>>,
+        stripes: Vec<Stripe<'k, P>>,
         (threads, traces): (usize, bool),
-    ) -> Stripes<'w, M> {
+    ) -> Stripes<'w, 'k, P> {
         let results = || Results { effects: Effects::new(), ledger: Ledger::new(traces), events: 0 };
         Stripes {
             placement,
@@ -141,7 +141,7 @@ impl<'w, M: Model> Stripes<'w, M> {
     }
 
     /// Returns the results of each thread.
-    pub(super) fn results(&self) -> &[Mutex<Results<M>>] {
+    pub(super) fn results(&self) -> &[Mutex<Results<P>>] {
         &self.results
     }
 
@@ -156,7 +156,7 @@ impl<'w, M: Model> Stripes<'w, M> {
     }
 
     /// Executes the events of a task on a thread.
-    pub(super) fn execute(&self, task: u32, thread: usize, model: &M) {
+    pub(super) fn execute(&self, task: u32, thread: usize) {
         let mut stripe = lock(&self.stripes[self.task(task) as usize]);
         let Stripe { lps, metrics, inbox } = &mut *stripe;
         let Results { effects, ledger, events } = &mut *lock(&self.results[thread]);
@@ -164,8 +164,10 @@ impl<'w, M: Model> Stripes<'w, M> {
         inbox.reverse();
         while let Some(event) = inbox.pop() {
             let sent = effects.outbox.buffer.len();
-            let execution = lps[self.placement.index(event.receiver())].execute(model, &world, event.parts(), effects);
-            if effects.beyond_sends && ledger.collect((event.key(), event.receiver()), effects, metrics) {
+            let index = self.placement.index(event.receiver());
+            let execution = lps.execute(index, &event.header(), hide_body(&event.body), &world, effects.hide());
+            let of = (event.key(), event.receiver());
+            if effects.others.any && ledger.collect(of, &mut effects.others, metrics) {
                 // The remaining events of the task come after the failure.
                 inbox.clear();
                 return;
@@ -179,48 +181,53 @@ impl<'w, M: Model> Stripes<'w, M> {
             if execution == Execution::Done {
                 *events += 1;
                 if ledger.traces {
-                    ledger.trace(event, effects);
+                    ledger.trace(event, &mut effects.others);
                 }
             }
         }
     }
 
     /// Locks all stripes.
-    pub(super) fn hold_all(&self) -> AllStripes<'_, M> {
+    pub(super) fn hold_all(&self) -> AllStripes<'_, 'k, P> {
         AllStripes { stripes: self, held: self.stripes.iter().map(|stripe| Some(lock(stripe))).collect() }
     }
 }
 
 /// The locks of the stripes that the leader holds.
-pub(super) struct AllStripes<'s, M: Model> {
-    stripes: &'s Stripes<'s, M>,
-    held: Vec<Option<MutexGuard<'s, Stripe<M>>>>,
+pub(super) struct AllStripes<'s, 'k, P> {
+    stripes: &'s Stripes<'s, 'k, P>,
+    held: Vec<Option<MutexGuard<'s, Stripe<'k, P>>>>,
 }
 
 const HELD: &str = "the leader holds all stripes except those of a parallel round";
 
-impl<'s, M: Model> AllStripes<'s, M> {
+impl<'s, 'k, P: Packed<'k>> AllStripes<'s, 'k, P> {
     #[inline(always)]
-    pub(super) fn stripe(&mut self, number: u32) -> &mut Stripe<M> {
+    pub(super) fn stripe(&mut self, number: u32) -> &mut Stripe<'k, P> {
         self.held[number as usize].as_deref_mut().expect(HELD)
     }
 
     /// Returns the stripe of an LP.
     #[inline(always)]
-    pub(super) fn of(&mut self, id: LpId) -> &mut Stripe<M> {
+    pub(super) fn of(&mut self, id: LpId) -> &mut Stripe<'k, P> {
         self.stripe(self.stripes.placement.partition(id))
     }
 
-    #[inline(always)]
-    pub(super) fn lp(&self, id: LpId) -> &Lp<M::State> {
+    /// Takes a step of [`Lps::fetch`].
+    pub(super) fn fetch(&self, id: LpId, step: usize) {
         let stripe = self.held[self.stripes.placement.partition(id) as usize].as_deref().expect(HELD);
-        &stripe.lps[self.stripes.placement.index(id)]
+        stripe.lps.fetch(self.stripes.placement.index(id), step);
     }
 
-    /// Removes and returns the LPs of the only stripe, and their metrics.
-    pub(super) fn take_one(&mut self) -> (Vec<Lp<M::State>>, Metrics) {
+    /// Returns the places of the LPs' records, by stripe.
+    pub(super) fn records(&self) -> Vec<Records> {
+        self.held.iter().map(|held| held.as_ref().expect(HELD).lps.records()).collect()
+    }
+
+    /// Returns the LPs of the only stripe, and removes their metrics.
+    pub(super) fn take_one(&mut self) -> (&mut (dyn Lps<'k> + 'k), Metrics) {
         let Stripe { lps, metrics, .. } = self.stripe(0);
-        (std::mem::take(lps), std::mem::take(metrics))
+        (&mut **lps, std::mem::take(metrics))
     }
 
     pub(super) fn release(&mut self, number: u32) {
@@ -231,32 +238,34 @@ impl<'s, M: Model> AllStripes<'s, M> {
         self.held[number as usize] = Some(lock(&self.stripes.stripes[number as usize]));
     }
 
-    pub(super) fn each_stripe(&mut self, each: impl FnMut(&mut Stripe<M>)) {
+    pub(super) fn each_stripe(&mut self, each: impl FnMut(&mut Stripe<'k, P>)) {
         self.held.iter_mut().map(|held| &mut **held.as_mut().expect(HELD)).for_each(each);
     }
 
-    /// Returns all LPs in id order.
-    pub(super) fn lps(&self) -> impl Iterator<Item = &Lp<M::State>> {
-        self.held.iter().flat_map(|held| &held.as_ref().expect(HELD).lps)
+    /// Returns all LPs in id order, each with its list and its index there.
+    pub(super) fn lps(&self) -> impl Iterator<Item = (LpId, &(dyn Lps<'k> + 'k), usize)> {
+        let lists = self.held.iter().map(|held| &*held.as_ref().expect(HELD).lps);
+        let all = lists.flat_map(|lps| (0..lps.len()).map(move |index| (lps, index)));
+        (0..).map(LpId).zip(all).map(|(id, (lps, index))| (id, lps, index))
     }
 
     /// Returns all LPs, for global events that record in `metrics`.
-    pub(super) fn with<'a>(&'a mut self, metrics: &'a mut Metrics) -> Residents<'a, 's, M> {
+    pub(super) fn with<'a>(&'a mut self, metrics: &'a mut Metrics) -> Residents<'a, 's, 'k, P> {
         Residents { all: self, metrics }
     }
 }
 
 /// The LPs of all stripes, as a global event visits them.
-pub(super) struct Residents<'a, 's, M: Model> {
-    all: &'a mut AllStripes<'s, M>,
+pub(super) struct Residents<'a, 's, 'k, P> {
+    all: &'a mut AllStripes<'s, 'k, P>,
     metrics: &'a mut Metrics,
 }
 
-impl<M: Model> AllLps<M> for Residents<'_, '_, M> {
-    fn visit_each(&mut self, visitor: &mut Visitor<'_, M>) {
+impl<'k, P: Packed<'k>> AllLps<'k> for Residents<'_, '_, 'k, P> {
+    fn visit_each(&mut self, visitor: &mut Visitor<'_, 'k>) {
         let mut ids = (0..).map(LpId);
         self.all.each_stripe(|Stripe { lps, metrics, .. }| {
-            lps.iter_mut().zip(&mut ids).for_each(|(lp, id)| visitor(id, lp, metrics));
+            (0..lps.len()).zip(&mut ids).for_each(|(index, id)| visitor(id, &mut **lps, index, metrics));
         });
     }
     fn metrics(&mut self) -> &mut Metrics {

@@ -17,15 +17,14 @@
 //! Wilsey, *Comparative analysis of periodic state saving techniques in Time Warp simulators*, PADS, 1995.
 
 use super::history::History;
-use super::site::Inputs;
+use super::hide_tagged;
+use parades_core::any_model::{Packed, RestorableLps, Undone};
 use parades_core::effects::Effects;
 use parades_core::event::LpId;
-use parades_core::lp::Lp;
-use parades_core::optimistic::body_of;
 use parades_core::outbox::Outbox;
-use parades_core::restore::{Restorable, UndoLog};
 use parades_core::ring::positions;
 use parades_core::timer::TimerChange;
+use parades_core::world::World;
 
 /// Marks the record of a wake without effect at which a checkpoint was due. The wake leaves no checkpoint,
 /// because it changes nothing. The next execution leaves one.
@@ -39,30 +38,28 @@ const LARGE_STATE: usize = 1 << 10;
 /// Executions of an LP for each checkpoint of a large state.
 const INTERVAL_LARGE: u16 = 8;
 
-/// Returns the default checkpoint interval for states of type `S`.
-pub(super) fn default_interval<S>() -> u16 {
-    if size_of::<S>() < LARGE_STATE { 1 } else { INTERVAL_LARGE }
+/// Returns the default checkpoint interval for states of this size.
+pub(super) fn default_interval(state_bytes: usize) -> u16 {
+    if state_bytes < LARGE_STATE { 1 } else { INTERVAL_LARGE }
 }
 
 /// The checkpoint interval, and the buffers for coasting forward.
-pub(super) struct Coast<M: Restorable> {
+pub(super) struct Coast<P> {
     /// Executions of an LP for each checkpoint.
     interval: u16,
     /// The effects of executions that are repeated.
-    effects: Effects<M>,
-    log: UndoLog<M::Undo>,
+    effects: Effects<P>,
     timers: Vec<TimerChange>,
     /// The positions of the executions to repeat, the last first.
     executions: Vec<u32>,
 }
 
-impl<M: Restorable> Coast<M> {
+impl<'k, P: Packed<'k>> Coast<P> {
     /// Makes a checkpoint at each `interval`-th execution of an LP.
-    pub(super) fn new(interval: u16) -> Coast<M> {
+    pub(super) fn new(interval: u16) -> Coast<P> {
         Coast {
             interval,
             effects: Effects::undoable(Outbox::buffered()),
-            log: UndoLog::default(),
             timers: Vec::new(),
             executions: Vec::new(),
         }
@@ -77,7 +74,7 @@ impl<M: Restorable> Coast<M> {
     /// Returns the number of executions of an LP since its last checkpoint, counting its next one. 0 if the
     /// next one must leave a checkpoint. The LP's last execution is at `head`; the open stretch begins at
     /// `begin`.
-    pub(super) fn since_checkpoint(&self, history: &History<M>, begin: u32, (lp, head): (LpId, u32)) -> u16 {
+    pub(super) fn since_checkpoint(&self, history: &History<P>, begin: u32, (lp, head): (LpId, u32)) -> u16 {
         if self.is_off() {
             return 0;
         }
@@ -95,15 +92,14 @@ impl<M: Restorable> Coast<M> {
     #[inline(never)]
     pub(super) fn forward(
         &mut self,
-        (model, world): Inputs<'_, M>,
-        lp: &mut Lp<M::State>,
-        history: &mut History<M>,
+        world: &World,
+        (lps, lp): (&mut (dyn RestorableLps<'k> + 'k), usize),
+        history: &History<P>,
         (id, head): (LpId, u32),
     ) -> (u64, Option<u32>) {
-        let Coast { effects, log, timers, executions, .. } = self;
-        let History { records, undos, timers: changes, .. } = history;
-        let undos = undos.records_mut();
-        let (reached, mut at) = (lp.checkpoint_kernel(), head);
+        let Coast { effects, timers, executions, .. } = self;
+        let History { records, timers: changes, .. } = history;
+        let (reached, mut at) = (lps.checkpoint(lp), head);
         let ends = |at: u32| records.get(at.wrapping_add(1)).map_or(changes.end(), |next| next.begins.timers);
         executions.clear();
         loop {
@@ -112,17 +108,14 @@ impl<M: Restorable> Coast<M> {
                 record.event.as_ref().filter(|event| event.receiver() == id).expect("C1: it has not been undone");
             timers.extend(positions(record.begins.timers, ends(at)).filter_map(|at| changes.get(at).copied()));
             let has_checkpoint = record.since_checkpoint == 0;
-            if has_checkpoint {
-                log.push(undos.take(record.begins.undos).expect("C1: it left a checkpoint"));
-            }
-            let body = body_of(event).expect("anti-messages are not executed");
-            lp.undo_logged(
-                model,
-                body,
-                (record.execution, record.before.clone()),
+            let undos = record.begins.undos;
+            let undone = Undone {
+                execution: record.execution,
+                before: record.before.clone(),
                 timers,
-                has_checkpoint.then_some(&mut *log),
-            );
+                records: has_checkpoint.then(|| (undos, undos.wrapping_add(1))),
+            };
+            lps.undo(lp, hide_tagged(event), undone);
             executions.push(at);
             if has_checkpoint {
                 break;
@@ -133,25 +126,20 @@ impl<M: Restorable> Coast<M> {
         for (index, &at) in executions.iter().enumerate().rev() {
             let record = records.get(at).expect("it was found above");
             let event = record.event.as_ref().expect("it was found above");
-            let body = body_of(event).expect("it was found above");
-            let has_checkpoint = record.since_checkpoint == 0;
-            let execution =
-                lp.reexecute(model, world, (event.parts().0, body), effects, has_checkpoint.then_some(&mut *log));
-            if let Some(copy) = log.pop() {
-                undos.put(record.begins.undos, copy);
-            }
+            let copy = (record.since_checkpoint == 0).then_some(record.begins.undos);
+            let execution = lps.repeat(lp, (&event.header(), hide_tagged(event)), copy, world, effects.hide());
             let after = match index.checked_sub(1) {
                 Some(next) => &records.get(executions[next]).expect("it was found above").before,
                 None => &reached,
             };
             let changed = positions(record.begins.timers, ends(at)).filter_map(|at| changes.get(at));
             let is_same = execution == record.execution
-                && effects.failure.is_none()
-                && lp.checkpoint_kernel() == *after
-                && effects.timer_changes.iter().flatten().eq(changed);
+                && effects.others.failure.is_none()
+                && lps.checkpoint(lp) == *after
+                && effects.others.timer_changes.iter().flatten().eq(changed);
             effects.outbox.buffer.clear();
-            effects.clear_beyond_sends();
-            effects.timer_changes.iter_mut().for_each(Vec::clear);
+            effects.others.clear();
+            effects.others.timer_changes.iter_mut().for_each(Vec::clear);
             if !is_same {
                 differs = Some(at);
                 break;
@@ -159,7 +147,7 @@ impl<M: Restorable> Coast<M> {
         }
         if differs.is_some() {
             // The events that the LP sends before the run ends must not repeat keys.
-            lp.restore_kernel(reached);
+            lps.restore_kernel(lp, reached);
         }
         (executions.len() as u64, differs)
     }

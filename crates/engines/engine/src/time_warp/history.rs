@@ -6,7 +6,6 @@ use parades_core::event::{Body, Event, EventKey, LpId};
 use parades_core::lp::{Execution, KernelCheckpoint};
 use parades_core::metrics::Sample;
 use parades_core::optimistic::{Tagged, TaggedEvent};
-use parades_core::restore::{Restorable, UndoLog};
 use parades_core::ring::Ring;
 use parades_core::timer::TimerChange;
 use parades_core::trace::Note;
@@ -18,10 +17,10 @@ pub(super) const NONE: u32 = u32::MAX;
 /// The record of an execution. Its other effects lie in the other logs, up to the begin of the next
 /// execution's.
 #[derive(Debug)]
-pub(super) struct Record<M: Restorable> {
+pub(super) struct Record<P> {
     /// The event; `None` once the execution has been undone. The events that it sent are tagged with its
     /// position.
-    pub(super) event: Option<TaggedEvent<M::Message>>,
+    pub(super) event: Option<TaggedEvent<P>>,
     /// The position of the LP's previous execution.
     pub(super) previous: u32,
     pub(super) execution: Execution,
@@ -37,7 +36,7 @@ pub(super) struct Record<M: Restorable> {
 }
 
 /// The positions in each log at which the effects of an execution begin. The log of sends is kept in the
-/// pending set.
+/// pending set, and the log of undo records with the LPs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Begins {
     pub(super) sends: u32,
@@ -48,28 +47,26 @@ pub(super) struct Begins {
 
 /// Effects that few executions have.
 #[derive(Debug)]
-pub(super) struct RareEffects<M: Restorable> {
+pub(super) struct RareEffects {
     pub(super) notes: Vec<Note>,
-    pub(super) requests: Vec<Request<M::Global>>,
+    pub(super) requests: Vec<Request>,
     pub(super) failure: Option<ErrorKind>,
 }
 
 /// The uncommitted executions of a worker's LPs, in the order in which they were executed.
 #[derive(Debug)]
-pub(super) struct History<M: Restorable> {
-    pub(super) records: Ring<Record<M>>,
-    pub(super) undos: UndoLog<M::Undo>,
+pub(super) struct History<P> {
+    pub(super) records: Ring<Record<P>>,
     pub(super) timers: Ring<TimerChange>,
     pub(super) samples: Ring<Sample>,
     /// By position.
-    pub(super) rares: BTreeMap<u32, RareEffects<M>>,
+    pub(super) rares: BTreeMap<u32, RareEffects>,
 }
 
-impl<M: Restorable> History<M> {
-    pub(super) fn new() -> History<M> {
+impl<P> History<P> {
+    pub(super) fn new() -> History<P> {
         History {
             records: Ring::default(),
-            undos: UndoLog::default(),
             timers: Ring::default(),
             samples: Ring::default(),
             rares: BTreeMap::new(),
@@ -85,18 +82,18 @@ impl<M: Restorable> History<M> {
     #[inline(always)]
     pub(super) fn add(
         &mut self,
-        event: TaggedEvent<M::Message>,
+        event: TaggedEvent<P>,
         of_lp: (&mut u32, u16),
         before: KernelCheckpoint,
-        sends: u32,
+        (sends, undos): (u32, u32),
     ) {
         let (key, receiver) = (event.key(), event.receiver());
         match event.body {
             Body::Message(Tagged::Message(execution, message)) => {
                 let body = Body::Message(Tagged::Message(execution, message));
-                self.add_record(Event::new(key, receiver, body), of_lp, before, sends);
+                self.add_record(Event::new(key, receiver, body), of_lp, before, (sends, undos));
             }
-            wake => self.add_wake(Event::new(key, receiver, wake), of_lp, before, sends),
+            wake => self.add_wake(Event::new(key, receiver, wake), of_lp, before, (sends, undos)),
         }
     }
 
@@ -104,46 +101,46 @@ impl<M: Restorable> History<M> {
     #[inline(never)]
     fn add_wake(
         &mut self,
-        event: TaggedEvent<M::Message>,
+        event: TaggedEvent<P>,
         of_lp: (&mut u32, u16),
         before: KernelCheckpoint,
-        sends: u32,
+        (sends, undos): (u32, u32),
     ) {
-        self.add_record(event, of_lp, before, sends);
+        self.add_record(event, of_lp, before, (sends, undos));
     }
 
     #[inline(always)]
     fn add_record(
         &mut self,
-        event: TaggedEvent<M::Message>,
+        event: TaggedEvent<P>,
         (head, since_checkpoint): (&mut u32, u16),
         before: KernelCheckpoint,
-        sends: u32,
+        (sends, undos): (u32, u32),
     ) {
         let position = self.records.end();
-        let begins = self.ends(sends);
+        let begins = self.ends((sends, undos));
         let previous = std::mem::replace(head, position);
         let execution = Execution::Done;
         let record = Record { event: None, previous, execution, before, begins, since_checkpoint, has_rare: false };
         self.records.push(record).event = Some(event);
     }
 
-    /// Returns the begins of the next execution; its sends begin at `sends`.
+    /// Returns the begins of the next execution; its sends begin at `sends`, and its undo records at `undos`.
     #[inline]
-    pub(super) fn ends(&self, sends: u32) -> Begins {
-        Begins { sends, undos: self.undos.records().end(), timers: self.timers.end(), samples: self.samples.end() }
+    pub(super) fn ends(&self, (sends, undos): (u32, u32)) -> Begins {
+        Begins { sends, undos, timers: self.timers.end(), samples: self.samples.end() }
     }
 
     /// Returns the positions at which the effects of the execution at `position` end.
     #[inline]
-    pub(super) fn ends_of(&self, position: u32, sends: u32) -> Begins {
-        self.records.get(position.wrapping_add(1)).map_or_else(|| self.ends(sends), |next| next.begins)
+    pub(super) fn ends_of(&self, position: u32, ends: (u32, u32)) -> Begins {
+        self.records.get(position.wrapping_add(1)).map_or_else(|| self.ends(ends), |next| next.begins)
     }
 
     /// Returns the execution at `position` if it is one of `lp`'s that is neither committed nor undone.
     #[inline]
-    pub(super) fn find(&self, position: u32, lp: LpId) -> Option<&Record<M>> {
-        let of_lp = |record: &&Record<M>| record.event.as_ref().is_some_and(|event| event.receiver() == lp);
+    pub(super) fn find(&self, position: u32, lp: LpId) -> Option<&Record<P>> {
+        let of_lp = |record: &&Record<P>| record.event.as_ref().is_some_and(|event| event.receiver() == lp);
         self.records.get(position).filter(of_lp)
     }
 
@@ -154,16 +151,16 @@ impl<M: Restorable> History<M> {
     }
 
     /// Removes and returns the rare effects of the execution at `position`.
-    pub(super) fn take_rare(&mut self, position: u32) -> Option<RareEffects<M>> {
+    pub(super) fn take_rare(&mut self, position: u32) -> Option<RareEffects> {
         let record = self.records.get_mut(position).filter(|record| record.has_rare)?;
         record.has_rare = false;
         self.rares.remove(&position)
     }
 
-    /// Frees the history before `position`, whose effects begin at `begins` (fossil collection).
+    /// Frees the history before `position`, whose effects begin at `begins` (fossil collection). The list of LPs frees
+    /// undo records.
     pub(super) fn release_before(&mut self, position: u32, begins: Begins) {
         self.records.release_before(position);
-        self.undos.records_mut().release_before(begins.undos);
         self.timers.release_before(begins.timers);
         self.samples.release_before(begins.samples);
     }
@@ -171,14 +168,12 @@ impl<M: Restorable> History<M> {
     /// Frees memory that is not in use.
     pub(super) fn shrink(&mut self) {
         self.records.shrink();
-        self.undos.records_mut().shrink();
         self.timers.shrink();
         self.samples.shrink();
     }
 
     pub(super) fn allocated_bytes(&self) -> usize {
         self.records.allocated_bytes()
-            + self.undos.records().allocated_bytes()
             + self.timers.allocated_bytes()
             + self.samples.allocated_bytes()
     }

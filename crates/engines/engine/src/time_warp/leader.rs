@@ -8,14 +8,13 @@ use crate::ledger::{self, Ledger, Trace};
 use crate::peers::{Seat, agree_on_failure, error_at, greatest, lost, sum};
 use crate::quiescence::{Home, Homes};
 use crate::workers::imbalance;
+use parades_core::any_model::{AnyRestorable, Lps, Packed};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::{Event, LpId};
-use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
 use parades_core::pending::Leftover;
 use parades_core::placement::Placement;
-use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::world::World;
@@ -24,11 +23,11 @@ use parades_transport::Summary;
 use std::sync::{MutexGuard, PoisonError};
 
 /// The state that belongs to the leader alone.
-pub(super) struct Leader<'a, M: Restorable> {
+pub(super) struct Leader<'k, P> {
     /// Everything before its bound has been committed.
-    course: Course<'a, M>,
+    course: Course<'k>,
     /// The effects of global events.
-    effects: Effects<M>,
+    effects: Effects<P>,
     /// The end of the run, once it has ended.
     end: Option<Result<Time, Error>>,
     /// A wish for a cut because the user has stopped the run.
@@ -39,7 +38,7 @@ pub(super) struct Leader<'a, M: Restorable> {
     /// The place where each LP lives now.
     placement: Placement,
     /// Events that are committed and not yet written to the trace.
-    trace: Trace<M::Message>,
+    trace: Trace<P>,
     /// All workers have committed everything before this time, as of the last outcome.
     committed: Time,
     /// By worker: the number of events committed before the last mode switch.
@@ -73,10 +72,10 @@ struct Cut {
 }
 
 impl Cut {
-    fn of<M: Restorable>(
-        course: &Course<'_, M>,
-        crew: &Crew<'_, M>,
-        sites: &[MutexGuard<'_, Site<M>>],
+    fn of<'k, P: Packed<'k>>(
+        course: &Course<'k>,
+        crew: &Crew<'k, P>,
+        sites: &[MutexGuard<'_, Site<'k, P>>],
         view: &View,
     ) -> Result<Cut, Broken> {
         let committed = sites.iter().map(|site| site.counts.committed).sum();
@@ -88,31 +87,28 @@ impl Cut {
 }
 
 /// The bytes that pending events and histories take.
-fn allocated<M: Restorable>(sites: &[MutexGuard<'_, Site<M>>]) -> u64 {
+fn allocated<'k, P: Packed<'k>>(sites: &[MutexGuard<'_, Site<'k, P>>]) -> u64 {
     sites.iter().map(|site| site.allocated_bytes() as u64).sum()
 }
 
-impl<M: Restorable> Home<M> for Site<M> {
+impl<'k, P: Packed<'k>> Home<'k, P> for Site<'k, P> {
     fn earliest_time(&mut self) -> Time {
         self.next_time()
     }
-    fn add(&mut self, event: Event<M::Message>) {
+    fn add(&mut self, event: Event<P>) {
         self.push_unmarked(event);
     }
-    fn residents(&mut self) -> (&mut [Lp<M::State>], &mut Metrics) {
-        (&mut self.lps, &mut self.metrics)
+    fn residents(&mut self) -> (&mut (dyn Lps<'k> + 'k), &mut Metrics) {
+        (&mut *self.lps, &mut self.metrics)
     }
 }
 
-impl<'a, M: Restorable> Leader<'a, M> {
-    /// Bytes of an LP's record.
-    pub(super) const LP_BYTES: usize = size_of::<Lp<M::State>>();
-
+impl<'k, P: Packed<'k>> Leader<'k, P> {
     pub(super) fn new(
-        model: &'a M,
-        options: RunOptions<'a>,
+        model: &'k dyn AnyRestorable<'k>,
+        options: RunOptions<'k>,
         (reviewer, placement): (Reviewer, Placement),
-    ) -> Leader<'a, M> {
+    ) -> Leader<'k, P> {
         Leader {
             course: Course::new(model, options),
             effects: Effects::new(),
@@ -150,7 +146,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
     /// Handles an outcome, the combined summary `all` of the workers. About `pending` events are pending.
     pub(super) fn observe(
         &mut self,
-        (crew, world): (&Crew<'_, M>, &World),
+        (crew, world): (&Crew<'k, P>, &World),
         all: &Summary,
         view: &View,
         pending: usize,
@@ -185,12 +181,12 @@ impl<'a, M: Restorable> Leader<'a, M> {
     }
 
     /// Collects the events that the workers have committed for the trace.
-    fn collect_trace(&mut self, crew: &Crew<'_, M>) {
+    fn collect_trace(&mut self, crew: &Crew<'k, P>) {
         crew.traced.iter().for_each(|traced| self.trace.append(&mut super::lock(traced)));
     }
 
     /// Adds the events that each worker has committed since the last mode switch.
-    fn count_committed(&mut self, sites: &[MutexGuard<'_, Site<M>>]) {
+    fn count_committed(&mut self, sites: &[MutexGuard<'_, Site<'k, P>>]) {
         self.committed_by.resize(sites.len(), 0);
         for (worker, (by, site)) in self.committed_by.iter_mut().zip(sites).enumerate() {
             // At a mode switch, the counts of all sites move to the first site.
@@ -215,7 +211,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
     }
 
     /// Executes a cut: the work that needs every LP at rest. Gives new orders.
-    pub(super) fn execute_cut(&mut self, crew: &Crew<'_, M>, view: &View) -> Result<(), Broken> {
+    pub(super) fn execute_cut(&mut self, crew: &Crew<'k, P>, view: &View) -> Result<(), Broken> {
         self.cuts += 1;
         let mut world = crew.world.write().unwrap_or_else(PoisonError::into_inner);
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();
@@ -237,17 +233,17 @@ impl<'a, M: Restorable> Leader<'a, M> {
         if let (Err(error), None) = (collected, &self.end) {
             self.end = Some(Err(error));
         }
-        agree_on_failure(crew.seat.peers, &mut self.end)?;
+        agree_on_failure(&*crew.seat.peers, &mut self.end)?;
         let cut = Cut::of(&self.course, crew, &sites, view)?;
         if self.end.is_none() {
             self.end = self.execute_globals((crew, view), &mut world, &mut sites, cut).transpose();
         }
-        agree_on_failure(crew.seat.peers, &mut self.end)?;
+        agree_on_failure(&*crew.seat.peers, &mut self.end)?;
         if self.mode_switch == Wish::Announced {
             self.mode_switch = Wish::None;
             self.count_committed(&sites);
             let places = (&self.placement, &crew.placement);
-            self.placement = self.reviewer.switch_mode(places, world.lps(), &mut sites);
+            self.placement = self.reviewer.switch_mode(crew.model, places, world.lps(), &mut sites);
             self.committed_before = sites[0].counts.committed;
             (0..sites.len()).for_each(|worker| crew.seat.transport.shrink(worker));
         }
@@ -263,12 +259,13 @@ impl<'a, M: Restorable> Leader<'a, M> {
     /// The earliest failure; a stop before the run has begun; too little memory.
     fn execute_globals(
         &mut self,
-        (crew, view): (&Crew<'_, M>, &View),
+        (crew, view): (&Crew<'k, P>, &View),
         world: &mut World,
-        sites: &mut [MutexGuard<'_, Site<M>>],
+        sites: &mut [MutexGuard<'_, Site<'k, P>>],
         cut: Cut,
     ) -> Result<Option<Time>, Error> {
-        let Seat { peers, transport } = crew.seat;
+        let Seat { peers, transport } = &crew.seat;
+        let (peers, transport) = (&**peers, &**transport);
         let makes_room = view.excess.is_some() && !self.reviewer.is_alone() && peers.ranks() == 1;
         if makes_room {
             self.reviewer.retreat_for_memory();
@@ -300,7 +297,7 @@ impl<'a, M: Restorable> Leader<'a, M> {
     }
 
     /// Ends the run, once all workers have returned.
-    pub(super) fn conclude(mut self, crew: &Crew<'_, M>) -> Result<Option<Outcome>, Error> {
+    pub(super) fn conclude(mut self, crew: &Crew<'k, P>) -> Result<Option<Outcome>, Error> {
         let end = self.end.take().expect("the workers have come to the end")?;
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();
         self.count_committed(&sites);
@@ -322,10 +319,10 @@ impl<'a, M: Restorable> Leader<'a, M> {
             |counts| counts.coasted,
         ];
         let counts: Vec<u64> = counts.into_iter().map(sum_of).chain([bytes]).collect();
-        let committed = crew.seat.peers.share_words(&counts[..1]).map_err(|Broken| lost(crew.seat.transport))?;
+        let committed = crew.seat.peers.share_words(&counts[..1]).map_err(|Broken| lost(&*crew.seat.transport))?;
         course.events = sum(&committed, 0);
         let workers = sites.len();
-        let engine_stats = |counts: &[u64]| {
+        let mut engine_stats = |counts: &[u64]| {
             let [events, executed, rollbacks, rolled_back, anti_messages, coasted, bytes] =
                 counts.try_into().expect("they are the counts above");
             vec![
@@ -340,17 +337,21 @@ impl<'a, M: Restorable> Leader<'a, M> {
                 ("alone_for_memory", f64::from(u8::from(reviewer.has_retreated_for_memory()))),
                 ("history_max", f64::from(history)),
                 ("workers", workers as f64),
-                ("imbalance", imbalance(committed_by.into_iter())),
+                ("imbalance", imbalance(committed_by.iter().copied())),
                 ("pending_bytes", bytes as f64),
             ]
         };
         let lps = crew.world.read().unwrap_or_else(PoisonError::into_inner).lps();
-        let here = |id| Some((id, sites[placement.partition(id) as usize].lps.get(placement.index(id))?));
-        let lps = (0..lps).map(LpId).filter_map(here);
+        let here = |id| {
+            let lps: &(dyn Lps<'k> + 'k) = &*sites[placement.partition(id) as usize].lps;
+            Some((id, lps, placement.index(id))).filter(|(_, lps, index)| *index < lps.len())
+        };
+        let mut lps = (0..lps).map(LpId).filter_map(here);
         let pending = Box::new(pending.into_iter().flatten());
-        let mine = course.finish_rank(end, &crew.seat, lps, (metrics, pending as Leftover<_>, counts));
-        sites.iter_mut().for_each(|site| site.lps = Vec::new());
-        course.conclude_ranks(end, &crew.seat, mine, engine_stats)
+        let mine = course.finish_rank(end, &*crew.seat.peers, &mut lps, (metrics, pending as Leftover<_>, counts));
+        sites.iter_mut().for_each(|site| site.lps.clear());
+        let lost = || lost(&*crew.seat.transport);
+        course.conclude_ranks(end, (&*crew.seat.peers, &lost), mine, &mut engine_stats)
     }
 }
 

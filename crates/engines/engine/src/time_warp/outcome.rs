@@ -1,10 +1,9 @@
 //! The handling of an outcome: GVT, the commit of everything before it, and the limit of memory.
 
-use super::site::{Inputs, Site};
 use super::steps::Steps;
 use crate::course::just_after;
 use crate::workers::lock;
-use parades_core::restore::Restorable;
+use parades_core::any_model::Packed;
 use parades_core::time::Time;
 use parades_core::timesheet::Spent;
 use parades_transport::Summary;
@@ -23,7 +22,7 @@ const SHARE_UNCOUNTED: u64 = 8;
 /// Bytes of memory that nobody counts and that a process may take beside its limit.
 const UNCOUNTED_BESIDE: u64 = 8 << 20;
 
-impl<M: Restorable> Steps<'_, M> {
+impl<'k, P: Packed<'k>> Steps<'_, 'k, P> {
     /// Handles an outcome: computes GVT, and commits everything before it. `observe` is called in between.
     pub(super) fn handle_outcome(&mut self, all: &Summary, observe: impl FnOnce(&mut Self)) {
         let crew = self.crew;
@@ -44,7 +43,6 @@ impl<M: Restorable> Steps<'_, M> {
     /// Updates the view with an outcome. All workers draw the same conclusions.
     fn update_view(&mut self, all: &Summary) {
         let Steps { crew, site, world, view, .. } = self;
-        let of: Inputs<'_, M> = (crew.model, world);
         let gvt = all.next.min(all.in_flight);
         assert!(gvt >= view.gvt, "I2: GVT went back from {} to {gvt}", view.gvt);
         if all.committed > view.committed {
@@ -59,7 +57,7 @@ impl<M: Restorable> Steps<'_, M> {
         let end = just_after(all.failed).min(if all.wants_cut { just_after(view.gvt) } else { Time::MAX });
         if end < view.horizon {
             view.horizon = end;
-            site.roll_back_all_from(of, end);
+            site.roll_back_all_from(world, end);
         }
         view.optimism.update(all, view.gvt);
         if let Some(limit) = crew.memory.limit {
@@ -78,12 +76,11 @@ impl<M: Restorable> Steps<'_, M> {
     /// what has been executed ahead of GVT. `bytes` is the size of pending events and histories.
     fn limit_memory(&mut self, limit: u64, bytes: u64) {
         let Steps { crew, site, world, view, .. } = self;
-        let of: Inputs<'_, M> = (crew.model, world);
         let needed = bytes + crew.memory.lps as u64;
         // A log doubles its room when it is full.
         let uncounted = limit.saturating_sub(UNCOUNTED_BESIDE) / SHARE_UNCOUNTED;
         let room = (limit - uncounted).saturating_sub(needed);
-        let room = room / (2 * crew.sites.len() * Site::<M>::EXECUTION_BYTES) as u64;
+        let room = room / (2 * crew.sites.len() * site.execution_bytes()) as u64;
         let room = u32::try_from(room).unwrap_or(u32::MAX).saturating_add(site.uncommitted());
         view.optimism.limit_uncommitted(if needed > limit { 0 } else { room });
         view.short_outcomes = if needed > limit { view.short_outcomes + 1 } else { 0 };
@@ -93,7 +90,7 @@ impl<M: Restorable> Steps<'_, M> {
         }
         let committed = view.gvt.min(view.horizon);
         // At a cut, no uncommitted execution may be left.
-        site.roll_back_all_from(of, if view.excess.is_some() { committed } else { just_after(view.gvt) });
+        site.roll_back_all_from(world, if view.excess.is_some() { committed } else { just_after(view.gvt) });
         site.commit_before(world, committed);
         if view.short_outcomes.is_multiple_of(OUTCOMES_PER_COMPACTION) {
             site.compact()

@@ -5,15 +5,12 @@
 //! events, and the cost of an undisturbed execution. Their product is the number of workers whose work is
 //! kept. If it is small, one worker is tried, which rolls nothing back, while the others wait.
 
-use super::history::NONE;
 use super::site::{Counts, Site};
 use crate::retreat::{Retreat, Retreats, Spell};
 use crate::stopwatch::{CoreClock, now, timed};
-use parades_core::event::LpId;
+use parades_core::any_model::{AnyRestorable, Packed};
 use parades_core::metrics::Metrics;
 use parades_core::placement::Placement;
-use parades_core::restore::Restorable;
-use parades_raw::huge_pages;
 use std::sync::MutexGuard;
 use std::time::Duration;
 
@@ -126,14 +123,15 @@ impl Reviewer {
 
     /// Switches from several workers to one, or back to the first placement. Must be called at a cut.
     /// Returns the new placement.
-    pub(super) fn switch_mode<M: Restorable>(
+    pub(super) fn switch_mode<'k, P: Packed<'k>>(
         &mut self,
+        model: &'k dyn AnyRestorable<'k>,
         (old, first): (&Placement, &Placement),
         lps: u32,
-        sites: &mut [MutexGuard<'_, Site<M>>],
+        sites: &mut [MutexGuard<'_, Site<'k, P>>],
     ) -> Placement {
         let next = if self.is_alone() { first.clone() } else { Placement::ranges(lps, lps) };
-        let ((), took) = timed(|| move_all(sites, (old, &next), lps));
+        let ((), took) = timed(|| move_all(model, sites, (old, &next), lps));
         self.retreat.note_switch(took);
         self.gvts = 0;
         self.begin_spell();
@@ -145,30 +143,23 @@ impl Reviewer {
     }
 }
 
-/// Moves LPs, events and metrics to other sites. The old memory is freed as soon as it is empty, because it
-/// is as large as the run.
-fn move_all<M: Restorable>(sites: &mut [MutexGuard<'_, Site<M>>], (old, new): (&Placement, &Placement), lps: u32) {
+/// Moves LPs, events and metrics to other sites.
+fn move_all<'k, P: Packed<'k>>(
+    model: &'k dyn AnyRestorable<'k>,
+    sites: &mut [MutexGuard<'_, Site<'k, P>>],
+    (old, new): (&Placement, &Placement),
+    lps: u32,
+) {
     let mut events = Vec::new();
-    let mut records = Vec::new();
     let mut counts = Counts::default();
-    for (number, site) in (0..).zip(sites.iter_mut()) {
+    for (number, site) in sites.iter_mut().enumerate() {
         events.push(site.take_all());
-        records.push(std::mem::take(&mut site.lps).into_iter());
+        site.lps.put_down(number);
         counts = counts.and(std::mem::take(&mut site.counts));
-        let lps = if number < new.partitions() { new.len(number) } else { 0 };
-        site.restart(new, lps as usize, number == 0 && new.partitions() == 1);
+        site.restart(new, number == 0 && new.partitions() == 1);
     }
-    for id in (0..lps).map(LpId) {
-        let from = &mut records[old.partition(id) as usize];
-        let lp = from.next().expect("each LP is at its site");
-        if from.len() == 0 {
-            *from = Vec::new().into_iter();
-        }
-        let site = &mut sites[new.partition(id) as usize];
-        site.lps.push(lp);
-        site.heads.push(NONE);
-    }
-    sites.iter().for_each(|site| huge_pages::ask_for(&site.lps));
+    model.distribute(old, new, lps);
+    sites.iter_mut().for_each(|site| site.pick_up());
     for event in events.into_iter().flatten() {
         sites[new.partition(event.receiver()) as usize].push_unmarked(event);
     }

@@ -10,43 +10,42 @@ use super::history::{History, NONE, Record};
 use crate::fetch::Fetcher;
 use crate::ledger::Ledger;
 use commit::Stretch;
+use parades_core::any_model::{AnyRestorable, Packed, RestorableLps};
 use parades_core::effects::Effects;
 use parades_core::error::Place;
 use parades_core::event::{Event, LpId};
-use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
 use parades_core::optimistic::{COMMITTED, NEVER, OptimisticSet, Sent, Tagged, TaggedEvent, tag};
 use parades_core::outbox::{Outbox, Pending};
 use parades_core::pending::{Leftover, PendingSet};
 use parades_core::placement::Placement;
-use parades_core::restore::{Restorable, UndoLog};
 use parades_core::time::{Instant, Time};
 use parades_core::timer::TimerChange;
 use parades_core::world::World;
-use parades_raw::huge_pages;
+use parades_raw::prefetch::Records;
 use parades_transport::{Arrived, Transport};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-
-/// The constant inputs of an execution: the model and the world.
-pub(super) type Inputs<'a, M> = (&'a M, &'a World);
 
 /// The LPs of a worker.
 ///
 /// A site takes its pending events in the order of time. A straggler is found when it is taken: its LP has
 /// then executed a later event.
-pub(super) struct Site<M: Restorable> {
+pub(super) struct Site<'k, P> {
+    model: &'k dyn AnyRestorable<'k>,
     pub(super) number: u32,
     placement: Placement,
     /// The LPs, in the order of their ids.
-    pub(super) lps: Vec<Lp<M::State>>,
+    pub(super) lps: Box<dyn RestorableLps<'k> + 'k>,
+    /// The places of the LPs' records.
+    records: Records,
     /// By LP: the position of its last execution in the history.
     pub(super) heads: Vec<u32>,
     pub(super) fetcher: Fetcher,
-    history: History<M>,
+    history: History<P>,
 
     /// By LP whose last execution failed: events that come after the failure.
-    behind_failures: BTreeMap<LpId, Vec<TaggedEvent<M::Message>>>,
+    behind_failures: BTreeMap<LpId, Vec<TaggedEvent<P>>>,
 
     /// The closed stretches of the history.
     stretches: VecDeque<Stretch>,
@@ -55,18 +54,16 @@ pub(super) struct Site<M: Restorable> {
 
     /// The effects of executions. The outbox holds the pending set: an optimistic one, or a plain one while
     /// this worker executes alone.
-    effects: Effects<M>,
+    effects: Effects<P>,
     /// True once an execution has failed while this worker executes alone. Later events are then never
     /// executed.
     failed_alone: bool,
-    /// The undo records of the execution that is being undone. Empty at other times.
-    undo_log: UndoLog<M::Undo>,
     /// The timer changes of the execution that is being undone. Empty at other times.
     timers: Vec<TimerChange>,
-    coast: Coast<M>,
+    coast: Coast<P>,
 
     pub(super) metrics: Metrics,
-    pub(super) ledger: Ledger<M>,
+    pub(super) ledger: Ledger<P>,
     /// The uncommitted requests for global events: the position of the execution, and the time requested.
     requested: Vec<(u32, Time)>,
     /// The earliest time that committed executions have requested.
@@ -106,35 +103,32 @@ impl Counts {
     }
 }
 
-impl<M: Restorable> Site<M> {
-    /// Bytes that an uncommitted execution takes in the logs, if it sends and changes little.
-    pub(super) const EXECUTION_BYTES: usize =
-        size_of::<Record<M>>() + 2 * size_of::<Sent>() + 2 * size_of::<M::Undo>() + size_of::<TimerChange>();
-
+impl<'k, P: Packed<'k>> Site<'k, P> {
     pub(super) fn new(
         number: u32,
         placement: Placement,
-        metrics: Metrics,
-        (traces, coast): (bool, Coast<M>),
-    ) -> Site<M> {
+        model: &'k dyn AnyRestorable<'k>,
+        (traces, coast): (bool, Coast<P>),
+    ) -> Site<'k, P> {
         let outbox = Outbox::optimistic(OptimisticSet::new(placement.clone(), number));
         let lps = placement.len(number) as usize;
         Site {
             number,
             placement,
-            lps: Vec::new(),
+            records: Records::of::<u8>(&[]),
+            lps: model.new_restorable_lps(),
             heads: Vec::new(),
-            fetcher: Fetcher::without_steps::<M::State>(lps),
+            fetcher: Fetcher::without_steps(model, lps),
+            model,
             history: History::new(),
             behind_failures: BTreeMap::new(),
             stretches: VecDeque::new(),
             stretch: Stretch::default(),
             effects: Effects::undoable(outbox),
             failed_alone: false,
-            undo_log: UndoLog::default(),
             timers: Vec::new(),
             coast,
-            metrics,
+            metrics: model.metrics(),
             ledger: Ledger::new(traces),
             requested: Vec::new(),
             requested_committed: Time::MAX,
@@ -144,36 +138,49 @@ impl<M: Restorable> Site<M> {
 
     /// Reserves room for `lps` LPs.
     pub(super) fn reserve(&mut self, lps: usize) {
-        self.lps.reserve_exact(lps);
+        self.lps.reserve(lps);
         self.heads.reserve_exact(lps);
-        huge_pages::ask_for(&self.lps);
+        self.records = self.lps.records();
     }
 
-    /// Prepares the site, whose LPs have been taken away, for `lps` other LPs. If `alone`, it will execute
+    /// Takes the LPs that have moved here ([`AnyModel::distribute`](parades_core::any_model::AnyModel::distribute)).
+    pub(super) fn pick_up(&mut self) {
+        self.lps.pick_up(self.number as usize);
+        self.heads = vec![NONE; self.lps.len()];
+        self.records = self.lps.records();
+    }
+
+    /// Bytes that an uncommitted execution takes in the logs, if it sends and changes little.
+    pub(super) fn execution_bytes(&self) -> usize {
+        size_of::<Record<P>>() + 2 * size_of::<Sent>() + 2 * self.model.undo_bytes() + size_of::<TimerChange>()
+    }
+
+    /// Prepares the site, whose LPs have been taken away, for other LPs. If `alone`, it will execute
     /// all LPs of the run.
-    pub(super) fn restart(&mut self, placement: &Placement, lps: usize, alone: bool) {
+    pub(super) fn restart(&mut self, placement: &Placement, alone: bool) {
         assert!(self.uncommitted() == 0 && self.in_stretch() == 0, "I5: LPs that move have committed everything");
         self.placement = placement.clone();
         self.heads = Vec::new();
         // Committed records stay in memory until they are overwritten.
         self.history.shrink();
+        self.lps.shrink_undos();
         self.effects = match alone {
             true => Effects::with(Outbox::direct()),
             false => Effects::undoable(Outbox::optimistic(OptimisticSet::new(placement.clone(), self.number))),
         };
         self.stretches.clear();
-        self.reserve(lps);
     }
 
     /// Starts an LP of this worker. LPs start in the order of their ids. Returns false if the LP failed.
-    pub(super) fn start(&mut self, (model, world): Inputs<'_, M>, id: LpId) -> bool {
+    pub(super) fn start(&mut self, world: &World, id: LpId) -> bool {
         let effects = &mut self.effects;
-        self.lps.extend(Lp::start(model, world, id, effects));
+        self.lps.start(id, world, effects.hide());
         self.heads.push(NONE);
-        effects.timer_changes.as_mut().expect("they are undoable").clear(); // A start is never undone.
+        let others = &mut effects.others;
+        others.timer_changes.as_mut().expect("they are undoable").clear(); // A start is never undone.
         let place = Place { instant: Instant::START, lp: Some(id), event: None };
-        let failed = effects.beyond_sends && self.ledger.collect_at(place, id, effects, &mut self.metrics);
-        effects.notes.clear();
+        let failed = others.any && self.ledger.collect_at(place, id, others, &mut self.metrics);
+        others.notes.clear();
         let sent = &mut effects.outbox.optimistic_mut().sent;
         sent.release_before(sent.end());
         !failed
@@ -183,18 +190,18 @@ impl<M: Restorable> Site<M> {
 
     /// Returns the optimistic pending set. It does not hold the events behind failures.
     #[inline(always)]
-    fn ahead(&mut self) -> &mut OptimisticSet<M::Message> {
+    fn ahead(&mut self) -> &mut OptimisticSet<P> {
         self.effects.outbox.optimistic_mut()
     }
 
     /// Adds a pending event, which may be a straggler.
     #[inline]
-    pub(super) fn push(&mut self, event: TaggedEvent<M::Message>) {
+    pub(super) fn push(&mut self, event: TaggedEvent<P>) {
         self.ahead().push(event);
     }
 
     /// Adds an event that is never annihilated.
-    pub(super) fn push_unmarked(&mut self, event: Event<M::Message>) {
+    pub(super) fn push_unmarked(&mut self, event: Event<P>) {
         match &mut self.effects.outbox.pending {
             Pending::ByTime(pending) => pending.push(event),
             _ => self.push(tag(COMMITTED, event)),
@@ -203,7 +210,7 @@ impl<M: Restorable> Site<M> {
 
     /// Adds events that have arrived from other workers.
     #[inline(always)]
-    pub(super) fn push_all(&mut self, arrived: Arrived<'_, Tagged<M::Message>>) {
+    pub(super) fn push_all(&mut self, arrived: Arrived<'_, Tagged<P>>) {
         let ahead = self.ahead();
         arrived.for_each(|event| ahead.push(event));
     }
@@ -235,7 +242,7 @@ impl<M: Restorable> Site<M> {
 
     /// Sends the events for other workers. Returns the instant of the earliest. `here` is the range of this
     /// rank's workers among the workers of all ranks.
-    pub(super) fn flush(&mut self, transport: &dyn Transport<Tagged<M::Message>>, here: &Range<usize>) -> Instant {
+    pub(super) fn flush(&mut self, transport: &dyn Transport<Tagged<P>>, here: &Range<usize>) -> Instant {
         let mut next = NEVER;
         let worker = self.number as usize - here.start;
         for (to, parcel) in (0..).zip(&mut self.ahead().parcels) {
@@ -253,13 +260,13 @@ impl<M: Restorable> Site<M> {
     // At a cut.
 
     /// Removes and returns the ledger, for the leader. Everything before the horizon has been committed.
-    pub(super) fn take_ledger(&mut self) -> Ledger<M> {
+    pub(super) fn take_ledger(&mut self) -> Ledger<P> {
         self.requested_committed = Time::MAX;
         self.ledger.take()
     }
 
     /// Removes and returns all pending messages and wakes, in no order. No anti-message is in flight.
-    pub(super) fn take_all(&mut self) -> Leftover<M::Message> {
+    pub(super) fn take_all(&mut self) -> Leftover<'k, P> {
         let behind = std::mem::take(&mut self.behind_failures).into_values().flatten();
         behind.for_each(|event| self.push(event));
         self.effects.outbox.pending.take_all()
@@ -268,6 +275,7 @@ impl<M: Restorable> Site<M> {
     /// Frees memory that is not in use.
     pub(super) fn shrink(&mut self) {
         self.history.shrink();
+        self.lps.shrink_undos();
         if !self.is_alone() {
             self.ahead().shrink();
         }
@@ -277,11 +285,12 @@ impl<M: Restorable> Site<M> {
     /// keeps the room for the most events that it has ever held.
     pub(super) fn compact(&mut self) {
         self.history.shrink();
+        self.lps.shrink_undos();
         self.effects.outbox.pending.compact();
     }
 
     pub(super) fn allocated_bytes(&self) -> usize {
         let waiting = self.effects.outbox.pending.allocated_bytes();
-        waiting + self.history.allocated_bytes() + self.heads.capacity() * size_of::<u32>()
+        waiting + self.history.allocated_bytes() + self.lps.undos_allocated_bytes() + self.heads.capacity() * size_of::<u32>()
     }
 }

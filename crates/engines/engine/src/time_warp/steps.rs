@@ -3,14 +3,14 @@
 use super::Crew;
 use super::leader::Leader;
 use super::reviewer::Cost;
-use super::site::{Inputs, Site};
+use super::site::Site;
 use super::stalls::Stalls;
 use super::view::View;
 use crate::course::just_after;
 use crate::seats;
 use crate::stopwatch::timed;
 use parades_core::optimistic::NEVER;
-use parades_core::restore::Restorable;
+use parades_core::any_model::Packed;
 use parades_core::time::Instant;
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
@@ -31,11 +31,11 @@ const BATCH_LAST: u32 = 8;
 const BATCHES_PER_MEASUREMENT: u32 = 16;
 
 /// A worker between two cuts. It holds its site and the world.
-pub(super) struct Steps<'w, M: Restorable> {
-    pub(super) crew: &'w Crew<'w, M>,
+pub(super) struct Steps<'w, 'k, P> {
+    pub(super) crew: &'w Crew<'k, P>,
     /// The worker's number in its rank.
     pub(super) worker: usize,
-    pub(super) site: &'w mut Site<M>,
+    pub(super) site: &'w mut Site<'k, P>,
     pub(super) world: &'w World,
     pub(super) view: &'w mut View,
     /// The worker's stalls, in a test.
@@ -46,9 +46,9 @@ pub(super) struct Steps<'w, M: Restorable> {
     pub(super) idle: bool,
 }
 
-impl<M: Restorable> Steps<'_, M> {
+impl<'k, P: Packed<'k>> Steps<'_, 'k, P> {
     /// Repeats the steps of the protocol until GVT has reached the horizon, as the leader.
-    pub(super) fn lead(mut self, leader: &mut Leader<'_, M>) -> Result<(), Broken> {
+    pub(super) fn lead(mut self, leader: &mut Leader<'k, P>) -> Result<(), Broken> {
         loop {
             let news = self.begin();
             if let Some(all) = self.take_outcome()? {
@@ -89,7 +89,7 @@ impl<M: Restorable> Steps<'_, M> {
     }
 
     /// Executes all LPs up to the horizon, while the other workers wait. The next pending event is at GVT.
-    pub(super) fn go_on_alone(mut self, leader: &mut Leader<'_, M>) {
+    pub(super) fn go_on_alone(mut self, leader: &mut Leader<'k, P>) {
         loop {
             seats::unbind_if_due();
             let mine = self.summary(leader.announce_cut());
@@ -97,7 +97,7 @@ impl<M: Restorable> Steps<'_, M> {
             if self.view.is_at_cut() {
                 return;
             }
-            self.site.execute_alone((self.crew.model, self.world), self.view.horizon, batch_of(self.view.cost));
+            self.site.execute_alone(self.world, self.view.horizon, batch_of(self.view.cost));
         }
     }
 
@@ -194,31 +194,31 @@ impl<M: Restorable> Steps<'_, M> {
     /// Sends the events for other workers.
     fn send(&mut self) {
         let here = self.crew.first..self.crew.first + self.crew.ledgers.len();
-        let sent = self.site.flush(self.crew.seat.transport, &here);
+        let sent = self.site.flush(&*self.crew.seat.transport, &here);
         self.view.sent_since_offer = self.view.sent_since_offer.min(sent);
     }
 
     /// Executes a batch. Returns the number of events executed.
     fn execute_batch(&mut self) -> u32 {
         let Steps { crew, site, view, .. } = self;
-        let of: Inputs<'_, M> = (crew.model, self.world);
+        let world = self.world;
         let share = u32::try_from(site.waiting() / BATCH_SHARE).unwrap_or(u32::MAX);
         let batch = share.clamp(BATCH_MIN, BATCH_MAX).min(batch_of(view.cost));
         let bound = just_after(view.gvt).min(view.horizon);
         if view.is_looping {
-            let executed = site.execute_round(of, Instant { time: view.gvt, round: view.round }, bound, batch);
+            let executed = site.execute_round(world, Instant { time: view.gvt, round: view.round }, bound, batch);
             site.close_stretch();
             return executed;
         }
         let most = batch.min(view.optimism.most_uncommitted().saturating_sub(site.uncommitted()));
         let last = most.min(BATCH_LAST);
-        let mut executed = site.execute_before(of, view.limit, most - last);
+        let mut executed = site.execute_before(world, view.limit, most - last);
         if executed == most - last {
             crew.seat.transport.prefetch_inboxes(self.worker, &mut site.full_parcels());
-            executed += site.execute_before(of, view.limit, last);
+            executed += site.execute_before(world, view.limit, last);
         }
         // Events at GVT are executed whatever the limits, because GVT waits for them.
-        if site.next_time() <= view.gvt { executed + site.execute_before(of, bound, batch) } else { executed }
+        if site.next_time() <= view.gvt { executed + site.execute_before(world, bound, batch) } else { executed }
     }
 
     fn summary(&mut self, wants_cut: bool) -> Summary {

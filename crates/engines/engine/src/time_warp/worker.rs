@@ -9,14 +9,14 @@ use super::view::View;
 use crate::peers::lost;
 use crate::workers::{Alarm, lock, on_all_workers};
 use parades_core::error::Error;
-use parades_core::restore::Restorable;
+use parades_core::any_model::Packed;
 use parades_core::run::Outcome;
 use parades_sync::barrier::Broken;
 use parades_transport::Summary;
 
 /// A worker.
-struct Worker<'c, 'a, M: Restorable> {
-    crew: &'c Crew<'a, M>,
+struct Worker<'c, 'k, P> {
+    crew: &'c Crew<'k, P>,
     /// Its number among the workers of this rank.
     number: usize,
     view: View,
@@ -24,10 +24,10 @@ struct Worker<'c, 'a, M: Restorable> {
     stalls: Option<Stalls>,
 }
 
-impl<M: Restorable> Crew<'_, M> {
+impl<'k, P: Packed<'k>> Crew<'k, P> {
     /// Runs all workers.
-    pub(super) fn run(&self, mut leader: Leader<'_, M>) -> Result<Option<Outcome>, Error> {
-        let (workers, transport) = (self.ledgers.len(), self.seat.transport);
+    pub(super) fn run(&self, mut leader: Leader<'k, P>) -> Result<Option<Outcome>, Error> {
+        let (workers, transport) = (self.ledgers.len(), &*self.seat.transport);
         let mut lead = || {
             let _alarm = Alarm(transport);
             Worker::start(self, 0).lead(&mut leader)
@@ -42,9 +42,9 @@ impl<M: Restorable> Crew<'_, M> {
     }
 }
 
-impl<'c, 'a, M: Restorable> Worker<'c, 'a, M> {
+impl<'c, 'k, P: Packed<'k>> Worker<'c, 'k, P> {
     /// Starts the LPs of a worker.
-    fn start(crew: &'c Crew<'a, M>, number: usize) -> Self {
+    fn start(crew: &'c Crew<'k, P>, number: usize) -> Self {
         crew.start(number);
         let view = View::new(Optimism::new(crew.sites.len(), crew.settings.ahead));
         let stalls = crew.settings.stalls.map(|seed| Stalls::new(seed, crew.first + number));
@@ -52,7 +52,7 @@ impl<'c, 'a, M: Restorable> Worker<'c, 'a, M> {
     }
 
     /// Leads the other workers from cut to cut, until the run is over.
-    fn lead(&mut self, leader: &mut Leader<'_, M>) -> Result<(), Broken> {
+    fn lead(&mut self, leader: &mut Leader<'k, P>) -> Result<(), Broken> {
         loop {
             self.begin_cut()?;
             leader.execute_cut(self.crew, &self.view)?;
@@ -101,7 +101,7 @@ impl<'c, 'a, M: Restorable> Worker<'c, 'a, M> {
     }
 
     /// Calls `act`, which takes the steps from here to the next cut. Meanwhile the worker holds its site.
-    fn take_steps<T>(&mut self, act: impl FnOnce(Steps<'_, M>) -> T) -> T {
+    fn take_steps<T>(&mut self, act: impl FnOnce(Steps<'_, 'k, P>) -> T) -> T {
         let mut site = lock(&self.crew.sites[self.crew.first + self.number]);
         let world = self.crew.read_world();
         act(Steps {

@@ -8,10 +8,9 @@ use super::{Settings, partitions_max};
 use crate::ledger::Ledger;
 use crate::partition::Partitioning;
 use crate::peers::{Seat, lost, sum};
+use parades_core::any_model::{AnyModel, Packed};
 use crate::workers::lock;
 use parades_core::error::{Error, Place};
-use parades_core::lp::Lp;
-use parades_core::model::Model;
 use parades_core::run::{Control, RunOptions};
 use parades_core::time::{Instant, Time};
 use parades_core::world::World;
@@ -40,39 +39,39 @@ impl Orders {
 }
 
 /// The state that the workers of a run share.
-pub(crate) struct Crew<'a, M: Model> {
-    pub(crate) model: &'a M,
+pub(crate) struct Crew<'k, P> {
+    pub(crate) model: &'k dyn AnyModel<'k>,
     pub(crate) lps: u32,
     pub(crate) settings: Settings,
     pub(crate) traces: bool,
     /// By this the user stops the run while its LPs are set up.
-    pub(crate) control: Option<&'a Control>,
+    pub(crate) control: Option<&'k Control>,
     /// The way to the workers of all ranks, and to their leaders.
-    pub(crate) seat: Seat<'a, M, M::Message>,
+    pub(crate) seat: Seat<'k, P, P>,
     /// Changes only at a cut.
     pub(super) world: RwLock<World>,
-    pub(crate) parts: Vec<Mutex<Part<M>>>,
+    pub(crate) parts: Vec<Mutex<Part<'k, P>>>,
     /// By worker: the ledger that it has deposited at the last cut.
-    pub(crate) ledgers: Vec<Mutex<Option<Ledger<M>>>>,
+    pub(crate) ledgers: Vec<Mutex<Option<Ledger<P>>>>,
     /// By worker: the number of events that it had executed at the last cut.
     pub(crate) executed: Vec<AtomicU64>,
     pub(crate) orders: Mutex<Orders>,
 }
 
 /// Prepares a run: the state that its workers share, and its leader.
-pub(crate) fn assemble<'a, M: Model>(
-    model: &'a M,
-    options: RunOptions<'a>,
+pub(crate) fn assemble<'k, P: Packed<'k>>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
     (world, partitioning): (World, &Partitioning),
     settings: &Settings,
-    (seat, workers): (Seat<'a, M, M::Message>, usize),
-) -> Result<(Crew<'a, M>, Leader<'a, M>), Error> {
+    (seat, workers): (Seat<'k, P, P>, usize),
+) -> Result<(Crew<'k, P>, Leader<'k, P>), Error> {
     let control = options.control;
     let leader = Leader::new(model, options, (workers, settings.retreats));
     // Every rank keeps the trace of its LPs if rank 0 writes one.
-    let traces = seat.peers.share_words(&[u64::from(leader.course.traces())]).map_err(|Broken| lost(seat.transport))?;
+    let traces = seat.peers.share_words(&[u64::from(leader.course.traces())]).map_err(|Broken| lost(&*seat.transport))?;
     let mut members = partitioning.members().into_iter();
-    let part = |number| Mutex::new(Part::new(number, members.next().unwrap_or_default(), model.metrics()));
+    let part = |number| Mutex::new(Part::new(number, members.next().unwrap_or_default(), model));
     let parts = (0..partitions_max(settings).max(partitioning.partitions()).min(world.lps())).map(part).collect();
     let crew_of = Workers { here: workers, rank: seat.peers.rank(), ranks: seat.peers.ranks() };
     let plan = Arc::new(Plan::first(partitioning, crew_of, &world));
@@ -94,9 +93,9 @@ pub(crate) fn assemble<'a, M: Model>(
     Ok((crew, leader))
 }
 
-impl<M: Model> Crew<'_, M> {
+impl<'k, P: Packed<'k>> Crew<'k, P> {
     /// Deposits the worker's ledger, which the leader collects at the cut.
-    pub(crate) fn deposit_ledger(&self, hand: &mut Hand<M>) {
+    pub(crate) fn deposit_ledger(&self, hand: &mut Hand<P>) {
         *lock(&self.ledgers[hand.worker]) = Some(hand.ledger.take());
         // Ordering: Relaxed; the reader has exchanged with this worker since, or has joined its thread.
         self.executed[hand.worker].store(hand.events, Ordering::Relaxed);
@@ -104,7 +103,7 @@ impl<M: Model> Crew<'_, M> {
 
     /// Starts the LPs of the partitions that the first plan dedicates to this worker.
     /// The worker itself allocates their memory, which is then near its core.
-    pub(crate) fn start(&self, hand: &mut Hand<M>, plan: &Plan) -> Summary {
+    pub(crate) fn start(&self, hand: &mut Hand<P>, plan: &Plan) -> Summary {
         let world = self.read_world();
         let mut next = Time::MAX;
         for &number in plan.own(hand.worker) {
@@ -115,21 +114,21 @@ impl<M: Model> Crew<'_, M> {
         self.summary(next, hand)
     }
 
-    fn start_part(&self, part: &mut Part<M>, world: &World, plan: &Plan, hand: &mut Hand<M>) {
+    fn start_part(&self, part: &mut Part<'k, P>, world: &World, plan: &Plan, hand: &mut Hand<P>) {
         let members = std::mem::take(&mut part.members);
         part.set_order(self.settings.order, plan, None);
         let mut effects = hand.effects.lend(part.number, &mut part.pending);
-        part.reserve(members.len());
+        part.lps.reserve(members.len());
         for id in members {
             if self.control.is_some_and(Control::is_stopped) {
                 break; // The leader ends the run.
             }
-            part.lps.extend(Lp::start(self.model, world, id, &mut effects));
+            part.lps.start(id, world, effects.hide());
             let place = Place { instant: Instant::START, lp: Some(id), event: None };
-            if effects.beyond_sends && hand.ledger.collect_at(place, id, &mut effects, &mut part.metrics) {
+            if effects.others.any && hand.ledger.collect_at(place, id, &mut effects.others, &mut part.metrics) {
                 break; // The failure ends the run. The remaining LPs need not start.
             }
-            effects.notes.clear();
+            effects.others.notes.clear();
         }
         hand.effects.reclaim(effects, &mut part.pending);
         part.guess_order();
@@ -141,7 +140,7 @@ impl<M: Model> Crew<'_, M> {
     }
 
     /// Executes a window: this worker's dedicated partitions, and the shared partitions that it takes.
-    pub(super) fn execute(&self, bound: Time, window: u64, plan: &Plan, hand: &mut Hand<M>) -> Summary {
+    pub(super) fn execute(&self, bound: Time, window: u64, plan: &Plan, hand: &mut Hand<P>) -> Summary {
         let world = self.read_world();
         let mut next = Time::MAX;
         plan.take_each(hand.worker, window, |number| {
@@ -152,11 +151,11 @@ impl<M: Model> Crew<'_, M> {
             });
             next = next.min(part.next);
         });
-        let sent = hand.flush(self.seat.transport);
+        let sent = hand.flush(&*self.seat.transport);
         self.summary(next.min(sent), hand)
     }
 
-    fn summary(&self, next: Time, hand: &Hand<M>) -> Summary {
+    fn summary(&self, next: Time, hand: &Hand<P>) -> Summary {
         Summary {
             next,
             failed: hand.ledger.failure.time(),

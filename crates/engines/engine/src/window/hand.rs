@@ -2,24 +2,23 @@
 
 use crate::ledger::Ledger;
 use parades_core::effects::Effects;
-use parades_core::model::Model;
 use parades_core::outbox::Outbox;
 use parades_core::placement::Placement;
 use parades_core::time::Time;
 use parades_transport::Transport;
 
 /// The state that belongs to one worker.
-pub(crate) struct Hand<M: Model> {
+pub(crate) struct Hand<P> {
     pub(crate) worker: usize,
     pub(crate) placement: Placement,
-    pub(crate) effects: Effects<M>,
+    pub(crate) effects: Effects<P>,
     /// The number of events executed.
     pub(crate) events: u64,
-    pub(crate) ledger: Ledger<M>,
+    pub(crate) ledger: Ledger<P>,
 }
 
-impl<M: Model> Hand<M> {
-    pub(crate) fn new(worker: usize, placement: Placement, traces: bool) -> Hand<M> {
+impl<P> Hand<P> {
+    pub(crate) fn new(worker: usize, placement: Placement, traces: bool) -> Hand<P> {
         let effects = Effects::with(Outbox::partitioned(placement.clone()));
         Hand { worker, placement, effects, events: 0, ledger: Ledger::new(traces) }
     }
@@ -31,7 +30,7 @@ impl<M: Model> Hand<M> {
     }
 
     /// Sends the events for other partitions. Returns the time of the earliest.
-    pub(crate) fn flush(&mut self, transport: &dyn Transport<M::Message>) -> Time {
+    pub(crate) fn flush(&mut self, transport: &dyn Transport<P>) -> Time {
         let outbox = &mut self.effects.outbox;
         for (partition, parcel) in (0..).zip(&mut outbox.parcels) {
             if !parcel.is_empty() {

@@ -11,12 +11,11 @@ use crate::quiescence::{Home, Homes};
 use crate::retreat::Retreats;
 use crate::stopwatch::Stopwatch;
 use crate::workers::{imbalance, lock};
+use parades_core::any_model::{AnyModel, Lps, Packed};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::Event;
-use parades_core::lp::Lp;
 use parades_core::metrics::Metrics;
-use parades_core::model::Model;
 use parades_core::pending::Leftover;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
@@ -30,10 +29,10 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 const WINDOWS_PER_CHECK: u64 = 256;
 
 /// The state that belongs to the leader alone.
-pub(crate) struct Leader<'a, M: Model> {
-    pub(crate) course: Course<'a, M>,
+pub(crate) struct Leader<'k, P> {
+    pub(crate) course: Course<'k>,
     /// The effects of global events.
-    effects: Effects<M>,
+    effects: Effects<P>,
     /// The end of the run, once it has ended.
     end: Option<Result<Time, Error>>,
     /// True once the user has stopped the run.
@@ -58,10 +57,10 @@ struct Cut {
 }
 
 impl Cut {
-    fn of<M: Model>(
-        leader: &Leader<'_, M>,
-        crew: &Crew<'_, M>,
-        parts: &[MutexGuard<'_, Part<M>>],
+    fn of<'k, P: Packed<'k>>(
+        leader: &Leader<'k, P>,
+        crew: &Crew<'k, P>,
+        parts: &[MutexGuard<'_, Part<'k, P>>],
     ) -> Result<Cut, Broken> {
         let Course { options, bound, events, .. } = &leader.course;
         let stopped = options.control.is_some_and(|control| control.poll(*bound, *events));
@@ -73,24 +72,28 @@ impl Cut {
     }
 }
 
-impl<M: Model> Home<M> for Part<M> {
+impl<'k, P: Packed<'k>> Home<'k, P> for Part<'k, P> {
     fn earliest_time(&mut self) -> Time {
         self.next
     }
-    fn add(&mut self, event: Event<M::Message>) {
+    fn add(&mut self, event: Event<P>) {
         self.push(event);
     }
-    fn residents(&mut self) -> (&mut [Lp<M::State>], &mut Metrics) {
-        (&mut self.lps, &mut self.metrics)
+    fn residents(&mut self) -> (&mut (dyn Lps<'k> + 'k), &mut Metrics) {
+        (&mut *self.lps, &mut self.metrics)
     }
 }
 
-fn next_time<M: Model>(parts: &[MutexGuard<'_, Part<M>>]) -> Time {
+fn next_time<P>(parts: &[MutexGuard<'_, Part<'_, P>>]) -> Time {
     parts.iter().map(|part| part.next).min().unwrap_or(Time::MAX)
 }
 
-impl<'a, M: Model> Leader<'a, M> {
-    pub(crate) fn new(model: &'a M, options: RunOptions<'a>, (workers, retreats): (usize, Retreats)) -> Leader<'a, M> {
+impl<'k, P: Packed<'k>> Leader<'k, P> {
+    pub(crate) fn new(
+        model: &'k dyn AnyModel<'k>,
+        options: RunOptions<'k>,
+        (workers, retreats): (usize, Retreats),
+    ) -> Leader<'k, P> {
         Leader {
             course: Course::new(model, options),
             effects: Effects::new(),
@@ -106,7 +109,7 @@ impl<'a, M: Model> Leader<'a, M> {
 
     /// Makes the leader ignore how busy the workers are, for engines whose workers may be busy without
     /// executing events.
-    pub(crate) fn ignoring_busyness(mut self) -> Leader<'a, M> {
+    pub(crate) fn ignoring_busyness(mut self) -> Leader<'k, P> {
         self.reviewer.always_try();
         self
     }
@@ -132,7 +135,7 @@ impl<'a, M: Model> Leader<'a, M> {
     /// # Errors
     ///
     /// [`Broken`] if a rank is lost.
-    pub(crate) fn execute_cut(&mut self, crew: &Crew<'_, M>, all: &Summary) -> Result<Time, Broken> {
+    pub(crate) fn execute_cut(&mut self, crew: &Crew<'k, P>, all: &Summary) -> Result<Time, Broken> {
         self.cuts += 1;
         self.next_check = self.windows + WINDOWS_PER_CHECK;
         let mut world = crew.world.write().unwrap_or_else(PoisonError::into_inner);
@@ -147,7 +150,7 @@ impl<'a, M: Model> Leader<'a, M> {
         let collected = self.course.collect_ledgers(crew.seat.peers.share_ledger(mine)?);
         self.end = collected.err().map(Err);
         // The leaders agree on failures before global events and after them, as they execute those together.
-        agree_on_failure(crew.seat.peers, &mut self.end)?;
+        agree_on_failure(&*crew.seat.peers, &mut self.end)?;
         self.course.events = all.events;
         let cut = Cut::of(self, crew, &parts)?;
         if self.end.is_none() {
@@ -170,7 +173,7 @@ impl<'a, M: Model> Leader<'a, M> {
                 })
             }
         };
-        agree_on_failure(crew.seat.peers, &mut self.end)?;
+        agree_on_failure(&*crew.seat.peers, &mut self.end)?;
         let horizon = self.course.horizon().min(just_after(self.course.failure.time()));
         *lock(&crew.orders) = Orders { horizon, plan, window: self.windows, over: self.end.is_some() };
         Ok(next)
@@ -185,8 +188,8 @@ impl<'a, M: Model> Leader<'a, M> {
     fn execute_globals(
         &mut self,
         world: &mut World,
-        (crew, plan): (&Crew<'_, M>, &Plan),
-        parts: &mut [MutexGuard<'_, Part<M>>],
+        (crew, plan): (&Crew<'k, P>, &Plan),
+        parts: &mut [MutexGuard<'_, Part<'k, P>>],
         cut: Cut,
     ) -> Result<Option<Time>, Error> {
         let Leader { course, effects, .. } = self;
@@ -206,7 +209,8 @@ impl<'a, M: Model> Leader<'a, M> {
             course.until = course.until.min(course.bound);
         }
         world.forget_rounds_before(course.bound);
-        let Seat { peers, .. } = crew.seat;
+        let Seat { peers, .. } = &crew.seat;
+        let peers = &**peers;
         let mut homes = Homes { homes: parts, placement: &plan.placement, lps: world.lps(), peers };
         course.execute_globals_first(world, &mut homes, effects)
     }
@@ -216,7 +220,7 @@ impl<'a, M: Model> Leader<'a, M> {
     /// # Errors
     ///
     /// An error that the model finds at its end; a lost rank.
-    pub(crate) fn conclude(self, crew: &Crew<'_, M>) -> Result<Option<Outcome>, Error> {
+    pub(crate) fn conclude(self, crew: &Crew<'k, P>) -> Result<Option<Outcome>, Error> {
         let end = self.end.expect("the workers have come to the end")?;
         let Leader { mut course, windows, cuts, reviewer, stopwatch, .. } = self;
         let switches = reviewer.switches();
@@ -232,12 +236,12 @@ impl<'a, M: Model> Leader<'a, M> {
             metrics.merge(std::mem::take(&mut part.metrics));
             pending.push(part.take_all());
         }
-        let all = crew.seat.peers.share_words(&[events]).map_err(|Broken| lost(crew.seat.transport))?;
+        let all = crew.seat.peers.share_words(&[events]).map_err(|Broken| lost(&*crew.seat.transport))?;
         course.events = sum(&all, 0);
         // Ordering: Relaxed; the worker threads have been joined.
         let imbalance = imbalance(crew.executed.iter().map(|events| events.load(Ordering::Relaxed)));
         let workers = crew.ledgers.len() * crew.seat.peers.ranks();
-        let engine_stats = |counts: &[u64]| {
+        let mut engine_stats = |counts: &[u64]| {
             vec![
                 ("windows", windows as f64),
                 ("rests", cuts as f64),
@@ -251,12 +255,16 @@ impl<'a, M: Model> Leader<'a, M> {
                 ("pending_bytes", counts[0] as f64),
             ]
         };
-        let here = |id| Some((id, parts[placement.partition(id) as usize].lps.get(placement.index(id))?));
-        let lps = super::ids(crew.lps).filter_map(here);
+        let here = |id| {
+            let lps = &*parts[placement.partition(id) as usize].lps;
+            Some((id, lps, placement.index(id))).filter(|(_, lps, index)| *index < lps.len())
+        };
+        let mut lps = super::ids(crew.lps).filter_map(here);
         let pending = Box::new(pending.into_iter().flatten());
         let mine = (metrics, pending as Leftover<_>, vec![bytes, by_lp]);
-        let mine = course.finish_rank(end, &crew.seat, lps, mine);
-        parts.iter_mut().for_each(|part| part.lps = Vec::new());
-        course.conclude_ranks(end, &crew.seat, mine, engine_stats)
+        let mine = course.finish_rank(end, &*crew.seat.peers, &mut lps, mine);
+        parts.iter_mut().for_each(|part| part.lps.clear());
+        let lost = || lost(&*crew.seat.transport);
+        course.conclude_ranks(end, (&*crew.seat.peers, &lost), mine, &mut engine_stats)
     }
 }

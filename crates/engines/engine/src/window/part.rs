@@ -7,16 +7,15 @@ use super::plan::Plan;
 use crate::fetch::Fetcher;
 use crate::ledger::Ledger;
 use crate::stopwatch::{now, timed};
+use parades_core::any_model::{AnyModel, Lps, Packed, hide_body};
 use parades_core::effects::Effects;
 use parades_core::event::{Event, LpId};
-use parades_core::lp::{Execution, Lp};
+use parades_core::lp::Execution;
 use parades_core::metrics::Metrics;
-use parades_core::model::Model;
 use parades_core::outbox::Pending;
 use parades_core::pending::{Grid, Leftover, LpOrderedPending, PendingSet, Unordered, WindowedPending};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
-use parades_raw::huge_pages;
 use std::time::Duration;
 
 /// The size of LPs' records and pending events, in bytes, from which a partition begins LP by LP. They then
@@ -28,13 +27,15 @@ const OUT_OF_CACHE: usize = 32 << 20;
 const EVENTS_PER_WINDOW_MIN: f64 = 1.25;
 
 /// A partition.
-pub(crate) struct Part<M: Model> {
+pub(crate) struct Part<'k, P> {
     pub(crate) number: u32,
     /// The ids of its LPs, until the LPs have started.
     pub(crate) members: Vec<LpId>,
     /// Its LPs, in the order of ids.
-    pub(crate) lps: Vec<Lp<M::State>>,
-    pub(crate) pending: Pending<M::Message>,
+    pub(crate) lps: Box<dyn Lps<'k> + 'k>,
+    /// The bytes of an LP's record.
+    lp_bytes: usize,
+    pub(crate) pending: Pending<P>,
     /// The metrics of its LPs.
     pub(crate) metrics: Metrics,
     /// A lower bound on the times of its pending events.
@@ -64,15 +65,16 @@ enum Choice {
     Every { visits: u32, since: u32 },
 }
 
-impl<M: Model> Part<M> {
-    pub(crate) fn new(number: u32, members: Vec<LpId>, metrics: Metrics) -> Part<M> {
+impl<'k, P: Packed<'k>> Part<'k, P> {
+    pub(crate) fn new(number: u32, members: Vec<LpId>, model: &'k dyn AnyModel<'k>) -> Part<'k, P> {
         let pending = Pending::ByTime(WindowedPending::default());
         Part {
             number,
             members,
-            lps: Vec::new(),
+            lps: model.new_lps(),
+            lp_bytes: model.lp_bytes(),
             pending,
-            metrics,
+            metrics: model.metrics(),
             next: Time::MAX,
             reached: Time::ZERO,
             events: 0,
@@ -83,20 +85,14 @@ impl<M: Model> Part<M> {
         }
     }
 
-    /// Reserves room for `lps` LPs. The partition has no LPs yet.
-    pub(crate) fn reserve(&mut self, lps: usize) {
-        self.lps.reserve_exact(lps);
-        huge_pages::ask_for(&self.lps);
-    }
-
     /// Adds a pending event.
-    pub(crate) fn push(&mut self, event: Event<M::Message>) {
+    pub(crate) fn push(&mut self, event: Event<P>) {
         self.push_all(std::iter::once(event));
     }
 
     /// Adds pending events.
     #[inline(always)]
-    pub(crate) fn push_all(&mut self, events: impl Iterator<Item = Event<M::Message>>) {
+    pub(crate) fn push_all(&mut self, events: impl Iterator<Item = Event<P>>) {
         let Part { pending, next, reached, .. } = self;
         let events = events.inspect(|event| {
             assert!(event.time() >= *reached, "I1: an event arrived below the bound executed to");
@@ -111,7 +107,7 @@ impl<M: Model> Part<M> {
 
     /// Executes the events before `bound`, and updates `next`.
     #[inline(never)]
-    pub(crate) fn execute_before(&mut self, bound: Time, of: (&M, &World), hand: &mut Hand<M>) {
+    pub(crate) fn execute_before(&mut self, bound: Time, of: (&'k dyn AnyModel<'k>, &World), hand: &mut Hand<P>) {
         self.reached = bound;
         if self.failed {
             self.next = Time::MAX;
@@ -141,16 +137,16 @@ impl<M: Model> Part<M> {
     /// number of events. Always inlined into the frame that holds the effects; see [`Effects::lend`] for
     /// the reason.
     #[inline(always)]
-    fn execute_by<Q: Queue<M::Message>>(
+    fn execute_by<Q: Queue<P>>(
         &mut self,
         bound: Time,
-        (model, world): (&M, &World),
-        (effects, ledger): (&mut Effects<M>, &mut Ledger<M>),
+        (model, world): (&'k dyn AnyModel<'k>, &World),
+        (effects, ledger): (&mut Effects<P>, &mut Ledger<P>),
         index: impl Fn(LpId) -> usize + Copy,
     ) -> u64 {
         let Part { lps, metrics, .. } = self;
-        let lps = &mut lps[..];
-        let mut fetcher = Fetcher::of(model, lps.len());
+        let lps = &mut **lps;
+        let (mut fetcher, records) = (Fetcher::of(model, lps.len()), lps.records());
         let mut events = 0;
         let mut failed = Vec::new();
         loop {
@@ -158,15 +154,13 @@ impl<M: Model> Part<M> {
             let Some(event) = pending.pop_before(bound) else { break };
             let (header, body) = event.into_parts();
             let id = header.receiver();
-            let all = &lps[..];
-            let lp_of = move |id| &all[index(id)];
-            fetcher.records(model, |ahead| pending.upcoming(ahead), lp_of);
+            fetcher.each(|ahead| pending.upcoming(ahead), |id| records.prefetch(index(id)));
+            fetcher.steps(|ahead| pending.upcoming(ahead), |id, step| lps.fetch(index(id), step));
             if !failed.is_empty() && failed.contains(&id) {
                 continue; // The event comes after its LP's failure.
             }
-            let lp = &mut lps[index(id)];
-            let execution = lp.execute(model, world, (header, body.as_ref()), effects);
-            if effects.beyond_sends && ledger.collect((header.key(), id), effects, metrics) {
+            let execution = lps.execute(index(id), &header, hide_body(&body), world, effects.hide());
+            if effects.others.any && ledger.collect((header.key(), id), &mut effects.others, metrics) {
                 failed.push(id);
                 if Q::IN_TIME {
                     break;
@@ -175,7 +169,7 @@ impl<M: Model> Part<M> {
             if execution == Execution::Done {
                 events += 1;
                 if ledger.traces {
-                    ledger.trace(header.with(body), effects);
+                    ledger.trace(header.with(body), &mut effects.others);
                 }
             }
         }
@@ -203,7 +197,7 @@ impl<M: Model> Part<M> {
     }
 
     /// Removes and returns all pending events, in no order.
-    pub(crate) fn take_all(&mut self) -> Leftover<M::Message> {
+    pub(crate) fn take_all(&mut self) -> Leftover<'k, P> {
         self.next = Time::MAX;
         self.pending.take_all()
     }
@@ -217,7 +211,7 @@ impl<M: Model> Part<M> {
     /// Calls `act`, in which a worker receives events and executes them. Measures the call while the orders
     /// of events are being compared.
     #[inline(always)]
-    pub(crate) fn visit<T>(&mut self, act: impl FnOnce(&mut Part<M>) -> T) -> T {
+    pub(crate) fn visit<T>(&mut self, act: impl FnOnce(&mut Part<'k, P>) -> T) -> T {
         let begin = self.begin_visit().then(|| (now(), self.events));
         let result = act(self);
         if let Some((begin, executed)) = begin {
@@ -270,7 +264,7 @@ impl<M: Model> Part<M> {
             Order::Time | Order::Lp => Choice::Fixed,
         };
         let by_lp = match order {
-            Order::Measured => found.unwrap_or_else(|| lps * size_of::<Lp<M::State>>() >= OUT_OF_CACHE),
+            Order::Measured => found.unwrap_or_else(|| lps * self.lp_bytes >= OUT_OF_CACHE),
             Order::Time => false,
             #[cfg(feature = "test-hooks")]
             Order::Every(_) => false,
@@ -290,7 +284,7 @@ impl<M: Model> Part<M> {
     /// large. Does nothing if the order is fixed, or has been measured.
     pub(crate) fn guess_order(&mut self) {
         let is_open = matches!(&self.choice, Choice::Measured(tuner) if tuner.found_by_lp(false).is_none());
-        let bytes = self.lps.len() * size_of::<Lp<M::State>>() + self.allocated_bytes();
+        let bytes = self.lps.len() * self.lp_bytes + self.allocated_bytes();
         if is_open && bytes >= OUT_OF_CACHE {
             self.change_to(self.width);
         }

@@ -9,7 +9,7 @@ use crate::retreat::{BUSY, Retreat, Retreats, Spell};
 use crate::stopwatch::{CoreClock, Stopwatch, timed};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::Metrics;
-use parades_core::model::Model;
+use parades_core::any_model::Packed;
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use std::sync::{Arc, MutexGuard};
@@ -98,11 +98,11 @@ impl Reviewer {
     ///
     /// An error if a channel between partitions has lost its lookahead. Its LPs would have to move to one
     /// partition.
-    pub(super) fn review_rank<M: Model>(
+    pub(super) fn review_rank<'k, P: Packed<'k>>(
         &mut self,
         plan: Arc<Plan>,
         (world, settings): (&World, &Settings),
-        parts: &mut [MutexGuard<'_, Part<M>>],
+        parts: &mut [MutexGuard<'_, Part<'k, P>>],
         (windows, bound): (u64, Time),
     ) -> Result<Arc<Plan>, Error> {
         let has_changed = world.lookahead_changes() != self.changes;
@@ -131,12 +131,12 @@ impl Reviewer {
 
     /// Returns the plan to follow from now on. It is the old plan, unless a lookahead has changed or a
     /// review finds a better plan.
-    pub(super) fn review<M: Model>(
+    pub(super) fn review<'k, P: Packed<'k>>(
         &mut self,
-        crew: &Crew<'_, M>,
+        crew: &Crew<'k, P>,
         plan: Arc<Plan>,
         world: &World,
-        parts: &mut [MutexGuard<'_, Part<M>>],
+        parts: &mut [MutexGuard<'_, Part<'k, P>>],
         (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
     ) -> Arc<Plan> {
         self.windows = windows;
@@ -172,12 +172,12 @@ impl Reviewer {
     }
 
     /// Returns the plan to follow after a change of lookahead, as if the run began.
-    fn adapt_to_lookahead<M: Model>(
+    fn adapt_to_lookahead<'k, P: Packed<'k>>(
         &mut self,
-        crew: &Crew<'_, M>,
+        crew: &Crew<'k, P>,
         plan: &Plan,
         world: &World,
-        parts: &mut [MutexGuard<'_, Part<M>>],
+        parts: &mut [MutexGuard<'_, Part<'k, P>>],
         (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
     ) -> Arc<Plan> {
         self.changes = world.lookahead_changes();
@@ -205,12 +205,12 @@ impl Reviewer {
     }
 
     /// Chooses partitions by measurement. Returns the plan with them, if they are worth a move.
-    fn choose_partitions<M: Model>(
+    fn choose_partitions<'k, P: Packed<'k>>(
         &mut self,
-        crew: &Crew<'_, M>,
+        crew: &Crew<'k, P>,
         plan: &Plan,
         world: &World,
-        parts: &mut [MutexGuard<'_, Part<M>>],
+        parts: &mut [MutexGuard<'_, Part<'k, P>>],
         bound: Time,
     ) -> Option<Arc<Plan>> {
         let (next, took) = timed(|| {
@@ -229,11 +229,11 @@ impl Reviewer {
     }
 
     /// Returns the partitioning that suits measured weights and the measured rate of events.
-    fn measured_partitioning<M: Model>(
+    fn measured_partitioning<'k, P: Packed<'k>>(
         &self,
-        crew: &Crew<'_, M>,
+        crew: &Crew<'k, P>,
         world: &World,
-        (parts, weights): (&[MutexGuard<'_, Part<M>>], &[u64]),
+        (parts, weights): (&[MutexGuard<'_, Part<'k, P>>], &[u64]),
         bound: Time,
     ) -> Partitioning {
         let rated = Wish::of_workers(workers_at_most(&crew.settings));
@@ -242,12 +242,12 @@ impl Reviewer {
     }
 
     /// Switches from several workers to one, or back, if that is due. Returns the next plan.
-    fn switch_mode<M: Model>(
+    fn switch_mode<'k, P: Packed<'k>>(
         &mut self,
-        crew: &Crew<'_, M>,
+        crew: &Crew<'k, P>,
         plan: &Plan,
         world: &World,
-        parts: &mut [MutexGuard<'_, Part<M>>],
+        parts: &mut [MutexGuard<'_, Part<'k, P>>],
         (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
     ) -> Option<Arc<Plan>> {
         if plan.has_one_partition() && !self.retreat.alone {
@@ -294,56 +294,46 @@ impl Reviewer {
     }
 
     /// Returns the events in a second of virtual time since the last review, if virtual time has passed.
-    fn events_per_second<M: Model>(&self, parts: &[MutexGuard<'_, Part<M>>], bound: Time) -> Option<f64> {
+    fn events_per_second<'k, P: Packed<'k>>(&self, parts: &[MutexGuard<'_, Part<'k, P>>], bound: Time) -> Option<f64> {
         let executed = total_events(parts) - self.events.iter().sum::<u64>();
         let span = bound.since(self.at).as_secs_f64();
         (executed > 0 && span > 0.0).then(|| executed as f64 / span)
     }
 
     /// Begins a spell, which measures the current number of workers.
-    fn begin_spell<M: Model>(&mut self, parts: &[MutexGuard<'_, Part<M>>], windows: u64, stopwatch: &mut Stopwatch) {
+    fn begin_spell<'k, P: Packed<'k>>(&mut self, parts: &[MutexGuard<'_, Part<'k, P>>], windows: u64, stopwatch: &mut Stopwatch) {
         self.spell_start = (total_events(parts), windows);
         stopwatch.reset();
         self.core = CoreClock::start();
     }
 
     /// Begins to measure the partitions.
-    fn restart<M: Model>(&mut self, windows: u64, bound: Time, parts: &[MutexGuard<'_, Part<M>>]) {
+    fn restart<'k, P: Packed<'k>>(&mut self, windows: u64, bound: Time, parts: &[MutexGuard<'_, Part<'k, P>>]) {
         self.due = windows + WINDOWS_FIRST;
         self.at = bound;
         self.events = parts.iter().map(|part| part.events).collect();
     }
 
     /// Moves LPs, events and metrics to the partitions of another plan.
-    fn move_to<M: Model>(
-        crew: &Crew<'_, M>,
+    fn move_to<'k, P: Packed<'k>>(
+        crew: &Crew<'k, P>,
         (old, new): (&Plan, Plan),
-        parts: &mut [MutexGuard<'_, Part<M>>],
+        parts: &mut [MutexGuard<'_, Part<'k, P>>],
         bound: Time,
     ) -> Arc<Plan> {
         let busiest = parts.iter().max_by_key(|part| part.events);
         let found = busiest.and_then(|part| part.found_by_lp());
-        // The old memory is freed as soon as it is empty, because it is as large as the run.
         let mut events = Vec::new();
-        let mut lps = Vec::new();
-        for part in parts.iter_mut() {
+        for (number, part) in parts.iter_mut().enumerate() {
             events.push(part.take_all());
-            lps.push(std::mem::take(&mut part.lps).into_iter());
+            part.lps.put_down(number);
             part.restart(bound);
         }
+        crew.model.distribute(&old.placement, &new.placement, crew.lps);
         for number in 0..new.placement.partitions() {
             let part = &mut parts[number as usize];
-            let lps = new.placement.len(number) as usize;
             part.set_order(crew.settings.order, &new, found);
-            part.reserve(lps);
-        }
-        for id in super::ids(crew.lps) {
-            let from = &mut lps[old.placement.partition(id) as usize];
-            let lp = from.next().expect("each LP is in its partition");
-            if from.len() == 0 {
-                *from = Vec::new().into_iter();
-            }
-            parts[new.placement.partition(id) as usize].lps.push(lp);
+            part.lps.pick_up(number as usize);
         }
         for event in events.into_iter().flatten() {
             parts[new.placement.partition(event.receiver()) as usize].push(event);
@@ -358,13 +348,13 @@ impl Reviewer {
 }
 
 /// Returns the number of events that all partitions have executed.
-fn total_events<M: Model>(parts: &[MutexGuard<'_, Part<M>>]) -> u64 {
+fn total_events<P>(parts: &[MutexGuard<'_, Part<'_, P>>]) -> u64 {
     parts.iter().map(|part| part.events).sum()
 }
 
 /// Returns the weight of each LP: its count of sends, which stands for its executed events.
-fn measured_weights<M: Model>(plan: &Plan, lps: u32, parts: &[MutexGuard<'_, Part<M>>]) -> Vec<u64> {
-    let of = |id| parts[plan.placement.partition(id) as usize].lps[plan.placement.index(id)].sequence();
+fn measured_weights<P>(plan: &Plan, lps: u32, parts: &[MutexGuard<'_, Part<'_, P>>]) -> Vec<u64> {
+    let of = |id| parts[plan.placement.partition(id) as usize].lps.sequence(plan.placement.index(id));
     super::ids(lps).map(of).collect()
 }
 

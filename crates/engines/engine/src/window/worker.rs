@@ -10,7 +10,7 @@ use crate::peers::lost;
 use crate::seats;
 use crate::workers::{Alarm, lock, on_all_workers};
 use parades_core::error::Error;
-use parades_core::model::Model;
+use parades_core::any_model::Packed;
 use parades_core::run::Outcome;
 use parades_core::time::{Delay, Time};
 use parades_sync::barrier::Broken;
@@ -18,9 +18,9 @@ use parades_transport::Summary;
 use std::sync::Arc;
 
 /// A worker, and the orders that it follows.
-struct Worker<'c, 'a, M: Model> {
-    crew: &'c Crew<'a, M>,
-    hand: Hand<M>,
+struct Worker<'c, 'k, P> {
+    crew: &'c Crew<'k, P>,
+    hand: Hand<P>,
     orders: Orders,
     pace: Pace,
     /// The number of the next window.
@@ -40,10 +40,10 @@ enum Step {
     Cut,
 }
 
-impl<M: Model> Crew<'_, M> {
+impl<'k, P: Packed<'k>> Crew<'k, P> {
     /// Runs all workers.
-    pub(super) fn run(&self, mut leader: Leader<'_, M>) -> Result<Option<Outcome>, Error> {
-        let (workers, transport) = (self.ledgers.len(), self.seat.transport);
+    pub(super) fn run(&self, mut leader: Leader<'k, P>) -> Result<Option<Outcome>, Error> {
+        let (workers, transport) = (self.ledgers.len(), &*self.seat.transport);
         // All workers begin by these orders. A leader that goes on alone may give others, or be at the end of
         // the run, before the thread of the last worker has begun.
         let first = &lock(&self.orders).clone();
@@ -61,9 +61,9 @@ impl<M: Model> Crew<'_, M> {
     }
 }
 
-impl<'c, 'a, M: Model> Worker<'c, 'a, M> {
+impl<'c, 'k, P: Packed<'k>> Worker<'c, 'k, P> {
     /// Starts the LPs of a worker, by the first orders. It then asks for a cut.
-    fn start(crew: &'c Crew<'a, M>, worker: usize, orders: Orders) -> Self {
+    fn start(crew: &'c Crew<'k, P>, worker: usize, orders: Orders) -> Self {
         let mut hand = Hand::new(worker, orders.plan.placement.clone(), crew.traces);
         let mine = Summary { wants_cut: true, ..crew.start(&mut hand, &orders.plan) };
         let pace = Pace::of(&orders.plan, 0);
@@ -71,7 +71,7 @@ impl<'c, 'a, M: Model> Worker<'c, 'a, M> {
     }
 
     /// Leads the other workers, until the run is over.
-    fn lead(&mut self, leader: &mut Leader<'_, M>) -> Result<(), Broken> {
+    fn lead(&mut self, leader: &mut Leader<'k, P>) -> Result<(), Broken> {
         while !self.orders.over {
             seats::unbind_if_due();
             if self.orders.are_for_one() {
@@ -106,7 +106,7 @@ impl<'c, 'a, M: Model> Worker<'c, 'a, M> {
     }
 
     /// Executes windows and cuts without the other workers, until there are orders for all of them.
-    fn go_on_alone(&mut self, leader: &mut Leader<'_, M>) -> Result<(), Broken> {
+    fn go_on_alone(&mut self, leader: &mut Leader<'k, P>) -> Result<(), Broken> {
         while self.orders.are_for_one() {
             seats::unbind_if_due();
             self.mine.wants_cut |= leader.wants_cut();
@@ -147,7 +147,7 @@ impl<'c, 'a, M: Model> Worker<'c, 'a, M> {
     }
 
     /// Executes a window, and measures how long the leader works.
-    fn execute_as_leader(&mut self, bound: Time, all: &Summary, leader: &mut Leader<'_, M>) {
+    fn execute_as_leader(&mut self, bound: Time, all: &Summary, leader: &mut Leader<'k, P>) {
         leader.stopwatch.start_work();
         leader.advance_to(bound, all);
         self.orders.plan.reset(self.window + 1);
@@ -156,7 +156,7 @@ impl<'c, 'a, M: Model> Worker<'c, 'a, M> {
     }
 
     /// Comes to a cut as the leader. When this returns, all workers have read the new orders.
-    fn lead_cut(&mut self, all: &Summary, leader: &mut Leader<'_, M>) -> Result<(), Broken> {
+    fn lead_cut(&mut self, all: &Summary, leader: &mut Leader<'k, P>) -> Result<(), Broken> {
         self.begin_cut()?;
         leader.stopwatch.start_work();
         let next = leader.execute_cut(self.crew, all)?;
@@ -175,7 +175,7 @@ impl<'c, 'a, M: Model> Worker<'c, 'a, M> {
 
     /// Executes a cut while the others wait in the exchange of [`Worker::end_cut`]. Releases them from there
     /// if the new orders are for all.
-    fn execute_cut_alone(&mut self, all: &Summary, leader: &mut Leader<'_, M>) -> Result<(), Broken> {
+    fn execute_cut_alone(&mut self, all: &Summary, leader: &mut Leader<'k, P>) -> Result<(), Broken> {
         self.crew.deposit_ledger(&mut self.hand);
         leader.stopwatch.start_work();
         let next = leader.execute_cut(self.crew, all)?;

@@ -1,9 +1,8 @@
 //! Bundles: frames of a worker for another rank, which travel as one byte string.
 
-use super::frame::Frame;
 use super::lock;
 use crate::fabric::Fabric;
-use parades_core::wire::{Destination, FrameWriter, Wire};
+use parades_core::wire::{Destination, FrameWriter};
 use parades_sync::padded::CachePadded;
 use std::sync::Mutex;
 
@@ -20,10 +19,11 @@ impl Bundles {
         Bundles((0..workers).map(|_| CachePadded(Mutex::new(vec![Vec::new(); ranks]))).collect())
     }
 
-    /// Appends a frame to the bundle of a worker for rank `to`. Sends the bundle if it is large.
-    pub(super) fn append<P: Wire>(&self, fabric: &dyn Fabric, worker: usize, to: usize, frame: &Frame<P>) {
+    /// Appends a frame, which `write` writes, to the bundle of a worker for rank `to`. Sends the bundle if it is
+    /// large.
+    pub(super) fn append(&self, fabric: &dyn Fabric, worker: usize, to: usize, write: impl FnOnce(&mut Vec<u8>)) {
         let bundle = &mut lock(&self.0[worker].0)[to];
-        FrameWriter::new(destination(fabric, to)).write(frame, bundle);
+        FrameWriter::new(destination(fabric, to)).within(|| write(bundle));
         if bundle.len() >= BUNDLE_BYTES {
             send(fabric, to, bundle);
         }

@@ -2,15 +2,14 @@
 
 use crate::clocks::ClockId;
 use crate::summary::Summary;
-use parades_core::event::Event;
 use parades_core::time::Time;
 use serde::{Deserialize, Serialize};
 
 /// A message from rank to rank.
 #[derive(Serialize, Deserialize)]
-pub(super) enum Frame<P> {
-    /// Events for a partition.
-    Events(u32, Vec<Event<P>>),
+pub(super) enum Frame {
+    /// For a partition, a number of events. They follow, one by one.
+    Events(u32, u32),
     /// A promise: the index of the set of clocks, the clock in that set, and its new time.
     Promise(u32, ClockId, Time),
     /// A request for a promise: the index of the set of clocks, and the clock in that set.

@@ -5,13 +5,13 @@ use super::bundles::destination;
 use super::frame::Frame;
 use super::received::Received;
 use crate::group::Group;
-use parades_core::wire::{Destination, Wire};
+use parades_core::wire::Destination;
 use parades_sync::barrier::Broken;
 
 /// The worker whose bundles the leader uses.
 const LEADER: usize = 0;
 
-impl<P: Wire + Send + 'static> Group for Ranked<P> {
+impl<P: Send> Group for Ranked<'_, P> {
     fn rank(&self) -> usize {
         self.fabric.rank()
     }

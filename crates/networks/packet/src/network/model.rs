@@ -105,7 +105,7 @@ impl<D: Record> Model for Network<D> {
         self.layout.capture_points()
     }
 
-    fn describe(&self, event: &Event<Packet<D>>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn describe(&self, event: &Event<&Packet<D>>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str(&match &event.body {
             Body::Message(packet) => self.layout.packet_text(packet),
             Body::Timer(timer) => self.layout.timer_text(event.receiver(), *timer, event.time()),

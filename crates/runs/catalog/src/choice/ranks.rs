@@ -5,19 +5,13 @@ use crate::engine::Engine;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::model::Model;
 use parades_core::restore::Restorable;
-use parades_core::run::{Outcome, RunOptions};
-use parades_core::timesheet::Timesheets;
-use parades_core::wire::Wire;
+use parades_core::run::RunOptions;
 use parades_engine::auto::{self, Suits};
-use parades_engine::time_warp::Tagged;
 use parades_engine::{WireModel, null_message, time_warp, window};
-use parades_sync::barrier::{BarrierKind, Broken};
-use parades_transport::{Fabric, Group, Ranked, Threads, gather_to_first};
+use parades_transport::Fabric;
 use std::fmt::Debug;
-use std::sync::Arc;
 
-/// The result of one rank: the outcome on rank 0, `None` on the other ranks.
-pub type OfRank = Result<Option<Outcome>, Error>;
+pub use parades_engine::OfRank;
 
 impl Choice {
     /// Returns the choice of `auto` for a model on several processes: `time-warp` if the model suits no
@@ -45,14 +39,7 @@ impl Choice {
     {
         match self.engine {
             Engine::Auto => self.for_model(model, model.copies()).run_rank(model, options, fabric),
-            Engine::TimeWarp => {
-                let partitions = u32::try_from(self.worker_threads() * fabric.ranks()).unwrap_or(u32::MAX);
-                let sheets = options.timesheets.clone();
-                let run = |ranked: &Ranked<Tagged<M::Message>>| {
-                    time_warp::run_rank(model, options, &self.time_warp_settings(), ranked, ranked)
-                };
-                self.with_transport((fabric, sheets), (partitions, BarrierKind::default()), run)
-            }
+            Engine::TimeWarp => time_warp::run_rank(model, options, &self.time_warp_settings(), fabric),
             _ => self.run_rank_unrestorable(model, options, fabric),
         }
     }
@@ -68,60 +55,12 @@ impl Choice {
     {
         match self.engine {
             Engine::Auto => self.for_model(model, false).run_rank_unrestorable(model, options, fabric),
-            Engine::Window => {
-                let settings = self.window_settings();
-                let threads = settings.threads * fabric.ranks();
-                let partitions = window::partitions_max(&window::Settings { threads, ..settings });
-                let sheets = options.timesheets.clone();
-                let run = |ranked: &Ranked<M::Message>| window::run_rank(model, options, &settings, ranked, ranked);
-                self.with_transport((fabric, sheets), (partitions, settings.barrier), run)
-            }
-            Engine::NullMessage => {
-                let settings = self.null_message_settings();
-                let threads = settings.threads * fabric.ranks();
-                let partitions = null_message::partitions_max(&null_message::Settings { threads, ..settings });
-                let sheets = options.timesheets.clone();
-                let run =
-                    |ranked: &Ranked<M::Message>| null_message::run_rank(model, options, &settings, ranked, ranked);
-                self.with_transport((fabric, sheets), (partitions, BarrierKind::default()), run)
-            }
+            Engine::Window => window::run_rank(model, options, &self.window_settings(), fabric),
+            Engine::NullMessage => null_message::run_rank(model, options, &self.null_message_settings(), fabric),
             Engine::Sequential | Engine::RollbackCheck | Engine::Rounds | Engine::TimeWarp => {
                 let what = format!("the engine `{}` cannot run this model on several processes", self.engine);
                 Err(Error::new(ErrorKind::Model(what)))
             }
         }
-    }
-
-    /// Calls `run` with the transport over a fabric. Adds the number of events that this rank has sent to
-    /// other ranks to the statistics. Rank 0 collects the timesheets of all ranks.
-    fn with_transport<P: Wire + Send + 'static>(
-        &self,
-        (fabric, timesheets): (Box<dyn Fabric>, Option<Arc<Timesheets>>),
-        (partitions, barrier): (u32, BarrierKind),
-        run: impl FnOnce(&Ranked<P>) -> OfRank,
-    ) -> OfRank {
-        let workers = self.worker_threads();
-        let threads = Threads::new(workers, partitions, barrier).timed(timesheets.clone());
-        let ranked = Ranked::new(fabric, threads, workers);
-        let mut outcome = run(&ranked)?;
-        if let Some(outcome) = &mut outcome {
-            outcome.engine_stats.push(("sent_to_other_processes", ranked.crossed() as f64));
-        }
-        if let Some(timesheets) = timesheets {
-            collect_timesheets(&timesheets, &ranked)?;
-        }
-        Ok(outcome)
-    }
-}
-
-/// Adds the timesheets of the other ranks to those of rank 0.
-fn collect_timesheets(timesheets: &Timesheets, group: &dyn Group) -> Result<(), Error> {
-    match gather_to_first(group, timesheets.read_all()) {
-        Ok(Some(mut all)) => {
-            timesheets.add_others(all.split_off(1));
-            Ok(())
-        }
-        Ok(None) => Ok(()),
-        Err(Broken) => Err(Error::new(ErrorKind::Ranks("a rank ended before it sent its timesheets".into()))),
     }
 }

@@ -2,11 +2,11 @@
 
 use super::Site;
 use crate::time_warp::history::{Begins, History, RareEffects};
+use parades_core::any_model::Packed;
 use parades_core::error::Place;
 use parades_core::event::{Event, LpId};
 use parades_core::lp::Execution;
 use parades_core::optimistic::untag;
-use parades_core::restore::Restorable;
 use parades_core::ring::positions;
 use parades_core::time::Time;
 use parades_core::world::World;
@@ -46,7 +46,7 @@ impl Default for Stretch {
     }
 }
 
-impl<M: Restorable> Site<M> {
+impl<'k, P: Packed<'k>> Site<'k, P> {
     /// Returns the number of executions in the open stretch.
     pub(super) fn in_stretch(&self) -> u32 {
         self.history.records.end().wrapping_sub(self.stretch.begin)
@@ -76,7 +76,7 @@ impl<M: Restorable> Site<M> {
         let mut stretch = std::mem::replace(&mut self.stretch, Stretch { begin: end, ..Stretch::default() });
         let events = u64::from(executions) - stretch.skipped;
         self.counts.executed += events;
-        let is_plain = stretch.is_plain && !std::mem::needs_drop::<M::Message>();
+        let is_plain = stretch.is_plain && !std::mem::needs_drop::<P>();
         if stretch.slow < executions {
             stretch.last = stretch.last.max(self.ahead().frontier().time);
         }
@@ -128,18 +128,24 @@ impl<M: Restorable> Site<M> {
         self.release_before(first.unwrap_or(self.history.records.end()));
     }
 
+    /// Returns the positions after the last send and after the last undo record.
+    pub(super) fn log_ends(&self) -> (u32, u32) {
+        (self.effects.outbox.optimistic_ref().sent.end(), self.lps.undos_end())
+    }
+
     /// Frees the history before position `first`.
     pub(super) fn release_before(&mut self, first: u32) {
-        let sends = self.ahead().sent.end();
-        let begins = self.history.records.get(first).map_or_else(|| self.history.ends(sends), |record| record.begins);
+        let ends = self.log_ends();
+        let begins = self.history.records.get(first).map_or_else(|| self.history.ends(ends), |record| record.begins);
         self.history.release_before(first, begins);
+        self.lps.release_undos_before(begins.undos);
         self.ahead().sent.release_before(begins.sends);
     }
 
     /// Commits the execution at `position`, unless it has been committed or rolled back.
     #[inline(always)]
     fn commit(&mut self, world: &World, position: u32) {
-        let Begins { samples, .. } = self.history.ends_of(position, self.effects.outbox.optimistic_ref().sent.end());
+        let Begins { samples, .. } = self.history.ends_of(position, self.log_ends());
         let History { records, samples: kept, .. } = &mut self.history;
         let record = records.get_mut(position).expect("the position is in the history");
         let Some(event) = record.event.as_ref() else { return };
@@ -157,14 +163,14 @@ impl<M: Restorable> Site<M> {
             let event = record.event.take().and_then(untag).expect("it is a message or a wake");
             let rare = self.history.take_rare(position);
             self.commit_rare(position, event, is_done, rare);
-        } else if std::mem::needs_drop::<M::Message>() {
+        } else if std::mem::needs_drop::<P>() {
             record.event = None;
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn commit_rare(&mut self, position: u32, event: Event<M::Message>, is_done: bool, rare: Option<RareEffects<M>>) {
+    fn commit_rare(&mut self, position: u32, event: Event<P>, is_done: bool, rare: Option<RareEffects>) {
         let mut notes = Vec::new();
         if let Some(rare) = rare {
             let RareEffects { notes: its_notes, requests, failure } = rare;
@@ -187,7 +193,7 @@ impl<M: Restorable> Site<M> {
     /// Returns the time of the earliest failure that can no longer be rolled back. The failure may still be
     /// uncommitted, because executions before it in the history may be later than GVT.
     pub(in crate::time_warp) fn failed_before(&self, gvt: Time) -> Time {
-        let last = |id: &LpId| self.lps[self.placement.index(*id)].last();
+        let last = |id: &LpId| self.lps.checkpoint(self.placement.index(*id)).last();
         let times = self.behind_failures.keys().map(last).filter(|time| *time < gvt);
         times.fold(self.ledger.failure.time(), Time::min)
     }

@@ -1,13 +1,15 @@
 //! Executing. The earliest event moves from the pending set into the history, and its LP executes it there.
 
-use super::{Inputs, Site};
+use super::Site;
 use crate::time_warp::coast::NO_CHECKPOINT;
+use crate::time_warp::hide_tagged;
 use crate::time_warp::history::{History, RareEffects};
+use parades_core::any_model::Packed;
 use parades_core::event::{EventKey, Header, LpId, Sender};
 use parades_core::lp::Execution;
-use parades_core::optimistic::{Matched, TaggedEvent, body_of, identity};
-use parades_core::restore::Restorable;
+use parades_core::optimistic::{Matched, TaggedEvent, identity};
 use parades_core::time::{Instant, Time};
+use parades_core::world::World;
 use parades_raw::prefetch::prefetch;
 
 /// The result of the slow path, for an event that could not simply move into the history.
@@ -20,13 +22,13 @@ enum SlowPath {
     Empty,
 }
 
-impl<M: Restorable> Site<M> {
+impl<'k, P: Packed<'k>> Site<'k, P> {
     /// Executes at most `most` events before `bound`. Returns the number of steps, which includes
     /// annihilations.
     #[inline(never)]
-    pub(in crate::time_warp) fn execute_before(&mut self, of: Inputs<'_, M>, bound: Time, most: u32) -> u32 {
+    pub(in crate::time_warp) fn execute_before(&mut self, world: &World, bound: Time, most: u32) -> u32 {
         let mut steps = 0;
-        while steps < most && self.step(of, bound) {
+        while steps < most && self.step(world, bound) {
             steps += 1;
         }
         steps
@@ -37,13 +39,13 @@ impl<M: Restorable> Site<M> {
     #[inline(never)]
     pub(in crate::time_warp) fn execute_round(
         &mut self,
-        of: Inputs<'_, M>,
+        world: &World,
         last: Instant,
         bound: Time,
         most: u32,
     ) -> u32 {
         let mut steps = 0;
-        while steps < most && self.next_instant() <= last && self.execute_before(of, bound, 1) > 0 {
+        while steps < most && self.next_instant() <= last && self.execute_before(world, bound, 1) > 0 {
             steps += 1;
         }
         steps
@@ -51,22 +53,22 @@ impl<M: Restorable> Site<M> {
 
     /// Executes the earliest event before `bound`. Returns false if there is no such event.
     #[inline(always)]
-    fn step(&mut self, of: Inputs<'_, M>, bound: Time) -> bool {
-        let (index, header) = match self.record_next(of, bound) {
+    fn step(&mut self, world: &World, bound: Time) -> bool {
+        let (index, header) = match self.record_next(world, bound) {
             Ok(recorded) => recorded,
             Err(SlowPath::Recorded(index, header)) => (index, header),
             Err(SlowPath::Handled) => return true,
             Err(SlowPath::Empty) => return false,
         };
-        let Site { fetcher, placement, lps, heads, effects, .. } = self;
+        let Site { fetcher, placement, records, heads, effects, .. } = self;
         let ahead = effects.outbox.optimistic_ref();
         let fetch = |id| {
             let index = placement.index(id);
-            prefetch(&lps[index]);
+            records.prefetch(index);
             prefetch(&heads[index]);
         };
         fetcher.each(|events| ahead.upcoming(events), fetch);
-        self.execute_last(of, (index, header));
+        self.execute_last(world, (index, header));
         true
     }
 
@@ -74,23 +76,23 @@ impl<M: Restorable> Site<M> {
     /// index of its LP, and its header. The header is returned because reading it from where it has just
     /// been written would stall.
     #[inline(always)]
-    fn record_next(&mut self, of: Inputs<'_, M>, bound: Time) -> Result<(usize, Header), SlowPath> {
+    fn record_next(&mut self, world: &World, bound: Time) -> Result<(usize, Header), SlowPath> {
         let Site { placement, lps, heads, history, effects, behind_failures, stretch, coast, .. } = self;
         let ahead = effects.outbox.optimistic_mut();
         let (next_anti_message_time, sends) = (ahead.next_anti_message_time(), ahead.sent.end());
-        let Some(slot) = ahead.pop_slot_before(bound) else { return Err(self.record_slowly(of, bound, None)) };
+        let Some(slot) = ahead.pop_slot_before(bound) else { return Err(self.record_slowly(world, bound, None)) };
         let header = *slot.header();
         let index = placement.index(header.receiver());
-        let lp = &mut lps[index];
-        if header.time() >= next_anti_message_time || header.time() <= lp.last() || !behind_failures.is_empty() {
+        let before = lps.checkpoint(index);
+        if header.time() >= next_anti_message_time || header.time() <= before.last() || !behind_failures.is_empty() {
             let event = slot.take();
-            return Err(self.record_slowly(of, bound, event));
+            return Err(self.record_slowly(world, bound, event));
         }
         let id = header.receiver();
         let since_checkpoint =
             if coast.is_off() { 0 } else { coast.since_checkpoint(history, stretch.begin, (id, heads[index])) };
         let event = slot.take().expect("the slot holds it");
-        history.add(event, (&mut heads[index], since_checkpoint), lp.checkpoint_kernel(), sends);
+        history.add(event, (&mut heads[index], since_checkpoint), before, (sends, lps.undos_end()));
         Ok((index, header))
     }
 
@@ -98,11 +100,11 @@ impl<M: Restorable> Site<M> {
     /// `event` is the earliest event if it has already been taken out of the pending set.
     #[cold]
     #[inline(never)]
-    fn record_slowly(&mut self, of: Inputs<'_, M>, bound: Time, event: Option<TaggedEvent<M::Message>>) -> SlowPath {
+    fn record_slowly(&mut self, world: &World, bound: Time, event: Option<TaggedEvent<P>>) -> SlowPath {
         let ahead = self.ahead();
         let Some(mut event) = event.or_else(|| ahead.pop_before(bound)) else {
             if ahead.next_anti_message_time() < bound {
-                self.handle_anti_message(of);
+                self.handle_anti_message(world);
                 return SlowPath::Handled;
             }
             return SlowPath::Empty;
@@ -112,7 +114,7 @@ impl<M: Restorable> Site<M> {
                 Matched::Ready(this) => event = this,
                 Matched::Annihilated => return SlowPath::Handled,
                 Matched::TwinExecuted => {
-                    self.handle_anti_message(of);
+                    self.handle_anti_message(world);
                     return SlowPath::Handled;
                 }
             }
@@ -123,8 +125,8 @@ impl<M: Restorable> Site<M> {
             return SlowPath::Handled;
         }
         let index = self.placement.index(id);
-        if event.time() <= self.lps[index].last() {
-            self.roll_back(of, id, &key);
+        if event.time() <= self.lps.checkpoint(index).last() {
+            self.roll_back(world, id, &key);
         }
         let sends = self.ahead().sent.end();
         self.stretch.last = self.stretch.last.max(event.time());
@@ -132,22 +134,23 @@ impl<M: Restorable> Site<M> {
         let header = event.parts().0;
         let Site { lps, heads, history, stretch, coast, .. } = self;
         let since_checkpoint = coast.since_checkpoint(history, stretch.begin, (id, heads[index]));
-        history.add(event, (&mut heads[index], since_checkpoint), lps[index].checkpoint_kernel(), sends);
+        let ends = (sends, lps.undos_end());
+        history.add(event, (&mut heads[index], since_checkpoint), lps.checkpoint(index), ends);
         SlowPath::Recorded(index, header)
     }
 
     /// Executes the event of the last record.
     #[inline(always)]
-    fn execute_last(&mut self, (model, world): Inputs<'_, M>, (index, header): (usize, Header)) {
+    fn execute_last(&mut self, world: &World, (index, header): (usize, Header)) {
         let Site { lps, history, effects, .. } = self;
-        let History { records, undos, .. } = history;
+        let History { records, .. } = history;
         effects.outbox.optimistic_mut().execution = records.end().wrapping_sub(1);
         let record = records.last().expect("it was just written");
         let event = record.event.as_ref().expect("it was just written");
-        let body = body_of(event).expect("anti-messages have been handled");
-        let log = (record.since_checkpoint == 0).then_some(undos);
-        let execution = lps[index].execute_optimistically(model, world, (header, body), effects, log);
-        if execution != Execution::Done || effects.beyond_sends || header.instant().round > 0 {
+        let event = (&header, hide_tagged(event));
+        let leaves_records = record.since_checkpoint == 0;
+        let execution = lps.execute_optimistically(index, event, leaves_records, world, effects.hide());
+        if execution != Execution::Done || effects.others.any || header.instant().round > 0 {
             self.keep_other_effects(execution);
         }
     }
@@ -156,7 +159,7 @@ impl<M: Restorable> Site<M> {
     #[inline(never)]
     fn keep_other_effects(&mut self, execution: Execution) {
         let Site { effects, history, requested, stretch, .. } = self;
-        effects.beyond_sends = false;
+        effects.others.any = false;
         let position = history.records.end().wrapping_sub(1);
         let record = history.records.get_mut(position).expect("it is the last");
         record.execution = execution;
@@ -165,19 +168,20 @@ impl<M: Restorable> Site<M> {
         }
         stretch.skipped += u64::from(execution == Execution::Skipped);
         stretch.is_plain &= record.event.as_ref().is_some_and(|event| event.instant().round == 0);
-        for change in effects.timer_changes.iter_mut().flat_map(|changes| changes.drain(..)) {
+        for change in effects.others.timer_changes.iter_mut().flat_map(|changes| changes.drain(..)) {
             history.timers.push(change);
         }
-        stretch.is_plain &= effects.samples.is_empty();
-        for sample in effects.samples.drain(..) {
+        stretch.is_plain &= effects.others.samples.is_empty();
+        for sample in effects.others.samples.drain(..) {
             history.samples.push(sample);
         }
-        if effects.notes.is_empty() && effects.requests.is_empty() && effects.failure.is_none() {
+        let others = &mut effects.others;
+        if others.notes.is_empty() && others.requests.is_empty() && others.failure.is_none() {
             return;
         }
         stretch.is_plain = false;
-        let (notes, requests) = (std::mem::take(&mut effects.notes), std::mem::take(&mut effects.requests));
-        let failure = effects.failure.take();
+        let (notes, requests) = (std::mem::take(&mut others.notes), std::mem::take(&mut others.requests));
+        let failure = others.failure.take();
         if failure.is_some() {
             // The failed execution sends nothing, and its LP executes nothing more.
             let id = record.event.as_ref().expect("it is the last").receiver();
@@ -200,7 +204,7 @@ impl<M: Restorable> Site<M> {
 
     /// Handles the first anti-message, whose twin is not in the pending set: rolls the twin's execution
     /// back, or removes the twin from behind a failure.
-    fn handle_anti_message(&mut self, of: Inputs<'_, M>) {
+    fn handle_anti_message(&mut self, world: &World) {
         let Some(anti) = self.ahead().pop_anti_message() else { return };
         let (key, id) = (anti.key(), anti.receiver());
         if self.is_behind_failure(id, &key) {
@@ -209,7 +213,7 @@ impl<M: Restorable> Site<M> {
             waiting.swap_remove(twin.expect("I4: an anti-message met no event of its execution behind a failure"));
             return;
         }
-        let count = self.roll_back(of, id, &key);
+        let count = self.roll_back(world, id, &key);
         assert!(count > 0, "I4: an anti-message met no event of its execution: {key} for {id}");
         self.ahead().insert_anti_message(anti);
     }

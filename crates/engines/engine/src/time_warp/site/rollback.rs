@@ -1,31 +1,32 @@
 //! Rolling back: an LP is restored, and anti-messages follow the events that it had sent.
 
-use super::{Inputs, Site};
+use super::Site;
 use crate::time_warp::history::{History, Record};
+use crate::time_warp::hide_tagged;
+use parades_core::any_model::{Packed, Undone};
 use parades_core::error::{ErrorKind, Place};
 use parades_core::event::{EventKey, LpId, Sender};
 use parades_core::lp::Execution;
-use parades_core::optimistic::body_of;
-use parades_core::restore::Restorable;
 use parades_core::ring::positions;
 use parades_core::time::Time;
+use parades_core::world::World;
 
-impl<M: Restorable> Site<M> {
+impl<'k, P: Packed<'k>> Site<'k, P> {
     /// Rolls an LP back: undoes its executions from `key` on, and sends anti-messages. Returns the number
     /// of executions.
     #[cold]
     #[inline(never)]
-    pub(super) fn roll_back(&mut self, of: Inputs<'_, M>, id: LpId, key: &EventKey) -> u32 {
+    pub(super) fn roll_back(&mut self, world: &World, id: LpId, key: &EventKey) -> u32 {
         let index = self.placement.index(id);
         let (mut count, mut is_restored) = (0, true);
         while self.history.last_key(self.heads[index], id).is_some_and(|last| last >= *key) {
-            is_restored = self.undo_last(of, index, is_restored);
+            is_restored = self.undo_last(index, is_restored);
             count += 1;
         }
         if !is_restored {
-            self.coast_forward(of, index, id);
+            self.coast_forward(world, index, id);
         }
-        let last = self.lps[index].last();
+        let last = self.lps.checkpoint(index).last();
         assert!(last <= key.instant.time, "I2: {key} came for {id}, which has committed what it executed at {last}");
         if count > 0 {
             self.counts.rollbacks += 1;
@@ -36,10 +37,10 @@ impl<M: Restorable> Site<M> {
     /// Restores the state of an LP, by coasting forward. The kernel's part of the LP has been restored
     /// already.
     #[cold]
-    fn coast_forward(&mut self, of: Inputs<'_, M>, index: usize, id: LpId) {
+    fn coast_forward(&mut self, world: &World, index: usize, id: LpId) {
         let Site { lps, heads, history, coast, ledger, counts, .. } = self;
         let head = heads[index];
-        let (executed, differs) = coast.forward(of, &mut lps[index], history, (id, head));
+        let (executed, differs) = coast.forward(world, (&mut **lps, index), history, (id, head));
         counts.coasted += executed;
         if let Some(key) = differs.and_then(|at| history.last_key(at, id)) {
             let place = Place { instant: key.instant, lp: Some(id), event: Some(key) };
@@ -49,11 +50,11 @@ impl<M: Restorable> Site<M> {
 
     /// Undoes the last execution of an LP. Returns true if the state is then restored too; `is_restored`
     /// says so of the state before.
-    fn undo_last(&mut self, (model, _): Inputs<'_, M>, index: usize, is_restored: bool) -> bool {
+    fn undo_last(&mut self, index: usize, is_restored: bool) -> bool {
         let position = self.heads[index];
-        let ends = self.history.ends_of(position, self.effects.outbox.optimistic_ref().sent.end());
+        let ends = self.history.ends_of(position, self.log_ends());
         let rare = self.history.take_rare(position);
-        let History { records, undos, timers, samples, .. } = &mut self.history;
+        let History { records, timers, samples, .. } = &mut self.history;
         // The record stays as a gap, because the effects of its neighbours end where its own begin or end.
         let record = records.get_mut(position).expect("it is in the history");
         let event = record.event.take().expect("it has not been undone");
@@ -61,17 +62,17 @@ impl<M: Restorable> Site<M> {
         let has_checkpoint = since_checkpoint == 0;
         let id = event.receiver();
         self.heads[index] = record.previous;
-        for at in positions(begins.undos, ends.undos) {
-            self.undo_log.push(undos.records_mut().take(at).expect("the execution left it there"));
-        }
         self.timers.extend(positions(begins.timers, ends.timers).filter_map(|at| timers.take(at)));
         for at in positions(begins.samples, ends.samples) {
             samples.take(at);
         }
-        let before = (execution, record.before.clone());
-        let body = body_of(&event).expect("anti-messages are not executed");
-        let log = has_checkpoint.then_some(&mut self.undo_log);
-        self.lps[index].undo_logged(model, body, before, &mut self.timers, log);
+        let undone = Undone {
+            execution,
+            before: record.before.clone(),
+            timers: &mut self.timers,
+            records: has_checkpoint.then_some((begins.undos, ends.undos)),
+        };
+        self.lps.undo(index, hide_tagged(&event), undone);
         if let Some(rare) = rare {
             self.requested.retain(|(of, _)| *of != position);
             if rare.failure.is_some() {
@@ -90,7 +91,7 @@ impl<M: Restorable> Site<M> {
     }
 
     /// Rolls all LPs back to `time`.
-    pub(in crate::time_warp) fn roll_back_all_from(&mut self, of: Inputs<'_, M>, time: Time) {
+    pub(in crate::time_warp) fn roll_back_all_from(&mut self, world: &World, time: Time) {
         self.close_stretch();
         let records = &self.history.records;
         // An LP's keys increase. So with its first execution from `time` on, all later ones are undone too.
@@ -98,7 +99,7 @@ impl<M: Restorable> Site<M> {
             let record = self.history.records.get(position).expect("the position is in the history");
             if let Some(event) = record.event.as_ref().filter(|event| event.time() >= time) {
                 let (key, id) = (event.key(), event.receiver());
-                self.roll_back(of, id, &key);
+                self.roll_back(world, id, &key);
             }
         }
         let Some(before) = time.as_ps().checked_sub(1).map(Time::from_ps) else {

@@ -2,15 +2,14 @@
 
 use parades_core::event::Event;
 use parades_core::time::Time;
-use parades_core::wire::Wire;
 use parades_sync::barrier::Broken;
 use parades_transport::{Arrived, ClockId, Clocks, Ranked, Summary, Transport};
 use std::sync::Arc;
 
 /// Splits the batches of a [`Ranked`] into single events. Everything else is left to it.
-pub(super) struct OneByOne<'a, P>(pub(super) &'a Ranked<P>);
+pub(super) struct OneByOne<'k, P>(pub(super) Arc<Ranked<'k, P>>);
 
-impl<P: Wire + Send + 'static> Transport<P> for OneByOne<'_, P> {
+impl<P: Send> Transport<P> for OneByOne<'_, P> {
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
         for event in events.drain(..) {
             self.0.send(worker, partition, &mut vec![event]);

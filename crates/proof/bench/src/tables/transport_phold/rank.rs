@@ -5,15 +5,17 @@ use super::one_by_one::OneByOne;
 use crate::sides::timed;
 use parades_core::arena::{self, Anonymous, Arena};
 use parades_core::bytes::Bytes;
+use parades_core::any_model::{AnyWire, Packed, in_form, with_model};
 use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
 use parades_engine::partition::Placing;
-use parades_engine::window;
+use parades_engine::{ModelCodec, OfRank, window};
 use parades_models::phold::{DelayKind, Parameters, Phold};
 use parades_session::Failure;
-use parades_transport::{Fabric, Ranked, Threads, Transport};
+use parades_transport::{Fabric, Ranked, Threads};
 use serde_json::json;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The environment variable that makes a process a rank: the [`Job`] in words.
 pub(super) const RANK: &str = "PARADES_BENCH_PHOLD";
@@ -99,15 +101,13 @@ impl Job {
     /// the results.
     fn run(&self, fabric: Box<dyn Fabric>, splits: bool) -> Result<(), Failure> {
         let settings = window::Settings { placing: Placing::Ranges, ..window::Settings::of_threads(1) };
-        let of_all = window::Settings { threads: self.ranks, ..settings };
-        let threads = Threads::new(1, window::partitions_max(&of_all), settings.barrier);
-        let ranked = Ranked::<Bytes>::new(fabric, threads, 1);
-        let one_by_one = OneByOne(&ranked);
-        let transport: &dyn Transport<Bytes> = if splits { &one_by_one } else { &ranked };
-        let options = RunOptions::until(self.until());
+        let (model, options) = (self.model(), RunOptions::until(self.until()));
         let (outcome, seconds) = timed(|| {
-            window::run_rank(&self.model(), options, &settings, transport, &ranked)
-                .map_err(|error| Failure::simulation(error.to_string()))
+            let outcome = match splits {
+                true => with_model(&model, options, |model, options| run_split(model, options, &settings, fabric)),
+                false => window::run_rank(&model, options, &settings, fabric),
+            };
+            outcome.map_err(|error| Failure::simulation(error.to_string()))
         })?;
         let Some(outcome) = outcome else { return Ok(()) };
         let digest = outcome.digest.map_or_else(String::new, |digest| format!("{digest:016x}"));
@@ -133,6 +133,28 @@ impl Job {
             others.into_iter().map(join).fold(result, Result::and)
         })
     }
+}
+
+/// Runs a model in windows as a rank whose events travel one by one.
+fn run_split<'k>(
+    model: &'k dyn AnyWire<'k>,
+    options: RunOptions<'k>,
+    settings: &window::Settings,
+    fabric: Box<dyn Fabric>,
+) -> OfRank {
+    fn run_in<'k, P: Packed<'k>>(
+        model: &'k dyn AnyWire<'k>,
+        options: RunOptions<'k>,
+        settings: &window::Settings,
+        fabric: Box<dyn Fabric>,
+    ) -> OfRank {
+        let of_all = window::Settings { threads: fabric.ranks(), ..*settings };
+        let threads = Threads::<P>::new(1, window::partitions_max(&of_all), settings.barrier);
+        let ranked = Arc::new(Ranked::new(fabric, threads, 1, ModelCodec(model)));
+        let transport = Arc::new(OneByOne(Arc::clone(&ranked)));
+        window::run_rank_over(model, options, settings, transport, ranked)
+    }
+    in_form!(model.form(), run_in(model, options, settings, fabric))
 }
 
 /// Runs this process as a rank, if the environment says so. Returns true if it was one.

@@ -1,0 +1,221 @@
+//! A model behind a table of functions: what engines know of it.
+//!
+//! Engines are compiled once for each form in which messages are stored ([`parades_raw::message`]), and not for each
+//! model. They see a model as [`AnyModel`], and its LPs as lists ([`Lps`]). [`with_model`] makes such a view of a
+//! [`Model`].
+//!
+//! What only some models can do has a table of its own: [`AnyRestorable`] for engines that roll back,
+//! [`AnyChecked`] for `rollback-check`, and [`AnyWire`] for runs of several processes. So the type of a model decides
+//! which engines can run it.
+//!
+//! *The lifetime `'k`* is that of a run. It ties a run's stored messages to its model, so that no function of one model
+//! ever reads a message of another.
+//!
+//! *Cost*: one call through a table for each executed event. What a handler sends goes into the pending set without
+//! another call ([`crate::effects::HiddenEffects`]).
+//!
+//! *Read next*: `any_model/typed.rs`, the tables of a model.
+
+mod checked;
+mod restorable;
+mod typed;
+mod wire;
+
+pub use checked::{AnyChecked, CheckedLps, Difference, NotRestored};
+pub use parades_raw::in_form;
+pub use parades_raw::message::{Form, Hidden, MessageRef, Packed};
+pub use restorable::{AnyRestorable, RestorableLps, Undone};
+pub use typed::{Typed, with_model};
+pub use wire::{AnyWire, Bodies, WireModel};
+
+use crate::capture::CapturePoint;
+use crate::channel::Channels;
+use crate::effects::HiddenEffects;
+use crate::error::ErrorKind;
+use crate::event::{Body, Event, Header, LpId};
+use crate::global::{Acting, AnyGlobal, AnySummaries};
+use crate::lp::Execution;
+use crate::metrics::Metrics;
+use crate::placement::Placement;
+use crate::run::{End, Leftovers};
+use crate::time::Time;
+use crate::trace::{Note, TraceObserver};
+use crate::world::{Controllers, World};
+use parades_raw::prefetch::Records;
+use std::fmt::Debug;
+use std::io;
+
+/// A model of any type. The functions that [`Model`](crate::model::Model) has too do the same as there.
+pub trait AnyModel<'k>: Sync {
+    /// Returns the form in which the messages of the model are stored.
+    fn form(&self) -> Form;
+    /// Returns the number of LPs.
+    fn lps(&self) -> u32;
+    /// Returns the declared channels.
+    fn channels(&self) -> Channels;
+    /// Returns the declared controllers.
+    fn controllers(&self) -> Controllers;
+    /// Returns the declared metrics.
+    fn metrics(&self) -> Metrics;
+    /// Returns the global events that are known from the start.
+    fn globals(&self) -> Vec<(Time, AnyGlobal)>;
+    /// Returns the number of rounds that one time may have.
+    fn round_limit(&self) -> u32;
+    /// Returns the places where packets can be captured.
+    fn capture_points(&self) -> Vec<CapturePoint>;
+    /// Returns the name of an LP.
+    fn lp_name(&self, lp: LpId) -> Option<String>;
+
+    /// Returns the bytes of an LP's record, without the memory that its state points to.
+    fn lp_bytes(&self) -> usize;
+    /// Returns the bytes of an LP's state, without the memory that it points to.
+    fn state_bytes(&self) -> usize;
+    /// Returns the number of steps of [`Lps::fetch`]; 0 if they are not worth their time.
+    fn fetch_steps(&self) -> usize;
+    /// Makes an empty list of LPs.
+    fn new_lps(&'k self) -> Box<dyn Lps<'k> + 'k>;
+    /// Distributes the LPs that lists have put down ([`Lps::put_down`]). List `n` has the LPs of partition `n` of
+    /// `old`; afterwards it can pick up those of partition `n` of `new`. `lps` is the number of LPs of the run.
+    fn distribute(&self, old: &Placement, new: &Placement, lps: u32);
+
+    /// Makes the summaries of a global event, of no LP yet. `is_whole` is true if all LPs of the run are visited here.
+    fn new_summaries(&self, is_whole: bool) -> AnySummaries;
+    /// Joins the summaries of all processes.
+    ///
+    /// # Errors
+    ///
+    /// The panic of the model that folds them.
+    fn join_summaries(&self, global: &AnyGlobal, all: Vec<AnySummaries>) -> Result<AnySummaries, ErrorKind>;
+    /// Lets a global event act on the summaries of all LPs.
+    ///
+    /// # Errors
+    ///
+    /// The failure of the global event.
+    fn act(&self, global: &AnyGlobal, summaries: AnySummaries, acting: Acting<'_, 'k>) -> Result<(), ErrorKind>;
+
+    /// Shows a committed event to the observer of a trace.
+    ///
+    /// # Errors
+    ///
+    /// The error of the observer.
+    fn trace(
+        &self,
+        event: &Event<MessageRef<'_, 'k>>,
+        notes: &[Note],
+        observer: &mut TraceObserver<'_>,
+    ) -> io::Result<()>;
+    /// Returns a number that identifies a message: its digest.
+    fn digest(&self, message: MessageRef<'_, 'k>) -> u64;
+    /// Calls `act` with the message, which can be shown for debugging.
+    fn show(&self, message: MessageRef<'_, 'k>, act: &mut dyn FnMut(&dyn Debug));
+
+    /// Returns true if [`AnyModel::unfinished`] may be called once in each process.
+    fn splits_unfinished(&self) -> bool;
+    /// Shows the model the events that are pending at the end.
+    fn unfinished(&self, pending: Hidden<'_, 'k, Leftovers<'k>>, metrics: &mut Metrics);
+    /// Lets the model conclude its metrics.
+    ///
+    /// # Errors
+    ///
+    /// One sentence about a condition that does not hold.
+    fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String>;
+}
+
+/// A visit of a global event.
+#[derive(Debug)]
+pub struct Visit<'a> {
+    /// The LP that is visited.
+    pub id: LpId,
+    /// The time of the global event.
+    pub time: Time,
+    /// The global event.
+    pub global: &'a AnyGlobal,
+}
+
+/// A list of LPs: those of a partition, in the order of their ids. An LP is named by its index in the list.
+///
+/// # Panics
+///
+/// Functions that take an index panic if there is no such LP.
+pub trait Lps<'k>: Send + Debug {
+    /// Returns the number of LPs.
+    fn len(&self) -> usize;
+
+    /// True if there are no LPs.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Reserves room for `lps` LPs more, in large pages if the system has them.
+    fn reserve(&mut self, lps: usize);
+
+    /// Starts the LP `id`, and adds it to the list. Its start-up events are among the effects. Returns false if it
+    /// failed; then there is no new LP.
+    fn start(&mut self, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>) -> bool;
+
+    /// Executes an event for its receiver. The event is a message, or else the wake of a timer.
+    fn execute(
+        &mut self,
+        index: usize,
+        header: &Header,
+        body: Body<MessageRef<'_, 'k>>,
+        world: &World,
+        effects: HiddenEffects<'_, 'k>,
+    ) -> Execution;
+
+    /// Returns the places of the LPs' records, until the list changes.
+    fn records(&self) -> Records;
+
+    /// Takes a step of [`Model::fetch`](crate::model::Model::fetch) for an LP.
+    fn fetch(&self, index: usize, step: usize);
+
+    /// Returns the number of sends, timer settings and requests of an LP so far. It is a measure of its load.
+    fn sequence(&self, index: usize) -> u64;
+
+    /// Lets a global event visit an LP, and adds its summary to `summaries`.
+    ///
+    /// # Errors
+    ///
+    /// The failure of folding the summaries. A failure of the visit is among the effects.
+    fn visit(
+        &mut self,
+        index: usize,
+        visit: &Visit<'_>,
+        world: &World,
+        effects: HiddenEffects<'_, 'k>,
+        summaries: &mut AnySummaries,
+    ) -> Result<(), ErrorKind>;
+
+    /// Records metrics from the final state of an LP.
+    fn finish(&self, index: usize, id: LpId, end: &End, metrics: &mut Metrics);
+
+    /// Returns the digest of everything that an LP executed, and of its final state.
+    fn final_digest(&self, index: usize) -> u64;
+
+    /// Removes all LPs, for [`AnyModel::distribute`]. The list is that of partition `number`.
+    fn put_down(&mut self, number: usize);
+
+    /// Takes the LPs of partition `number`, after [`AnyModel::distribute`].
+    fn pick_up(&mut self, number: usize);
+
+    /// Drops all LPs.
+    fn clear(&mut self);
+
+    /// Plants a fault for the tests of the tests: a sequence number that a rollback did not restore.
+    #[cfg(feature = "test-hooks")]
+    fn skip_sequence(&mut self, index: usize);
+
+    /// Sends the wakes that the timers of an LP need after a rollback, as an engine needs them whose pending set tells
+    /// events apart by key.
+    #[cfg(feature = "test-hooks")]
+    fn renew_wakes(&mut self, index: usize, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>);
+}
+
+/// Returns a body with the message by reference, for a table of functions.
+#[inline(always)]
+pub fn hide_body<'a, 'k, P: Packed<'k>>(body: &'a Body<P>) -> Body<MessageRef<'a, 'k>> {
+    match body {
+        Body::Message(message) => Body::Message(message.as_message()),
+        Body::Timer(timer) => Body::Timer(*timer),
+    }
+}

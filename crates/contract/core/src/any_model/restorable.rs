@@ -1,0 +1,262 @@
+//! The tables of a model whose executions can be undone.
+
+use super::typed::{List, open};
+use super::{AnyModel, Lps, Typed, Visit};
+use crate::effects::HiddenEffects;
+use crate::error::ErrorKind;
+use crate::event::{Body, Header, LpId};
+use crate::global::AnySummaries;
+use crate::lp::{Execution, KernelCheckpoint};
+use crate::metrics::Metrics;
+use crate::restore::{Restorable, UndoLog};
+use crate::ring::positions;
+use crate::run::End;
+use crate::timer::TimerChange;
+use crate::world::World;
+use parades_raw::message::MessageRef;
+use parades_raw::prefetch::Records;
+use std::fmt::{self, Debug};
+
+/// A model of any type whose executions can be undone.
+pub trait AnyRestorable<'k>: AnyModel<'k> {
+    /// See [`Restorable::copies`].
+    fn copies(&self) -> bool;
+    /// Returns the bytes of one undo record.
+    fn undo_bytes(&self) -> usize;
+    /// Makes an empty list of LPs.
+    fn new_restorable_lps(&'k self) -> Box<dyn RestorableLps<'k> + 'k>;
+}
+
+/// An execution to undo.
+#[derive(Debug)]
+pub struct Undone<'a> {
+    /// The result of the execution.
+    pub execution: Execution,
+    /// The kernel's part of the LP before the execution.
+    pub before: KernelCheckpoint,
+    /// The changes of timers, in their order. Empty afterwards.
+    pub timers: &'a mut Vec<TimerChange>,
+    /// The positions of the first undo record of the execution, and after the last. `None` to leave the state as it is.
+    pub records: Option<(u32, u32)>,
+}
+
+/// A list of LPs, and the log of the undo records that their executions leave. Records have positions, which rise.
+pub trait RestorableLps<'k>: Lps<'k> {
+    /// Returns the kernel's part of an LP.
+    fn checkpoint(&self, index: usize) -> KernelCheckpoint;
+
+    /// Restores the kernel's part of an LP, without its timers.
+    fn restore_kernel(&mut self, index: usize, before: KernelCheckpoint);
+
+    /// Executes an event so that it can be undone. If `records` is false, the execution leaves no undo records. The
+    /// effects must be undoable. [`World::note_round`] must be called when the execution is committed.
+    fn execute_optimistically(
+        &mut self,
+        index: usize,
+        event: (&Header, Body<MessageRef<'_, 'k>>),
+        records: bool,
+        world: &World,
+        effects: HiddenEffects<'_, 'k>,
+    ) -> Execution;
+
+    /// Executes an event again that has been undone. If it left an undo record, a copy of the state, at the position
+    /// `record`, puts the copy there again.
+    fn repeat(
+        &mut self,
+        index: usize,
+        event: (&Header, Body<MessageRef<'_, 'k>>),
+        record: Option<u32>,
+        world: &World,
+        effects: HiddenEffects<'_, 'k>,
+    ) -> Execution;
+
+    /// Undoes the last execution of an LP that is not undone yet.
+    fn undo(&mut self, index: usize, body: Body<MessageRef<'_, 'k>>, undone: Undone<'_>);
+
+    /// Returns the position after the last undo record.
+    fn undos_end(&self) -> u32;
+
+    /// Drops the undo records before a position.
+    fn release_undos_before(&mut self, position: u32);
+
+    /// Frees memory of the log that is not in use.
+    fn shrink_undos(&mut self);
+
+    /// Returns the bytes that are allocated for undo records.
+    fn undos_allocated_bytes(&self) -> usize;
+}
+
+impl<'k, M: Restorable> AnyRestorable<'k> for Typed<'k, '_, M> {
+    fn copies(&self) -> bool {
+        self.value().model.copies()
+    }
+
+    fn undo_bytes(&self) -> usize {
+        size_of::<M::Undo>()
+    }
+
+    fn new_restorable_lps(&'k self) -> Box<dyn RestorableLps<'k> + 'k> {
+        Box::new(Restored { list: List::new(self), log: UndoLog::default(), undoing: UndoLog::default() })
+    }
+}
+
+/// A list of LPs with their undo records.
+struct Restored<'k, 'm, M: Restorable> {
+    list: List<'k, 'm, M>,
+    log: UndoLog<M::Undo>,
+    /// The undo records of the execution that is being undone. Empty at other times.
+    undoing: UndoLog<M::Undo>,
+}
+
+impl<M: Restorable> Debug for Restored<'_, '_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.list.fmt(f)
+    }
+}
+
+impl<'k, M: Restorable> RestorableLps<'k> for Restored<'k, '_, M> {
+    fn checkpoint(&self, index: usize) -> KernelCheckpoint {
+        self.list.lps[index].checkpoint_kernel()
+    }
+
+    fn restore_kernel(&mut self, index: usize, before: KernelCheckpoint) {
+        self.list.lps[index].restore_kernel(before);
+    }
+
+    fn execute_optimistically(
+        &mut self,
+        index: usize,
+        (header, body): (&Header, Body<MessageRef<'_, 'k>>),
+        records: bool,
+        world: &World,
+        effects: HiddenEffects<'_, 'k>,
+    ) -> Execution {
+        let HiddenEffects { outbox, others } = effects;
+        let List { of, lps } = &mut self.list;
+        let kind = of.kind();
+        let log = records.then_some(&mut self.log);
+        let event = (header, open(kind, body));
+        lps[index].execute_optimistically((of.value().model, world), event, kind.view(outbox), others, log)
+    }
+
+    fn repeat(
+        &mut self,
+        index: usize,
+        (header, body): (&Header, Body<MessageRef<'_, 'k>>),
+        record: Option<u32>,
+        world: &World,
+        effects: HiddenEffects<'_, 'k>,
+    ) -> Execution {
+        let HiddenEffects { outbox, others } = effects;
+        let List { of, lps } = &mut self.list;
+        let kind = of.kind();
+        let log = record.is_some().then_some(&mut self.undoing);
+        let event = (header, open(kind, body));
+        let execution = lps[index].reexecute((of.value().model, world), event, kind.view(outbox), others, log);
+        if let (Some(at), Some(copy)) = (record, self.undoing.pop()) {
+            self.log.records_mut().put(at, copy);
+        }
+        execution
+    }
+
+    fn undo(&mut self, index: usize, body: Body<MessageRef<'_, 'k>>, undone: Undone<'_>) {
+        let Undone { execution, before, timers, records } = undone;
+        let List { of, lps } = &mut self.list;
+        let body = open(of.kind(), body);
+        let log = records.map(|(begin, end)| {
+            for at in positions(begin, end) {
+                self.undoing.push(self.log.records_mut().take(at).expect("the execution left it there"));
+            }
+            &mut self.undoing
+        });
+        lps[index].undo(of.value().model, body, (execution, before), timers, log);
+    }
+
+    fn undos_end(&self) -> u32 {
+        self.log.records().end()
+    }
+
+    fn release_undos_before(&mut self, position: u32) {
+        self.log.records_mut().release_before(position);
+    }
+
+    fn shrink_undos(&mut self) {
+        self.log.records_mut().shrink();
+    }
+
+    fn undos_allocated_bytes(&self) -> usize {
+        self.log.records().allocated_bytes()
+    }
+}
+
+/// Implements [`Lps`] by the functions of a field, for a list that adds functions to another.
+macro_rules! lps_of {
+    ($field:ident) => {
+        fn len(&self) -> usize {
+            self.$field.len()
+        }
+        fn reserve(&mut self, lps: usize) {
+            self.$field.reserve(lps);
+        }
+        fn start(&mut self, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>) -> bool {
+            self.$field.start(id, world, effects)
+        }
+        fn execute(
+            &mut self,
+            index: usize,
+            header: &Header,
+            body: Body<MessageRef<'_, 'k>>,
+            world: &World,
+            effects: HiddenEffects<'_, 'k>,
+        ) -> Execution {
+            self.$field.execute(index, header, body, world, effects)
+        }
+        fn records(&self) -> Records {
+            self.$field.records()
+        }
+        fn fetch(&self, index: usize, step: usize) {
+            self.$field.fetch(index, step);
+        }
+        fn sequence(&self, index: usize) -> u64 {
+            self.$field.sequence(index)
+        }
+        fn visit(
+            &mut self,
+            index: usize,
+            visit: &Visit<'_>,
+            world: &World,
+            effects: HiddenEffects<'_, 'k>,
+            summaries: &mut AnySummaries,
+        ) -> Result<(), ErrorKind> {
+            self.$field.visit(index, visit, world, effects, summaries)
+        }
+        fn finish(&self, index: usize, id: LpId, end: &End, metrics: &mut Metrics) {
+            self.$field.finish(index, id, end, metrics);
+        }
+        fn final_digest(&self, index: usize) -> u64 {
+            self.$field.final_digest(index)
+        }
+        fn put_down(&mut self, number: usize) {
+            self.$field.put_down(number);
+        }
+        fn pick_up(&mut self, number: usize) {
+            self.$field.pick_up(number);
+        }
+        fn clear(&mut self) {
+            self.$field.clear();
+        }
+        #[cfg(feature = "test-hooks")]
+        fn skip_sequence(&mut self, index: usize) {
+            self.$field.skip_sequence(index);
+        }
+        #[cfg(feature = "test-hooks")]
+        fn renew_wakes(&mut self, index: usize, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>) {
+            self.$field.renew_wakes(index, id, world, effects);
+        }
+    };
+}
+pub(super) use lps_of;
+
+impl<'k, M: Restorable> Lps<'k> for Restored<'k, '_, M> {
+    lps_of!(list);
+}

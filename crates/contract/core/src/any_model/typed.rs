@@ -1,0 +1,324 @@
+//! The tables of a model whose type is known: [`AnyModel`] and [`Lps`].
+
+use super::{AnyModel, Lps, Visit};
+use crate::capture::CapturePoint;
+use crate::channel::Channels;
+use crate::digest::{Digest, Payload};
+use crate::effects::HiddenEffects;
+use crate::error::ErrorKind;
+use crate::event::{Body, Event, Header, LpId};
+use crate::global::{Acting, AnyGlobal, AnySummaries, Summaries, SummaryOf};
+use crate::lp::{Execution, Lp};
+use crate::metrics::Metrics;
+use crate::model::Model;
+use crate::pending::Leftover;
+use crate::placement::Placement;
+use crate::run::{End, Leftovers, RunOptions, Unfinished};
+use crate::time::Time;
+use crate::trace::{Note, TraceObserver, observe};
+use crate::world::{Controllers, World};
+use parades_raw::huge_pages;
+use parades_raw::message::{Bound, Form, Hidden, Kind, MessageRef, Packed, Use};
+use parades_raw::prefetch::Records;
+use std::fmt::{self, Debug};
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+/// A model, and the kind of its messages in one run.
+pub type Typed<'k, 'm, M> = Bound<'k, InRun<'m, M>, <M as Model>::Message>;
+
+/// A model in a run.
+pub struct InRun<'m, M: Model> {
+    pub(super) model: &'m M,
+    /// By partition: LPs that are between two lists.
+    dock: Mutex<Vec<Vec<Lp<M::State>>>>,
+}
+
+impl<M: Model> Debug for InRun<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InRun").finish_non_exhaustive()
+    }
+}
+
+/// Calls `run` with a model as engines see it, and with the options of the run.
+pub fn with_model<'m, M: Model, R>(
+    model: &'m M,
+    options: RunOptions<'m>,
+    run: impl for<'k> FnOnce(&'k Typed<'k, 'm, M>, RunOptions<'m>) -> R,
+) -> R {
+    Bound::with(InRun { model, dock: Mutex::default() }, |typed| run(typed, options))
+}
+
+impl<'k, M: Model> AnyModel<'k> for Typed<'k, '_, M> {
+    fn form(&self) -> Form {
+        Kind::<M::Message>::FORM
+    }
+
+    fn lps(&self) -> u32 {
+        self.value().model.lps()
+    }
+
+    fn channels(&self) -> Channels {
+        self.value().model.channels()
+    }
+
+    fn controllers(&self) -> Controllers {
+        self.value().model.controllers()
+    }
+
+    fn metrics(&self) -> Metrics {
+        self.value().model.metrics()
+    }
+
+    fn globals(&self) -> Vec<(Time, AnyGlobal)> {
+        self.value().model.globals().into_iter().map(|(time, global)| (time, AnyGlobal::new(global))).collect()
+    }
+
+    fn round_limit(&self) -> u32 {
+        self.value().model.round_limit()
+    }
+
+    fn capture_points(&self) -> Vec<CapturePoint> {
+        self.value().model.capture_points()
+    }
+
+    fn lp_name(&self, lp: LpId) -> Option<String> {
+        self.value().model.lp_name(lp)
+    }
+
+    fn lp_bytes(&self) -> usize {
+        size_of::<Lp<M::State>>()
+    }
+
+    fn state_bytes(&self) -> usize {
+        size_of::<M::State>()
+    }
+
+    fn fetch_steps(&self) -> usize {
+        if self.value().model.fetches() { M::FETCHES } else { 0 }
+    }
+
+    fn new_lps(&'k self) -> Box<dyn Lps<'k> + 'k> {
+        Box::new(List::new(self))
+    }
+
+    fn distribute(&self, old: &Placement, new: &Placement, lps: u32) {
+        let mut dock = self.value().dock.lock().unwrap_or_else(PoisonError::into_inner);
+        // The old memory is freed as soon as it is empty, because it is as large as the run.
+        let mut from: Vec<_> = std::mem::take(&mut *dock).into_iter().map(Vec::into_iter).collect();
+        for number in 0..new.partitions() {
+            dock.push(Vec::with_capacity(new.len(number) as usize));
+            huge_pages::ask_for(&dock[number as usize]);
+        }
+        for id in (0..lps).map(LpId) {
+            let from = &mut from[old.partition(id) as usize];
+            dock[new.partition(id) as usize].push(from.next().expect("each LP is in its partition"));
+            if from.len() == 0 {
+                *from = Vec::new().into_iter();
+            }
+        }
+    }
+
+    fn new_summaries(&self, is_whole: bool) -> AnySummaries {
+        AnySummaries::new::<SummaryOf<M>>(match is_whole {
+            true => Summaries::Folded(None),
+            false => Summaries::Listed(Vec::new()),
+        })
+    }
+
+    fn join_summaries(&self, global: &AnyGlobal, all: Vec<AnySummaries>) -> Result<AnySummaries, ErrorKind> {
+        let lists = all.into_iter().map(|summaries| summaries.take::<SummaryOf<M>>().into_list()).collect();
+        Summaries::join::<M>(global.get(), lists).map(AnySummaries::new)
+    }
+
+    fn act(&self, global: &AnyGlobal, summaries: AnySummaries, acting: Acting<'_, 'k>) -> Result<(), ErrorKind> {
+        let Summaries::Folded(Some(summary)) = summaries.take::<SummaryOf<M>>() else {
+            unreachable!("there is at least one LP, and its visit did not fail")
+        };
+        acting.act((self.value().model, self.kind()), global.get(), summary)
+    }
+
+    fn trace(
+        &self,
+        event: &Event<MessageRef<'_, 'k>>,
+        notes: &[Note],
+        observer: &mut TraceObserver<'_>,
+    ) -> io::Result<()> {
+        let body = open(self.kind(), event.body);
+        observe(self.value().model, &event.header().with(body), notes, observer)
+    }
+
+    fn digest(&self, message: MessageRef<'_, 'k>) -> u64 {
+        let mut digest = Digest::default();
+        self.kind().open(message).fold(&mut digest);
+        digest.value()
+    }
+
+    fn show(&self, message: MessageRef<'_, 'k>, act: &mut dyn FnMut(&dyn Debug)) {
+        act(self.kind().open(message));
+    }
+
+    fn splits_unfinished(&self) -> bool {
+        self.value().model.splits_unfinished()
+    }
+
+    fn unfinished(&self, pending: Hidden<'_, 'k, Leftovers<'k>>, metrics: &mut Metrics) {
+        self.kind().view(pending).apply(ShowUnfinished { model: self.value().model, metrics });
+    }
+
+    fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
+        self.value().model.conclude(end, metrics)
+    }
+}
+
+/// Returns a body with the message of the model.
+#[inline(always)]
+pub(super) fn open<'a, 'k, T: Send + 'static>(kind: Kind<'k, T>, body: Body<MessageRef<'a, 'k>>) -> Body<&'a T> {
+    match body {
+        Body::Message(message) => Body::Message(kind.open(message)),
+        Body::Timer(timer) => Body::Timer(timer),
+    }
+}
+
+/// Shows a model the events that are pending at the end.
+struct ShowUnfinished<'a, M> {
+    model: &'a M,
+    metrics: &'a mut Metrics,
+}
+
+impl<'l, M: Model> Use<M::Message, Leftovers<'l>> for ShowUnfinished<'_, M> {
+    type Out = ();
+
+    fn with<'k, P: Packed<'k>>(self, pending: &mut Option<Leftover<'l, P>>, kind: Kind<'k, M::Message>) {
+        let events = pending.take().into_iter().flatten().map(|event| {
+            let (header, body) = event.into_parts();
+            header.with(match body {
+                Body::Message(message) => Body::Message(kind.unpack(message)),
+                Body::Timer(timer) => Body::Timer(timer),
+            })
+        });
+        self.model.unfinished(Unfinished(Box::new(events)), self.metrics);
+    }
+}
+
+/// A list of LPs of a model.
+pub(super) struct List<'k, 'm, M: Model> {
+    pub(super) of: &'k Typed<'k, 'm, M>,
+    pub(super) lps: Vec<Lp<M::State>>,
+}
+
+impl<M: Model> Debug for List<'_, '_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} LPs", self.lps.len())
+    }
+}
+
+impl<'k, 'm, M: Model> List<'k, 'm, M> {
+    pub(super) fn new(of: &'k Typed<'k, 'm, M>) -> List<'k, 'm, M> {
+        List { of, lps: Vec::new() }
+    }
+}
+
+impl<'k, M: Model> Lps<'k> for List<'k, '_, M> {
+    fn len(&self) -> usize {
+        self.lps.len()
+    }
+
+    fn reserve(&mut self, lps: usize) {
+        self.lps.reserve_exact(lps);
+        huge_pages::ask_for(&self.lps);
+    }
+
+    fn start(&mut self, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>) -> bool {
+        let HiddenEffects { outbox, others } = effects;
+        let lp = Lp::start((self.of.value().model, world), id, self.of.kind().view(outbox), others);
+        let has_started = lp.is_some();
+        self.lps.extend(lp);
+        has_started
+    }
+
+    fn execute(
+        &mut self,
+        index: usize,
+        header: &Header,
+        body: Body<MessageRef<'_, 'k>>,
+        world: &World,
+        effects: HiddenEffects<'_, 'k>,
+    ) -> Execution {
+        let HiddenEffects { outbox, others } = effects;
+        let kind = self.of.kind();
+        self.lps[index].execute(
+            (self.of.value().model, world),
+            (header, open(kind, body)),
+            kind.view(outbox),
+            others,
+        )
+    }
+
+    fn records(&self) -> Records {
+        Records::of(&self.lps)
+    }
+
+    fn fetch(&self, index: usize, step: usize) {
+        self.of.value().model.fetch(self.lps[index].state(), step);
+    }
+
+    fn sequence(&self, index: usize) -> u64 {
+        self.lps[index].sequence()
+    }
+
+    fn visit(
+        &mut self,
+        index: usize,
+        visit: &Visit<'_>,
+        world: &World,
+        effects: HiddenEffects<'_, 'k>,
+        summaries: &mut AnySummaries,
+    ) -> Result<(), ErrorKind> {
+        let HiddenEffects { outbox, others } = effects;
+        let global: &M::Global = visit.global.get();
+        let of = (self.of.value().model, world);
+        let sends = self.of.kind().view(outbox);
+        match self.lps[index].visit(of, (visit.id, visit.time, global), sends, others) {
+            Some(summary) if others.failure.is_none() => {
+                summaries.get_mut::<SummaryOf<M>>().add::<M>(global, visit.id, summary)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&self, index: usize, id: LpId, end: &End, metrics: &mut Metrics) {
+        self.of.value().model.finish(id, self.lps[index].state(), end, metrics);
+    }
+
+    fn final_digest(&self, index: usize) -> u64 {
+        self.lps[index].final_digest(self.of.value().model)
+    }
+
+    fn put_down(&mut self, number: usize) {
+        let mut dock = self.of.value().dock.lock().unwrap_or_else(PoisonError::into_inner);
+        if dock.len() <= number {
+            dock.resize_with(number + 1, Vec::new);
+        }
+        dock[number] = std::mem::take(&mut self.lps);
+    }
+
+    fn pick_up(&mut self, number: usize) {
+        let mut dock = self.of.value().dock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.lps = dock.get_mut(number).map(std::mem::take).unwrap_or_default();
+    }
+
+    fn clear(&mut self) {
+        self.lps = Vec::new();
+    }
+
+    #[cfg(feature = "test-hooks")]
+    fn skip_sequence(&mut self, index: usize) {
+        self.lps[index].skip_sequence();
+    }
+
+    #[cfg(feature = "test-hooks")]
+    fn renew_wakes(&mut self, index: usize, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>) {
+        self.lps[index].renew_wakes(world, id, self.of.kind().view(effects.outbox));
+    }
+}
