@@ -84,7 +84,7 @@ pub fn check<M: Model>(
     model: &M,
     question: Question,
     engine: &Engine<M>,
-    setting: &Setting<M::Message>,
+    setting: &Setting<M>,
     expected: &Answer,
 ) -> (Answer, Result<(), String>) {
     let found = ask(question, |options| (engine.run)(model, options, setting));

@@ -3,13 +3,13 @@
 //! Executions are committed in the order of events: by instant, then LP, then key. So metrics and traces are
 //! in that order, and the first failure met is the first failure of the run.
 
-use parades_core::effects::{Effects, Request};
+use parades_core::any_model::{AnyModel, Lps, Packed};
+use parades_core::effects::{Effects, OtherEffects, Request};
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Event, LpId};
 use parades_core::global::{GlobalQueue, OneList};
-use parades_core::lp::{Execution, Lp};
+use parades_core::lp::Execution;
 use parades_core::metrics::{Metrics, Sample};
-use parades_core::model::Model;
 use parades_core::run::{End, Finished, Outcome, RunOptions, conclude, finish};
 use parades_core::time::Time;
 use parades_core::trace::Note;
@@ -17,18 +17,18 @@ use parades_core::world::World;
 
 /// The effects of an execution, except its sends, until it is committed.
 #[derive(Debug)]
-pub struct Uncommitted<M: Model> {
+pub struct Uncommitted {
     execution: Execution,
     samples: Vec<Sample>,
     notes: Vec<Note>,
-    requests: Vec<Request<M::Global>>,
+    requests: Vec<Request>,
     failure: Option<ErrorKind>,
 }
 
-impl<M: Model> Uncommitted<M> {
+impl Uncommitted {
     /// Takes the effects of an execution.
-    pub fn take(execution: Execution, effects: &mut Effects<M>) -> Uncommitted<M> {
-        effects.beyond_sends = false;
+    pub fn take(execution: Execution, effects: &mut OtherEffects) -> Uncommitted {
+        effects.any = false;
         Uncommitted {
             execution,
             samples: std::mem::take(&mut effects.samples),
@@ -45,40 +45,44 @@ impl<M: Model> Uncommitted<M> {
 }
 
 /// The committed part of a run.
-#[derive(Debug)]
-pub struct Ledger<'a, M: Model> {
+pub struct Ledger<'k> {
     /// The model.
-    pub model: &'a M,
+    pub model: &'k dyn AnyModel<'k>,
     /// The world of the run.
     pub world: World,
-    options: RunOptions<'a>,
-    globals: GlobalQueue<M>,
+    options: RunOptions<'k>,
+    globals: GlobalQueue,
     metrics: Metrics,
     events: u64,
 }
 
-impl<'a, M: Model> Ledger<'a, M> {
-    /// Starts a run. Returns its ledger, its LPs and its start-up events.
+impl std::fmt::Debug for Ledger<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ledger").field("events", &self.events).finish_non_exhaustive()
+    }
+}
+
+impl<'k> Ledger<'k> {
+    /// Starts a run, whose LPs go to the empty list `lps`. Returns its ledger and its start-up events.
     ///
     /// # Errors
     ///
     /// A wrong declaration, or the failure of the first LP that cannot start.
-    #[expect(clippy::type_complexity, reason = "three parts of one result")]
-    pub fn start(
-        model: &'a M,
-        options: RunOptions<'a>,
-    ) -> Result<(Self, Vec<Lp<M::State>>, Vec<Event<M::Message>>), Error> {
+    pub fn start<P: Packed<'k>>(
+        model: &'k dyn AnyModel<'k>,
+        options: RunOptions<'k>,
+        lps: &mut (dyn Lps<'k> + 'k),
+    ) -> Result<(Self, Vec<Event<P>>), Error> {
         let world = World::new(model, &options)?;
         let (globals, metrics) = (GlobalQueue::new(model), model.metrics());
         let mut ledger = Ledger { model, world, options, globals, metrics, events: 0 };
-        let mut effects = Effects::new();
-        let mut lps = Vec::new();
+        let mut effects = Effects::<P>::new();
         for id in (0..ledger.world.lps()).map(LpId) {
-            let lp = Lp::start(model, &ledger.world, id, &mut effects);
-            ledger.apply(id, None, Uncommitted::take(Execution::Done, &mut effects))?;
-            lps.push(lp.expect("an LP that failed to start has ended the run"));
+            let has_started = lps.start(id, &ledger.world, effects.hide());
+            ledger.apply::<P>(id, None, Uncommitted::take(Execution::Done, &mut effects.others))?;
+            assert!(has_started, "an LP that failed to start has ended the run");
         }
-        Ok((ledger, lps, effects.outbox.buffer))
+        Ok((ledger, effects.outbox.buffer))
     }
 
     /// Returns the time of the next global event, or the end if it comes first. Events before it may be
@@ -97,7 +101,7 @@ impl<'a, M: Model> Ledger<'a, M> {
     /// # Errors
     ///
     /// The failure of the first execution that failed.
-    pub fn commit_all(&mut self, mut executed: Vec<(Event<M::Message>, Uncommitted<M>)>) -> Result<(), Error> {
+    pub fn commit_all<P: Packed<'k>>(&mut self, mut executed: Vec<(Event<P>, Uncommitted)>) -> Result<(), Error> {
         executed.sort_by(|(a, _), (b, _)| a.cmp(b));
         executed.into_iter().try_for_each(|(event, uncommitted)| self.commit(&event, uncommitted))
     }
@@ -107,14 +111,19 @@ impl<'a, M: Model> Ledger<'a, M> {
     /// # Errors
     ///
     /// The failure of the execution.
-    pub fn commit(&mut self, event: &Event<M::Message>, uncommitted: Uncommitted<M>) -> Result<(), Error> {
+    pub fn commit<P: Packed<'k>>(&mut self, event: &Event<P>, uncommitted: Uncommitted) -> Result<(), Error> {
         if uncommitted.execution == Execution::Skipped {
             return Ok(());
         }
         self.apply(event.receiver(), Some(event), uncommitted)
     }
 
-    fn apply(&mut self, lp: LpId, event: Option<&Event<M::Message>>, uncommitted: Uncommitted<M>) -> Result<(), Error> {
+    fn apply<P: Packed<'k>>(
+        &mut self,
+        lp: LpId,
+        event: Option<&Event<P>>,
+        uncommitted: Uncommitted,
+    ) -> Result<(), Error> {
         let Uncommitted { samples, notes, requests, failure, .. } = uncommitted;
         if let Some(kind) = failure {
             let instant = event.map(Event::instant).unwrap_or_default();
@@ -138,12 +147,12 @@ impl<'a, M: Model> Ledger<'a, M> {
     /// # Errors
     ///
     /// The failure of a global event.
-    pub fn execute_globals(&mut self, lps: &mut [Lp<M::State>]) -> Result<GlobalResult<M>, Error> {
+    pub fn execute_globals<P: Packed<'k>>(&mut self, lps: &mut (dyn Lps<'k> + 'k)) -> Result<GlobalResult<P>, Error> {
         let time = self.horizon();
         let mut lps = OneList { lps, metrics: &mut self.metrics };
-        let mut effects = Effects::new();
+        let mut effects = Effects::<P>::new();
         let world = (self.model, &mut self.world);
-        self.globals.execute_at(time, world, &mut lps, &mut effects)?;
+        self.globals.execute_at(time, world, &mut lps, effects.hide())?;
         let ends = time >= self.options.until || self.globals.is_stopped();
         Ok(GlobalResult { sends: effects.outbox.buffer, end: ends.then_some(time) })
     }
@@ -153,17 +162,17 @@ impl<'a, M: Model> Ledger<'a, M> {
     /// # Errors
     ///
     /// The sentence of the model about a condition that does not hold.
-    pub fn conclude(
+    pub fn conclude<P: Packed<'k>>(
         self,
         end: Time,
-        lps: &[Lp<M::State>],
-        pending: Vec<Event<M::Message>>,
+        lps: &(dyn Lps<'k> + 'k),
+        pending: Vec<Event<P>>,
         engine_stats: Vec<(&'static str, f64)>,
     ) -> Result<Outcome, Error> {
         let Ledger { model, options, globals, mut metrics, events, .. } = self;
         let end = End { time: end, events, early: end < options.until };
-        let lps = (0..).map(LpId).zip(lps);
-        let digests = finish(model, (&options, &end), lps, &mut metrics);
+        let mut all = (0..lps.len()).map(|index| (LpId::from_index(index), lps, index));
+        let digests = finish(&options, &end, &mut all, &mut metrics);
         let pending = Box::new(pending.into_iter());
         conclude(model, &options, digests, Finished { end, metrics, pending, globals, engine_stats })
     }
@@ -171,9 +180,9 @@ impl<'a, M: Model> Ledger<'a, M> {
 
 /// The result of the global events of one time.
 #[derive(Debug)]
-pub struct GlobalResult<M: Model> {
+pub struct GlobalResult<P> {
     /// The events that they sent, including wakes of timers.
-    pub sends: Vec<Event<M::Message>>,
+    pub sends: Vec<Event<P>>,
     /// The end of the run, if it is at this time.
     pub end: Option<Time>,
 }

@@ -4,10 +4,12 @@ mod peers;
 
 use crate::compare::{Answer, Question, check, expected};
 use crate::engines::ranks::engines_on_ranks;
-use crate::engines::{Engine, Fault, Setting, Subject, Varies, engines, engines_without_rollback};
+use crate::engines::{
+    Engine, Fault, Setting, Subject, Varies, WireView, engines, engines_without_rollback, wire_view,
+};
 use crate::random::WORKERS;
 use crate::report::{Feature, Report};
-use crate::transport::{Carrier, Codec};
+use crate::transport::Carrier;
 use parades_core::bytes::Bytes;
 use parades_core::model::Model;
 use parades_core::shared::Shared;
@@ -82,7 +84,7 @@ const TO_THE_END_MS: u64 = u64::MAX;
 /// Makes the case of a model that runs until `until_ms` of virtual time, over bytes and on ranks too.
 fn wired<M: Subject + WireModel + 'static>(name: &'static str, until_ms: u64, model: M) -> Case {
     let all = || engines().into_iter().chain(engines_on_ranks()).collect();
-    case_on(all, name, until_ms, Some(Codec::postcard()), model)
+    case_on(all, name, until_ms, Some(wire_view), model)
 }
 
 /// Makes the case of a model whose state cannot be restored. It does not run over bytes.
@@ -94,7 +96,7 @@ fn case_on<M: Model + 'static>(
     engines: fn() -> Vec<Engine<M>>,
     name: &'static str,
     until_ms: u64,
-    codec: Option<Codec<M::Message>>,
+    wire: Option<WireView<M>>,
     model: M,
 ) -> Case {
     let until = match until_ms {
@@ -106,7 +108,7 @@ fn case_on<M: Model + 'static>(
     Case {
         name,
         check: Box::new(move |selection, report| {
-            check_case((name, &engines()), until, codec, &*model, (selection, report))
+            check_case((name, &engines()), until, wire, &*model, (selection, report))
         }),
         trace: Box::new(move |tie_seed| expected(&*traced, Question { until, seed: 1, tie_seed, traced: true })),
     }
@@ -296,7 +298,7 @@ pub fn check_models(models: &[Case], selection: &Selection) -> Report {
 fn check_case<M: Model>(
     (name, engines): (&str, &[Engine<M>]),
     until: Time,
-    codec: Option<Codec<M::Message>>,
+    wire: Option<WireView<M>>,
     model: &M,
     (selection, report): (&Selection, &mut Report),
 ) {
@@ -311,9 +313,9 @@ fn check_case<M: Model>(
         question.traced = plain.result.as_ref().map_or(true, |outcome| outcome.events <= TRACED_EVENTS);
         let expected = if question.traced { expected(model, question) } else { plain };
         for engine in engines.iter().filter(|engine| Selection::allows(selection.engine.as_ref(), engine.name)) {
-            for (carrier, workers) in variants(engine.varies, codec.is_some(), selection) {
+            for (carrier, workers) in variants(engine.varies, wire.is_some(), selection) {
                 let choices = choice_seed(name, seed + workers as u64);
-                let setting = Setting { workers, seed: choices, carrier, codec, fault: Fault::None };
+                let setting = Setting { workers, seed: choices, carrier, wire, fault: Fault::None };
                 let (found, same) = check(model, question, engine, &setting, &expected);
                 report.add(&found);
                 report.count_features(engine.name, carrier.name(), workers, &found);

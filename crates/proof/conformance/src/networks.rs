@@ -2,11 +2,11 @@
 
 use crate::compare::{Answer, Question, check, expected};
 use crate::engines::ranks::engines_on_ranks;
-use crate::engines::{Engine, Fault, Setting, engines, index_below};
+use crate::engines::{Engine, Fault, Setting, WireView, engines, index_below, wire_view};
 use crate::random::WORKERS;
 use crate::random_network::{build, describe, from_seed, in_full};
 use crate::report::Report;
-use crate::transport::{Carrier, Codec};
+use crate::transport::Carrier;
 use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use parades_core::time::Time;
@@ -72,8 +72,8 @@ pub fn check_network(text: &str, report: &mut Report) {
     for (engine, carriers, workers) in in_one.chain(on_ranks) {
         for (carrier, _) in engine.varies.variants(carriers.iter().copied(), [0]) {
             let workers = workers[index_below(&rng, workers.len())];
-            let codec = Some(Codec::postcard());
-            let setting = Setting { workers, seed: rng.next_u64(), carrier, codec, fault: Fault::None };
+            let wire = Some(wire_view as WireView<_>);
+            let setting = Setting { workers, seed: rng.next_u64(), carrier, wire, fault: Fault::None };
             check_run((&model, question), (&engine, &setting), &answer, report);
         }
     }
@@ -82,7 +82,7 @@ pub fn check_network(text: &str, report: &mut Report) {
 /// Compares one run. Another run with a trace shows where a difference begins.
 fn check_run(
     (model, question): (&Model, Question),
-    (engine, setting): (&Engine<Model>, &Setting<<Model as parades_core::model::Model>::Message>),
+    (engine, setting): (&Engine<Model>, &Setting<Model>),
     answer: &Answer,
     report: &mut Report,
 ) {

@@ -1,10 +1,10 @@
 //! Random models on all engines.
 
 use crate::compare::{Question, check, expected};
-use crate::engines::{Fault, Setting, engines, index_below};
+use crate::engines::{Fault, Setting, WireView, engines, index_below, wire_view};
 use crate::random_model::{Genes, RandomModel};
 use crate::report::Report;
-use crate::transport::{Carrier, Codec};
+use crate::transport::Carrier;
 use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use std::time::Instant as WallInstant;
@@ -45,8 +45,8 @@ pub fn check_genes(genes: Genes, choice: Choice<'_>, report: &mut Report) {
     for engine in &engines() {
         for (carrier, _) in engine.varies.variants(Carrier::ALL, [0]) {
             let workers = choice.workers[index_below(&rng, choice.workers.len())];
-            let codec = Some(Codec::postcard());
-            let setting = Setting { workers, seed: rng.next_u64(), carrier, codec, fault: choice.fault };
+            let wire = Some(wire_view as WireView<_>);
+            let setting = Setting { workers, seed: rng.next_u64(), carrier, wire, fault: choice.fault };
             if choice.engine.is_some_and(|name| name != engine.name) {
                 continue;
             }

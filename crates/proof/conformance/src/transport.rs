@@ -20,8 +20,8 @@ pub use speculative::Speculative;
 
 use parades_core::event::{Event, EventKey, LpId};
 use parades_core::time::Instant;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use parades_core::any_model::Packed;
+use parades_engine::ModelCodec;
 
 /// A message between partitions.
 #[derive(Debug)]
@@ -42,41 +42,17 @@ impl<P> Parcel<P> {
     }
 }
 
-/// Writes messages as bytes, and reads them.
-#[derive(Debug)]
-pub struct Codec<P> {
-    encode: fn(&P) -> Vec<u8>,
-    decode: fn(&[u8]) -> P,
-}
-
-impl<P> Copy for Codec<P> {}
-impl<P> Clone for Codec<P> {
-    fn clone(&self) -> Codec<P> {
-        *self
-    }
-}
-
-impl<P: Serialize + DeserializeOwned> Codec<P> {
-    /// Returns the codec of `serde` and `postcard`.
-    pub fn postcard() -> Codec<P> {
-        Codec {
-            encode: |message| postcard::to_allocvec(message).expect("a message of a model can be written"),
-            decode: |bytes| postcard::from_bytes(bytes).expect("what was written can be read"),
-        }
-    }
-}
-
 /// Carries parcels between the partitions of a test engine, which runs on one thread. Parcels from one
 /// partition to another stay in order.
 #[derive(Debug)]
-pub enum Link<P> {
+pub enum Link<'k, P> {
     /// Parcels arrive at the next exchange.
     Direct(Direct<P>),
     /// Parcels are written as bytes, and some are delayed.
-    Bytes(Bytes<P>),
+    Bytes(Bytes<'k, P>),
 }
 
-impl<P> Link<P> {
+impl<'k, P: Packed<'k>> Link<'k, P> {
     /// Sends a parcel.
     pub fn send(&mut self, from: usize, to: usize, parcel: Parcel<P>) {
         match self {
@@ -131,7 +107,7 @@ impl Carrier {
     }
 
     /// Returns a link between `partitions` partitions. Without a codec, [`Carrier::Bytes`] opens [`Direct`].
-    pub fn open<P>(self, codec: Option<Codec<P>>, partitions: usize, seed: u64) -> Link<P> {
+    pub fn open<'k, P: Packed<'k>>(self, codec: Option<ModelCodec<'k>>, partitions: usize, seed: u64) -> Link<'k, P> {
         match (self, codec) {
             (Carrier::Bytes, Some(codec)) => Link::Bytes(Bytes::new(codec, (partitions, partitions), seed)),
             _ => {

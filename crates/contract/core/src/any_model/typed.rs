@@ -40,6 +40,13 @@ impl<M: Model> Debug for InRun<'_, M> {
     }
 }
 
+impl<'m, M: Model> InRun<'m, M> {
+    /// Returns the model.
+    pub fn model(&self) -> &'m M {
+        self.model
+    }
+}
+
 /// Calls `run` with a model as engines see it, and with the options of the run.
 pub fn with_model<'m, M: Model, R>(
     model: &'m M,

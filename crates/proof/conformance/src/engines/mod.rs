@@ -6,10 +6,10 @@ pub mod rounds;
 pub mod time_warp;
 pub mod window;
 
-use crate::transport::{Carrier, Codec, HeldBack, Speculative};
+use crate::transport::{Carrier, HeldBack, Speculative};
+use parades_core::any_model::{AnyModel, AnyRestorable, AnyWire, Packed, Typed, in_form, with_model};
 use parades_core::error::Error;
 use parades_core::model::Model;
-use parades_core::pending::HeapPending;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
@@ -18,10 +18,11 @@ use parades_engine::retreat::Retreats;
 use parades_engine::rounds::{Main, Threshold};
 use parades_engine::time_warp::{self as time_warp_engine, Ahead};
 use parades_engine::window::{Order, Taking};
-use parades_engine::{null_message, rollback_check, rounds as rounds_engine, sequential, window as window_engine};
+use parades_engine::{ModelCodec, WireModel, null_message, rollback_check, rounds as rounds_engine, sequential, window as window_engine};
 use parades_sync::barrier::BarrierKind;
 use parades_sync::pool::Waiting;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// A model that runs on every engine.
 pub trait Subject: Restorable<State: Clone + PartialEq + Debug> {}
@@ -69,7 +70,7 @@ impl Varies {
 }
 
 /// A function that runs a model on an engine.
-pub type Run<M> = fn(&M, RunOptions<'_>, &Setting<<M as Model>::Message>) -> Result<Outcome, Error>;
+pub type Run<M> = fn(&M, RunOptions<'_>, &Setting<M>) -> Result<Outcome, Error>;
 
 fn engine<M: Model>(name: &'static str, varies: Varies, run: Run<M>) -> Engine<M> {
     Engine { name, varies, run }
@@ -90,9 +91,7 @@ pub fn engines<M: Subject>() -> Vec<Engine<M>> {
 /// Returns the engines that also run models whose state cannot be restored.
 pub fn engines_without_rollback<M: Model>() -> Vec<Engine<M>> {
     vec![
-        engine("heap", Varies::Nothing, |model, options, _| {
-            sequential::run_on::<M, HeapPending<M::Message>>(model, options)
-        }),
+        engine("heap", Varies::Nothing, |model, options, _| sequential::run_on_heap(model, options)),
         engine("rounds-test", Varies::Nothing, rounds::run),
         engine("window-test", Varies::Transports, window::run),
         engine("rounds", Varies::Workers, run_rounds),
@@ -102,7 +101,7 @@ pub fn engines_without_rollback<M: Model>() -> Vec<Engine<M>> {
 }
 
 /// Runs `rounds`, with settings drawn from the seed.
-fn run_rounds<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
+fn run_rounds<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -> Result<Outcome, Error> {
     let rng = Rng::shared(setting.seed, 7);
     let thresholds = [
         Threshold::Adaptive,
@@ -134,7 +133,7 @@ const PLACINGS: [Placing; 2] = [Placing::Channels, Placing::Ranges];
 const ORDERS: [Order; 5] = [Order::Every(1), Order::Every(5), Order::Time, Order::Lp, Order::Measured];
 
 /// Runs `window`, with settings drawn from the seed, over threads, or over bytes that are delayed.
-fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
+fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -> Result<Outcome, Error> {
     let rng = Rng::shared(setting.seed, 4);
     let barriers = [BarrierKind::Adaptive, BarrierKind::Posix, BarrierKind::Semaphore];
     let takings = [Taking::AtomicIndex, Taking::LockedIndex, Taking::LockedQueue];
@@ -149,12 +148,32 @@ fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M:
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
         ..window_engine::Settings::of_threads(setting.workers)
     };
-    match (setting.carrier, setting.codec) {
-        (Carrier::Bytes, Some(codec)) => window_engine::run_over(model, options, &settings, &|workers| {
-            Box::new(HeldBack::new(codec, workers, window_engine::partitions_max(&settings), setting.seed))
-        }),
-        _ => window_engine::run(model, options, &settings),
+    with_model(model, options, |model, options| match setting.codec_of(model) {
+        Some(codec) => window_held_back(model, options, &settings, codec, setting.seed),
+        None => window_engine::run(model.value().model(), options, &settings),
+    })
+}
+
+fn window_held_back<'k>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
+    settings: &window_engine::Settings,
+    codec: ModelCodec<'k>,
+    seed: u64,
+) -> Result<Outcome, Error> {
+    fn run_in<'k, P: Packed<'k>>(
+        model: &'k dyn AnyModel<'k>,
+        options: RunOptions<'k>,
+        settings: &window_engine::Settings,
+        codec: ModelCodec<'k>,
+        seed: u64,
+    ) -> Result<Outcome, Error> {
+        let partitions = window_engine::partitions_max(settings);
+        window_engine::run_over::<P>(model, options, settings, &|workers| {
+            Arc::new(HeldBack::new(codec, workers, partitions, seed))
+        })
     }
+    in_form!(model.form(), run_in(model, options, settings, codec, seed))
 }
 
 /// Runs `null-message`, with settings drawn from the seed, over threads, or over bytes and promises that are
@@ -162,7 +181,7 @@ fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M:
 fn run_null_message<M: Model>(
     model: &M,
     options: RunOptions<'_>,
-    setting: &Setting<M::Message>,
+    setting: &Setting<M>,
 ) -> Result<Outcome, Error> {
     let rng = Rng::shared(setting.seed, 5);
     let settings = null_message::Settings {
@@ -173,12 +192,32 @@ fn run_null_message<M: Model>(
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
         ..null_message::Settings::of_threads(setting.workers)
     };
-    match (setting.carrier, setting.codec) {
-        (Carrier::Bytes, Some(codec)) => null_message::run_over(model, options, &settings, &|workers| {
-            Box::new(HeldBack::new(codec, workers, null_message::partitions_max(&settings), setting.seed))
-        }),
-        _ => null_message::run(model, options, &settings),
+    with_model(model, options, |model, options| match setting.codec_of(model) {
+        Some(codec) => null_message_held_back(model, options, &settings, codec, setting.seed),
+        None => null_message::run(model.value().model(), options, &settings),
+    })
+}
+
+fn null_message_held_back<'k>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
+    settings: &null_message::Settings,
+    codec: ModelCodec<'k>,
+    seed: u64,
+) -> Result<Outcome, Error> {
+    fn run_in<'k, P: Packed<'k>>(
+        model: &'k dyn AnyModel<'k>,
+        options: RunOptions<'k>,
+        settings: &null_message::Settings,
+        codec: ModelCodec<'k>,
+        seed: u64,
+    ) -> Result<Outcome, Error> {
+        let partitions = null_message::partitions_max(settings);
+        null_message::run_over::<P>(model, options, settings, &|workers| {
+            Arc::new(HeldBack::new(codec, workers, partitions, seed))
+        })
     }
+    in_form!(model.form(), run_in(model, options, settings, codec, seed))
 }
 
 /// Runs `time-warp`, with settings drawn from the seed and workers that fall behind, over threads, or over
@@ -186,7 +225,7 @@ fn run_null_message<M: Model>(
 fn run_time_warp<M: Subject>(
     model: &M,
     options: RunOptions<'_>,
-    setting: &Setting<M::Message>,
+    setting: &Setting<M>,
 ) -> Result<Outcome, Error> {
     let rng = Rng::shared(setting.seed, 6);
     let aheads = [Ahead::Adaptive, Ahead::Events(1), Ahead::Events(20), Ahead::Events(500), Ahead::Unbounded];
@@ -198,29 +237,75 @@ fn run_time_warp<M: Subject>(
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
         ..time_warp_engine::Settings::of_threads(setting.workers)
     };
-    match (setting.carrier, setting.codec) {
-        (Carrier::Bytes, Some(codec)) => {
-            time_warp_engine::run_over(model, options, &settings, &|workers, partitions| {
-                Box::new(Speculative(HeldBack::new(codec, workers, partitions, setting.seed)))
-            })
-        }
-        _ => time_warp_engine::run(model, options, &settings),
+    with_model(model, options, |model, options| match setting.codec_of(model) {
+        Some(codec) => time_warp_held_back(model, options, &settings, codec, setting.seed),
+        None => time_warp_engine::run(model.value().model(), options, &settings),
+    })
+}
+
+fn time_warp_held_back<'k>(
+    model: &'k dyn AnyRestorable<'k>,
+    options: RunOptions<'k>,
+    settings: &time_warp_engine::Settings,
+    codec: ModelCodec<'k>,
+    seed: u64,
+) -> Result<Outcome, Error> {
+    fn run_in<'k, P: Packed<'k>>(
+        model: &'k dyn AnyRestorable<'k>,
+        options: RunOptions<'k>,
+        settings: &time_warp_engine::Settings,
+        codec: ModelCodec<'k>,
+        seed: u64,
+    ) -> Result<Outcome, Error> {
+        time_warp_engine::run_over::<P>(model, options, settings, &|workers, partitions| {
+            Arc::new(Speculative(HeldBack::new(codec, workers, partitions, seed)))
+        })
     }
+    in_form!(model.form(), run_in(model, options, settings, codec, seed))
+}
+
+/// Returns the view of a model whose messages can be written. A function, so that models without one have tests too.
+pub type WireView<M> = for<'k, 'm> fn(&'k Typed<'k, 'm, M>) -> &'k dyn AnyWire<'k>;
+
+/// Returns the view of a model whose messages can be written.
+pub fn wire_view<'k, M: WireModel>(model: &'k Typed<'k, '_, M>) -> &'k dyn AnyWire<'k> {
+    model
 }
 
 /// The setting of an engine's run. It must not change the answer.
 #[derive(Debug)]
-pub struct Setting<P> {
+pub struct Setting<M: Model> {
     /// The number of partitions.
     pub workers: usize,
     /// The seed of the engine's own choices: placement, order, delays.
     pub seed: u64,
     /// The transport between partitions.
     pub carrier: Carrier,
-    /// The conversion of messages to bytes, if they have one.
-    pub codec: Option<Codec<P>>,
+    /// The view of the model whose messages can be written, if they can.
+    pub wire: Option<WireView<M>>,
     /// The planted fault.
     pub fault: Fault,
+}
+
+/// The part of a [`Setting`] that needs no type of model.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choices {
+    pub(crate) workers: usize,
+    pub(crate) seed: u64,
+    pub(crate) carrier: Carrier,
+    pub(crate) fault: Fault,
+}
+
+impl<M: Model> Setting<M> {
+    pub(crate) fn choices(&self) -> Choices {
+        let Setting { workers, seed, carrier, fault, .. } = *self;
+        Choices { workers, seed, carrier, fault }
+    }
+
+    /// Returns the codec of a model, if its events travel as bytes.
+    pub(crate) fn codec_of<'k>(&self, model: &'k Typed<'k, '_, M>) -> Option<ModelCodec<'k>> {
+        self.wire.filter(|_| self.carrier == Carrier::Bytes).map(|wire| ModelCodec(wire(model)))
+    }
 }
 
 /// A fault planted in a test engine, to show that the tests can fail.

@@ -18,10 +18,10 @@
 
 use super::{Fault, Setting};
 use crate::ledger::{Ledger, Uncommitted};
+use parades_core::any_model::{AnyModel, Lps, Packed, hide_body, in_form, with_model};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::Event;
-use parades_core::lp::Lp;
 use parades_core::model::Model;
 use parades_core::random::Rng;
 use parades_core::run::{Outcome, RunOptions};
@@ -33,35 +33,55 @@ use std::collections::BTreeMap;
 /// # Errors
 ///
 /// The first error of the run.
-pub fn run<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
-    let (ledger, lps, sends) = Ledger::start(model, options)?;
-    let rng = Rng::shared(setting.seed, 1);
-    let mut run = Rounds { ledger, lps, pending: BTreeMap::new(), effects: Effects::new(), rng, fault: setting.fault };
+pub fn run<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -> Result<Outcome, Error> {
+    let (seed, fault) = (setting.seed, setting.fault);
+    with_model(model, options, |model, options| run_any(model, options, seed, fault))
+}
+
+fn run_any<'k>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
+    seed: u64,
+    fault: Fault,
+) -> Result<Outcome, Error> {
+    in_form!(model.form(), run_in(model, options, seed, fault))
+}
+
+fn run_in<'k, P: Packed<'k>>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
+    seed: u64,
+    fault: Fault,
+) -> Result<Outcome, Error> {
+    let mut lps = model.new_lps();
+    let (ledger, sends) = Ledger::start::<P>(model, options, &mut *lps)?;
+    let rng = Rng::shared(seed, 1);
+    let mut run = Rounds { ledger, lps, pending: BTreeMap::new(), effects: Effects::new(), rng, fault };
     run.insert(sends);
     loop {
         while let Some(instant) = run.next_before_horizon() {
             run.execute_round(instant)?;
         }
-        let globals = run.ledger.execute_globals(&mut run.lps)?;
+        let globals = run.ledger.execute_globals(&mut *run.lps)?;
         run.insert(globals.sends);
         if let Some(end) = globals.end {
             let pending = run.pending.into_values().flatten().collect();
-            return run.ledger.conclude(end, &run.lps, pending, Vec::new());
+            return run.ledger.conclude(end, &*run.lps, pending, Vec::new());
         }
     }
 }
 
-struct Rounds<'a, M: Model> {
-    ledger: Ledger<'a, M>,
-    lps: Vec<Lp<M::State>>,
-    pending: BTreeMap<Instant, Vec<Event<M::Message>>>,
-    effects: Effects<M>,
+struct Rounds<'k, P> {
+    ledger: Ledger<'k>,
+    lps: Box<dyn Lps<'k> + 'k>,
+    pending: BTreeMap<Instant, Vec<Event<P>>>,
+    effects: Effects<P>,
     rng: Rng,
     fault: Fault,
 }
 
-impl<M: Model> Rounds<'_, M> {
-    fn insert(&mut self, events: Vec<Event<M::Message>>) {
+impl<'k, P: Packed<'k>> Rounds<'k, P> {
+    fn insert(&mut self, events: Vec<Event<P>>) {
         for event in events {
             self.pending.entry(event.instant()).or_default().push(event);
         }
@@ -75,11 +95,11 @@ impl<M: Model> Rounds<'_, M> {
     /// Executes all events of an instant.
     fn execute_round(&mut self, instant: Instant) -> Result<(), Error> {
         let events = self.pending.remove(&instant).expect("it was found there");
-        let mut receivers: BTreeMap<_, Vec<Event<M::Message>>> = BTreeMap::new();
+        let mut receivers: BTreeMap<_, Vec<Event<P>>> = BTreeMap::new();
         for event in events {
             receivers.entry(event.receiver()).or_default().push(event);
         }
-        let mut receivers: Vec<Vec<Event<M::Message>>> = receivers.into_values().rev().collect();
+        let mut receivers: Vec<Vec<Event<P>>> = receivers.into_values().rev().collect();
         if self.rng.chance(0.5) {
             shuffle(&mut receivers, &self.rng);
         }
@@ -93,17 +113,17 @@ impl<M: Model> Rounds<'_, M> {
     /// Executes the events of one receiver at one instant.
     fn execute_receiver(
         &mut self,
-        mut events: Vec<Event<M::Message>>,
-        executed: &mut Vec<(Event<M::Message>, Uncommitted<M>)>,
+        mut events: Vec<Event<P>>,
+        executed: &mut Vec<(Event<P>, Uncommitted)>,
     ) {
         while !events.is_empty() {
             if self.fault != Fault::TieByInsertion {
                 events.sort_unstable();
             }
             let event = events.remove(0);
-            let lp = &mut self.lps[event.receiver().index()];
-            let execution = lp.execute(self.ledger.model, &self.ledger.world, event.parts(), &mut self.effects);
-            let uncommitted = Uncommitted::take(execution, &mut self.effects);
+            let (index, body) = (event.receiver().index(), hide_body(&event.body));
+            let execution = self.lps.execute(index, &event.header(), body, &self.ledger.world, self.effects.hide());
+            let uncommitted = Uncommitted::take(execution, &mut self.effects.others);
             for send in std::mem::take(&mut self.effects.outbox.buffer) {
                 if send.instant() == event.instant() {
                     assert!(

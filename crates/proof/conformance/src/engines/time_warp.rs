@@ -27,7 +27,7 @@
 //! was computed earlier. So GVT alone does not decide what is final: the horizon is checked after each
 //! commit.
 //!
-//! *Timers.* After a rollback an LP renews the wakes that it needs ([`Lp::renew_wakes`]). Older wakes are
+//! *Timers.* After a rollback an LP renews the wakes that it needs ([`Lps::renew_wakes`]). Older wakes are
 //! dropped.
 //!
 //! *Why it terminates.* The earliest pending event may always be executed, every pause is finite, and every
@@ -35,18 +35,21 @@
 //!
 //! *References.* D. Jefferson, *Virtual time*, ACM Transactions on Programming Languages and Systems 7, 1985.
 
-use super::{Fault, Setting, index_below};
+use super::{Choices, Fault, Setting, index_below};
 use crate::ledger::{Ledger, Uncommitted};
 use crate::transport::{Link, Parcel};
+use parades_core::any_model::{AnyRestorable, Packed, RestorableLps, Undone, hide_body, in_form, with_model};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, Place};
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
-use parades_core::lp::{Execution, Lp, Undo};
+use parades_core::lp::{Execution, KernelCheckpoint};
 use parades_core::outbox::Outbox;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Instant, Time};
+use parades_core::timer::TimerChange;
+use parades_engine::ModelCodec;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The number of uncommitted events that a partition may hold beyond the earliest pending event.
@@ -57,8 +60,27 @@ const OPTIMISM: usize = 60;
 /// # Errors
 ///
 /// The first error of the run.
-pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
-    let mut run = TimeWarp::start(model, options, setting)?;
+pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -> Result<Outcome, Error> {
+    let choices = setting.choices();
+    with_model(model, options, |model, options| run_any(model, options, setting.codec_of(model), choices))
+}
+
+fn run_any<'k>(
+    model: &'k dyn AnyRestorable<'k>,
+    options: RunOptions<'k>,
+    codec: Option<ModelCodec<'k>>,
+    choices: Choices,
+) -> Result<Outcome, Error> {
+    in_form!(model.form(), run_in(model, options, codec, choices))
+}
+
+fn run_in<'k, P: Packed<'k>>(
+    model: &'k dyn AnyRestorable<'k>,
+    options: RunOptions<'k>,
+    codec: Option<ModelCodec<'k>>,
+    choices: Choices,
+) -> Result<Outcome, Error> {
+    let mut run = TimeWarp::<P>::start(model, options, codec, choices)?;
     loop {
         let partition = run.pick();
         run.receive(partition);
@@ -76,31 +98,34 @@ pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, setting: &Setting<
 }
 
 /// An execution that is not committed yet.
-struct Executed<M: Restorable> {
-    event: Event<M::Message>,
+struct Executed<P> {
+    event: Event<P>,
     /// The execution that sent the event. 0 for events that are never annihilated: those of start-up, of
     /// global events, and wakes.
     sender_execution: u64,
     /// The number of this execution, which tags all events that it sent.
     execution_id: u64,
     sent: Vec<(LpId, EventKey)>,
-    undo: Undo<M::Undo>,
-    uncommitted: Uncommitted<M>,
+    before: KernelCheckpoint,
+    timers: Vec<TimerChange>,
+    /// The positions of its first undo record, and after the last.
+    records: (u32, u32),
+    uncommitted: Uncommitted,
 }
 
 /// The events to execute, in order, each with the execution that sent it.
 type Pending<P> = BTreeMap<Place, (Event<P>, u64)>;
 
-struct TimeWarp<'a, M: Restorable> {
-    ledger: Ledger<'a, M>,
-    lps: Vec<Lp<M::State>>,
+struct TimeWarp<'k, P> {
+    ledger: Ledger<'k>,
+    lps: Box<dyn RestorableLps<'k> + 'k>,
     /// The partition of each LP.
     home: Vec<usize>,
-    history: Vec<VecDeque<Executed<M>>>,
+    history: Vec<VecDeque<Executed<P>>>,
     /// The pending events of each partition.
-    pending: Vec<Pending<M::Message>>,
-    transport: Link<M::Message>,
-    effects: Effects<M>,
+    pending: Vec<Pending<P>>,
+    transport: Link<'k, P>,
+    effects: Effects<P>,
     executions: u64,
     /// The instant before which everything has been committed.
     committed: Instant,
@@ -116,25 +141,31 @@ fn place<P>(event: &Event<P>) -> Place {
     Place { instant: event.instant(), lp: Some(event.receiver()), event: Some(event.key()) }
 }
 
-impl<'a, M: Restorable> TimeWarp<'a, M> {
-    fn start(model: &'a M, options: RunOptions<'a>, setting: &Setting<M::Message>) -> Result<Self, Error> {
-        let (ledger, lps, sends) = Ledger::start(model, options)?;
-        let rng = Rng::shared(setting.seed, 1);
+impl<'k, P: Packed<'k>> TimeWarp<'k, P> {
+    fn start(
+        model: &'k dyn AnyRestorable<'k>,
+        options: RunOptions<'k>,
+        codec: Option<ModelCodec<'k>>,
+        choices: Choices,
+    ) -> Result<Self, Error> {
+        let mut lps = model.new_restorable_lps();
+        let (ledger, sends) = Ledger::start(model, options, &mut *lps)?;
+        let rng = Rng::shared(choices.seed, 1);
         let mut run = TimeWarp {
-            home: lps.iter().map(|_| index_below(&rng, setting.workers)).collect(),
-            history: lps.iter().map(|_| VecDeque::new()).collect(),
+            home: (0..lps.len()).map(|_| index_below(&rng, choices.workers)).collect(),
+            history: (0..lps.len()).map(|_| VecDeque::new()).collect(),
             lps,
             ledger,
-            pending: (0..setting.workers).map(|_| BTreeMap::new()).collect(),
-            transport: setting.carrier.open(setting.codec, setting.workers, setting.seed),
+            pending: (0..choices.workers).map(|_| BTreeMap::new()).collect(),
+            transport: choices.carrier.open(codec, choices.workers, choices.seed),
             effects: Effects::undoable(Outbox::buffered()),
             executions: 0,
             committed: Instant::START,
-            pause: vec![0; setting.workers],
+            pause: vec![0; choices.workers],
             rng,
             rollbacks: 0,
             anti_messages: 0,
-            fault: setting.fault,
+            fault: choices.fault,
         };
         sends.into_iter().for_each(|event| run.insert(event, 0));
         Ok(run)
@@ -162,7 +193,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
     }
 
     /// Accepts an event or an anti-message, from this partition or another one.
-    fn accept(&mut self, parcel: Parcel<M::Message>) {
+    fn accept(&mut self, parcel: Parcel<P>) {
         match parcel {
             Parcel::Event(event, sender_execution) => {
                 let history = &self.history[event.receiver().index()];
@@ -175,7 +206,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         }
     }
 
-    fn insert(&mut self, event: Event<M::Message>, sender_execution: u64) {
+    fn insert(&mut self, event: Event<P>, sender_execution: u64) {
         let pending = &mut self.pending[self.home[event.receiver().index()]];
         let twin = pending.insert(place(&event), (event, sender_execution));
         assert!(twin.is_none(), "I4: an event came while its twin was still there");
@@ -198,27 +229,31 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         let mut anti_messages = Vec::new();
         while self.history[id.index()].back().is_some_and(|last| last.event.key() >= key) {
             let last = self.history[id.index()].pop_back().expect("there is a last");
-            self.lps[id.index()].undo(self.ledger.model, last.event.body.as_ref(), last.undo);
+            let (before, mut timers, execution) = (last.before, last.timers, Execution::Done);
+            let undone = Undone { execution, before, timers: &mut timers, records: Some(last.records) };
+            self.lps.undo(id.index(), hide_body(&last.event.body), undone);
             anti_messages.extend(last.sent.into_iter().map(|(to, key)| Parcel::Anti(to, key, last.execution_id)));
             self.insert(last.event, last.sender_execution);
         }
-        let lp = &mut self.lps[id.index()];
         if self.fault == Fault::SequenceNotRestored {
-            lp.skip_sequence();
+            self.lps.skip_sequence(id.index());
         }
         // Older wakes are dropped. The sequence number is rolled back too, so a message may get the key of an
         // old wake.
-        let wakes_of_id = |event: &Event<M::Message>| event.receiver() == id && matches!(event.body, Body::Timer(_));
+        let wakes_of_id = |event: &Event<P>| event.receiver() == id && matches!(event.body, Body::Timer(_));
         self.pending[self.home[id.index()]].retain(|_, (event, _)| !wakes_of_id(event));
         if self.fault != Fault::WakeForgotten {
-            lp.renew_wakes(&self.ledger.world, id).into_iter().for_each(|wake| self.insert(wake, 0));
+            self.lps.renew_wakes(id.index(), id, &self.ledger.world, self.effects.hide());
+            for wake in std::mem::take(&mut self.effects.outbox.buffer) {
+                self.insert(wake, 0);
+            }
         }
         self.anti_messages += anti_messages.len() as u64;
         anti_messages.into_iter().for_each(|anti| self.send(id, anti));
     }
 
     /// Sends a parcel of `from` to the partition of its receiver.
-    fn send(&mut self, from: LpId, parcel: Parcel<M::Message>) {
+    fn send(&mut self, from: LpId, parcel: Parcel<P>) {
         let (from, to) = (self.home[from.index()], self.home[parcel.address().0.index()]);
         match from == to {
             true => self.accept(parcel),
@@ -252,7 +287,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         self.pending[partition].values().find(|(event, _)| !waits(event.receiver())).map(|(event, _)| place(event))
     }
 
-    fn execute(&mut self, event: Event<M::Message>, sender_execution: u64) -> Result<(), Error> {
+    fn execute(&mut self, event: Event<P>, sender_execution: u64) -> Result<(), Error> {
         let id = event.receiver();
         let history = &self.history[id.index()];
         assert!(
@@ -260,10 +295,20 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
             "I3: {} after a greater key",
             event.key()
         );
-        let lp = &mut self.lps[id.index()];
-        let (model, world) = (self.ledger.model, &self.ledger.world);
-        let (execution, undo) = lp.execute_undoable(model, world, event.parts(), &mut self.effects);
-        let uncommitted = Uncommitted::take(execution, &mut self.effects);
+        // A start-up or a visit also leaves changes of timers, which are never undone.
+        self.effects.others.timer_changes.iter_mut().for_each(Vec::clear);
+        let (before, begin) = (self.lps.checkpoint(id.index()), self.lps.undos_end());
+        let (header, body) = (event.header(), hide_body(&event.body));
+        let effects = self.effects.hide();
+        let execution =
+            self.lps.execute_optimistically(id.index(), (&header, body), true, &self.ledger.world, effects);
+        let timers = self.effects.others.timer_changes.as_mut().map(std::mem::take).unwrap_or_default();
+        let records = (begin, self.lps.undos_end());
+        if execution == Execution::Skipped {
+            // The wake had no effect and is forgotten, and an earlier event may be executed next.
+            self.lps.restore_kernel(id.index(), before.clone());
+        }
+        let uncommitted = Uncommitted::take(execution, &mut self.effects.others);
         let mut sends = std::mem::take(&mut self.effects.outbox.buffer);
         if self.fault == Fault::EarlyFailure && uncommitted.has_failed() {
             return self.ledger.commit(&event, uncommitted);
@@ -281,7 +326,9 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
                 sender_execution,
                 execution_id,
                 sent,
-                undo,
+                before,
+                timers,
+                records,
                 uncommitted,
             });
         }
@@ -333,7 +380,7 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
         while self.transport.least_in_flight().is_some() {
             (0..self.pending.len()).for_each(|partition| self.receive(partition));
         }
-        let globals = self.ledger.execute_globals(&mut self.lps)?;
+        let globals = self.ledger.execute_globals(&mut *self.lps)?;
         globals.sends.into_iter().for_each(|event| self.insert(event, 0));
         Ok(globals.end)
     }
@@ -341,6 +388,6 @@ impl<'a, M: Restorable> TimeWarp<'a, M> {
     fn conclude(self, end: Time) -> Result<Outcome, Error> {
         let pending = self.pending.into_iter().flat_map(BTreeMap::into_values).map(|(event, _)| event).collect();
         let stats = vec![("rollbacks", self.rollbacks as f64), ("anti_messages", self.anti_messages as f64)];
-        self.ledger.conclude(end, &self.lps, pending, stats)
+        self.ledger.conclude(end, &*self.lps, pending, stats)
     }
 }

@@ -22,17 +22,18 @@
 //! If no lookahead remains between partitions, all LPs go to one partition. The outcome's `one_partition`
 //! says so.
 
-use super::{Fault, Setting, rounds::shuffle};
+use super::{Choices, Fault, Setting, rounds::shuffle};
 use crate::ledger::{Ledger, Uncommitted};
 use crate::transport::{Link, Parcel};
+use parades_core::any_model::{AnyModel, Lps, Packed, hide_body, in_form, with_model};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::{Event, LpId};
-use parades_core::lp::Lp;
 use parades_core::model::Model;
 use parades_core::random::Rng;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
+use parades_engine::ModelCodec;
 use std::collections::BTreeSet;
 
 /// Runs `model` in windows.
@@ -40,15 +41,34 @@ use std::collections::BTreeSet;
 /// # Errors
 ///
 /// The first error of the run.
-pub fn run<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Message>) -> Result<Outcome, Error> {
-    let mut run = Window::start(model, options, setting)?;
+pub fn run<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -> Result<Outcome, Error> {
+    let choices = setting.choices();
+    with_model(model, options, |model, options| run_any(model, options, setting.codec_of(model), choices))
+}
+
+fn run_any<'k>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
+    codec: Option<ModelCodec<'k>>,
+    choices: Choices,
+) -> Result<Outcome, Error> {
+    in_form!(model.form(), run_in(model, options, codec, choices))
+}
+
+fn run_in<'k, P: Packed<'k>>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
+    codec: Option<ModelCodec<'k>>,
+    choices: Choices,
+) -> Result<Outcome, Error> {
+    let mut run = Window::<P>::start(model, options, codec, choices)?;
     loop {
         run.receive();
         let bound = run.bound();
         run.execute_before(bound)?;
         if run.is_empty_before(run.ledger.horizon()) {
             run.flush();
-            let globals = run.ledger.execute_globals(&mut run.lps)?;
+            let globals = run.ledger.execute_globals(&mut *run.lps)?;
             globals.sends.into_iter().for_each(|event| run.insert(event));
             if let Some(end) = globals.end {
                 return run.conclude(end);
@@ -58,14 +78,14 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M::Me
     }
 }
 
-struct Window<'a, M: Model> {
-    ledger: Ledger<'a, M>,
-    lps: Vec<Lp<M::State>>,
+struct Window<'k, P> {
+    ledger: Ledger<'k>,
+    lps: Box<dyn Lps<'k> + 'k>,
     /// The partition of each LP.
     home: Vec<usize>,
-    pending: Vec<BTreeSet<Event<M::Message>>>,
-    transport: Link<M::Message>,
-    effects: Effects<M>,
+    pending: Vec<BTreeSet<Event<P>>>,
+    transport: Link<'k, P>,
+    effects: Effects<P>,
     rng: Rng,
     /// The smallest lookahead between partitions; `None` if nothing is sent between them.
     lookahead: Option<Delay>,
@@ -75,21 +95,27 @@ struct Window<'a, M: Model> {
     fault: Fault,
 }
 
-impl<'a, M: Model> Window<'a, M> {
-    fn start(model: &'a M, options: RunOptions<'a>, setting: &Setting<M::Message>) -> Result<Self, Error> {
-        let (ledger, lps, sends) = Ledger::start(model, options)?;
+impl<'k, P: Packed<'k>> Window<'k, P> {
+    fn start(
+        model: &'k dyn AnyModel<'k>,
+        options: RunOptions<'k>,
+        codec: Option<ModelCodec<'k>>,
+        choices: Choices,
+    ) -> Result<Self, Error> {
+        let mut lps = model.new_lps();
+        let (ledger, sends) = Ledger::start(model, options, &mut *lps)?;
         let mut run = Window {
             home: vec![0; lps.len()],
             lps,
             ledger,
-            pending: (0..setting.workers).map(|_| BTreeSet::new()).collect(),
-            transport: setting.carrier.open(setting.codec, setting.workers, setting.seed),
+            pending: (0..choices.workers).map(|_| BTreeSet::new()).collect(),
+            transport: choices.carrier.open(codec, choices.workers, choices.seed),
             effects: Effects::new(),
-            rng: Rng::shared(setting.seed, 1),
+            rng: Rng::shared(choices.seed, 1),
             lookahead: None,
             executed: Time::ZERO,
             one_partition: false,
-            fault: setting.fault,
+            fault: choices.fault,
         };
         sends.into_iter().for_each(|event| run.insert(event));
         run.partition();
@@ -124,7 +150,7 @@ impl<'a, M: Model> Window<'a, M> {
             .min()
     }
 
-    fn insert(&mut self, event: Event<M::Message>) {
+    fn insert(&mut self, event: Event<P>) {
         let fresh = self.pending[self.home[event.receiver().index()]].insert(event);
         assert!(fresh, "no two events of a run are the same");
     }
@@ -183,12 +209,12 @@ impl<'a, M: Model> Window<'a, M> {
     }
 
     /// Executes the events of one partition before the bound, in order, up to its first failure.
-    fn execute_partition(&mut self, from: usize, bound: Time, executed: &mut Vec<(Event<M::Message>, Uncommitted<M>)>) {
+    fn execute_partition(&mut self, from: usize, bound: Time, executed: &mut Vec<(Event<P>, Uncommitted)>) {
         while self.pending[from].first().is_some_and(|event| event.time() < bound) {
             let event = self.pending[from].pop_first().expect("there is a first");
-            let lp = &mut self.lps[event.receiver().index()];
-            let execution = lp.execute(self.ledger.model, &self.ledger.world, event.parts(), &mut self.effects);
-            let uncommitted = Uncommitted::take(execution, &mut self.effects);
+            let (index, body) = (event.receiver().index(), hide_body(&event.body));
+            let execution = self.lps.execute(index, &event.header(), body, &self.ledger.world, self.effects.hide());
+            let uncommitted = Uncommitted::take(execution, &mut self.effects.others);
             for send in std::mem::take(&mut self.effects.outbox.buffer) {
                 match self.home[send.receiver().index()] {
                     to if to == from => self.insert(send),
@@ -213,6 +239,6 @@ impl<'a, M: Model> Window<'a, M> {
     fn conclude(self, end: Time) -> Result<Outcome, Error> {
         let pending = self.pending.into_iter().flatten().collect();
         let stats = vec![("one_partition", f64::from(u8::from(self.one_partition)))];
-        self.ledger.conclude(end, &self.lps, pending, stats)
+        self.ledger.conclude(end, &*self.lps, pending, stats)
     }
 }

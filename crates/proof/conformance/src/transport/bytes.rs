@@ -1,71 +1,71 @@
 //! Parcels as bytes, as between two processes: written, delayed at random, and read.
 
-use super::{Codec, Parcel};
-use parades_core::event::{Body, Event, EventKey, LpId, Sender, TimerId};
+use super::Parcel;
+use parades_core::any_model::Packed;
+use parades_core::event::{EventKey, LpId, Sender};
 use parades_core::random::Rng;
 use parades_core::time::{Instant, Time};
+use parades_core::wire::{self, Destination, FrameWriter};
+use parades_engine::ModelCodec;
+use parades_transport::Codec;
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 
 /// Carries bytes, and delays some.
 #[derive(Debug)]
-pub struct Bytes<P> {
+pub struct Bytes<'k, P> {
     /// The number of senders.
     pub(super) partitions: usize,
-    codec: Codec<P>,
+    codec: ModelCodec<'k>,
+    of: PhantomData<fn(P) -> P>,
     /// By receiver, then sender.
     pub(super) queues: Vec<VecDeque<Vec<u8>>>,
     pub(super) rng: Rng,
 }
 
-impl<P> Bytes<P> {
+impl<'k, P> Bytes<'k, P> {
     /// Returns the path from `from` senders to `to` receivers.
-    pub(super) fn new(codec: Codec<P>, (from, to): (usize, usize), seed: u64) -> Bytes<P> {
+    pub(super) fn new(codec: ModelCodec<'k>, (from, to): (usize, usize), seed: u64) -> Bytes<'k, P> {
         let queues = (0..from * to).map(|_| VecDeque::new()).collect();
-        Bytes { partitions: from, codec, queues, rng: Rng::shared(seed, 3) }
+        Bytes { partitions: from, codec, of: PhantomData, queues, rng: Rng::shared(seed, 3) }
     }
 }
 
-/// The length of the header: time, sequence and execution id have 8 bytes each; round, tie, sender, receiver
-/// and timer have 4 bytes each; the kind has 1 byte.
-const HEADER: usize = 3 * 8 + 5 * 4 + 1;
-const MESSAGE: u8 = 0;
-const TIMER: u8 = 1;
-const ANTI: u8 = 2;
+/// The length of the header: time, sequence and execution id have 8 bytes each; round, tie, sender and receiver
+/// have 4 bytes each; the kind has 1 byte. The event follows, unless this is an anti-message.
+const HEADER: usize = 3 * 8 + 4 * 4 + 1;
+const EVENT: u8 = 0;
+const ANTI: u8 = 1;
 
-impl<P> Bytes<P> {
+impl<'k, P: Packed<'k>> Bytes<'k, P> {
     fn write(&self, parcel: &Parcel<P>) -> Vec<u8> {
         let (receiver, key, execution) = parcel.address();
-        let (kind, timer, body) = match parcel {
-            Parcel::Anti(..) => (ANTI, 0, Vec::new()),
-            Parcel::Event(event, _) => match &event.body {
-                Body::Message(message) => (MESSAGE, 0, (self.codec.encode)(message)),
-                Body::Timer(id) => (TIMER, id.0, Vec::new()),
-            },
-        };
-        let mut bytes = Vec::with_capacity(HEADER + body.len());
+        let mut bytes = Vec::with_capacity(HEADER);
         for word in [key.instant.time.as_ps(), key.sequence, execution] {
             bytes.extend(word.to_le_bytes());
         }
-        for word in [key.instant.round, key.tie, key.sender.rank(), receiver.0, timer] {
+        for word in [key.instant.round, key.tie, key.sender.rank(), receiver.0] {
             bytes.extend(word.to_le_bytes());
         }
-        bytes.push(kind);
-        bytes.extend(body);
+        match parcel {
+            Parcel::Anti(..) => bytes.push(ANTI),
+            Parcel::Event(event, _) => {
+                bytes.push(EVENT);
+                FrameWriter::new(Destination::Elsewhere).within(|| self.codec.write(event, &mut bytes));
+            }
+        }
         bytes
     }
 
     fn read(&self, bytes: &[u8]) -> Parcel<P> {
-        let instant = instant_of(bytes);
-        let (sequence, execution) = (long(bytes, 8), long(bytes, 16));
-        let (tie, sender) = (short(bytes, 28), Sender::from_rank(short(bytes, 32)));
-        let (receiver, timer) = (LpId(short(bytes, 36)), TimerId(short(bytes, 40)));
-        let key = EventKey { instant, tie, sender, sequence };
-        let body = match bytes[HEADER - 1] {
-            ANTI => return Parcel::Anti(receiver, key, execution),
-            TIMER => Body::Timer(timer),
-            _ => Body::Message((self.codec.decode)(&bytes[HEADER..])),
-        };
-        Parcel::Event(Event::new(key, receiver, body), execution)
+        let execution = long(bytes, 16);
+        if bytes[HEADER - 1] == ANTI {
+            let (sender, receiver) = (Sender::from_rank(short(bytes, 32)), LpId(short(bytes, 36)));
+            let key = EventKey { instant: instant_of(bytes), tie: short(bytes, 28), sender, sequence: long(bytes, 8) };
+            return Parcel::Anti(receiver, key, execution);
+        }
+        let event = wire::read_frame(|| self.codec.read(&mut &bytes[HEADER..]));
+        Parcel::Event(event.expect("what was written can be read"), execution)
     }
 }
 
@@ -82,14 +82,19 @@ pub(super) fn instant_of(bytes: &[u8]) -> Instant {
     Instant { time: Time::from_ps(long(bytes, 0)), round: short(bytes, 24) }
 }
 
-impl<P> Bytes<P> {
+impl<P> Bytes<'_, P> {
+    /// Returns the least instant of the parcels in flight.
+    pub(super) fn least_in_flight(&self) -> Option<Instant> {
+        self.queues.iter().flatten().map(|bytes| instant_of(bytes)).min()
+    }
+
     /// True if no parcel is in flight to a partition.
     pub(super) fn is_empty(&self, to: usize) -> bool {
         self.queues[to * self.partitions..][..self.partitions].iter().all(VecDeque::is_empty)
     }
 }
 
-impl<P> Bytes<P> {
+impl<'k, P: Packed<'k>> Bytes<'k, P> {
     /// Sends a parcel.
     pub(super) fn send(&mut self, from: usize, to: usize, parcel: &Parcel<P>) {
         let bytes = self.write(parcel);
@@ -114,10 +119,5 @@ impl<P> Bytes<P> {
             }
         }
         arrived
-    }
-
-    /// Returns the least instant of the parcels in flight.
-    pub(super) fn least_in_flight(&self) -> Option<Instant> {
-        self.queues.iter().flatten().map(|bytes| instant_of(bytes)).min()
     }
 }

@@ -3,9 +3,11 @@
 //! Promises are delayed too. A promise never overtakes an event that was sent before it.
 
 use super::bytes::{Bytes, instant_of};
-use super::{Codec, Parcel};
+use super::Parcel;
+use parades_core::any_model::Packed;
 use parades_core::event::Event;
 use parades_core::time::Time;
+use parades_engine::ModelCodec;
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
 use parades_sync::event_count::EventCount;
 use parades_transport::{Arrived, ClockId, Clocks, Summary, Transport};
@@ -15,8 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// [`Bytes`] between the threads of a real engine.
 #[derive(Debug)]
-pub struct HeldBack<P> {
-    held: Mutex<Held<P>>,
+pub struct HeldBack<'k, P> {
+    held: Mutex<Held<'k, P>>,
     /// By worker: its summary for the exchange.
     summaries: Mutex<Vec<Summary>>,
     /// By parity of the offer, then by worker: the summary that it offered.
@@ -30,8 +32,8 @@ pub struct HeldBack<P> {
 
 /// The events and promises in flight. Lists by pair have the receiver first, then the sender.
 #[derive(Debug)]
-struct Held<P> {
-    bytes: Bytes<P>,
+struct Held<'k, P> {
+    bytes: Bytes<'k, P>,
     /// By pair: the number of events that have been sent.
     sent: Vec<usize>,
     /// By pair: the promises in flight, each with the number of events that were sent before it.
@@ -42,7 +44,7 @@ struct Held<P> {
 
 type Promise = (Arc<Clocks>, ClockId, Time);
 
-impl<P> Held<P> {
+impl<P> Held<'_, P> {
     /// Sets the clocks whose promises arrive. Returns true if any promise arrived.
     fn keep_promises(&mut self, to: usize) -> bool {
         let mut any = false;
@@ -78,9 +80,9 @@ impl<P> Held<P> {
     }
 }
 
-impl<P: 'static> HeldBack<P> {
+impl<'k, P: Packed<'k>> HeldBack<'k, P> {
     /// Returns a transport between `workers` threads, for `partitions` partitions.
-    pub fn new(codec: Codec<P>, workers: usize, partitions: u32, seed: u64) -> HeldBack<P> {
+    pub fn new(codec: ModelCodec<'k>, workers: usize, partitions: u32, seed: u64) -> HeldBack<'k, P> {
         let pairs = partitions as usize * workers;
         let held = Held {
             bytes: Bytes::new(codec, (workers, partitions as usize), seed),
@@ -99,12 +101,12 @@ impl<P: 'static> HeldBack<P> {
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held<P>> {
+    fn held(&self) -> MutexGuard<'_, Held<'k, P>> {
         self.held.lock().expect("no worker panics while it holds this lock")
     }
 }
 
-impl<P: 'static + Send> HeldBack<P> {
+impl<'k, P: Packed<'k>> HeldBack<'k, P> {
     /// Sends parcels from a worker to a partition.
     pub(super) fn send_parcels(&self, worker: usize, partition: u32, parcels: impl Iterator<Item = Parcel<P>>) {
         let mut held = self.held();
@@ -138,7 +140,7 @@ impl<P: 'static + Send> HeldBack<P> {
     }
 }
 
-impl<P: 'static + Send> Transport<P> for HeldBack<P> {
+impl<'k, P: Packed<'k>> Transport<P> for HeldBack<'k, P> {
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
         self.send_parcels(worker, partition, events.drain(..).map(|event| Parcel::Event(event, 0)));
     }

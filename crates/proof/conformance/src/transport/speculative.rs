@@ -1,6 +1,7 @@
 //! The transport of `time-warp`: its tagged events and anti-messages as parcels.
 
 use super::{HeldBack, Parcel};
+use parades_core::any_model::Packed;
 use parades_core::event::{Body, Event};
 use parades_core::time::Time;
 use parades_engine::time_warp::{ExecutionId, Tagged};
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 /// [`HeldBack`] for an engine that rolls back.
 #[derive(Debug)]
-pub struct Speculative<P>(pub HeldBack<P>);
+pub struct Speculative<'k, P>(pub HeldBack<'k, P>);
 
 fn pack<P>(event: Event<Tagged<P>>) -> Parcel<P> {
     let (key, receiver) = (event.key(), event.receiver());
@@ -32,7 +33,7 @@ fn unpack<P>(parcel: Parcel<P>) -> Event<Tagged<P>> {
     Event::new(key, receiver, Body::Message(tagged))
 }
 
-impl<P: 'static + Send> Transport<Tagged<P>> for Speculative<P> {
+impl<'k, P: Packed<'k>> Transport<Tagged<P>> for Speculative<'k, P> {
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<Tagged<P>>>) {
         self.0.send_parcels(worker, partition, events.drain(..).map(pack));
     }
