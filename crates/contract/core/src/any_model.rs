@@ -23,9 +23,9 @@ mod wire;
 
 pub use checked::{AnyChecked, CheckedLps, Difference, NotRestored};
 pub use parades_raw::in_form;
-pub use parades_raw::message::{Form, Hidden, MessageRef, Packed};
+pub use parades_raw::message::{Container, Form, Hidden, MessageRef, Owned, Packed, Plain};
 pub use restorable::{AnyRestorable, RestorableLps, Undone};
-pub use typed::{Typed, with_model};
+pub use typed::{InRun, Typed, execute_alone, with_model};
 pub use wire::{AnyWire, Bodies, WireModel};
 
 use crate::capture::CapturePoint;

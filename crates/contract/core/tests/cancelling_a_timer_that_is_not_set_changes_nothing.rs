@@ -2,14 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a failure here fails the test")]
 
-use parades_core::effects::Effects;
-use parades_core::event::{Event, EventKey, Sender};
-use parades_core::lp::{Execution, Lp};
-use parades_core::outbox::Outbox;
+use parades_core::any_model::execute_alone;
+use parades_core::effects::OtherEffects;
+use parades_core::event::EventKey;
 use parades_core::prelude::*;
-use parades_core::run::RunOptions;
-use parades_core::time::{Instant, Time};
-use parades_core::world::World;
 
 /// A model of one LP, which sets its timer if the message says so, and then cancels it.
 struct Timed;
@@ -40,14 +36,13 @@ impl Model for Timed {
 
 #[test]
 fn only_timers_that_are_set_leave_changes() {
-    let world = World::new(&Timed, &RunOptions::until(Time::from_ps(100))).unwrap();
-    let mut effects = Effects::undoable(Outbox::buffered());
-    let mut lp = Lp::start(&Timed, &world, LpId(0), &mut effects).unwrap();
-    for (sequence, sets, changes) in [(0, false, 0), (1, true, 2)] {
+    let event = |(sequence, sets)| {
         let instant = Instant::at(Time::from_ps(10 + sequence));
         let key = EventKey { instant, tie: 0, sender: Sender::lp(LpId(0)), sequence };
-        let (header, body) = Event::new(key, LpId(0), Body::Message(sets)).into_parts();
-        assert_eq!(lp.execute(&Timed, &world, (header, body.as_ref()), &mut effects), Execution::Done);
-        assert_eq!(effects.timer_changes.as_mut().unwrap().drain(..).count(), changes);
-    }
+        Event::new(key, LpId(0), Body::Message(sets))
+    };
+    let undoable = || OtherEffects { timer_changes: Some(Vec::new()), ..OtherEffects::default() };
+    let effects = execute_alone(&Timed, LpId(0), [(0, false), (1, true)].map(event).into(), undoable);
+    let changes: Vec<_> = effects.iter().map(|effects| effects.timer_changes.as_ref().unwrap().len()).collect();
+    assert_eq!(changes, [0, 2]);
 }

@@ -46,7 +46,7 @@ impl Model for Greeting {
         self.names[lp.index()].map(str::to_owned)
     }
 
-    fn describe(&self, event: &Event<u32>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn describe(&self, event: &Event<&u32>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &event.body {
             Body::Message(number) => write!(to, "greeting #{number}\nto {}", event.receiver().0),
             Body::Timer(_) => to.write_str("time to greet"),

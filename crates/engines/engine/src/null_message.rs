@@ -80,22 +80,23 @@ mod worker;
 
 use crate::partition::{Partitioning, Placing};
 use crate::codec::ModelCodec;
-use crate::peers::{Alone, OfRank, Ranks, Seat, lost, on_ranked, sum};
+use crate::peers::{Alone, OfRank, Ranks, Seat, Transports, lost, on_ranked, sum};
 use crate::retreat::Retreats;
 use crate::window::leader::Leader;
 use crate::window::plan::Plan;
 use crate::window::{self, Crew, Order};
 use crate::workers::{Alarm, lock, on_all_workers};
 use pace::Pace;
-use parades_core::any_model::{AnyModel, AnyWire, Packed, WireModel, in_form, with_model};
+use parades_core::any_model::{AnyModel, AnyWire, Hidden, Packed, WireModel, in_form, with_model};
 use parades_core::error::Error;
 use parades_core::event::LpId;
 use parades_core::model::Model;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
+use parades_core::timesheet::Timesheets;
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
-use parades_transport::{Fabric, Group, Summary, Threads, Transport};
+use parades_transport::{Fabric, Summary, Threads, Transport};
 use routes::Routes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -202,17 +203,18 @@ fn run_any<'k>(
     options: RunOptions<'k>,
     settings: &Settings,
 ) -> Result<Outcome, Error> {
-    fn run_in<'k, P: Packed<'k>>(
-        model: &'k dyn AnyModel<'k>,
-        options: RunOptions<'k>,
-        settings: &Settings,
-    ) -> Result<Outcome, Error> {
-        let (partitions, timesheets) = (partitions_max(settings), options.timesheets.clone());
-        run_over::<P>(model, options, settings, &|workers| {
-            Arc::new(Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone()))
-        })
+    fn connect<'k, P: Packed<'k>>(
+        transport: Hidden<'_, 'k, Transports<'k>>,
+        (workers, partitions, barrier): (usize, u32, BarrierKind),
+        timesheets: Option<Arc<Timesheets>>,
+    ) {
+        *transport.show::<P>() = Some(Arc::new(Threads::new(workers, partitions, barrier).timed(timesheets)));
     }
-    in_form!(model.form(), run_in(model, options, settings))
+    let (partitions, timesheets) = (partitions_max(settings), options.timesheets.clone());
+    run_over(model, options, settings, &|workers, transport| {
+        let timesheets = timesheets.clone();
+        in_form!(transport.form(), connect(transport, (workers, partitions, BarrierKind::default()), timesheets))
+    })
 }
 
 /// Returns the most partitions that a run with these settings can have.
@@ -225,16 +227,28 @@ pub fn partitions_max(settings: &Settings) -> u32 {
 /// # Errors
 ///
 /// As [`run`].
-pub fn run_over<'k, P: Packed<'k>>(
+pub fn run_over<'k>(
     model: &'k dyn AnyModel<'k>,
     options: RunOptions<'k>,
     settings: &Settings,
-    transport: &dyn Fn(usize) -> Arc<dyn Transport<P> + 'k>,
+    connect: &dyn Fn(usize, Hidden<'_, 'k, Transports<'k>>),
+) -> Result<Outcome, Error> {
+    in_form!(model.form(), run_in(model, options, settings, connect))
+}
+
+fn run_in<'k, P: Packed<'k>>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+    connect: &dyn Fn(usize, Hidden<'_, 'k, Transports<'k>>),
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
     let (shared, partitioning) = partition(&world, settings, 1);
     let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
-    let seat = Seat { transport: transport(workers), peers: Arc::new(Alone) };
+    let mut transport = None;
+    connect(workers, Hidden::new::<P>(&mut transport));
+    let transport = transport.expect("`connect` makes a transport");
+    let seat = Seat { transport, peers: Arc::new(Alone) };
     let (crew, leader) = window::assemble(model, options, (world, &partitioning), &shared, (seat, workers))?;
     run_crew(crew, leader, settings.nulls).map(|outcome| outcome.expect("the only rank has the outcome"))
 }
@@ -259,38 +273,51 @@ fn run_any_rank<'k>(
     settings: &Settings,
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
-    fn run_in<'k, P: Packed<'k>>(
-        model: &'k dyn AnyWire<'k>,
-        options: RunOptions<'k>,
-        settings: &Settings,
-        fabric: Box<dyn Fabric>,
-    ) -> OfRank {
-        let of_all = Settings { threads: settings.threads * fabric.ranks(), ..*settings };
-        let timesheets = options.timesheets.clone();
-        let threads = Threads::new(settings.threads, partitions_max(&of_all), BarrierKind::default());
-        on_ranked::<P>(ModelCodec(model), (fabric, threads, settings.threads), timesheets, |ranked| {
-            run_rank_over(model, options, settings, Arc::clone(ranked) as _, Arc::clone(ranked) as _)
-        })
-    }
-    in_form!(model.form(), run_in(model, options, settings, fabric))
+    run_rank_over(model, options, settings, fabric, &|_| ())
 }
 
-/// Does the same as [`run_rank`] over a transport and a group, as [`window::run_rank_over`] does.
-///
-/// # Errors
-///
-/// As [`run_rank`].
-pub fn run_rank_over<'k, P: Packed<'k>>(
+/// Does the same as [`run_rank`]. `wrap` may replace the transport of this rank, for measurements and tests.
+pub fn run_rank_over<'k>(
     model: &'k dyn AnyWire<'k>,
     options: RunOptions<'k>,
     settings: &Settings,
-    transport: Arc<dyn Transport<P> + 'k>,
-    group: Arc<dyn Group + 'k>,
+    fabric: Box<dyn Fabric>,
+    wrap: &dyn Fn(Hidden<'_, 'k, Transports<'k>>),
 ) -> OfRank {
+    in_form!(model.form(), run_rank_in(model, options, settings, fabric, wrap))
+}
+
+fn run_rank_in<'k, P: Packed<'k>>(
+    model: &'k dyn AnyWire<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+    fabric: Box<dyn Fabric>,
+    wrap: &dyn Fn(Hidden<'_, 'k, Transports<'k>>),
+) -> OfRank {
+    let of_all = Settings { threads: settings.threads * fabric.ranks(), ..*settings };
+    let timesheets = options.timesheets.clone();
+    let threads = Threads::new(settings.threads, partitions_max(&of_all), BarrierKind::default());
+    on_ranked::<P>(ModelCodec(model), (fabric, threads, settings.threads), timesheets, |ranked| {
+        let mut transport: Option<Arc<dyn Transport<P> + 'k>> = Some(Arc::clone(&ranked) as _);
+        wrap(Hidden::new::<P>(&mut transport));
+        let seat = Seat {
+            transport: transport.expect("`wrap` leaves a transport"),
+            peers: Arc::new(Ranks { group: ranked, model }),
+        };
+        run_seated(model, options, settings, seat)
+    })
+}
+
+/// Runs the workers of this rank, and concludes the run.
+fn run_seated<'k, P: Packed<'k>>(
+    model: &'k dyn AnyWire<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+    seat: Seat<'k, P, P>,
+) -> Result<Option<Outcome>, Error> {
     let world = World::new(model, &options)?;
     let settings = Settings { retreats: Retreats::Never, ..*settings };
-    let (shared, partitioning) = partition(&world, &settings, group.ranks());
-    let seat = Seat { transport, peers: Arc::new(Ranks { group, model }) };
+    let (shared, partitioning) = partition(&world, &settings, seat.peers.ranks());
     let (crew, leader) = window::assemble(model, options, (world, &partitioning), &shared, (seat, settings.threads))?;
     run_crew(crew, leader, settings.nulls)
 }
@@ -305,7 +332,11 @@ fn partition(world: &World, settings: &Settings, ranks: usize) -> (window::Setti
 }
 
 /// Runs the workers of this rank, and concludes the run.
-fn run_crew<'k, P: Packed<'k>>(crew: Crew<'k, P>, leader: Leader<'k, P>, nulls: Nulls) -> OfRank {
+fn run_crew<'k, P: Packed<'k>>(
+    crew: Crew<'k, P>,
+    leader: Leader<'k, P>,
+    nulls: Nulls,
+) -> Result<Option<Outcome>, Error> {
     // A worker may be busy with promises alone.
     let leader = leader.ignoring_busyness();
     let plan = Arc::clone(&lock(&crew.orders).plan);

@@ -30,6 +30,9 @@ use parades_core::world::World;
 use parades_sync::barrier::Broken;
 use parades_transport::{Codec, Fabric, Group, Ranked, Threads, Transport, gather_all, gather_to_first};
 use serde::{Deserialize, Serialize};
+use parades_core::any_model::Container;
+use parades_core::optimistic::Tagged;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// The place of a rank in a run: the way to the workers of all ranks, and to the leaders. `T` is the type of
@@ -226,29 +229,46 @@ struct Sent {
     counts: Vec<u64>,
 }
 
-/// The result of one rank: the outcome on rank 0, `None` on the other ranks.
-pub type OfRank = Result<Option<Outcome>, Error>;
+/// The result of one rank.
+#[derive(Debug)]
+pub struct OfRank {
+    /// The outcome on rank 0; `None` on the other ranks.
+    pub result: Result<Option<Outcome>, Error>,
+    /// The number of events that the rank has sent to other ranks.
+    pub crossed: u64,
+}
+
+/// The container of a transport, whose form of messages the caller does not know.
+#[derive(Debug)]
+pub struct Transports<'k>(PhantomData<&'k ()>);
+
+impl<'k> Container for Transports<'k> {
+    type Of<P> = Option<Arc<dyn Transport<P> + 'k>>;
+}
+
+/// The container of a transport for an engine that rolls back.
+#[derive(Debug)]
+pub struct TaggedTransports<'k>(PhantomData<&'k ()>);
+
+impl<'k> Container for TaggedTransports<'k> {
+    type Of<P> = Option<Arc<dyn Transport<Tagged<P>> + 'k>>;
+}
 
 /// Calls `run` with the transport and the group of a rank, which `fabric` connects to the others. `threads` connects
-/// the workers of this rank, which are `workers` in number. `codec` converts events.
-///
-/// Adds the number of events that this rank has sent to other ranks to the statistics. Rank 0 collects the timesheets
+/// the workers of this rank, which are `workers` in number. `codec` converts events. Rank 0 collects the timesheets
 /// of all ranks.
 pub(crate) fn on_ranked<'k, T: Send + 'k>(
     codec: impl Codec<T> + 'k,
     (fabric, threads, workers): (Box<dyn Fabric>, Threads<T>, usize),
     timesheets: Option<Arc<Timesheets>>,
-    run: impl FnOnce(&Arc<Ranked<'k, T>>) -> OfRank,
+    run: impl FnOnce(Arc<Ranked<'k, T>>) -> Result<Option<Outcome>, Error>,
 ) -> OfRank {
     let ranked = Arc::new(Ranked::new(fabric, threads.timed(timesheets.clone()), workers, codec));
-    let mut outcome = run(&ranked)?;
-    if let Some(outcome) = &mut outcome {
-        outcome.engine_stats.push(("sent_to_other_processes", ranked.crossed() as f64));
-    }
-    if let Some(timesheets) = timesheets {
-        collect_timesheets(&timesheets, &*ranked)?;
-    }
-    Ok(outcome)
+    let result = run(Arc::clone(&ranked)).and_then(|outcome| {
+        timesheets.map_or(Ok(()), |timesheets| collect_timesheets(&timesheets, &*ranked))?;
+        Ok(outcome)
+    });
+    OfRank { result, crossed: ranked.crossed() }
 }
 
 /// Adds the timesheets of the other ranks to those of rank 0.

@@ -84,13 +84,13 @@ pub use parades_core::optimistic::{ExecutionId, Tagged};
 use crate::codec::{ModelCodec, TaggedCodec};
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Placing, Wish};
-use crate::peers::{Alone, OfRank, Ranks, Seat, lost, on_ranked, sum};
+use crate::peers::{Alone, OfRank, Ranks, Seat, TaggedTransports, lost, on_ranked, sum};
 use crate::retreat::Retreats;
 use crate::workers::lock;
 use coast::Coast;
 use leader::Leader;
 use parades_core::any_model::{
-    AnyRestorable, AnyWire, MessageRef, Packed, WireModel, in_form, with_model,
+    AnyRestorable, AnyWire, Hidden, MessageRef, Packed, WireModel, in_form, with_model,
 };
 use parades_core::error::Error;
 use parades_core::event::{Body, LpId};
@@ -99,9 +99,10 @@ use parades_core::placement::Placement;
 use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
+use parades_core::timesheet::Timesheets;
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
-use parades_transport::{Fabric, Group, Threads, Timekeeper, Transport};
+use parades_transport::{Fabric, Threads, Timekeeper};
 use reviewer::Reviewer;
 use site::Site;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -169,35 +170,50 @@ fn run_any<'k>(
     options: RunOptions<'k>,
     settings: &Settings,
 ) -> Result<Outcome, Error> {
-    fn run_in<'k, P: Packed<'k>>(
-        model: &'k dyn AnyRestorable<'k>,
-        options: RunOptions<'k>,
-        settings: &Settings,
-    ) -> Result<Outcome, Error> {
-        let timesheets = options.timesheets.clone();
-        run_over::<P>(model, options, settings, &|workers, partitions| {
-            Arc::new(Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone()))
-        })
+    fn connect<'k, P: Packed<'k>>(
+        transport: Hidden<'_, 'k, TaggedTransports<'k>>,
+        (workers, partitions): (usize, u32),
+        timesheets: Option<Arc<Timesheets>>,
+    ) {
+        let threads = Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets);
+        *transport.show::<P>() = Some(Arc::new(threads));
     }
-    in_form!(model.form(), run_in(model, options, settings))
+    let timesheets = options.timesheets.clone();
+    run_over(model, options, settings, &|workers, transport| {
+        let partitions = u32::try_from(workers).unwrap_or(u32::MAX);
+        let timesheets = timesheets.clone();
+        in_form!(transport.form(), connect(transport, (workers, partitions), timesheets))
+    })
 }
 
-/// Runs a model optimistically over a transport. `transport` is called with the number of workers and the number of
-/// partitions, which are equal. `P` is the form of the model's messages.
+/// Runs a model optimistically over a transport, which `connect` makes for a number of workers. There are as many
+/// partitions.
 ///
 /// # Errors
 ///
 /// As [`run`].
-pub fn run_over<'k, P: Packed<'k>>(
+pub fn run_over<'k>(
     model: &'k dyn AnyRestorable<'k>,
     options: RunOptions<'k>,
     settings: &Settings,
-    transport: &dyn Fn(usize, u32) -> Arc<dyn Transport<Tagged<P>> + 'k>,
+    connect: &dyn Fn(usize, Hidden<'_, 'k, TaggedTransports<'k>>),
+) -> Result<Outcome, Error> {
+    in_form!(model.form(), run_in(model, options, settings, connect))
+}
+
+fn run_in<'k, P: Packed<'k>>(
+    model: &'k dyn AnyRestorable<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+    connect: &dyn Fn(usize, Hidden<'_, 'k, TaggedTransports<'k>>),
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
     let placement = place(&world, settings.threads, settings.placing);
     let workers = placement.partitions() as usize;
-    let seat = Seat { transport: transport(workers, placement.partitions()), peers: Arc::new(Alone) };
+    let mut transport = None;
+    connect(workers, Hidden::new::<P>(&mut transport));
+    let transport = transport.expect("`connect` makes a transport");
+    let seat = Seat { transport, peers: Arc::new(Alone) };
     let outcome = run_seated(model, options, (world, placement), settings, (seat, workers))?;
     Ok(outcome.expect("the only rank has the outcome"))
 }
@@ -226,40 +242,27 @@ fn run_any_rank<'k>(
     settings: &Settings,
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
-    fn run_in<'k, P: Packed<'k>>(
-        (model, wire): (&'k dyn AnyRestorable<'k>, &'k dyn AnyWire<'k>),
-        options: RunOptions<'k>,
-        settings: &Settings,
-        fabric: Box<dyn Fabric>,
-    ) -> OfRank {
-        let partitions = u32::try_from(settings.threads * fabric.ranks()).unwrap_or(u32::MAX);
-        let timesheets = options.timesheets.clone();
-        let threads = Threads::new(settings.threads, partitions, BarrierKind::default());
-        on_ranked::<Tagged<P>>(TaggedCodec(ModelCodec(wire)), (fabric, threads, settings.threads), timesheets, |ranked| {
-            run_rank_over::<P>((model, wire), options, settings, Arc::clone(ranked) as _, Arc::clone(ranked) as _)
-        })
-    }
-    in_form!(model.0.form(), run_in(model, options, settings, fabric))
+    in_form!(model.0.form(), run_rank_in(model, options, settings, fabric))
 }
 
-/// Does the same as [`run_rank`] over a transport between all workers of all ranks, and the group of their leaders.
-/// `P` is the form of the model's messages.
-///
-/// # Errors
-///
-/// As [`run_rank`].
-pub fn run_rank_over<'k, P: Packed<'k>>(
+fn run_rank_in<'k, P: Packed<'k>>(
     (model, wire): (&'k dyn AnyRestorable<'k>, &'k dyn AnyWire<'k>),
     options: RunOptions<'k>,
     settings: &Settings,
-    transport: Arc<dyn Transport<Tagged<P>> + 'k>,
-    group: Arc<dyn Group + 'k>,
+    fabric: Box<dyn Fabric>,
 ) -> OfRank {
-    let world = World::new(model, &options)?;
-    let settings = Settings { retreats: Retreats::Never, ..*settings };
-    let placement = place(&world, settings.threads * group.ranks(), settings.placing);
-    let seat = Seat { transport, peers: Arc::new(Ranks { group, model: wire }) };
-    run_seated(model, options, (world, placement), &settings, (seat, settings.threads))
+    let all = settings.threads * fabric.ranks();
+    let partitions = u32::try_from(all).unwrap_or(u32::MAX);
+    let timesheets = options.timesheets.clone();
+    let threads = Threads::<Tagged<P>>::new(settings.threads, partitions, BarrierKind::default());
+    on_ranked(TaggedCodec(ModelCodec(wire)), (fabric, threads, settings.threads), timesheets, |ranked| {
+        let world = World::new(model, &options)?;
+        let settings = Settings { retreats: Retreats::Never, ..*settings };
+        let placement = place(&world, all, settings.placing);
+        let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model: wire });
+        let seat = Seat { transport: ranked, peers };
+        run_seated(model, options, (world, placement), &settings, (seat, settings.threads))
+    })
 }
 
 /// Returns the body of an event that is no anti-message, for a table of functions.
@@ -278,7 +281,7 @@ fn run_seated<'k, P: Packed<'k>>(
     (world, placement): (World, Placement),
     settings: &Settings,
     (seat, workers): (Seat<'k, P, Tagged<P>>, usize),
-) -> OfRank {
+) -> Result<Option<Outcome>, Error> {
     let control = options.control;
     let timekeeper = Timekeeper::of(options.timesheets.clone());
     let memory = Memory {

@@ -5,9 +5,8 @@
 use parades_core::arena::{self, Anonymous, Arena};
 use parades_core::bytes::copied;
 use parades_core::prelude::*;
-use parades_engine::{null_message, time_warp, window};
-use parades_sync::barrier::BarrierKind;
-use parades_transport::{Bell, Fabric, Loopback, Lost, Ranked, Threads};
+use parades_engine::{OfRank, null_message, time_warp, window};
+use parades_transport::{Bell, Fabric, Loopback, Lost};
 use serde::{Deserialize, Serialize};
 
 const RANKS: usize = 2;
@@ -115,23 +114,15 @@ impl Fabric for SameProcess {
 }
 
 /// Runs the ring on ranks. Returns the outcome, and the number of events that crossed ranks.
-fn on_ranks<P: parades_core::wire::Wire + Send + 'static>(
-    shares: bool,
-    partitions: u32,
-    run: impl Fn(RunOptions<'_>, &Ranked<P>) -> Result<Option<Outcome>, parades_core::error::Error> + Sync,
-) -> (Outcome, u64) {
-    let of_rank = |fabric: Loopback| {
-        let threads = Threads::new(1, partitions, BarrierKind::default());
-        let ranked = Ranked::new(Box::new(SameProcess { fabric, shares }), threads, 1);
-        let outcome = run(RunOptions::until(Time::from_secs(2)), &ranked).expect("it runs");
-        (outcome, ranked.crossed())
-    };
+fn on_ranks(shares: bool, run: impl Fn(RunOptions<'_>, Box<dyn Fabric>) -> OfRank + Sync) -> (Outcome, u64) {
+    let of_rank = |fabric| run(RunOptions::until(Time::from_secs(2)), Box::new(SameProcess { fabric, shares }));
     std::thread::scope(|scope| {
         let ends = Loopback::connect(RANKS);
         let ranks: Vec<_> = ends.into_iter().map(|end| scope.spawn(|| of_rank(end))).collect();
         let results: Vec<_> = ranks.into_iter().map(|rank| rank.join().expect("no panic")).collect();
-        let crossed = results.iter().map(|(_, crossed)| crossed).sum();
-        (results.into_iter().find_map(|(outcome, _)| outcome).expect("rank 0 has the outcome"), crossed)
+        let crossed = results.iter().map(|of_rank| of_rank.crossed).sum();
+        let outcome = results.into_iter().find_map(|of_rank| of_rank.result.expect("it runs"));
+        (outcome.expect("rank 0 has the outcome"), crossed)
     })
 }
 
@@ -139,11 +130,10 @@ fn on_all_engines(shares: bool) -> [(Outcome, u64); 3] {
     let windows = window::Settings::of_threads(1);
     let nulls = null_message::Settings::of_threads(1);
     let optimistic = time_warp::Settings::of_threads(1);
-    let partitions = window::partitions_max(&window::Settings::of_threads(RANKS));
     [
-        on_ranks(shares, partitions, |options, ranked| window::run_rank(&Ring, options, &windows, ranked, ranked)),
-        on_ranks(shares, partitions, |options, ranked| null_message::run_rank(&Ring, options, &nulls, ranked, ranked)),
-        on_ranks(shares, 2, |options, ranked| time_warp::run_rank(&Ring, options, &optimistic, ranked, ranked)),
+        on_ranks(shares, |options, fabric| window::run_rank(&Ring, options, &windows, fabric)),
+        on_ranks(shares, |options, fabric| null_message::run_rank(&Ring, options, &nulls, fabric)),
+        on_ranks(shares, |options, fabric| time_warp::run_rank(&Ring, options, &optimistic, fabric)),
     ]
 }
 

@@ -6,15 +6,15 @@ use parades_core::time::{Delay, Instant, Time};
 use parades_core::wire::Wire;
 use parades_sync::barrier::{BarrierKind, Broken};
 use parades_transport::{
-    Bell, Between, Clocks, Fabric, Group, Loopback, Lost, Ranked, Summary, Threads, Transport, gather_all,
+    Bell, Between, BySerde, Clocks, Fabric, Group, Loopback, Lost, Ranked, Summary, Threads, Transport, gather_all,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Returns the ends of two ranks of one worker each. Rank *n* owns partition *n*.
-fn two_ranks() -> [Ranked<u64>; 2] {
+fn two_ranks() -> [Ranked<'static, u64>; 2] {
     let rank = |end: Loopback| {
-        let ranked = Ranked::new(Box::new(end), Threads::new(1, 2, BarrierKind::default()), 1);
+        let ranked = Ranked::new(Box::new(end), Threads::new(1, 2, BarrierKind::default()), 1, BySerde);
         ranked.settle(&[0, 1], &[]);
         ranked
     };
@@ -28,7 +28,7 @@ fn event(sequence: u64) -> Event<u64> {
     Event::new(key, LpId(1), Body::Message(7 * sequence))
 }
 
-fn received(rank: &Ranked<u64>, partition: u32) -> Vec<u64> {
+fn received(rank: &Ranked<'_, u64>, partition: u32) -> Vec<u64> {
     let mut messages = Vec::new();
     rank.receive(0, partition, true, &mut |arrived| {
         messages.extend(arrived.filter_map(|event| match event.body {
@@ -151,7 +151,7 @@ fn a_rank_that_is_killed_between_two_frames_ends_the_run() {
     let (victim, known) = (2, [Arc::default(), Arc::default(), Arc::default()]);
     let rank = |(end, is_known): (Loopback, &Arc<AtomicBool>)| {
         let fabric = Killed { end, victim, is_known: Arc::clone(is_known) };
-        Ranked::<u64>::new(Box::new(fabric), Threads::new(1, 3, BarrierKind::default()), 1)
+        Ranked::<u64>::new(Box::new(fabric), Threads::new(1, 3, BarrierKind::default()), 1, BySerde)
     };
     let ranks: Vec<_> = Loopback::connect(3).into_iter().zip(&known).map(rank).collect();
     let exchange = |rank: usize| ranks[rank].exchange(0, &Summary::NOTHING);
@@ -202,11 +202,11 @@ impl Fabric for Counting {
 }
 
 /// Returns two ranks over a counting fabric. Rank 0 owns partition 0, rank 1 owns partitions 1 and 2.
-fn two_counting_ranks<P: Wire + Send + 'static>() -> ([Ranked<P>; 2], [Lengths; 2]) {
+fn two_counting_ranks<P: Wire + Send + 'static>() -> ([Ranked<'static, P>; 2], [Lengths; 2]) {
     let sent = [Lengths::default(), Lengths::default()];
     let rank = |(end, sent): (Loopback, &Lengths)| {
         let fabric = Counting(end, Arc::clone(sent));
-        let ranked = Ranked::new(Box::new(fabric), Threads::new(1, 3, BarrierKind::default()), 1);
+        let ranked = Ranked::new(Box::new(fabric), Threads::new(1, 3, BarrierKind::default()), 1, BySerde);
         ranked.settle(&[0, 1, 1], &[]);
         ranked
     };

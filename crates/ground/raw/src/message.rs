@@ -223,7 +223,8 @@ macro_rules! implement_packed {
 }
 with_forms!(implement_packed);
 
-/// Calls a function that is generic over [`Packed`], for a [`Form`] that is known only at run time.
+/// Calls a function that is generic over [`Packed`], for a [`Form`] that is known only at run time. Further type
+/// arguments of the function come after the form.
 ///
 /// ```
 /// use parades_raw::{in_form, message::{Form, Packed}};
@@ -234,18 +235,18 @@ with_forms!(implement_packed);
 /// ```
 #[macro_export]
 macro_rules! in_form {
-    ($form:expr, $function:ident($($argument:expr),* $(,)?)) => {{
+    ($form:expr, $function:ident $(::<$($more:ty),*>)? ($($argument:expr),* $(,)?)) => {{
         use $crate::message::{Form, Owned, Plain};
         match $form {
-            Form::Plain0 => $function::<Plain<'_, 0>>($($argument),*),
-            Form::Plain8 => $function::<Plain<'_, 8>>($($argument),*),
-            Form::Plain16 => $function::<Plain<'_, 16>>($($argument),*),
-            Form::Plain24 => $function::<Plain<'_, 24>>($($argument),*),
-            Form::Plain32 => $function::<Plain<'_, 32>>($($argument),*),
-            Form::Plain64 => $function::<Plain<'_, 64>>($($argument),*),
-            Form::Owned8 => $function::<Owned<'_, 8>>($($argument),*),
-            Form::Owned24 => $function::<Owned<'_, 24>>($($argument),*),
-            Form::Owned56 => $function::<Owned<'_, 56>>($($argument),*),
+            Form::Plain0 => $function::<Plain<'_, 0> $($(, $more)*)?>($($argument),*),
+            Form::Plain8 => $function::<Plain<'_, 8> $($(, $more)*)?>($($argument),*),
+            Form::Plain16 => $function::<Plain<'_, 16> $($(, $more)*)?>($($argument),*),
+            Form::Plain24 => $function::<Plain<'_, 24> $($(, $more)*)?>($($argument),*),
+            Form::Plain32 => $function::<Plain<'_, 32> $($(, $more)*)?>($($argument),*),
+            Form::Plain64 => $function::<Plain<'_, 64> $($(, $more)*)?>($($argument),*),
+            Form::Owned8 => $function::<Owned<'_, 8> $($(, $more)*)?>($($argument),*),
+            Form::Owned24 => $function::<Owned<'_, 24> $($(, $more)*)?>($($argument),*),
+            Form::Owned56 => $function::<Owned<'_, 56> $($(, $more)*)?>($($argument),*),
         }
     }};
 }
@@ -438,6 +439,24 @@ impl<'a, 'k, C: Container> Hidden<'a, 'k, C> {
     #[inline(always)]
     pub fn new<P: Packed<'k>>(container: &'a mut C::Of<P>) -> Hidden<'a, 'k, C> {
         Hidden { container: NonNull::from(container).cast(), form: P::FORM, of: PhantomData }
+    }
+
+    /// Returns the form of the messages.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Returns the container.
+    ///
+    /// # Panics
+    ///
+    /// If `P` is not the type of the form.
+    pub fn show<P: Packed<'k>>(self) -> &'a mut C::Of<P> {
+        assert!(self.form == P::FORM, "a container is shown in its own form");
+        let mut container = self.container.cast::<C::Of<P>>();
+        // SAFETY: it was made of a container for this form and this `'k`, which belong to one type of [`Packed`]. It
+        // borrowed that container exclusively for `'a`.
+        unsafe { container.as_mut() }
     }
 
     /// Returns the same container, for a shorter time.

@@ -15,7 +15,7 @@ mod speculative;
 
 pub use bytes::Bytes;
 pub use held_back::HeldBack;
-pub use ranks::{OfRank, on_ranks};
+pub use ranks::on_ranks;
 pub use speculative::Speculative;
 
 use parades_core::event::{Event, EventKey, LpId};

@@ -407,24 +407,19 @@ impl<C: PacketHandle> ByCopy for Multicast<C> {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parades_core::effects::Effects;
+    use parades_core::any_model::execute_alone;
+    use parades_core::effects::OtherEffects;
     use parades_core::event::EventKey;
-    use parades_core::lp::{Execution, Lp};
-    use parades_core::world::World;
 
     /// Returns the failure of an LP, in trees of three levels, when it receives `message`.
     fn failure(id: u32, message: Message<Copied>) -> Option<String> {
         let parameters = Parameters { trees: 2, levels: 3, start_events: 2, data: 4, ..Parameters::default() };
         let model = Multicast::<Copied>::new(parameters).expect("the parameters are possible");
-        let options = RunOptions::until(Time::MAX);
-        let world = World::new(&model, &options).expect("the channels are possible");
-        let mut effects = Effects::new();
-        let mut lp = Lp::start(&model, &world, LpId(id), &mut effects).expect("it starts");
         let instant = Instant::at(Time::ZERO);
         let key = EventKey { instant, tie: 0, sender: Sender::lp(LpId(0)), sequence: 9 };
         let event = Event::new(key, LpId(id), Body::Message(message));
-        assert_eq!(lp.execute(&model, &world, event.parts(), &mut effects), Execution::Done);
-        effects.failure.map(|kind| format!("{kind:?}"))
+        let effects = execute_alone(&model, LpId(id), vec![event], OtherEffects::default);
+        effects.into_iter().find_map(|effects| effects.failure).map(|kind| format!("{kind:?}"))
     }
 
     fn packet(tree: u32, number: u64) -> Message<Copied> {

@@ -4,7 +4,7 @@ use super::{AnyModel, Lps, Visit};
 use crate::capture::CapturePoint;
 use crate::channel::Channels;
 use crate::digest::{Digest, Payload};
-use crate::effects::HiddenEffects;
+use crate::effects::{Effects, HiddenEffects, OtherEffects};
 use crate::error::ErrorKind;
 use crate::event::{Body, Event, Header, LpId};
 use crate::global::{Acting, AnyGlobal, AnySummaries, Summaries, SummaryOf};
@@ -17,7 +17,7 @@ use crate::run::{End, Leftovers, RunOptions, Unfinished};
 use crate::time::Time;
 use crate::trace::{Note, TraceObserver, observe};
 use crate::world::{Controllers, World};
-use parades_raw::huge_pages;
+use parades_raw::{huge_pages, in_form};
 use parades_raw::message::{Bound, Form, Hidden, Kind, MessageRef, Packed, Use};
 use parades_raw::prefetch::Records;
 use std::fmt::{self, Debug};
@@ -54,6 +54,44 @@ pub fn with_model<'m, M: Model, R>(
     run: impl for<'k> FnOnce(&'k Typed<'k, 'm, M>, RunOptions<'m>) -> R,
 ) -> R {
     Bound::with(InRun { model, dock: Mutex::default() }, |typed| run(typed, options))
+}
+
+/// Starts the LP `id` of a model, and lets it execute messages, at the times of their events. Returns the effects of
+/// each execution other than its sends. Each begins with `effects`. For tests of models.
+///
+/// # Panics
+///
+/// If the model's declarations are wrong, or if the LP cannot start.
+pub fn execute_alone<M: Model>(
+    model: &M,
+    id: LpId,
+    events: Vec<Event<M::Message>>,
+    effects: fn() -> OtherEffects,
+) -> Vec<OtherEffects> {
+    fn execute_in<'k, P: Packed<'k>, M: Model>(
+        model: &'k Typed<'k, '_, M>,
+        options: &RunOptions<'_>,
+        id: LpId,
+        events: Vec<Event<M::Message>>,
+        others: fn() -> OtherEffects,
+    ) -> Vec<OtherEffects> {
+        let world = World::new(model, options).expect("the declarations are right");
+        let (mut lps, mut effects) = (model.new_lps(), Effects::<P>::new());
+        assert!(lps.start(id, &world, effects.hide()), "the LP starts");
+        let execute = |event: Event<M::Message>| {
+            effects.others = others();
+            let (header, body) = event.into_parts();
+            let Body::Message(message) = body else { unreachable!("messages are executed") };
+            let packed: P = model.kind().pack(message);
+            let execution = lps.execute(0, &header, Body::Message(packed.as_message()), &world, effects.hide());
+            assert_eq!(execution, Execution::Done);
+            std::mem::take(&mut effects.others)
+        };
+        events.into_iter().map(execute).collect()
+    }
+    with_model(model, RunOptions::until(Time::MAX), |typed, options| {
+        in_form!(typed.form(), execute_in::<M>(typed, &options, id, events, effects))
+    })
 }
 
 impl<'k, M: Model> AnyModel<'k> for Typed<'k, '_, M> {

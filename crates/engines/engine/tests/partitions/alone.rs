@@ -4,8 +4,7 @@ use super::{check, linked};
 use parades_core::prelude::*;
 use parades_engine::partition::Wish;
 use parades_engine::{null_message, sequential, window};
-use parades_sync::barrier::BarrierKind;
-use parades_transport::{Loopback, Ranked, Threads};
+use parades_transport::Loopback;
 
 /// A ring of rings. Neighbours in a ring are near each other; the first LPs of two rings are far. Each LP
 /// passes each event on at once, mostly to its neighbour.
@@ -121,18 +120,13 @@ impl Model for One {
 fn a_leader_alone_may_come_to_the_end_before_the_other_threads_begin() {
     const WORKERS: usize = 4;
     let until = || RunOptions::until(Time::MAX);
-    let seat = || {
-        let end = Loopback::connect(1).remove(0);
-        Ranked::<()>::new(Box::new(end), Threads::new(WORKERS, 16, BarrierKind::default()), WORKERS)
-    };
+    let fabric = || Box::new(Loopback::connect(1).remove(0));
     for _ in 0..300 {
-        let (settings, seat) = (window::Settings::of_threads(WORKERS), seat());
-        let outcome = window::run_rank(&One, until(), &settings, &seat, &seat).expect("it runs");
-        assert_eq!(outcome.map(|outcome| outcome.events), Some(10));
+        let of_rank = window::run_rank(&One, until(), &window::Settings::of_threads(WORKERS), fabric());
+        assert_eq!(of_rank.result.expect("it runs").map(|outcome| outcome.events), Some(10));
     }
     for _ in 0..300 {
-        let (settings, seat) = (null_message::Settings::of_threads(WORKERS), seat());
-        let outcome = null_message::run_rank(&One, until(), &settings, &seat, &seat).expect("it runs");
-        assert_eq!(outcome.map(|outcome| outcome.events), Some(10));
+        let of_rank = null_message::run_rank(&One, until(), &null_message::Settings::of_threads(WORKERS), fabric());
+        assert_eq!(of_rank.result.expect("it runs").map(|outcome| outcome.events), Some(10));
     }
 }

@@ -7,6 +7,7 @@ mod ranges;
 mod shapes;
 
 use parades_core::model::Model;
+use parades_core::any_model::with_model;
 use parades_core::prelude::*;
 use parades_core::world::World;
 use parades_engine::partition::{Between, Partitioning, Wish};
@@ -33,7 +34,9 @@ impl Model for Graph {
 }
 
 fn world(lps: u32, channels: Channels) -> World {
-    World::new(&Graph { lps, channels }, &RunOptions::until(Time::ZERO)).expect("the channels are of LPs that exist")
+    let graph = Graph { lps, channels };
+    let world = with_model(&graph, RunOptions::until(Time::ZERO), |graph, options| World::new(graph, &options));
+    world.expect("the channels are of LPs that exist")
 }
 
 /// Makes a world of links: pairs of LPs with a channel in each direction.

@@ -4,19 +4,15 @@ use parades_core::error::Error;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
-use parades_core::wire::Wire;
 use parades_engine::{WireModel, null_message, time_warp, window};
 use parades_models::phold::{Parameters, Phold};
 use parades_mpi::{Connected, Shared, System, connect, share_memory};
 use parades_netfile::NetworkFile;
-use parades_sync::barrier::BarrierKind;
-use parades_transport::{Fabric, Ranked, Threads};
+use parades_transport::Fabric;
 use std::process::ExitCode;
 
 /// The workers of each rank.
 const WORKERS: usize = 2;
-/// More partitions than any engine makes of these models.
-const PARTITIONS: u32 = 1000;
 
 /// A model and an engine.
 pub(crate) struct Row<'a> {
@@ -89,22 +85,12 @@ pub(crate) fn run(row: &Row<'_>, path: &str, dies: bool) -> ExitCode {
 }
 
 fn on<M: Restorable + WireModel>(model: &M, engine: &str, fabric: Box<dyn Fabric>) -> Result<Option<Outcome>, Error> {
-    match engine {
-        "window" => {
-            let ranked = ranked::<M::Message>(fabric);
-            window::run_rank(model, options(), &window::Settings::of_threads(WORKERS), &ranked, &ranked)
-        }
+    let of_rank = match engine {
+        "window" => window::run_rank(model, options(), &window::Settings::of_threads(WORKERS), fabric),
         "null-message" => {
-            let ranked = ranked::<M::Message>(fabric);
-            null_message::run_rank(model, options(), &null_message::Settings::of_threads(WORKERS), &ranked, &ranked)
+            null_message::run_rank(model, options(), &null_message::Settings::of_threads(WORKERS), fabric)
         }
-        _ => {
-            let ranked = ranked(fabric);
-            time_warp::run_rank(model, options(), &time_warp::Settings::of_threads(WORKERS), &ranked, &ranked)
-        }
-    }
-}
-
-fn ranked<P: Wire + Send + 'static>(fabric: Box<dyn Fabric>) -> Ranked<P> {
-    Ranked::new(fabric, Threads::new(WORKERS, PARTITIONS, BarrierKind::default()), WORKERS)
+        _ => time_warp::run_rank(model, options(), &time_warp::Settings::of_threads(WORKERS), fabric),
+    };
+    of_rank.result
 }

@@ -7,7 +7,7 @@ pub mod time_warp;
 pub mod window;
 
 use crate::transport::{Carrier, HeldBack, Speculative};
-use parades_core::any_model::{AnyModel, AnyRestorable, AnyWire, Packed, Typed, in_form, with_model};
+use parades_core::any_model::{AnyModel, AnyRestorable, AnyWire, Hidden, Packed, Typed, in_form, with_model};
 use parades_core::error::Error;
 use parades_core::model::Model;
 use parades_core::random::Rng;
@@ -18,7 +18,7 @@ use parades_engine::retreat::Retreats;
 use parades_engine::rounds::{Main, Threshold};
 use parades_engine::time_warp::{self as time_warp_engine, Ahead};
 use parades_engine::window::{Order, Taking};
-use parades_engine::{ModelCodec, WireModel, null_message, rollback_check, rounds as rounds_engine, sequential, window as window_engine};
+use parades_engine::{ModelCodec, TaggedTransports, Transports, WireModel, null_message, rollback_check, rounds as rounds_engine, sequential, window as window_engine};
 use parades_sync::barrier::BarrierKind;
 use parades_sync::pool::Waiting;
 use std::fmt::Debug;
@@ -161,19 +161,20 @@ fn window_held_back<'k>(
     codec: ModelCodec<'k>,
     seed: u64,
 ) -> Result<Outcome, Error> {
-    fn run_in<'k, P: Packed<'k>>(
-        model: &'k dyn AnyModel<'k>,
-        options: RunOptions<'k>,
-        settings: &window_engine::Settings,
-        codec: ModelCodec<'k>,
-        seed: u64,
-    ) -> Result<Outcome, Error> {
-        let partitions = window_engine::partitions_max(settings);
-        window_engine::run_over::<P>(model, options, settings, &|workers| {
-            Arc::new(HeldBack::new(codec, workers, partitions, seed))
-        })
-    }
-    in_form!(model.form(), run_in(model, options, settings, codec, seed))
+    let partitions = window_engine::partitions_max(settings);
+    window_engine::run_over(model, options, settings, &|workers, transport| {
+        in_form!(transport.form(), hold_back(transport, codec, (workers, partitions), seed))
+    })
+}
+
+/// Connects workers by bytes that are held back.
+fn hold_back<'k, P: Packed<'k>>(
+    transport: Hidden<'_, 'k, Transports<'k>>,
+    codec: ModelCodec<'k>,
+    (workers, partitions): (usize, u32),
+    seed: u64,
+) {
+    *transport.show::<P>() = Some(Arc::new(HeldBack::new(codec, workers, partitions, seed)));
 }
 
 /// Runs `null-message`, with settings drawn from the seed, over threads, or over bytes and promises that are
@@ -205,19 +206,10 @@ fn null_message_held_back<'k>(
     codec: ModelCodec<'k>,
     seed: u64,
 ) -> Result<Outcome, Error> {
-    fn run_in<'k, P: Packed<'k>>(
-        model: &'k dyn AnyModel<'k>,
-        options: RunOptions<'k>,
-        settings: &null_message::Settings,
-        codec: ModelCodec<'k>,
-        seed: u64,
-    ) -> Result<Outcome, Error> {
-        let partitions = null_message::partitions_max(settings);
-        null_message::run_over::<P>(model, options, settings, &|workers| {
-            Arc::new(HeldBack::new(codec, workers, partitions, seed))
-        })
-    }
-    in_form!(model.form(), run_in(model, options, settings, codec, seed))
+    let partitions = null_message::partitions_max(settings);
+    null_message::run_over(model, options, settings, &|workers, transport| {
+        in_form!(transport.form(), hold_back(transport, codec, (workers, partitions), seed))
+    })
 }
 
 /// Runs `time-warp`, with settings drawn from the seed and workers that fall behind, over threads, or over
@@ -250,18 +242,18 @@ fn time_warp_held_back<'k>(
     codec: ModelCodec<'k>,
     seed: u64,
 ) -> Result<Outcome, Error> {
-    fn run_in<'k, P: Packed<'k>>(
-        model: &'k dyn AnyRestorable<'k>,
-        options: RunOptions<'k>,
-        settings: &time_warp_engine::Settings,
+    fn hold_back<'k, P: Packed<'k>>(
+        transport: Hidden<'_, 'k, TaggedTransports<'k>>,
         codec: ModelCodec<'k>,
+        workers: usize,
         seed: u64,
-    ) -> Result<Outcome, Error> {
-        time_warp_engine::run_over::<P>(model, options, settings, &|workers, partitions| {
-            Arc::new(Speculative(HeldBack::new(codec, workers, partitions, seed)))
-        })
+    ) {
+        let partitions = u32::try_from(workers).expect("few workers");
+        *transport.show::<P>() = Some(Arc::new(Speculative(HeldBack::new(codec, workers, partitions, seed))));
     }
-    in_form!(model.form(), run_in(model, options, settings, codec, seed))
+    time_warp_engine::run_over(model, options, settings, &|workers, transport| {
+        in_form!(transport.form(), hold_back(transport, codec, workers, seed))
+    })
 }
 
 /// Returns the view of a model whose messages can be written. A function, so that models without one have tests too.

@@ -1,18 +1,15 @@
 //! The engines whose workers may be split into ranks.
 
 use super::{Engine, ORDERS, PLACINGS, Setting, Subject, Varies, engine, index_below};
-use crate::transport::{Carrier, OfRank, on_ranks};
-use parades_core::any_model::{AnyRestorable, AnyWire, Packed, in_form, with_model};
+use crate::transport::{Carrier, on_ranks};
 use parades_core::error::Error;
 use parades_core::random::Rng;
 use parades_core::run::{Outcome, RunOptions};
-use parades_engine::{ModelCodec, TaggedCodec, WireModel};
-use parades_engine::time_warp::{self, Ahead, Tagged};
+use parades_engine::{OfRank, WireModel};
+use parades_engine::time_warp::{self, Ahead};
 use parades_engine::{null_message, window};
-use parades_sync::barrier::BarrierKind;
-use parades_transport::{Codec, Fabric, Ranked, Threads};
+use parades_transport::Fabric;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// Returns the engines that run on ranks. Their settings are drawn from the seed, so that all ranks have the
 /// same.
@@ -72,65 +69,12 @@ impl OnRanks {
         (workers, seed): (usize, u64),
         fabric: Box<dyn Fabric>,
     ) -> OfRank {
-        with_model(model, options, |model, options| self.run_any((model, model), options, (workers, seed), fabric))
-    }
-
-    fn run_any<'k>(
-        self,
-        model: (&'k dyn AnyRestorable<'k>, &'k dyn AnyWire<'k>),
-        options: RunOptions<'k>,
-        (workers, seed): (usize, u64),
-        fabric: Box<dyn Fabric>,
-    ) -> OfRank {
-        in_form!(model.0.form(), run_in(model, options, self, (workers, seed), fabric))
-    }
-}
-
-fn run_in<'k, P: Packed<'k>>(
-    model: (&'k dyn AnyRestorable<'k>, &'k dyn AnyWire<'k>),
-    options: RunOptions<'k>,
-    engine: OnRanks,
-    (workers, seed): (usize, u64),
-    fabric: Box<dyn Fabric>,
-) -> OfRank {
-    let (all_workers, codec) = (workers * fabric.ranks(), ModelCodec(model.1));
-    match engine {
-        OnRanks::Window => {
-            let settings = window_settings(workers, seed);
-            let partitions = window::partitions_max(&window::Settings { threads: all_workers, ..settings });
-            with_transport::<P>(codec, fabric, (workers, partitions), |ranked| {
-                window::run_rank_over(model.1, options, &settings, Arc::clone(ranked) as _, Arc::clone(ranked) as _)
-            })
-        }
-        OnRanks::NullMessage => {
-            let settings = null_message_settings(workers, seed);
-            let of_all = null_message::Settings { threads: all_workers, ..settings };
-            with_transport::<P>(codec, fabric, (workers, null_message::partitions_max(&of_all)), |ranked| {
-                let (transport, group) = (Arc::clone(ranked) as _, Arc::clone(ranked) as _);
-                null_message::run_rank_over(model.1, options, &settings, transport, group)
-            })
-        }
-        OnRanks::TimeWarp => {
-            let settings = time_warp_settings(workers, seed);
-            let partitions = u32::try_from(all_workers).expect("few workers");
-            with_transport::<Tagged<P>>(TaggedCodec(codec), fabric, (workers, partitions), |ranked| {
-                time_warp::run_rank_over(model, options, &settings, Arc::clone(ranked) as _, Arc::clone(ranked) as _)
-            })
+        match self {
+            OnRanks::Window => window::run_rank(model, options, &window_settings(workers, seed), fabric),
+            OnRanks::NullMessage => null_message::run_rank(model, options, &null_message_settings(workers, seed), fabric),
+            OnRanks::TimeWarp => time_warp::run_rank(model, options, &time_warp_settings(workers, seed), fabric),
         }
     }
-}
-
-/// Calls `run` with the transport at one end of a fabric.
-fn with_transport<'k, T: Send + 'k>(
-    codec: impl Codec<T> + 'k,
-    fabric: Box<dyn Fabric>,
-    (workers, partitions): (usize, u32),
-    run: impl FnOnce(&Arc<Ranked<'k, T>>) -> Result<Option<Outcome>, Error>,
-) -> OfRank {
-    let threads = Threads::new(workers, partitions, BarrierKind::default());
-    let ranked = Arc::new(Ranked::new(fabric, threads, workers, codec));
-    let result = run(&ranked);
-    OfRank { result, crossed: ranked.crossed() }
 }
 
 /// Draws the number of partitions that the user wishes for, or no wish.

@@ -8,18 +8,10 @@ use parades_core::event::LpId;
 use parades_core::random::Rng;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
+use parades_engine::OfRank;
 use parades_transport::{Bell, Fabric, LaneShape, Loopback, Lost, SegmentFile, SharedMemory};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// The result of one rank.
-#[derive(Debug)]
-pub struct OfRank {
-    /// The outcome on rank 0; `None` on the other ranks.
-    pub result: Result<Option<Outcome>, Error>,
-    /// The number of events that the rank has sent to other ranks.
-    pub crossed: u64,
-}
 
 /// Calls `run` once for each rank, on threads that share nothing but bytes. Rank 0 has `options`; each other
 /// rank has the same options without a tracer. Returns the result of rank 0. Its statistics have the number

@@ -5,13 +5,23 @@ use crate::engine::Engine;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::model::Model;
 use parades_core::restore::Restorable;
-use parades_core::run::RunOptions;
+use parades_core::run::{Outcome, RunOptions};
 use parades_engine::auto::{self, Suits};
 use parades_engine::{WireModel, null_message, time_warp, window};
 use parades_transport::Fabric;
 use std::fmt::Debug;
 
-pub use parades_engine::OfRank;
+/// The result of one rank: the outcome on rank 0, `None` on the other ranks.
+pub type OfRank = Result<Option<Outcome>, Error>;
+
+/// Returns the outcome of a rank. Its statistics have the number of events that the rank has sent to other ranks.
+fn outcome(of_rank: parades_engine::OfRank) -> OfRank {
+    let mut outcome = of_rank.result?;
+    if let Some(outcome) = &mut outcome {
+        outcome.engine_stats.push(("sent_to_other_processes", of_rank.crossed as f64));
+    }
+    Ok(outcome)
+}
 
 impl Choice {
     /// Returns the choice of `auto` for a model on several processes: `time-warp` if the model suits no
@@ -39,7 +49,7 @@ impl Choice {
     {
         match self.engine {
             Engine::Auto => self.for_model(model, model.copies()).run_rank(model, options, fabric),
-            Engine::TimeWarp => time_warp::run_rank(model, options, &self.time_warp_settings(), fabric),
+            Engine::TimeWarp => outcome(time_warp::run_rank(model, options, &self.time_warp_settings(), fabric)),
             _ => self.run_rank_unrestorable(model, options, fabric),
         }
     }
@@ -55,8 +65,10 @@ impl Choice {
     {
         match self.engine {
             Engine::Auto => self.for_model(model, false).run_rank_unrestorable(model, options, fabric),
-            Engine::Window => window::run_rank(model, options, &self.window_settings(), fabric),
-            Engine::NullMessage => null_message::run_rank(model, options, &self.null_message_settings(), fabric),
+            Engine::Window => outcome(window::run_rank(model, options, &self.window_settings(), fabric)),
+            Engine::NullMessage => {
+                outcome(null_message::run_rank(model, options, &self.null_message_settings(), fabric))
+            }
             Engine::Sequential | Engine::RollbackCheck | Engine::Rounds | Engine::TimeWarp => {
                 let what = format!("the engine `{}` cannot run this model on several processes", self.engine);
                 Err(Error::new(ErrorKind::Model(what)))

@@ -3,7 +3,6 @@
 use crate::support::script::Script;
 use crate::support::{Answer, traced};
 use parades_core::error::Error;
-use parades_core::pending::HeapPending;
 use parades_core::prelude::*;
 use parades_engine::{rollback_check, sequential};
 
@@ -11,7 +10,7 @@ use parades_engine::{rollback_check, sequential};
 /// `rollback_check`.
 pub(crate) fn run(model: &Script, options: impl Fn() -> RunOptions<'static>) -> Answer {
     let (result, trace) = traced(options(), |options| sequential::run(model, options));
-    let heap = traced(options(), |options| sequential::run_on::<Script, HeapPending<u64>>(model, options));
+    let heap = traced(options(), |options| sequential::run_on_heap(model, options));
     let check = traced(options(), |options| rollback_check::run(model, options));
     for (other, other_trace) in [heap, check] {
         assert_eq!(trace, other_trace);

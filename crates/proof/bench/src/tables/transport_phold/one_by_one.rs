@@ -3,11 +3,11 @@
 use parades_core::event::Event;
 use parades_core::time::Time;
 use parades_sync::barrier::Broken;
-use parades_transport::{Arrived, ClockId, Clocks, Ranked, Summary, Transport};
+use parades_transport::{Arrived, ClockId, Clocks, Summary, Transport};
 use std::sync::Arc;
 
-/// Splits the batches of a [`Ranked`] into single events. Everything else is left to it.
-pub(super) struct OneByOne<'k, P>(pub(super) Arc<Ranked<'k, P>>);
+/// Splits the batches of another transport into single events. Everything else is left to it.
+pub(super) struct OneByOne<'k, P>(pub(super) Arc<dyn Transport<P> + 'k>);
 
 impl<P: Send> Transport<P> for OneByOne<'_, P> {
     fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {

@@ -5,14 +5,14 @@ use super::one_by_one::OneByOne;
 use crate::sides::timed;
 use parades_core::arena::{self, Anonymous, Arena};
 use parades_core::bytes::Bytes;
-use parades_core::any_model::{AnyWire, Packed, in_form, with_model};
+use parades_core::any_model::{AnyWire, Hidden, Packed, in_form, with_model};
 use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
 use parades_engine::partition::Placing;
-use parades_engine::{ModelCodec, OfRank, window};
+use parades_engine::{OfRank, Transports, window};
 use parades_models::phold::{DelayKind, Parameters, Phold};
 use parades_session::Failure;
-use parades_transport::{Fabric, Ranked, Threads};
+use parades_transport::Fabric;
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -107,7 +107,7 @@ impl Job {
                 true => with_model(&model, options, |model, options| run_split(model, options, &settings, fabric)),
                 false => window::run_rank(&model, options, &settings, fabric),
             };
-            outcome.map_err(|error| Failure::simulation(error.to_string()))
+            outcome.result.map_err(|error| Failure::simulation(error.to_string()))
         })?;
         let Some(outcome) = outcome else { return Ok(()) };
         let digest = outcome.digest.map_or_else(String::new, |digest| format!("{digest:016x}"));
@@ -142,19 +142,11 @@ fn run_split<'k>(
     settings: &window::Settings,
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
-    fn run_in<'k, P: Packed<'k>>(
-        model: &'k dyn AnyWire<'k>,
-        options: RunOptions<'k>,
-        settings: &window::Settings,
-        fabric: Box<dyn Fabric>,
-    ) -> OfRank {
-        let of_all = window::Settings { threads: fabric.ranks(), ..*settings };
-        let threads = Threads::<P>::new(1, window::partitions_max(&of_all), settings.barrier);
-        let ranked = Arc::new(Ranked::new(fabric, threads, 1, ModelCodec(model)));
-        let transport = Arc::new(OneByOne(Arc::clone(&ranked)));
-        window::run_rank_over(model, options, settings, transport, ranked)
+    fn wrap<'k, P: Packed<'k>>(transport: Hidden<'_, 'k, Transports<'k>>) {
+        let transport = transport.show::<P>();
+        *transport = transport.take().map(|ranked| Arc::new(OneByOne(ranked)) as _);
     }
-    in_form!(model.form(), run_in(model, options, settings, fabric))
+    window::run_rank_over(model, options, settings, fabric, &|transport| in_form!(transport.form(), wrap(transport)))
 }
 
 /// Runs this process as a rank, if the environment says so. Returns true if it was one.
