@@ -226,7 +226,7 @@ fn recur(depth: usize) -> usize {
 /// Runs the test `test` of this file in a process of its own, with `which` in the variable [`OVERFLOWS`].
 fn run_alone(test: &str, which: &str) -> std::process::Output {
     let program = std::env::current_exe().expect("tests are programs");
-    let words = ["--exact", test, "--nocapture", "--test-threads=1"];
+    let words = ["--exact", &format!("stackful::{test}"), "--nocapture", "--test-threads=1"];
     Command::new(program).args(words).env(OVERFLOWS, which).output().expect("it starts")
 }
 
