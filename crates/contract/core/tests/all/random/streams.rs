@@ -1,6 +1,6 @@
 //! The generator is the published one. Its streams are even, and independent of their neighbours.
 
-use crate::statistics::{assert_chi_square, assert_even, assert_share};
+use crate::random::statistics::{assert_chi_square, assert_even, assert_share};
 use parades_core::random::Rng;
 use parades_core::time::Delay;
 

@@ -1,6 +1,6 @@
 //! The samplers have the distributions of their names.
 
-use crate::statistics::{assert_bins, assert_distribution, assert_even, assert_moments, assert_share};
+use crate::random::statistics::{assert_bins, assert_distribution, assert_even, assert_moments, assert_share};
 use parades_core::random::{Empirical, LogNormal, Pareto, Rng, Uniform, Weibull, Zipf};
 use parades_core::time::Delay;
 
