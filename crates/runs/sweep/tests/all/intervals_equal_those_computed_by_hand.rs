@@ -1,9 +1,7 @@
 //! Means over seeds and their intervals against values computed by hand; and seeds that are added until an
 //! interval is narrow enough.
 
-mod common;
-
-use common::{driven, echoes, figures, precision};
+use crate::common::{driven, echoes, figures, precision};
 use parades_core::metrics::{Estimate, student_t95};
 use parades_sweep::precision::RUNS_MIN;
 use parades_sweep::{Outcome, Results, Run, Schedule};

@@ -1,7 +1,5 @@
 //! Sweeps for tests. Their workers are shells.
 
-#![allow(dead_code, reason = "each test binary uses a part of it")]
-
 use parades_sweep::journal::Record;
 use parades_sweep::{Drive, Figures, Header, Journal, Outcome, Pool, Precision, Results, Run, Schedule, drive};
 use serde_json::{Map, Value, json};

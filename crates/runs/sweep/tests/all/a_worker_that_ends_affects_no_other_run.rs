@@ -1,8 +1,6 @@
 //! Worker processes: their answers and their ends. No process is left over.
 
-mod common;
-
-use common::{driven, echoes, shells};
+use crate::common::{driven, echoes, shells};
 use parades_sweep::{Failed, Outcome, Pool, Schedule};
 use std::cell::Cell;
 use std::collections::BTreeMap;

@@ -1,9 +1,7 @@
 //! Any part of a journal may be on the disk when a sweep is killed. The sweep that continues from it has the
 //! same tables, and no run is executed twice.
 
-mod common;
-
-use common::{Folder, header, table_of};
+use crate::common::{self, Folder, header, table_of};
 use parades_sweep::journal::Record;
 use parades_sweep::{Journal, Outcome};
 use proptest::prelude::*;
