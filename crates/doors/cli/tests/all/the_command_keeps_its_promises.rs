@@ -1,8 +1,6 @@
 //! The promises to scripts: fields, exit statuses, and the same answer to the same question.
 
-mod common;
-
-use common::{Folder, SLOW_PLATFORM, command, parades};
+use crate::common::{Folder, SLOW_PLATFORM, command, parades};
 use serde_json::Value;
 use std::io::Read;
 use std::process::Stdio;

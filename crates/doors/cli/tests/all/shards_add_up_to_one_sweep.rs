@@ -1,9 +1,7 @@
 //! `parades sweep --shard` and `parades merge`: shards add up to the sweep of one process, and what does not
 //! belong together is refused.
 
-mod common;
-
-use common::{Folder, command, parades};
+use crate::common::{Folder, command, parades};
 use parades_core::digest::Digest;
 use std::process::{Output, Stdio};
 use std::time::Duration;

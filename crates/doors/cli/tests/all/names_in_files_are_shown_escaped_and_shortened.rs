@@ -3,9 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
-mod common;
-
-use common::{Folder, command};
+use crate::common::{Folder, command};
 use parades_config::is_executed;
 
 /// Characters that set the title of a terminal, colour its text, and reverse it.

@@ -1,9 +1,8 @@
 //! Running the built command in a folder of its own.
 
-#![allow(dead_code, reason = "each test binary uses a part of it")]
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A platform of two hosts and a link of 1 byte/s, so slow that a flow may outlast virtual time.
 pub(crate) const SLOW_PLATFORM: &str = r#"<platform version="4.1"><zone id="w" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/><link id="l" bandwidth="1Bps" latency="0"/><route src="a" dst="b"><link_ctn id="l"/></route></zone></platform>"#;
@@ -12,9 +11,12 @@ pub(crate) const SLOW_PLATFORM: &str = r#"<platform version="4.1"><zone id="w" r
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    /// Creates a folder for the test `name`.
+    /// Creates a folder for the test `name`. Two tests may have one name.
     pub(crate) fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("parades-{name}-{}", std::process::id()));
+        static FOLDERS: AtomicU32 = AtomicU32::new(0);
+        // Ordering: Relaxed; a count that publishes nothing.
+        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("parades-{name}-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).expect("the test's own folder can be used");
         Folder(path)
     }

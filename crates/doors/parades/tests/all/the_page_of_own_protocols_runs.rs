@@ -269,7 +269,7 @@ fn the_network_of_the_page_has_one_digest() {
 
 #[test]
 fn every_block_of_the_page_stands_here_in_order() {
-    let page = include_str!("../../../../docs/own-protocols.md");
+    let page = include_str!("../../../../../docs/own-protocols.md");
     let mut rest = include_str!("the_page_of_own_protocols_runs.rs");
     let blocks: Vec<&str> = page.split("```rust\n").skip(1).filter_map(|block| block.split("```").next()).collect();
     assert!(!blocks.is_empty());

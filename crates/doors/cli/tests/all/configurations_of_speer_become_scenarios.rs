@@ -1,8 +1,6 @@
 //! `convert speer`: the scenario file on standard output or in a file, the notes, and runs of it.
 
-mod common;
-
-use common::{Folder, check, parades};
+use crate::common::{Folder, check, parades};
 
 /// A swarm in the form of Speer's BitTorrent simulations.
 const SWARM: &str = r#"// A small swarm.

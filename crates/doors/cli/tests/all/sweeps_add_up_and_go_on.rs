@@ -1,9 +1,7 @@
 //! `parades sweep`: the table is the same whatever the number of jobs and of kills; failed runs are rows; bad
 //! sweeps are refused.
 
-mod common;
-
-use common::{Folder, SLOW_PLATFORM, command, parades};
+use crate::common::{Folder, SLOW_PLATFORM, command, parades};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::{Output, Stdio};

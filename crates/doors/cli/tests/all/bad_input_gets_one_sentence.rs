@@ -3,9 +3,7 @@
 //! Standard error must have nothing else, and standard output nothing at all. No case may say "panicked at"
 //! or show a backtrace.
 
-mod common;
-
-use common::{Folder, check, command, parades};
+use crate::common::{Folder, check, command, parades};
 
 #[test]
 fn unknown_names_suggest_the_nearest() {

@@ -1,9 +1,7 @@
 //! Looking into runs from the command line: timelines, chains of causes, folders of results compared, runs as
 //! long as their interval needs.
 
-mod common;
-
-use common::{Folder, command, parades};
+use crate::common::{Folder, command, parades};
 use serde_json::Value;
 use std::process::Output;
 

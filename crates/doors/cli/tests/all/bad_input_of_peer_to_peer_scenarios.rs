@@ -1,9 +1,7 @@
 //! Bad input of peer-to-peer scenarios: tables of latencies, files of sessions, torrents, and impossible
 //! swarms.
 
-mod common;
-
-use common::{Folder, check};
+use crate::common::{Folder, check};
 
 #[test]
 fn tables_of_latencies_are_refused_at_the_wrong_entry() {

@@ -1,8 +1,6 @@
 //! `--processes N`: one answer on any number of processes, and a process that dies is named.
 
-mod common;
-
-use common::{Folder, command, parades};
+use crate::common::{Folder, command, parades};
 use serde_json::Value;
 use std::process::{Child, Output, Stdio};
 use std::time::Duration;

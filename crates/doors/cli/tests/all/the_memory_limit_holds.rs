@@ -2,9 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-
-use common::{Folder, command, parades};
+use crate::common::{Folder, command, parades};
 use serde_json::Value;
 use std::fs;
 use std::process::Stdio;

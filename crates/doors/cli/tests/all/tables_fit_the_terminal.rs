@@ -1,8 +1,6 @@
 //! The screens that people read: their width, their tables, and the digits and units in them.
 
-mod common;
-
-use common::{Folder, command, parades};
+use crate::common::{Folder, command, parades};
 use serde_json::Value;
 
 /// Returns standard output of a successful command, as a terminal of this width shows it.

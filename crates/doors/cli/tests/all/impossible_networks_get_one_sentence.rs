@@ -3,9 +3,7 @@
 //!
 //! The tests of the crate `netfile` have more messages.
 
-mod common;
-
-use common::{Folder, parades};
+use crate::common::{Folder, parades};
 
 /// Four nodes in a row, and an app from the first to the last.
 const ROW: &str = "network = \"row\"\nuntil = \"1s\"\nnodes = [\"a\", \"b\", \"c\", \"d\"]\n[defaults]\nrate = \"10Mbps\"\n\
