@@ -1,7 +1,6 @@
 //! A crate uses its own floor and those below it. The folders under `crates/` are the floors.
 
-mod workspace;
-
+use crate::workspace;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
