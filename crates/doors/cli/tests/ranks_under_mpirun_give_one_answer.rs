@@ -3,6 +3,8 @@
 //!
 //! `mpirun` must be in the path, and belong to the MPI library of the build.
 
+#[path = "all/common.rs"]
+#[allow(dead_code, reason = "this program uses a part of it")]
 mod common;
 
 use common::{Folder, parades};

@@ -1,6 +1,7 @@
 //! A Parquet file that is written and read again has the table of runs.
-#![cfg(feature = "parquet")]
 
+#[path = "all/common.rs"]
+#[allow(dead_code, reason = "this program uses a part of it")]
 mod common;
 
 use common::{Folder, figures};

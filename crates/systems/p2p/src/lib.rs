@@ -14,7 +14,7 @@
 //! | [`averaging`] | the mean of all values, by exchanges of pairs |
 //! | [`kademlia`] | look-ups by XOR distance; values that are stored and republished |
 //!
-//! `tests/rumours_spread_as_theory_says.rs` has a whole protocol in a page.
+//! `tests/all/rumours_spread_as_theory_says.rs` has a whole protocol in a page.
 //!
 //! *Read next*: [`driver`].
 

@@ -1,0 +1,17 @@
+//! The integration tests of this crate, in one program: cargo compiles and links each program by itself.
+//!
+//! `ranks_under_mpirun_give_one_answer` is a program of its own: it needs the feature `mpi`.
+
+mod bad_input_gets_one_sentence;
+mod bad_input_of_peer_to_peer_scenarios;
+mod common;
+mod configurations_of_speer_become_scenarios;
+mod impossible_networks_get_one_sentence;
+mod names_in_files_are_shown_escaped_and_shortened;
+mod processes_give_one_answer;
+mod runs_are_looked_into;
+mod shards_add_up_to_one_sweep;
+mod sweeps_add_up_and_go_on;
+mod tables_fit_the_terminal;
+mod the_command_keeps_its_promises;
+mod the_memory_limit_holds;

@@ -1,0 +1,16 @@
+//! The output of each example is that in the file beside it.
+
+#[path = "../../examples/echo.rs"]
+mod echo;
+#[path = "../../examples/http.rs"]
+mod http;
+
+#[test]
+fn echo_says_what_is_expected() {
+    assert_eq!(echo::run().expect("it runs"), include_str!("../../examples/echo.out"));
+}
+
+#[test]
+fn http_says_what_is_expected() {
+    assert_eq!(http::run().expect("it runs"), include_str!("../../examples/http.out"));
+}

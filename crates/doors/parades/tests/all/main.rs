@@ -1,0 +1,6 @@
+//! The integration tests of this crate, in one program: cargo compiles and links each program by itself.
+
+mod a_program_has_the_whole_command;
+mod examples;
+mod several_simulations_run_at_once_in_one_process;
+mod the_page_of_own_protocols_runs;

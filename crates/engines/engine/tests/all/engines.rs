@@ -1,0 +1,8 @@
+//! The kernel's contract, and each engine by itself. Most tests share a model,
+//! since each pair of a model and an engine is compiled by itself.
+
+mod contract;
+mod null_message;
+mod rounds;
+mod support;
+mod time_warp;

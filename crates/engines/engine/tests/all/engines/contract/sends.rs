@@ -1,0 +1,199 @@
+//! Every send is checked against the declarations of the model. An error names sender, receiver, time and
+//! cause.
+
+use super::answers::{error_of, run_until};
+use crate::engines::support::script::{Script, ps};
+use parades_core::error::ErrorKind;
+use parades_core::prelude::*;
+
+/// Makes a model of two LPs. The first gets a message at 10 ps, and then calls `send`.
+fn sending(channels: Channels, send: impl Fn(&mut Context<'_, Script>) + Sync + 'static) -> Script {
+    let start = |ctx: &mut Context<'_, Script>| {
+        if ctx.id() == LpId(0) {
+            ctx.send_self(ps(10), 1);
+        }
+    };
+    let on_message = move |_: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Script>| {
+        if let Body::Message(1) = event {
+            send(ctx);
+        }
+    };
+    Script { channels, ..Script::new(2, start, on_message) }
+}
+
+/// Returns one channel from LP 0 to LP 1, with a lookahead of 7 ps.
+fn pair() -> Channels {
+    let mut channels = Channels::none();
+    channels.connect(LpId(0), LpId(1), ps(7));
+    channels
+}
+
+fn by_sender() -> Channels {
+    let mut channels = Channels::none();
+    channels.to_anyone(LpId(0), ps(7));
+    channels
+}
+
+/// A function that sends to LP 1, by port or by name.
+type Send = fn(&mut Context<'_, Script>, Delay);
+
+#[test]
+fn a_delay_below_the_lookahead_names_sender_receiver_time_and_both_delays() {
+    let named: Send = |ctx, delay| ctx.send_to(LpId(1), delay, 0);
+    let by_port: Send = |ctx, delay| ctx.send(Port(0), delay, 0);
+    for (channels, send) in [(pair(), by_port), (by_sender(), named), (Channels::whole(ps(7)), named)] {
+        let error = error_of(&sending(channels.clone(), move |ctx| send(ctx, ps(6))));
+        assert_eq!(
+            error.to_string(),
+            "LP 0 at 0.00000000001s, executing the event from LP 0 #0: it sent to LP 1 with delay 0.000000000006s, below the \
+             declared lookahead of 0.000000000007s; declare the channel with a shorter least delay, or send later"
+        );
+        let (_, trace) = run_until(&sending(channels, move |ctx| send(ctx, ps(7))), 100);
+        assert_eq!(trace[1..], ["0.000000000017s LP 1 <- LP 0 #1 0"], "the lookahead itself is allowed");
+    }
+}
+
+#[test]
+fn sends_to_the_lp_itself_and_timers_need_no_channel() {
+    let model = sending(pair(), |ctx| {
+        ctx.send_self(Delay::ZERO, 0);
+        ctx.send_to(LpId(0), Delay::ZERO, 0);
+        ctx.set_timer(TimerId(0), Delay::ZERO);
+    });
+    assert_eq!(run_until(&model, 100).0.events, 4);
+}
+
+fn no_channel(model: &Script) -> String {
+    let error = error_of(model);
+    let ErrorKind::NoChannel(what) = error.kind() else { panic!("another error: {error}") };
+    what.clone()
+}
+
+#[test]
+fn a_send_without_a_channel_is_refused() {
+    let what = no_channel(&sending(pair(), |ctx| ctx.send_to(LpId(1), ps(9), 0)));
+    assert_eq!(what, "it sent to LP 1 without naming a channel, and declares none to anyone");
+    let what = no_channel(&sending(pair(), |ctx| ctx.send(Port(1), ps(9), 0)));
+    assert_eq!(what, "it sent through its port 1, which it does not declare");
+    let what = no_channel(&sending(Channels::undeclared(), |ctx| ctx.send_to(LpId(2), ps(9), 0)));
+    assert_eq!(what, "it sent to LP 2, but there are only 2 LPs");
+}
+
+#[test]
+fn a_start_up_event_goes_only_to_its_sender() {
+    let mut model = sending(Channels::undeclared(), |_| {});
+    model.start = Box::new(|ctx| ctx.send_to(LpId(1 - ctx.id().0), ps(1), 0));
+    let error = error_of(&model);
+    assert_eq!(
+        error.to_string(),
+        "LP 0 at 0s, starting up: it sent to LP 1 while starting up, when an LP may send only to itself; correct the model, \
+         or the parameters that led it there"
+    );
+}
+
+#[test]
+fn a_visit_sends_to_no_other_lp() {
+    let mut model = sending(Channels::undeclared(), |_| {});
+    model.globals = vec![(3, 0)];
+    model.visit = Box::new(|_, _, ctx| ctx.send_to(LpId(1), ps(1), 0));
+    assert_eq!(no_channel(&model), "it sent to LP 1 while visited by a global event, which alone may send then");
+}
+
+#[test]
+fn a_delay_past_the_end_of_virtual_time_is_an_error() {
+    let overflows = |model: &Script, instant: u64, delay: Delay| {
+        let error = error_of(model);
+        assert_eq!(error.kind(), &ErrorKind::TimeOverflow { delay });
+        assert_eq!(error.place().map(|place| place.instant.time.as_ps()), Some(instant));
+    };
+    let too_long = Delay::from_ps(u64::MAX - 9);
+    overflows(&sending(Channels::undeclared(), move |ctx| ctx.send_self(too_long, 0)), 10, too_long);
+    overflows(&sending(Channels::undeclared(), move |ctx| ctx.send_to(LpId(1), too_long, 0)), 10, too_long);
+    overflows(&sending(Channels::undeclared(), move |ctx| ctx.set_timer(TimerId(0), too_long)), 10, too_long);
+    // A delay that has saturated is too long even at time zero.
+    let mut model = sending(Channels::undeclared(), |_| {});
+    model.start = Box::new(|ctx| ctx.send_self(Delay::serialisation(u64::MAX, 1), 0));
+    overflows(&model, 0, Delay::MAX);
+    let mut model = sending(Channels::undeclared(), |_| {});
+    model.globals = vec![(0, 0)];
+    model.act = Box::new(|_, _, ctx| ctx.send(LpId(0), Delay::MAX, 0));
+    overflows(&model, 0, Delay::MAX);
+    model.act = Box::new(|_, _, ctx| ctx.schedule(Delay::MAX, crate::engines::support::script::Numbered(0)));
+    overflows(&model, 0, Delay::MAX);
+    // A picosecond less is within virtual time.
+    assert_eq!(
+        run_until(&sending(Channels::undeclared(), |ctx| ctx.send_self(ps(u64::MAX - 11), 0)), u64::MAX).0.events,
+        2
+    );
+}
+
+#[test]
+fn a_delay_past_the_end_of_virtual_time_is_no_error_in_a_run_that_ends_before_it() {
+    let too_long = Delay::from_ps(u64::MAX - 9);
+    let events = |model: &Script| run_until(model, u64::MAX - 1).0.events;
+    assert_eq!(events(&sending(Channels::undeclared(), move |ctx| ctx.send_self(too_long, 0))), 1);
+    assert_eq!(events(&sending(pair(), |ctx| ctx.send(Port(0), Delay::MAX, 0))), 1);
+    // The timer is set: it can be asked for and set again.
+    let timer = |ctx: &mut Context<'_, Script>| {
+        ctx.set_timer(TimerId(0), Delay::MAX);
+        assert!(ctx.is_timer_set(TimerId(0)));
+        ctx.set_timer(TimerId(0), ps(5));
+    };
+    assert_eq!(events(&sending(Channels::undeclared(), timer)), 2);
+    let mut model = sending(Channels::undeclared(), |_| {});
+    model.globals = vec![(0, 0)];
+    model.act = Box::new(|_, _, ctx| {
+        ctx.send(LpId(0), Delay::MAX, 0);
+        ctx.schedule(Delay::MAX, crate::engines::support::script::Numbered(0));
+    });
+    assert_eq!(events(&model), 1);
+}
+
+/// Makes a model with a loop of zero delays that begins at 10 ps. Another loop has ended before.
+fn looping(round_limit: u32) -> Script {
+    let start = |ctx: &mut Context<'_, Script>| match ctx.id().0 {
+        0 => ctx.send_self(ps(10), 1),
+        7 => ctx.send_self(ps(5), 2),
+        _ => {}
+    };
+    let mut model = Script::new(9, start, |_, event, ctx| match event {
+        Body::Message(1) => ctx.send_to(LpId((ctx.id().0 + 1) % 3), Delay::ZERO, 1),
+        Body::Message(2) if ctx.instant().round < 3 => ctx.send_to(LpId(15 - ctx.id().0), Delay::ZERO, 2),
+        _ => {}
+    });
+    model.round_limit = round_limit;
+    model
+}
+
+#[test]
+fn a_loop_of_zero_delays_is_an_error_at_the_round_limit_and_names_its_lps() {
+    for round_limit in [4, 50, 1000] {
+        let error = error_of(&looping(round_limit));
+        let lps = vec![LpId(0), LpId(1), LpId(2)];
+        assert_eq!(error.kind(), &ErrorKind::Rounds { limit: round_limit, lps });
+        let instant = error.place().expect("a place").instant;
+        assert_eq!(instant, Instant { time: Time::from_ps(10), round: round_limit });
+    }
+    // LPs 7 and 8 need three rounds at 5 ps, and no more.
+    let error = error_of(&looping(2));
+    assert_eq!(error.kind(), &ErrorKind::Rounds { limit: 2, lps: vec![LpId(7), LpId(8)] });
+    assert_eq!(error_of(&looping(3)).place().map(|place| place.instant.time), Some(Time::from_ps(10)));
+}
+
+#[test]
+fn the_lps_of_a_loop_are_named_even_if_the_run_has_just_polled() {
+    // `sequential` polls every 4,096 events, and then frees the notes on loops at earlier times.
+    let mut model = looping(4096);
+    model.start = Box::new(|ctx| {
+        if ctx.id() == LpId(0) {
+            ctx.send_self(ps(10), 1);
+        }
+    });
+    let lps = vec![LpId(0), LpId(1), LpId(2)];
+    assert_eq!(error_of(&model).kind(), &ErrorKind::Rounds { limit: 4096, lps });
+}
+
+#[test]
+fn a_limit_of_zero_rounds_allows_no_zero_delay() {
+    assert_eq!(error_of(&looping(0)).place().map(|place| place.instant), Some(Instant::at(Time::from_ps(5))));
+}

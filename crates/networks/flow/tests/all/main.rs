@@ -1,0 +1,10 @@
+//! The integration tests of this crate, in one program: cargo compiles and links each program by itself.
+
+mod access_links_are_shared_max_min_fairly;
+mod engines;
+mod fat_pipes;
+mod files;
+mod malformed;
+mod network;
+mod platforms;
+mod solver;

@@ -1,0 +1,15 @@
+//! The integration tests of this crate, in one program: cargo compiles and links each program by itself.
+
+mod a_campus_is_as_published;
+mod captures_have_what_passes_a_port;
+mod flows_are_sampled_one_by_one;
+mod flows_report_their_slowdown_and_their_fate;
+mod multicast_reaches_every_receiver_once;
+mod packets_queue_and_arrive_as_computed_by_hand;
+mod protocols_of_other_crates_send_measure_and_roll_back;
+mod queues_and_impairments_behave_as_theory_says;
+mod queues_of_other_crates_have_the_place_of_our_own;
+mod sampling_changes_nothing_but_its_series;
+mod tcp_streams_arrive_whole;
+mod tshark_counts_the_retransmissions_of_a_stream;
+mod wan_delivers_on_any_topology;

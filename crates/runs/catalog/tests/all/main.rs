@@ -1,0 +1,6 @@
+//! The integration tests of this crate, in one program: cargo compiles and links each program by itself.
+
+mod classes_of_links_differ;
+mod impossible_values_are_refused_at_their_parameter;
+mod settings_of_the_user_replace_those_of_a_platform;
+mod speer_configurations_become_scenario_files;

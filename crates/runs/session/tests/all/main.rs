@@ -1,0 +1,3 @@
+//! The integration tests of this crate, in one program: cargo compiles and links each program by itself.
+
+mod causes_are_those_of_the_model;
