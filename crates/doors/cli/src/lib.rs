@@ -3,11 +3,11 @@
 //! - [`command`]: the whole command, for the built-in scenarios and scenarios of another program.
 //! - [`like_command`], [`print()`], [`listen_to_signals`]: messages, output and exit statuses of a program beside
 //!   the command.
+//! - [`BENCH_WORDS`]: what is known here of the program that `parades bench` starts.
 
 #![forbid(unsafe_code)]
 
 mod arguments;
-#[cfg(feature = "bench")]
 mod bench;
 mod compare;
 mod completions;
@@ -27,6 +27,7 @@ mod why;
 mod worker;
 
 use arguments::Command;
+pub use bench::BENCH_WORDS;
 use parades_catalog::{Scenario, install};
 use parades_session::interrupt::{self, Idle};
 use parades_session::request::quote;
@@ -88,8 +89,7 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::List { engines } => list::list(engines),
         Command::Show(arguments) => show::show(&arguments),
         Command::Convert(arguments) => convert::convert(&arguments),
-        #[cfg(feature = "bench")]
-        Command::Bench(arguments) => bench::bench(&arguments),
+        Command::Bench { words } => bench::bench(&words),
         Command::Completions { shell } => completions::completions(shell),
     }
 }
