@@ -16,6 +16,7 @@ use parades_catalog::program_name;
 use parades_core::time::Time;
 use parades_session::Request;
 use parades_sweep::Shard;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use values::{ip_version, seed, shard, share, snap_length, time, until};
 use viewing::ViewArguments;
@@ -63,9 +64,14 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// A configuration of another simulator as a scenario file. Notes name what has no equivalent.
     Convert(ConvertArguments),
-    /// One table of measurements, side by side; without a name, the tables there are.
-    #[cfg(feature = "bench")]
-    Bench(BenchArguments),
+    /// One table of measurements, side by side; without a name, the tables there are. The program
+    /// `parades-bench` measures.
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// The arguments of `parades-bench`.
+        #[arg(value_name = "TABLE", trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     /// A script that completes this command in a shell.
     Completions {
         /// The shell.
@@ -82,22 +88,29 @@ pub(crate) fn of_process() -> Result<Arguments, clap::Error> {
 impl Command {
     /// True if the command executes runs for a user who waits for them.
     pub(crate) fn executes(&self) -> bool {
-        use Command::{Compare, Completions, Convert, Diff, List, Merge, Rank, Run, Show, Sweep, SweepWorker, Why};
+        use Command::{
+            Bench, Compare, Completions, Convert, Diff, List, Merge, Rank, Run, Show, Sweep, SweepWorker, Why,
+        };
         match self {
-            #[cfg(feature = "bench")]
-            Command::Bench(_) => !parades_bench::is_rank(),
             Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) => true,
-            Merge(_) | SweepWorker(_) | Rank | List { .. } | Show(_) | Convert(_) | Completions { .. } => false,
+            Merge(_)
+            | SweepWorker(_)
+            | Rank
+            | List { .. }
+            | Show(_)
+            | Convert(_)
+            | Bench { .. }
+            | Completions { .. } => false,
         }
     }
 
     /// Returns the user's bound on memory, for commands that execute few runs in this process. Workers of a
     /// sweep are not among them: they always have a bound, and use freed memory again.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
-        use Command::{Compare, Completions, Convert, Diff, List, Merge, Rank, Run, Show, Sweep, SweepWorker, Why};
+        use Command::{
+            Bench, Compare, Completions, Convert, Diff, List, Merge, Rank, Run, Show, Sweep, SweepWorker, Why,
+        };
         match self {
-            #[cfg(feature = "bench")]
-            Command::Bench(_) => None,
             Run(RunArguments { how, .. }) | Compare(CompareArguments { how, .. }) | Why(WhyArguments { how, .. }) => {
                 how.memory_limit
             }
@@ -109,6 +122,7 @@ impl Command {
             | List { .. }
             | Show(_)
             | Convert(_)
+            | Bench { .. }
             | Completions { .. } => None,
         }
     }
@@ -378,37 +392,4 @@ pub(crate) struct DiffArguments {
     /// Two runs: folders that `run --out` wrote, or options in quotes: `"phold --seed 1"`.
     #[arg(num_args = 2, required = true, value_names = ["RUN", "RUN"])]
     pub(crate) runs: Vec<String>,
-}
-
-#[cfg(feature = "bench")]
-#[derive(Args, Clone, Debug)]
-pub(crate) struct BenchArguments {
-    /// The table. Without it, all tables are listed.
-    pub(crate) table: Option<String>,
-    /// The number of times that both sides are run in turn; the median and the spread are printed.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) pairs: u32,
-    /// Appends the figures to a file, one JSON object a line.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) record: Option<PathBuf>,
-    /// Compares the figures with the latest recorded in a file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) against: Option<PathBuf>,
-    /// A folder of results that other simulators computed, which are printed beside ours. For `flows`:
-    /// `cases.tsv`, `expected.tsv`, `platforms` and `patterns`. For `packets`: `cases.tsv`, `expected.tsv`,
-    /// `bands.tsv` and `receiver.tsv`.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "against"])]
-    pub(crate) validation: Option<PathBuf>,
-    /// Prints the comparison of `--validation` as one JSON object.
-    #[arg(long, requires = "validation")]
-    pub(crate) json: bool,
-    /// For `chord`: the program of `crates/systems/p2p/simgrid`, which is then run in turn with ours.
-    #[arg(long, value_name = "PATH")]
-    pub(crate) simgrid: Option<PathBuf>,
-    /// For `packets`: the program of `crates/proof/bench/ns3`, which is then run in turn with ours.
-    #[arg(long, value_name = "PATH")]
-    pub(crate) ns3: Option<PathBuf>,
-    /// For `chord`: a million nodes too, which takes long.
-    #[arg(long)]
-    pub(crate) large: bool,
 }

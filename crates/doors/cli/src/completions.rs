@@ -1,6 +1,7 @@
 //! `parades completions`: a script by which a shell completes this command, with the names of scenarios,
 //! engines, parameters, settings and tables of measurements.
 
+use crate::BENCH_WORDS;
 use crate::arguments::Arguments;
 use crate::printing::print;
 use clap::builder::PossibleValuesParser;
@@ -41,7 +42,7 @@ fn positional_for_fish() -> String {
         format!("complete -c {program} -n \"{condition}\" {files}-a \"{}\"\n", names.join(" "))
     };
     let of_scenarios = ["run", "compare", "sweep", "diff", "why", "show"].map(|of| line(of, "", &scenario_names()));
-    of_scenarios.concat() + &line("bench", "-f ", &tables_of_measurements())
+    of_scenarios.concat() + &line("bench", "-f ", BENCH_WORDS)
 }
 
 /// Returns the grammar, with the names that arguments may have. The command itself accepts more: the paths of
@@ -55,7 +56,7 @@ fn with_names() -> Command {
             "engine" | "engines" => named(argument, engine_names()),
             "set" => beginning(argument, parameters()),
             "tune" => beginning(argument, settings()),
-            "table" if of_bench => named(argument, tables_of_measurements()),
+            "words" if of_bench => named(argument, BENCH_WORDS.to_vec()),
             _ => argument,
         })
     })
@@ -91,16 +92,6 @@ fn parameters() -> BTreeSet<&'static str> {
 /// Returns the keys of the settings of all engines.
 fn settings() -> BTreeSet<&'static str> {
     Engine::algorithms().flat_map(Engine::settings).map(|setting| setting.key()).collect()
-}
-
-#[cfg(feature = "bench")]
-fn tables_of_measurements() -> Vec<&'static str> {
-    parades_bench::TABLES.iter().map(|table| table.name).collect()
-}
-
-#[cfg(not(feature = "bench"))]
-fn tables_of_measurements() -> Vec<&'static str> {
-    Vec::new()
 }
 
 /// Lets zsh complete the paths of files beside the names of scenarios.

@@ -1,11 +1,13 @@
 //! The `parades` command: it parses its arguments, calls the library and prints.
 //!
-//! [`command`] is the whole command, for the built-in scenarios and scenarios of another program.
+//! - [`command`]: the whole command, for the built-in scenarios and scenarios of another program.
+//! - [`like_command`], [`print()`], [`listen_to_signals`]: messages, output and exit statuses of a program beside
+//!   the command.
+//! - [`BENCH_WORDS`]: what is known here of the program that `parades bench` starts.
 
 #![forbid(unsafe_code)]
 
 mod arguments;
-#[cfg(feature = "bench")]
 mod bench;
 mod compare;
 mod completions;
@@ -25,26 +27,42 @@ mod why;
 mod worker;
 
 use arguments::Command;
+pub use bench::BENCH_WORDS;
 use parades_catalog::{Scenario, install};
 use parades_session::interrupt::{self, Idle};
 use parades_session::request::quote;
 use parades_session::{Failure, Program, failure, panics, ranks};
+pub use printing::print;
 use printing::say;
+use std::panic::UnwindSafe;
 use std::process::ExitCode;
+
+/// The commit from which this program was built, or `unknown`.
+pub const COMMIT: &str = env!("PARADES_COMMIT");
 
 /// Executes the command line of this process, and returns the exit status.
 ///
 /// `own` are scenarios of the program. They are listed, shown, run, compared and swept like the built-in
 /// ones, and come first: a name that both have is that of the program's own scenario.
 pub fn command(own: impl IntoIterator<Item = Scenario>) -> ExitCode {
+    like_command(own, arguments::of_process, |arguments| launched::execute(arguments.command))
+}
+
+/// Executes a program that has messages and exit statuses as the command has them, and returns the exit
+/// status. `parse` reads the command line, and `execute` does what it says.
+pub fn like_command<A: UnwindSafe>(
+    own: impl IntoIterator<Item = Scenario>,
+    parse: impl FnOnce() -> Result<A, clap::Error>,
+    execute: impl FnOnce(A) -> Result<ExitCode, Failure> + UnwindSafe,
+) -> ExitCode {
     install(&own_name(), own);
     panics::keep_quiet();
     interrupt::survive_full_files();
-    let arguments = match arguments::of_process() {
+    let arguments = match parse() {
         Ok(arguments) => arguments,
         Err(error) => return ending::usage(&error, launched::may_speak()),
     };
-    match std::panic::catch_unwind(|| launched::execute(arguments.command)) {
+    match std::panic::catch_unwind(|| execute(arguments)) {
         Ok(Ok(code)) => code,
         Ok(Err(failure)) => ending::report(&failure),
         Err(_) => ending::defect(),
@@ -71,8 +89,7 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::List { engines } => list::list(engines),
         Command::Show(arguments) => show::show(&arguments),
         Command::Convert(arguments) => convert::convert(&arguments),
-        #[cfg(feature = "bench")]
-        Command::Bench(arguments) => bench::bench(&arguments),
+        Command::Bench { words } => bench::bench(&words),
         Command::Completions { shell } => completions::completions(shell),
     }
 }
@@ -87,7 +104,7 @@ fn own_name() -> String {
 /// Lets signals end the runs of this process at their next cut. Results that are being written are written to
 /// their end, unless the user asks again. Before the first run, a signal ends the process, with an exit
 /// status of its own.
-fn listen_to_signals() {
+pub fn listen_to_signals() {
     interrupt::listen(|idle| {
         match idle {
             Idle::BeforeRuns => say("stopped: before there was a result"),
@@ -101,9 +118,5 @@ fn listen_to_signals() {
 /// Returns this program, as results record it.
 fn program() -> Program {
     let words = std::env::args_os().map(|word| quote(&word.to_string_lossy()));
-    Program {
-        version: env!("CARGO_PKG_VERSION"),
-        commit: env!("PARADES_COMMIT"),
-        command: words.collect::<Vec<_>>().join(" "),
-    }
+    Program { version: env!("CARGO_PKG_VERSION"), commit: COMMIT, command: words.collect::<Vec<_>>().join(" ") }
 }

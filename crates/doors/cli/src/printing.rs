@@ -11,8 +11,13 @@ pub(crate) fn say(line: impl Display) {
     let _ = writeln!(io::stderr(), "{}", escaped(&line.to_string()));
 }
 
-/// Writes to standard output. A reader that has gone away (`parades list | head -1`) is no error.
-pub(crate) fn print(text: &str) -> Result<ExitCode, Failure> {
+/// Writes to standard output, with characters escaped that a terminal would execute. A reader that has gone
+/// away (`parades list | head -1`) is no error.
+///
+/// # Errors
+///
+/// [`Failure::Simulation`] if standard output cannot be written.
+pub fn print(text: &str) -> Result<ExitCode, Failure> {
     print_by(|to| to.write_all(text.as_bytes()))
 }
 

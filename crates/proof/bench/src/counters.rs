@@ -19,7 +19,10 @@ pub(crate) fn exist() -> bool {
 /// counted.
 pub(crate) fn misses_per_load(program: &Path, words: &[String]) -> Result<Option<f64>, Failure> {
     let run = child::command(program, words);
-    let output = Command::new(PERF).args(arguments()).arg(run.get_program()).args(run.get_args()).output();
+    let environment = run.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let mut command = Command::new(PERF);
+    command.args(arguments()).arg(run.get_program()).args(run.get_args()).envs(environment);
+    let output = command.output();
     let output = output.map_err(|error| child::cannot_start(&error))?;
     Ok(ratio(&output.stderr).filter(|_| output.status.success()))
 }

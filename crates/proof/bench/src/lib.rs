@@ -8,13 +8,14 @@
 //! - [`measure`]: measures one of them; [`validate`]: compares results computed elsewhere with ours.
 //! - [`record`]: figures as lines of a file, beside those recorded before.
 //! - [`noise`]: the test whether two samples of a figure differ by more than chance.
+//! - [`command`]: the program `parades-bench`.
 //! - [`refcount`]: schemes of counting references to shared data.
 //!
 //! ```
 //! use parades_bench::{Options, TABLES, measure};
 //!
 //! assert!(TABLES.iter().any(|table| table.name == "phold"));
-//! let options = Options { pairs: 5, program: "target/release/parades".into(), simgrid: None, ns3: None, large: false };
+//! let options = Options { pairs: 5, program: "target/release/parades-bench".into(), simgrid: None, ns3: None, large: false };
 //! let error = measure("fold", &options).unwrap_err();
 //! assert_eq!(error.to_string(), "there is no table `fold`; did you mean `phold`?");
 //! ```
@@ -23,6 +24,7 @@
 
 mod bare;
 mod child;
+mod command;
 mod counters;
 pub mod noise;
 mod probe;
@@ -31,6 +33,7 @@ pub mod refcount;
 mod sides;
 mod tables;
 
+pub use command::command;
 pub use record::Figure;
 pub use sides::Spread;
 pub use tables::{TABLES, Table, is_rank};
@@ -45,7 +48,7 @@ use std::path::{Path, PathBuf};
 pub struct Options {
     /// The number of times that all sides are run in turn.
     pub pairs: u32,
-    /// The `parades` command, for runs in processes of their own.
+    /// The program `parades-bench`, for runs in processes of their own.
     pub program: PathBuf,
     /// The program of `crates/systems/p2p/simgrid`, for the table `chord`.
     pub simgrid: Option<PathBuf>,

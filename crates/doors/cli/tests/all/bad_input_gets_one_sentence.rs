@@ -33,7 +33,6 @@ fn unknown_names_suggest_the_nearest() {
                 2,
                 "--tune pendin=heap: sequential has no key `pendin`; did you mean `pending`?",
             ),
-            ("bench fold", 2, "there is no table `fold`; did you mean `phold`?"),
         ],
     );
 }
@@ -449,11 +448,6 @@ fn devices_and_pipes_are_no_results() {
                 "sweep flows --set platform=/dev/zero --seeds 1..2 --out o",
                 2,
                 "/dev/zero: the file is longer than 256 MiB; use clusters to make it shorter",
-            ),
-            (
-                "bench phold --against /dev/zero",
-                2,
-                "/dev/zero: cannot be read: it is longer than 256 MiB; give a file that `bench --record` wrote",
             ),
         ],
     );

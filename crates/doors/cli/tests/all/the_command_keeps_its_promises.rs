@@ -353,8 +353,46 @@ fn lists_and_completions_are_complete() {
         assert!(scenarios.lines().any(|line| line.starts_with(name)), "{name}");
     }
     assert!(text("list --engines").contains("sequential"));
-    assert!(text("bench").lines().any(|line| line.starts_with("phold ")));
     assert!(text("completions bash").contains("complete"));
+}
+
+#[cfg(unix)]
+#[test]
+fn bench_is_the_program_beside_the_command() {
+    use std::os::unix::fs::symlink;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+    let folder = Folder::new("beside");
+    let at = |name: &str| folder.0.join(name);
+    let built = env!("CARGO_BIN_EXE_parades");
+    // Where this process wrote a program itself, another thread's process could keep it from being started.
+    assert!(Command::new("cp").args([built, "parades"]).current_dir(&folder.0).status().unwrap().success());
+    symlink("parades", at("link")).unwrap();
+    let bench = |program: &str, words: &[&str]| {
+        Command::new(at(program)).arg("bench").args(words).env("PATH", "/nowhere").output().unwrap()
+    };
+    let missing = bench("parades", &["phold", "--pairs", "1"]);
+    let said = String::from_utf8_lossy(&missing.stderr);
+    let expected = "error: measurements are a program of their own, and there is no `parades-bench` beside this one \
+                    or in the path; build it with `cargo build --release -p parades-bench`, or install it \
+                    with `cargo install --path crates/proof/bench`\n";
+    assert_eq!((said.as_ref(), missing.status.code()), (expected, Some(2)));
+    assert!(missing.stdout.is_empty());
+
+    // A shell in the place of the program.
+    symlink("/bin/sh", at("parades-bench")).unwrap();
+    for program in ["parades", "link"] {
+        let started = bench(program, &["-c", "echo $# \"$@\"; exit 7", "name", "phold", "--help", "two words"]);
+        assert_eq!(String::from_utf8_lossy(&started.stdout), "3 phold --help two words\n");
+        assert_eq!(started.status.code(), Some(7));
+        assert_eq!(bench(program, &["-c", "kill -TERM $$"]).status.signal(), Some(15));
+    }
+    let elsewhere = at("elsewhere");
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    std::fs::rename(at("parades-bench"), elsewhere.join("parades-bench")).unwrap();
+    let mut in_path = Command::new(at("parades"));
+    let in_path = in_path.args(["bench", "-c", "exit 8"]).env("PATH", &elsewhere).status().unwrap();
+    assert_eq!(in_path.code(), Some(8));
 }
 
 #[test]

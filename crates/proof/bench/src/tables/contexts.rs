@@ -86,7 +86,7 @@ fn cell(program: &Path, number: usize, alive: u32, before: Option<&Outcome>) -> 
         None => {}
     }
     let mut command = Command::new(program);
-    let output = command.args(["bench", "contexts"]).env(CELL, format!("{number} {alive}")).output();
+    let output = command.arg("contexts").env(CELL, format!("{number} {alive}")).output();
     let output = output.map_err(|error| cannot_start(&error))?;
     let said = String::from_utf8_lossy(&output.stdout);
     let found = said.lines().next().and_then(read).filter(|_| output.status.success());

@@ -117,7 +117,7 @@ impl Sides<'_> {
             (Side::Ours(payload), _) => {
                 let rank = || {
                     let mut command = Command::new(&self.options.program);
-                    command.args(["bench", "transport"]);
+                    command.arg("transport");
                     command
                 };
                 ours::run(&rank, cell, payload)

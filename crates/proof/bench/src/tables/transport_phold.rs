@@ -182,7 +182,7 @@ fn run(options: &Options, job: Job) -> Result<Ran, Failure> {
             command
         }
     };
-    command.args(["bench", "transport-phold"]).env(rank::RANK, job.words()).stdin(Stdio::null());
+    command.arg("transport-phold").env(rank::RANK, job.words()).stdin(Stdio::null());
     let output = command.output().map_err(|error| cannot_start(&error))?;
     let name = format!("{:?}", job.path);
     if !output.status.success() {

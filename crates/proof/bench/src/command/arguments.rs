@@ -1,0 +1,45 @@
+//! The grammar of the command line.
+
+use clap::{CommandFactory, FromArgMatches, Parser};
+use parades_catalog::program_name;
+use std::path::PathBuf;
+
+/// One table of measurements, side by side; without a name, the tables there are.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "parades-bench", version)]
+pub(super) struct Arguments {
+    /// The table. Without it, all tables are listed.
+    pub(super) table: Option<String>,
+    /// The number of times that both sides are run in turn; the median and the spread are printed.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) pairs: u32,
+    /// Appends the figures to a file, one JSON object a line.
+    #[arg(long, value_name = "FILE")]
+    pub(super) record: Option<PathBuf>,
+    /// Compares the figures with the latest recorded in a file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) against: Option<PathBuf>,
+    /// A folder of results that other simulators computed, which are printed beside ours. For `flows`:
+    /// `cases.tsv`, `expected.tsv`, `platforms` and `patterns`. For `packets`: `cases.tsv`, `expected.tsv`,
+    /// `bands.tsv` and `receiver.tsv`.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "against"])]
+    pub(super) validation: Option<PathBuf>,
+    /// Prints the comparison of `--validation` as one JSON object.
+    #[arg(long, requires = "validation")]
+    pub(super) json: bool,
+    /// For `chord`: the program of `crates/systems/p2p/simgrid`, which is then run in turn with ours.
+    #[arg(long, value_name = "PATH")]
+    pub(super) simgrid: Option<PathBuf>,
+    /// For `packets`: the program of `crates/proof/bench/ns3`, which is then run in turn with ours.
+    #[arg(long, value_name = "PATH")]
+    pub(super) ns3: Option<PathBuf>,
+    /// For `chord`: a million nodes too, which takes long.
+    #[arg(long)]
+    pub(super) large: bool,
+}
+
+/// Reads the command line of this process.
+pub(super) fn of_process() -> Result<Arguments, clap::Error> {
+    let command = Arguments::command().name(program_name()).bin_name(program_name());
+    Arguments::from_arg_matches(&command.try_get_matches()?)
+}

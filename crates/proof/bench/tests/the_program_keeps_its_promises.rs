@@ -1,0 +1,126 @@
+//! The program `parades-bench`: lists, messages, exit statuses, and the processes that it starts of itself.
+
+use parades_bench::TABLES;
+use parades_cli::BENCH_WORDS;
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+fn command(words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_parades-bench"));
+    command.args(words.split_whitespace());
+    command
+}
+
+fn run(words: &str) -> Output {
+    command(words).output().expect("the program was built")
+}
+
+/// Returns standard output of a command that succeeds.
+fn text(command: &mut Command) -> String {
+    let output = command.output().expect("the program was built");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("output is text")
+}
+
+/// Checks that wrong usage gets this one message, and nothing else.
+fn refuses(words: &str, message: &str) {
+    let output = run(words);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((said.as_ref(), output.status.code()), (format!("error: {message}\n").as_str(), Some(2)), "{words}");
+    assert!(output.stdout.is_empty(), "{words}");
+}
+
+#[test]
+fn without_a_table_all_are_listed() {
+    let listed = text(&mut command(""));
+    let names: Vec<_> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, TABLES.iter().map(|table| table.name).collect::<Vec<_>>());
+}
+
+#[test]
+fn shells_complete_the_tables_and_options_that_there_are() {
+    let (options, tables): (Vec<_>, Vec<_>) = BENCH_WORDS.iter().copied().partition(|word| word.starts_with("--"));
+    assert_eq!(tables, TABLES.iter().map(|table| table.name).collect::<Vec<_>>());
+    let help = text(&mut command("--help"));
+    let words = help.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with("--")));
+    let known: Vec<_> = words.filter(|word| !["--help", "--version"].contains(word)).collect();
+    assert_eq!(known, options, "{help}");
+}
+
+#[test]
+fn wrong_usage_gets_one_sentence() {
+    refuses("fold", "there is no table `fold`; did you mean `phold`?");
+    refuses("phold --large", "only the table `chord` knows SimGrid and large sizes; leave --simgrid and --large out");
+    refuses("phold --validation .", "only the tables `flows` and `packets` have a validation; leave --validation out");
+    let output = run("phold --pairs 0");
+    assert!(output.status.code() == Some(2) && output.stdout.is_empty());
+    // Before anything is measured.
+    let output = run("phold --record /nowhere/figures.jsonl");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.starts_with("error: /nowhere/figures.jsonl cannot be written") && said.lines().count() == 1, "{said}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn devices_are_no_records() {
+    refuses(
+        "phold --against /dev/zero",
+        "/dev/zero: cannot be read: it is longer than 256 MiB; give a file that `bench --record` wrote",
+    );
+}
+
+#[test]
+fn ranks_of_a_launcher_are_refused() {
+    let of_rank = |rank: &str| {
+        let output = command("phold").env("OMPI_COMM_WORLD_SIZE", "2").env("OMPI_COMM_WORLD_RANK", rank).output();
+        output.expect("the program was built")
+    };
+    let outputs = ["0", "1"].map(of_rank);
+    assert_eq!(outputs.each_ref().map(|output| output.status.code()), [Some(2); 2]);
+    assert!(outputs[0].stderr.starts_with(b"error: measurements cannot be shared among 2 ranks; "));
+    assert!(outputs[1].stderr.is_empty());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_table_can_start_the_program_for_a_run_on_several_processes() {
+    let mut run = command("run phold --set lps=64 --until 2s --engine window --threads 1 --processes 2 --json --quiet");
+    let run: serde_json::Value =
+        serde_json::from_str(&text(run.env("PARADES_BENCH_RUN", "1"))).expect("one JSON object");
+    assert_eq!(run["processes"], 2);
+    assert!(run["events"].as_u64() > Some(64), "{run}");
+}
+
+/// Checks that `command`, as the rank of a run of PHOLD, writes results.
+fn results_of_rank(mut command: Command, job: &str, results: &Path) {
+    text(command.env("PARADES_BENCH_PHOLD", format!("{job} 300 64 2 {}", results.display())));
+    let found = std::fs::read(results).expect("rank 0 wrote them");
+    let found: serde_json::Value = serde_json::from_slice(&found).expect("one JSON object");
+    // One of each LP: a delay is 1 s to 1.8 s, and the run has 2 s.
+    assert_eq!(found["events"], 10_000);
+}
+
+#[test]
+fn a_table_can_start_the_program_as_a_rank() {
+    let folder = TempDir::new().expect("there is room");
+    results_of_rank(command("transport-phold"), "first-fit 2", &folder.path().join("results"));
+}
+
+/// `mpirun` must be in the path, and belong to the MPI library of the build.
+#[cfg(feature = "mpi")]
+#[test]
+fn mpirun_can_start_the_program_as_ranks() {
+    let folder = TempDir::new().expect("there is room");
+    for side in ["paper-mpi 2", "batched-mpi 2", "2 4"] {
+        let ranks = side.rsplit(' ').next().unwrap_or_default();
+        let mut command = Command::new("mpirun");
+        command.args(["--oversubscribe", "-n", ranks, env!("CARGO_BIN_EXE_parades-bench"), "transport-phold"]);
+        // Containers run everything as root.
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        let results = folder.path().join("results");
+        results_of_rank(command, side, &results);
+        std::fs::remove_file(&results).expect("it is there");
+    }
+}
