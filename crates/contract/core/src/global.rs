@@ -15,9 +15,9 @@ pub use visits::{AllLps, AnySummaries, OneList, SummaryOf, Visitor, Visits};
 pub(crate) use visits::Summaries;
 use visits::visit_all;
 
+use crate::any_model::AnyModel;
 use crate::channel::Port;
 use crate::digest::Digest;
-use crate::any_model::AnyModel;
 use crate::effects::{HiddenEffects, Request, SendEvent, Sends};
 use crate::error::{Error, ErrorKind, Place};
 use crate::event::{Body, EventKey, LpId, Sender};
@@ -25,11 +25,11 @@ use crate::metrics::{MetricId, Metrics};
 use crate::model::Model;
 use crate::time::{Delay, Instant, Time};
 use crate::world::World;
+use parades_raw::message::Kind;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use parades_raw::message::Kind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A kind of global event of the model `M`.

@@ -80,8 +80,9 @@ impl<S> Lp<S> {
         sends: Sends<'_, M::Message>,
         effects: &mut OtherEffects,
     ) -> Execution {
-        let execution = self
-            .execute_by::<M>(world, (header, body), sends, effects, |state, ctx| handle(model, state, parts_of(body), ctx));
+        let execution = self.execute_by::<M>(world, (header, body), sends, effects, |state, ctx| {
+            handle(model, state, parts_of(body), ctx)
+        });
         if execution == Execution::Done {
             world.note_round(header.instant(), header.receiver());
         }

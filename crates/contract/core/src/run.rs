@@ -1,11 +1,11 @@
 //! A run: its options, its control from outside, and its outcome.
 
+use crate::any_model::{AnyModel, Lps};
 use crate::digest::Digest;
 use crate::error::{Error, ErrorKind};
 use crate::event::{Body, Event, LpId, Sender};
 use crate::global::GlobalQueue;
 use crate::metrics::Metrics;
-use crate::any_model::{AnyModel, Lps};
 use crate::pending::Leftover;
 use crate::time::Time;
 use crate::timesheet::Timesheets;

@@ -9,10 +9,10 @@
 
 mod words;
 
+use crate::any_model::AnyModel;
 use crate::capture::Captured;
 use crate::digest::Payload;
 use crate::escape::escaped;
-use crate::any_model::AnyModel;
 use crate::event::{Body, Event, EventKey, Header, LpId, Sender, TimerId};
 use crate::model::Model;
 use crate::time::Time;

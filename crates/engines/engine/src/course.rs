@@ -4,8 +4,8 @@
 
 use crate::ledger::{self, EarliestFailure, Ledger, Trace};
 use crate::peers::{Peers, Results};
-use parades_core::bytes;
 use parades_core::any_model::{AnyModel, Lps, Packed};
+use parades_core::bytes;
 use parades_core::effects::{Effects, OtherEffects};
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, Event, EventKey, Header, LpId};
@@ -182,11 +182,8 @@ impl<'k> Course<'k> {
 
     /// Writes events to the trace, in order, up to the earliest failure.
     pub(crate) fn trace_all<P: Packed<'k>>(&mut self, mut trace: Trace<P>) -> Result<(), Error> {
-        let place = |event: &Event<P>| Place {
-            instant: event.instant(),
-            lp: Some(event.receiver()),
-            event: Some(event.key()),
-        };
+        let place =
+            |event: &Event<P>| Place { instant: event.instant(), lp: Some(event.receiver()), event: Some(event.key()) };
         trace.retain(|(event, _)| self.failure.place().is_none_or(|failed| place(event) < *failed));
         ledger::sort(&mut trace);
         trace.iter().try_for_each(|(event, notes)| self.trace(event, notes))

@@ -24,5 +24,5 @@ pub mod window;
 mod workers;
 
 pub use codec::{ModelCodec, TaggedCodec};
-pub use peers::{OfRank, TaggedTransports, Transports};
 pub use parades_core::any_model::WireModel;
+pub use peers::{OfRank, TaggedTransports, Transports};

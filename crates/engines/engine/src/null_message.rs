@@ -78,8 +78,8 @@ mod routes;
 mod visit;
 mod worker;
 
-use crate::partition::{Partitioning, Placing};
 use crate::codec::ModelCodec;
+use crate::partition::{Partitioning, Placing};
 use crate::peers::{Alone, OfRank, Ranks, Seat, Transports, lost, on_ranked, sum};
 use crate::retreat::Retreats;
 use crate::window::leader::Leader;
@@ -198,11 +198,7 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) ->
     with_model(model, options, |model, options| run_any(model, options, settings))
 }
 
-fn run_any<'k>(
-    model: &'k dyn AnyModel<'k>,
-    options: RunOptions<'k>,
-    settings: &Settings,
-) -> Result<Outcome, Error> {
+fn run_any<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>, settings: &Settings) -> Result<Outcome, Error> {
     fn connect<'k, P: Packed<'k>>(
         transport: Hidden<'_, 'k, Transports<'k>>,
         (workers, partitions, barrier): (usize, u32, BarrierKind),

@@ -14,12 +14,14 @@ mod words;
 
 use crate::codec::ModelCodec;
 use crate::ledger::{EarliestFailure, Ledger};
+use parades_core::any_model::Container;
 use parades_core::any_model::{AnyWire, Packed};
 use parades_core::effects::Request;
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, Event, EventKey, LpId};
 use parades_core::global::{Scheduled, Visits};
 use parades_core::metrics::{Metrics, Recorded};
+use parades_core::optimistic::Tagged;
 use parades_core::pending::Leftover;
 use parades_core::run::Outcome;
 use parades_core::time::Time;
@@ -30,8 +32,6 @@ use parades_core::world::World;
 use parades_sync::barrier::Broken;
 use parades_transport::{Codec, Fabric, Group, Ranked, Threads, Transport, gather_all, gather_to_first};
 use serde::{Deserialize, Serialize};
-use parades_core::any_model::Container;
-use parades_core::optimistic::Tagged;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -188,8 +188,7 @@ impl<'k, P: Packed<'k>> Peers<'k, P> for Ranks<'k> {
         let codec = ModelCodec(self.model);
         if self.group.rank() > 0 {
             let Results { ids, digests, metrics, pending, counts } = mine;
-            let messages: Vec<Event<P>> =
-                pending.filter(|event| matches!(event.body, Body::Message(_))).collect();
+            let messages: Vec<Event<P>> = pending.filter(|event| matches!(event.body, Body::Message(_))).collect();
             let sent = Sent { ids, digests, recorded: metrics.into_recorded(), messages: messages.len(), counts };
             let mut bytes = Vec::new();
             FrameWriter::new(self.group.destination(0)).within(|| {
@@ -210,7 +209,13 @@ impl<'k, P: Packed<'k>> Peers<'k, P> for Ranks<'k> {
                 let messages = (0..messages).map(|_| codec.read(&mut bytes)).collect::<Result<Vec<_>, _>>()?;
                 let mut metrics = declared.declarations();
                 metrics.merge_recorded(recorded);
-                Ok(Results { ids, digests, metrics, pending: Box::new(messages.into_iter()) as Leftover<'k, P>, counts })
+                Ok(Results {
+                    ids,
+                    digests,
+                    metrics,
+                    pending: Box::new(messages.into_iter()) as Leftover<'k, P>,
+                    counts,
+                })
             })
         });
         std::iter::once(Ok(mine)).chain(others).collect::<Result<_, _>>().map(Some)

@@ -89,9 +89,7 @@ use crate::retreat::Retreats;
 use crate::workers::lock;
 use coast::Coast;
 use leader::Leader;
-use parades_core::any_model::{
-    AnyRestorable, AnyWire, Hidden, MessageRef, Packed, WireModel, in_form, with_model,
-};
+use parades_core::any_model::{AnyRestorable, AnyWire, Hidden, MessageRef, Packed, WireModel, in_form, with_model};
 use parades_core::error::Error;
 use parades_core::event::{Body, LpId};
 use parades_core::optimistic::{TaggedEvent, body_of};
@@ -299,9 +297,9 @@ fn run_seated<'k, P: Packed<'k>>(
     // With a trace, executions are committed one by one, and their events leave the history. Coasting
     // forward would need these events.
     let coasts = model.copies() && !traces;
-    let copy_every = if coasts { settings.copy_every.unwrap_or_else(|| coast::default_interval(model.state_bytes())) } else { 1 };
-    let site =
-        |number| Mutex::new(Site::new(number, placement.clone(), model, (traces, Coast::new(copy_every))));
+    let copy_every =
+        if coasts { settings.copy_every.unwrap_or_else(|| coast::default_interval(model.state_bytes())) } else { 1 };
+    let site = |number| Mutex::new(Site::new(number, placement.clone(), model, (traces, Coast::new(copy_every))));
     let crew = Crew {
         model,
         settings: *settings,

@@ -55,8 +55,8 @@ pub use shared::Taking;
 
 pub(crate) use crew::{Crew, assemble};
 
-use crate::partition::{Partitioning, Placing, Wish};
 use crate::codec::ModelCodec;
+use crate::partition::{Partitioning, Placing, Wish};
 use crate::peers::{Alone, OfRank, Ranks, Seat, Transports, on_ranked};
 use crate::retreat::Retreats;
 use crew::Orders;
@@ -143,11 +143,7 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) ->
     with_model(model, options, |model, options| run_any(model, options, settings))
 }
 
-fn run_any<'k>(
-    model: &'k dyn AnyModel<'k>,
-    options: RunOptions<'k>,
-    settings: &Settings,
-) -> Result<Outcome, Error> {
+fn run_any<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>, settings: &Settings) -> Result<Outcome, Error> {
     fn connect<'k, P: Packed<'k>>(
         transport: Hidden<'_, 'k, Transports<'k>>,
         (workers, partitions, barrier): (usize, u32, BarrierKind),

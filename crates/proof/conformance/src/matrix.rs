@@ -4,9 +4,7 @@ mod peers;
 
 use crate::compare::{Answer, Question, check, expected};
 use crate::engines::ranks::engines_on_ranks;
-use crate::engines::{
-    Engine, Fault, Setting, Subject, Varies, WireView, engines, engines_without_rollback, wire_view,
-};
+use crate::engines::{Engine, Fault, Setting, Subject, Varies, WireView, engines, engines_without_rollback, wire_view};
 use crate::random::WORKERS;
 use crate::report::{Feature, Report};
 use crate::transport::Carrier;

@@ -18,9 +18,9 @@ pub use held_back::HeldBack;
 pub use ranks::on_ranks;
 pub use speculative::Speculative;
 
+use parades_core::any_model::Packed;
 use parades_core::event::{Event, EventKey, LpId};
 use parades_core::time::Instant;
-use parades_core::any_model::Packed;
 use parades_engine::ModelCodec;
 
 /// A message between partitions.

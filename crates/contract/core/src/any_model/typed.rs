@@ -17,9 +17,9 @@ use crate::run::{End, Leftovers, RunOptions, Unfinished};
 use crate::time::Time;
 use crate::trace::{Note, TraceObserver, observe};
 use crate::world::{Controllers, World};
-use parades_raw::{huge_pages, in_form};
 use parades_raw::message::{Bound, Form, Hidden, Kind, MessageRef, Packed, Use};
 use parades_raw::prefetch::Records;
+use parades_raw::{huge_pages, in_form};
 use std::fmt::{self, Debug};
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -292,12 +292,7 @@ impl<'k, M: Model> Lps<'k> for List<'k, '_, M> {
     ) -> Execution {
         let HiddenEffects { outbox, others } = effects;
         let kind = self.of.kind();
-        self.lps[index].execute(
-            (self.of.value().model, world),
-            (header, open(kind, body)),
-            kind.view(outbox),
-            others,
-        )
+        self.lps[index].execute((self.of.value().model, world), (header, open(kind, body)), kind.view(outbox), others)
     }
 
     fn records(&self) -> Records {

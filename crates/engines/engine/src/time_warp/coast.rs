@@ -16,8 +16,8 @@
 //! Lazowska, *Selecting the checkpoint interval in Time Warp simulation*, PADS, 1993; J. Fleischmann, P.
 //! Wilsey, *Comparative analysis of periodic state saving techniques in Time Warp simulators*, PADS, 1995.
 
-use super::history::History;
 use super::hide_tagged;
+use super::history::History;
 use parades_core::any_model::{Packed, RestorableLps, Undone};
 use parades_core::effects::Effects;
 use parades_core::event::LpId;
@@ -57,12 +57,7 @@ pub(super) struct Coast<P> {
 impl<'k, P: Packed<'k>> Coast<P> {
     /// Makes a checkpoint at each `interval`-th execution of an LP.
     pub(super) fn new(interval: u16) -> Coast<P> {
-        Coast {
-            interval,
-            effects: Effects::undoable(Outbox::buffered()),
-            timers: Vec::new(),
-            executions: Vec::new(),
-        }
+        Coast { interval, effects: Effects::undoable(Outbox::buffered()), timers: Vec::new(), executions: Vec::new() }
     }
 
     /// Returns true if each execution can be undone by itself, so that no LP ever coasts forward.

@@ -65,12 +65,7 @@ pub(super) struct History<P> {
 
 impl<P> History<P> {
     pub(super) fn new() -> History<P> {
-        History {
-            records: Ring::default(),
-            timers: Ring::default(),
-            samples: Ring::default(),
-            rares: BTreeMap::new(),
-        }
+        History { records: Ring::default(), timers: Ring::default(), samples: Ring::default(), rares: BTreeMap::new() }
     }
 
     /// Adds the execution of `event`, by an LP whose last execution is at `head`. `of_lp` is `(head,
@@ -173,8 +168,6 @@ impl<P> History<P> {
     }
 
     pub(super) fn allocated_bytes(&self) -> usize {
-        self.records.allocated_bytes()
-            + self.timers.allocated_bytes()
-            + self.samples.allocated_bytes()
+        self.records.allocated_bytes() + self.timers.allocated_bytes() + self.samples.allocated_bytes()
     }
 }

@@ -291,6 +291,9 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
 
     pub(super) fn allocated_bytes(&self) -> usize {
         let waiting = self.effects.outbox.pending.allocated_bytes();
-        waiting + self.history.allocated_bytes() + self.lps.undos_allocated_bytes() + self.heads.capacity() * size_of::<u32>()
+        waiting
+            + self.history.allocated_bytes()
+            + self.lps.undos_allocated_bytes()
+            + self.heads.capacity() * size_of::<u32>()
     }
 }

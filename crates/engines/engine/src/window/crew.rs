@@ -8,8 +8,8 @@ use super::{Settings, partitions_max};
 use crate::ledger::Ledger;
 use crate::partition::Partitioning;
 use crate::peers::{Seat, lost, sum};
-use parades_core::any_model::{AnyModel, Packed};
 use crate::workers::lock;
+use parades_core::any_model::{AnyModel, Packed};
 use parades_core::error::{Error, Place};
 use parades_core::run::{Control, RunOptions};
 use parades_core::time::{Instant, Time};
@@ -69,7 +69,8 @@ pub(crate) fn assemble<'k, P: Packed<'k>>(
     let control = options.control;
     let leader = Leader::new(model, options, (workers, settings.retreats));
     // Every rank keeps the trace of its LPs if rank 0 writes one.
-    let traces = seat.peers.share_words(&[u64::from(leader.course.traces())]).map_err(|Broken| lost(&*seat.transport))?;
+    let traces =
+        seat.peers.share_words(&[u64::from(leader.course.traces())]).map_err(|Broken| lost(&*seat.transport))?;
     let mut members = partitioning.members().into_iter();
     let part = |number| Mutex::new(Part::new(number, members.next().unwrap_or_default(), model));
     let parts = (0..partitions_max(settings).max(partitioning.partitions()).min(world.lps())).map(part).collect();

@@ -7,9 +7,9 @@ use super::{Crew, Settings, first_partition, partition, workers_at_most};
 use crate::partition::{Partitioning, Wish};
 use crate::retreat::{BUSY, Retreat, Retreats, Spell};
 use crate::stopwatch::{CoreClock, Stopwatch, timed};
+use parades_core::any_model::Packed;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::Metrics;
-use parades_core::any_model::Packed;
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use std::sync::{Arc, MutexGuard};
@@ -301,7 +301,12 @@ impl Reviewer {
     }
 
     /// Begins a spell, which measures the current number of workers.
-    fn begin_spell<'k, P: Packed<'k>>(&mut self, parts: &[MutexGuard<'_, Part<'k, P>>], windows: u64, stopwatch: &mut Stopwatch) {
+    fn begin_spell<'k, P: Packed<'k>>(
+        &mut self,
+        parts: &[MutexGuard<'_, Part<'k, P>>],
+        windows: u64,
+        stopwatch: &mut Stopwatch,
+    ) {
         self.spell_start = (total_events(parts), windows);
         stopwatch.reset();
         self.core = CoreClock::start();

@@ -6,8 +6,8 @@ mod random;
 mod ranges;
 mod shapes;
 
-use parades_core::model::Model;
 use parades_core::any_model::with_model;
+use parades_core::model::Model;
 use parades_core::prelude::*;
 use parades_core::world::World;
 use parades_engine::partition::{Between, Partitioning, Wish};

@@ -18,7 +18,10 @@ use parades_engine::retreat::Retreats;
 use parades_engine::rounds::{Main, Threshold};
 use parades_engine::time_warp::{self as time_warp_engine, Ahead};
 use parades_engine::window::{Order, Taking};
-use parades_engine::{ModelCodec, TaggedTransports, Transports, WireModel, null_message, rollback_check, rounds as rounds_engine, sequential, window as window_engine};
+use parades_engine::{
+    ModelCodec, TaggedTransports, Transports, WireModel, null_message, rollback_check, rounds as rounds_engine,
+    sequential, window as window_engine,
+};
 use parades_sync::barrier::BarrierKind;
 use parades_sync::pool::Waiting;
 use std::fmt::Debug;
@@ -179,11 +182,7 @@ fn hold_back<'k, P: Packed<'k>>(
 
 /// Runs `null-message`, with settings drawn from the seed, over threads, or over bytes and promises that are
 /// delayed.
-fn run_null_message<M: Model>(
-    model: &M,
-    options: RunOptions<'_>,
-    setting: &Setting<M>,
-) -> Result<Outcome, Error> {
+fn run_null_message<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -> Result<Outcome, Error> {
     let rng = Rng::shared(setting.seed, 5);
     let settings = null_message::Settings {
         order: ORDERS[index_below(&rng, ORDERS.len())],
@@ -214,11 +213,7 @@ fn null_message_held_back<'k>(
 
 /// Runs `time-warp`, with settings drawn from the seed and workers that fall behind, over threads, or over
 /// bytes that are delayed.
-fn run_time_warp<M: Subject>(
-    model: &M,
-    options: RunOptions<'_>,
-    setting: &Setting<M>,
-) -> Result<Outcome, Error> {
+fn run_time_warp<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -> Result<Outcome, Error> {
     let rng = Rng::shared(setting.seed, 6);
     let aheads = [Ahead::Adaptive, Ahead::Events(1), Ahead::Events(20), Ahead::Events(500), Ahead::Unbounded];
     let settings = time_warp_engine::Settings {

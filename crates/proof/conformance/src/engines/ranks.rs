@@ -5,8 +5,8 @@ use crate::transport::{Carrier, on_ranks};
 use parades_core::error::Error;
 use parades_core::random::Rng;
 use parades_core::run::{Outcome, RunOptions};
-use parades_engine::{OfRank, WireModel};
 use parades_engine::time_warp::{self, Ahead};
+use parades_engine::{OfRank, WireModel};
 use parades_engine::{null_message, window};
 use parades_transport::Fabric;
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,9 @@ impl OnRanks {
     ) -> OfRank {
         match self {
             OnRanks::Window => window::run_rank(model, options, &window_settings(workers, seed), fabric),
-            OnRanks::NullMessage => null_message::run_rank(model, options, &null_message_settings(workers, seed), fabric),
+            OnRanks::NullMessage => {
+                null_message::run_rank(model, options, &null_message_settings(workers, seed), fabric)
+            }
             OnRanks::TimeWarp => time_warp::run_rank(model, options, &time_warp_settings(workers, seed), fabric),
         }
     }

@@ -111,11 +111,7 @@ impl<'k, P: Packed<'k>> Rounds<'k, P> {
     }
 
     /// Executes the events of one receiver at one instant.
-    fn execute_receiver(
-        &mut self,
-        mut events: Vec<Event<P>>,
-        executed: &mut Vec<(Event<P>, Uncommitted)>,
-    ) {
+    fn execute_receiver(&mut self, mut events: Vec<Event<P>>, executed: &mut Vec<(Event<P>, Uncommitted)>) {
         while !events.is_empty() {
             if self.fault != Fault::TieByInsertion {
                 events.sort_unstable();

@@ -300,8 +300,7 @@ impl<'k, P: Packed<'k>> TimeWarp<'k, P> {
         let (before, begin) = (self.lps.checkpoint(id.index()), self.lps.undos_end());
         let (header, body) = (event.header(), hide_body(&event.body));
         let effects = self.effects.hide();
-        let execution =
-            self.lps.execute_optimistically(id.index(), (&header, body), true, &self.ledger.world, effects);
+        let execution = self.lps.execute_optimistically(id.index(), (&header, body), true, &self.ledger.world, effects);
         let timers = self.effects.others.timer_changes.as_mut().map(std::mem::take).unwrap_or_default();
         let records = (begin, self.lps.undos_end());
         if execution == Execution::Skipped {

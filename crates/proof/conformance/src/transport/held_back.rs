@@ -2,8 +2,8 @@
 //!
 //! Promises are delayed too. A promise never overtakes an event that was sent before it.
 
-use super::bytes::{Bytes, instant_of};
 use super::Parcel;
+use super::bytes::{Bytes, instant_of};
 use parades_core::any_model::Packed;
 use parades_core::event::Event;
 use parades_core::time::Time;

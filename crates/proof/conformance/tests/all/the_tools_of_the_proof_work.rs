@@ -6,11 +6,11 @@ use parades_conformance::report::{Feature, Occurrences, Report};
 use parades_conformance::transport::{Carrier, Parcel};
 use parades_core::any_model::{AnyWire, Owned, Packed, with_model};
 use parades_core::bytes::Bytes;
+use parades_core::event::{Body, Event, EventKey, LpId, Sender, TimerId};
 use parades_core::run::RunOptions;
+use parades_core::time::{Instant, Time};
 use parades_engine::ModelCodec;
 use parades_models::phold::{Parameters, Phold};
-use parades_core::event::{Body, Event, EventKey, LpId, Sender, TimerId};
-use parades_core::time::{Instant, Time};
 
 #[test]
 fn a_matrix_in_which_engines_had_nothing_special_to_do_shows_less_than_it_should() {

@@ -6,8 +6,8 @@ use parades_core::any_model::{Packed, hide_body};
 use parades_core::lp::Execution;
 use parades_core::outbox::Pending;
 use parades_core::pending::PendingSet;
-use parades_core::world::World;
 use parades_core::time::Time;
+use parades_core::world::World;
 
 impl<'k, P: Packed<'k>> Site<'k, P> {
     /// Returns true if this worker executes alone.
@@ -19,7 +19,9 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
     /// requests a global event.
     #[inline(never)]
     pub(in crate::time_warp) fn execute_alone(&mut self, world: &World, bound: Time, most: u32) {
-        let Site { model, placement, lps, records, effects, ledger, metrics, requested_committed, failed_alone, .. } = self;
+        let Site {
+            model, placement, lps, records, effects, ledger, metrics, requested_committed, failed_alone, ..
+        } = self;
         let mut executed = 0;
         let mut fetcher = Fetcher::of(*model, lps.len());
         while executed < most && !*failed_alone {

@@ -37,13 +37,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
     /// Does the same as [`Site::execute_before`], for events up to instant `last`.
     #[cold]
     #[inline(never)]
-    pub(in crate::time_warp) fn execute_round(
-        &mut self,
-        world: &World,
-        last: Instant,
-        bound: Time,
-        most: u32,
-    ) -> u32 {
+    pub(in crate::time_warp) fn execute_round(&mut self, world: &World, last: Instant, bound: Time, most: u32) -> u32 {
         let mut steps = 0;
         while steps < most && self.next_instant() <= last && self.execute_before(world, bound, 1) > 0 {
             steps += 1;

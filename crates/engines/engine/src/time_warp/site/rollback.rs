@@ -1,8 +1,8 @@
 //! Rolling back: an LP is restored, and anti-messages follow the events that it had sent.
 
 use super::Site;
-use crate::time_warp::history::{History, Record};
 use crate::time_warp::hide_tagged;
+use crate::time_warp::history::{History, Record};
 use parades_core::any_model::{Packed, Undone};
 use parades_core::error::{ErrorKind, Place};
 use parades_core::event::{EventKey, LpId, Sender};

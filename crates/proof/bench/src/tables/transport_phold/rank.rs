@@ -3,9 +3,9 @@
 use super::first_fit::FirstFit;
 use super::one_by_one::OneByOne;
 use crate::sides::timed;
+use parades_core::any_model::{AnyWire, Hidden, Packed, in_form, with_model};
 use parades_core::arena::{self, Anonymous, Arena};
 use parades_core::bytes::Bytes;
-use parades_core::any_model::{AnyWire, Hidden, Packed, in_form, with_model};
 use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
 use parades_engine::partition::Placing;

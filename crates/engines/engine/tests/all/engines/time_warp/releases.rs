@@ -12,11 +12,7 @@ use parades_transport::Threads;
 use std::sync::Arc;
 
 /// Connects workers of which one panics.
-fn betray<'k, P: Packed<'k>>(
-    transport: Hidden<'_, 'k, TaggedTransports<'k>>,
-    workers: usize,
-    traitor: (usize, When),
-) {
+fn betray<'k, P: Packed<'k>>(transport: Hidden<'_, 'k, TaggedTransports<'k>>, workers: usize, traitor: (usize, When)) {
     let partitions = u32::try_from(workers).expect("few workers");
     let threads = Threads::new(workers, partitions, BarrierKind::default());
     *transport.show::<P>() = Some(Arc::new(Treacherous::new(threads, traitor)));
