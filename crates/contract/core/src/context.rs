@@ -4,9 +4,9 @@
 
 use crate::capture::Captured;
 use crate::channel::Port;
-use crate::effects::{OtherEffects, Request, SendEvent, Sends};
+use crate::effects::{OtherEffects, Request, SendMessage, SendWake, Sends};
 use crate::error::ErrorKind;
-use crate::event::{Body, EventKey, LpId, Sender, TimerId};
+use crate::event::{EventKey, LpId, Sender, TimerId};
 use crate::global::{AnyGlobal, Scheduled};
 use crate::lp::Kernel;
 use crate::metrics::{CounterId, FloatId, IntegerId, Sample};
@@ -149,19 +149,18 @@ impl<'a, M: Model> Context<'a, M> {
     /// Sends to the LP itself, with any delay.
     #[inline]
     pub fn send_self(&mut self, delay: Delay, message: M::Message) {
-        if let Some(key) = self.next_key(self.id, delay) {
-            self.sends.apply(SendEvent { key, receiver: self.id, body: Body::Message(message) });
-        }
+        self.post(self.id, delay, message);
     }
 
-    /// Sends to any LP, after the channel has been checked.
-    #[inline]
+    /// Sends to any LP, after the channel has been checked. Never inlined: it has the code of every kind of pending
+    /// set.
+    #[inline(never)]
     fn post(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if !matches!(self.phase, Phase::Event(_)) && receiver != self.id {
             return self.refuse_send(receiver);
         }
         if let Some(key) = self.next_key(receiver, delay) {
-            self.sends.apply(SendEvent { key, receiver, body: Body::Message(message) });
+            self.sends.apply(SendMessage { key, receiver, message });
         }
     }
 
@@ -193,7 +192,7 @@ impl<'a, M: Model> Context<'a, M> {
         self.replace_last_note(|key| Some(Note::Set { timer: id, sequence: key.sequence }));
         self.log_timer(id);
         if self.kernel.timers.set(id, Setting { instant: key.instant, sequence: key.sequence }).is_some() {
-            self.sends.apply(SendEvent { key, receiver: self.id, body: Body::Timer(id) });
+            self.sends.apply(SendWake { key, lp: self.id, timer: id });
         }
     }
 

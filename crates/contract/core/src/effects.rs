@@ -1,7 +1,7 @@
 //! The effects of an execution, until the engine commits or undoes it.
 
 use crate::error::ErrorKind;
-use crate::event::{Body, EventKey, LpId};
+use crate::event::{Body, EventKey, LpId, TimerId};
 use crate::global::Scheduled;
 use crate::metrics::Sample;
 use crate::outbox::{Outbox, Pending};
@@ -66,22 +66,35 @@ impl Container for Outboxes {
 /// The outbox of a model whose messages have type `T`.
 pub(crate) type Sends<'a, T> = View<'a, T, Outboxes>;
 
-/// Sends an event.
-pub(crate) struct SendEvent<T> {
+/// Sends a message.
+pub(crate) struct SendMessage<T> {
     pub(crate) key: EventKey,
     pub(crate) receiver: LpId,
-    pub(crate) body: Body<T>,
+    pub(crate) message: T,
 }
 
-impl<T: Send + 'static> Use<T, Outboxes> for SendEvent<T> {
+impl<T: Send + 'static> Use<T, Outboxes> for SendMessage<T> {
     type Out = ();
 
     #[inline(always)]
     fn with<'k, P: Packed<'k>>(self, outbox: &mut Outbox<P>, kind: Kind<'k, T>) {
-        match self.body {
-            Body::Message(message) => outbox.push(self.key, self.receiver, Body::Message(kind.pack(message))),
-            Body::Timer(timer) => outbox.push(self.key, self.receiver, Body::Timer(timer)),
-        }
+        outbox.push(self.key, self.receiver, Body::Message(kind.pack(self.message)));
+    }
+}
+
+/// Sends the wake of a timer to its LP.
+pub(crate) struct SendWake {
+    pub(crate) key: EventKey,
+    pub(crate) lp: LpId,
+    pub(crate) timer: TimerId,
+}
+
+impl<T: Send + 'static> Use<T, Outboxes> for SendWake {
+    type Out = ();
+
+    #[inline(always)]
+    fn with<'k, P: Packed<'k>>(self, outbox: &mut Outbox<P>, _: Kind<'k, T>) {
+        outbox.push_wake(self.key, self.lp, self.timer);
     }
 }
 

@@ -18,9 +18,9 @@ use visits::visit_all;
 use crate::any_model::AnyModel;
 use crate::channel::Port;
 use crate::digest::Digest;
-use crate::effects::{HiddenEffects, Request, SendEvent, Sends};
+use crate::effects::{HiddenEffects, Request, SendMessage, Sends};
 use crate::error::{Error, ErrorKind, Place};
-use crate::event::{Body, EventKey, LpId, Sender};
+use crate::event::{EventKey, LpId, Sender};
 use crate::metrics::{MetricId, Metrics};
 use crate::model::Model;
 use crate::time::{Delay, Instant, Time};
@@ -177,7 +177,7 @@ impl<M: Model> GlobalContext<'_, M> {
         }
         let Some(mut key) = self.next_key(delay) else { return };
         key.tie = self.world.tie(key.instant, receiver, Sender::GLOBAL);
-        self.sends.apply(SendEvent { key, receiver, body: Body::Message(message) });
+        self.sends.apply(SendMessage { key, receiver, message });
     }
 
     /// Schedules a global event after a delay above zero.

@@ -11,7 +11,7 @@ pub use undo::KernelCheckpoint;
 
 use crate::context::{Context, Phase};
 use crate::digest::Digest;
-use crate::effects::{OtherEffects, SendEvent, Sends};
+use crate::effects::{OtherEffects, SendWake, Sends};
 use crate::event::{Body, EventKey, Header, LpId, Sender, TimerId};
 use crate::global::Global;
 use crate::global::SummaryOf;
@@ -138,7 +138,7 @@ impl<S> Lp<S> {
             WakeResult::Fire => true,
             WakeResult::Stale => false,
             WakeResult::Later(setting) => {
-                sends.apply(SendEvent { key: wake_key(world, lp, setting), receiver: lp, body: Body::Timer(id) });
+                sends.apply(SendWake { key: wake_key(world, lp, setting), lp, timer: id });
                 false
             }
         }
@@ -151,7 +151,7 @@ impl<S> Lp<S> {
     #[cfg(feature = "test-hooks")]
     pub(crate) fn renew_wakes<T: Send + 'static>(&mut self, world: &World, lp: LpId, mut sends: Sends<'_, T>) {
         for (id, setting) in self.kernel.timers.renew_wakes() {
-            sends.apply(SendEvent { key: wake_key(world, lp, setting), receiver: lp, body: Body::Timer(id) });
+            sends.apply(SendWake { key: wake_key(world, lp, setting), lp, timer: id });
         }
     }
 
@@ -227,7 +227,7 @@ fn catch_panics<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mu
     }
 }
 
-/// Calls the handler of an execution that leaves no undo records, except in [`Lp::execute_optimistically`].
+/// Calls the handler of an execution that leaves no undo records, except in [`Lp::execute_undoable`].
 ///
 /// Never inlined. The code around it, which catches panics, is then small enough to be inlined itself. If
 /// that code were called, its arguments would go through memory. A [`Body`] would too, so it is passed as two

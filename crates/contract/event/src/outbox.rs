@@ -6,7 +6,7 @@
 //!
 //! *Read next*: [`crate::pending`], the sets that the events go to.
 
-use crate::event::{Body, Event, EventKey, LpId};
+use crate::event::{Body, Event, EventKey, LpId, TimerId};
 use crate::optimistic::OptimisticSet;
 use crate::pending::{Leftover, LpOrderedPending, PendingSet, WindowedPending};
 use crate::placement::Placement;
@@ -190,6 +190,12 @@ impl<P> Outbox<P> {
         self.parcels = lent.parcels;
         self.parcels_min = lent.parcels_min;
         self.home = lent.home;
+    }
+
+    /// Sends the wake of a timer. Most settings of timers send none, so this is not inlined.
+    #[inline(never)]
+    pub fn push_wake(&mut self, key: EventKey, lp: LpId, timer: TimerId) {
+        self.push(key, lp, Body::Timer(timer));
     }
 
     /// Sends an event.

@@ -100,7 +100,7 @@ impl<'k, M: Restorable<State: Clone + PartialEq + Debug>> CheckedLps<'k> for Che
         let mut log = UndoLog::default();
         let checkpoint = lp.checkpoint_kernel();
         let sends = kind.view(first.outbox);
-        let execution = lp.reexecute((model, world), (header, body), sends, first.others, Some(&mut log));
+        let execution = lp.execute_undoable((model, world), (header, body), sends, first.others, Some(&mut log));
         if execution == Execution::Skipped {
             // The wake had no effect, and an earlier event may be executed next.
             lp.forget_wake(&checkpoint);

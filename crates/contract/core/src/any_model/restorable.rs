@@ -136,7 +136,7 @@ impl<'k, M: Restorable> RestorableLps<'k> for Restored<'k, '_, M> {
         let kind = of.kind();
         let log = records.then_some(&mut self.log);
         let event = (header, open(kind, body));
-        lps[index].execute_optimistically((of.value().model, world), event, kind.view(outbox), others, log)
+        lps[index].execute_undoable((of.value().model, world), event, kind.view(outbox), others, log)
     }
 
     fn repeat(
@@ -152,7 +152,7 @@ impl<'k, M: Restorable> RestorableLps<'k> for Restored<'k, '_, M> {
         let kind = of.kind();
         let log = record.is_some().then_some(&mut self.undoing);
         let event = (header, open(kind, body));
-        let execution = lps[index].reexecute((of.value().model, world), event, kind.view(outbox), others, log);
+        let execution = lps[index].execute_undoable((of.value().model, world), event, kind.view(outbox), others, log);
         if let (Some(at), Some(copy)) = (record, self.undoing.pop()) {
             self.log.records_mut().put(at, copy);
         }

@@ -282,6 +282,8 @@ impl<'k, M: Model> Lps<'k> for List<'k, '_, M> {
         has_started
     }
 
+    // Never inlined, so that lists that add functions to this one need no copy.
+    #[inline(never)]
     fn execute(
         &mut self,
         index: usize,

@@ -3,7 +3,6 @@
 //! Engines keep everything that [`Lp::undo`] needs in their own logs.
 
 use super::{Execution, Kernel, Lp, handle, parts_of};
-use crate::context::Context;
 use crate::digest::Digest;
 use crate::effects::{OtherEffects, Sends};
 use crate::event::{Body, Header};
@@ -45,55 +44,25 @@ impl<S> Lp<S> {
     ///
     /// Undoing needs three things: [`Lp::checkpoint_kernel`] from before, the changes of timers that this
     /// execution adds to the effects, and the records that the model adds to `log`. Without a log, the caller
-    /// must restore the state by other means. The effects must come from [`crate::effects::Effects::undoable`]. The caller
-    /// must call [`World::note_round`] when it commits the execution.
-    #[inline(always)]
-    pub(crate) fn execute_optimistically<M: Restorable<State = S>>(
-        &mut self,
-        (model, world): (&M, &World),
-        (header, body): (&Header, Body<&M::Message>),
-        sends: Sends<'_, M::Message>,
-        effects: &mut OtherEffects,
-        log: Option<&mut UndoLog<M::Undo>>,
-    ) -> Execution {
-        self.execute_optimistically_by::<M>(world, (header, body), sends, effects, |state, ctx| match log {
-            Some(log) => model.handle_undoable(state, body, ctx, log),
-            None => model.handle(state, body, ctx),
-        })
-    }
-
-    /// As [`Lp::execute_optimistically`], for an event that is executed twice: to compare, or to coast
-    /// forward.
+    /// must restore the state by other means. The effects must come from
+    /// [`Effects::undoable`](crate::effects::Effects::undoable). The caller must call [`World::note_round`] when it
+    /// commits the execution.
     ///
-    /// This is a function of its own so that each of the two closures is used in one place. The code that
-    /// catches panics is then inlined in [`Lp::execute_optimistically`].
+    /// Never inlined, so that a handler and its code around it are compiled once.
     #[inline(never)]
-    pub(crate) fn reexecute<M: Restorable<State = S>>(
+    pub(crate) fn execute_undoable<M: Restorable<State = S>>(
         &mut self,
         (model, world): (&M, &World),
         (header, body): (&Header, Body<&M::Message>),
         sends: Sends<'_, M::Message>,
         effects: &mut OtherEffects,
         log: Option<&mut UndoLog<M::Undo>>,
-    ) -> Execution {
-        self.execute_optimistically_by::<M>(world, (header, body), sends, effects, |state, ctx| match log {
-            Some(log) => model.handle_undoable(state, body, ctx, log),
-            None => handle(model, state, parts_of(body), ctx),
-        })
-    }
-
-    /// Executes an event that may be undone. `handle` calls its handler.
-    #[inline(always)]
-    fn execute_optimistically_by<M: Model<State = S>>(
-        &mut self,
-        world: &World,
-        (header, body): (&Header, Body<&M::Message>),
-        sends: Sends<'_, M::Message>,
-        effects: &mut OtherEffects,
-        handle: impl FnOnce(&mut S, &mut Context<'_, M>),
     ) -> Execution {
         debug_assert!(effects.timer_changes.is_some(), "effects of an engine that rolls back are undoable");
-        let execution = self.execute_by::<M>(world, (header, body), sends, effects, handle);
+        let execution = self.execute_by::<M>(world, (header, body), sends, effects, |state, ctx| match log {
+            Some(log) => model.handle_undoable(state, body, ctx, log),
+            None => handle(model, state, parts_of(body), ctx),
+        });
         if execution == Execution::Skipped {
             // A rollback undoes this execution in its turn, like all others. Until then no earlier event may
             // be executed.
