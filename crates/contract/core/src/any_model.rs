@@ -24,7 +24,7 @@ mod wire;
 pub use checked::{AnyChecked, CheckedLps, Difference, NotRestored};
 pub use parades_raw::in_form;
 pub use parades_raw::message::{Container, Form, Hidden, MessageRef, Owned, Packed, Plain};
-pub use restorable::{AnyRestorable, RestorableLps, Undone};
+pub use restorable::{AnyRestorable, Kept, RestorableLps, Undone};
 pub use typed::{InRun, Typed, execute_alone, with_model};
 pub use wire::{AnyWire, Bodies, WireModel};
 

@@ -80,13 +80,19 @@ impl<S> Lp<S> {
         sends: Sends<'_, M::Message>,
         effects: &mut OtherEffects,
     ) -> Execution {
-        let execution = self.execute_by::<M>(world, (header, body), sends, effects, |state, ctx| {
-            handle(model, state, parts_of(body), ctx)
-        });
+        let execution =
+            self.execute_by::<M>(world, (header, body), sends, effects, |state, ctx| model.handle(state, body, ctx));
         if execution == Execution::Done {
             world.note_round(header.instant(), header.receiver());
         }
         execution
+    }
+
+    /// Returns the time of the last executed event. After an optimistic execution, the wake of a cancelled
+    /// timer counts too.
+    #[inline]
+    pub(crate) fn last(&self) -> Time {
+        self.kernel.last
     }
 
     /// Executes an event by `handle`: first the timer accepts the wake, then the handler runs. The digest
@@ -224,30 +230,6 @@ fn catch_panics<'a, M: Model, T>(ctx: &mut Context<'a, M>, part: impl FnOnce(&mu
             ctx.set_panic(panic.as_ref());
             None
         }
-    }
-}
-
-/// Calls the handler of an execution that leaves no undo records, except in [`Lp::execute_undoable`].
-///
-/// Never inlined. The code around it, which catches panics, is then small enough to be inlined itself. If
-/// that code were called, its arguments would go through memory. A [`Body`] would too, so it is passed as two
-/// values: the message, or else the timer.
-#[inline(never)]
-fn handle<M: Model>(
-    model: &M,
-    state: &mut M::State,
-    (message, timer): (Option<&M::Message>, TimerId),
-    ctx: &mut Context<'_, M>,
-) {
-    model.handle(state, message.map_or(Body::Timer(timer), Body::Message), ctx);
-}
-
-/// Returns the message, or else the timer.
-#[inline(always)]
-fn parts_of<P>(body: Body<&P>) -> (Option<&P>, TimerId) {
-    match body {
-        Body::Message(message) => (Some(message), TimerId(0)),
-        Body::Timer(timer) => (None, timer),
     }
 }
 

@@ -56,6 +56,11 @@ pub struct Rng {
 }
 
 impl Rng {
+    /// Returns a stream that is never drawn from, for a place that is filled later.
+    pub(crate) const fn unset() -> Rng {
+        Rng { state: Cell::new([0, 1]) }
+    }
+
     /// Returns the stream of the LP `lp` in the run with this seed.
     pub fn stream(seed: u64, lp: u32) -> Rng {
         Rng::substream(seed, lp, 0)

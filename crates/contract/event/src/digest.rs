@@ -39,6 +39,9 @@ fn multiply_fold(a: u64, b: u64) -> u64 {
 pub struct Digest(u64);
 
 impl Digest {
+    /// The digest of no word.
+    pub const START: Digest = Digest(0);
+
     /// Folds one word.
     #[inline]
     pub fn word(&mut self, word: u64) {

@@ -89,6 +89,16 @@ impl<T> Ring<T> {
         if self.is_empty() { None } else { self.slots[self.slot(self.end.wrapping_sub(1))].as_ref() }
     }
 
+    /// Returns the last entry by mutable reference, or `None` if it was taken or there is none.
+    #[inline]
+    pub fn last_mut(&mut self) -> Option<&mut T> {
+        if self.is_empty() {
+            return None;
+        }
+        let slot = self.slot(self.end.wrapping_sub(1));
+        self.slots[slot].as_mut()
+    }
+
     /// Returns the entry at a position by mutable reference, or `None` if it was taken or released.
     #[inline]
     pub fn get_mut(&mut self, position: u32) -> Option<&mut T> {

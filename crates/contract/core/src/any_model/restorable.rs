@@ -11,6 +11,7 @@ use crate::metrics::Metrics;
 use crate::restore::{Restorable, UndoLog};
 use crate::ring::positions;
 use crate::run::End;
+use crate::time::Time;
 use crate::timer::TimerChange;
 use crate::world::World;
 use parades_raw::message::MessageRef;
@@ -40,24 +41,38 @@ pub struct Undone<'a> {
     pub records: Option<(u32, u32)>,
 }
 
+/// What an execution keeps so that it can be undone.
+#[derive(Debug)]
+pub struct Kept<'a> {
+    /// Receives the kernel's part of the LP before the execution.
+    pub before: &'a mut KernelCheckpoint,
+    /// True if the execution leaves undo records.
+    pub records: bool,
+}
+
 /// A list of LPs, and the log of the undo records that their executions leave. Records have positions, which rise.
 pub trait RestorableLps<'k>: Lps<'k> {
+    /// Returns the time of the last executed event of an LP. After an optimistic execution, the wake of a cancelled
+    /// timer counts too.
+    fn last(&self, index: usize) -> Time;
+
     /// Returns the kernel's part of an LP.
     fn checkpoint(&self, index: usize) -> KernelCheckpoint;
 
     /// Restores the kernel's part of an LP, without its timers.
     fn restore_kernel(&mut self, index: usize, before: KernelCheckpoint);
 
-    /// Executes an event so that it can be undone. If `records` is false, the execution leaves no undo records. The
-    /// effects must be undoable. [`World::note_round`] must be called when the execution is committed.
+    /// Executes an event so that it can be undone. Returns the position after its last undo record too. The effects must
+    /// be undoable. [`World::note_round`] must be called
+    /// when the execution is committed.
     fn execute_optimistically(
         &mut self,
         index: usize,
         event: (&Header, Body<MessageRef<'_, 'k>>),
-        records: bool,
+        kept: Kept<'_>,
         world: &World,
         effects: HiddenEffects<'_, 'k>,
-    ) -> Execution;
+    ) -> (Execution, u32);
 
     /// Executes an event again that has been undone. If it left an undo record, a copy of the state, at the position
     /// `record`, puts the copy there again.
@@ -115,6 +130,10 @@ impl<M: Restorable> Debug for Restored<'_, '_, M> {
 }
 
 impl<'k, M: Restorable> RestorableLps<'k> for Restored<'k, '_, M> {
+    fn last(&self, index: usize) -> Time {
+        self.list.lps[index].last()
+    }
+
     fn checkpoint(&self, index: usize) -> KernelCheckpoint {
         self.list.lps[index].checkpoint_kernel()
     }
@@ -127,16 +146,18 @@ impl<'k, M: Restorable> RestorableLps<'k> for Restored<'k, '_, M> {
         &mut self,
         index: usize,
         (header, body): (&Header, Body<MessageRef<'_, 'k>>),
-        records: bool,
+        kept: Kept<'_>,
         world: &World,
         effects: HiddenEffects<'_, 'k>,
-    ) -> Execution {
+    ) -> (Execution, u32) {
         let HiddenEffects { outbox, others } = effects;
         let List { of, lps } = &mut self.list;
         let kind = of.kind();
-        let log = records.then_some(&mut self.log);
+        *kept.before = lps[index].checkpoint_kernel();
+        let log = kept.records.then_some(&mut self.log);
         let event = (header, open(kind, body));
-        lps[index].execute_undoable((of.value().model, world), event, kind.view(outbox), others, log)
+        let execution = lps[index].execute_undoable((of.value().model, world), event, kind.view(outbox), others, log);
+        (execution, self.log.records().end())
     }
 
     fn repeat(

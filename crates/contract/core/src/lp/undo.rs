@@ -2,11 +2,10 @@
 //!
 //! Engines keep everything that [`Lp::undo`] needs in their own logs.
 
-use super::{Execution, Kernel, Lp, handle, parts_of};
+use super::{Execution, Kernel, Lp};
 use crate::digest::Digest;
 use crate::effects::{OtherEffects, Sends};
 use crate::event::{Body, Header};
-use crate::model::Model;
 use crate::random::Rng;
 use crate::restore::{Restorable, UndoLog};
 use crate::time::Time;
@@ -24,6 +23,12 @@ pub struct KernelCheckpoint {
 }
 
 impl KernelCheckpoint {
+    /// Returns the checkpoint of no LP, for a place that is filled later.
+    #[inline(always)]
+    pub const fn unset() -> KernelCheckpoint {
+        KernelCheckpoint { rng: Rng::unset(), sequence: 0, digest: Digest::START, last: Time::ZERO }
+    }
+
     /// Returns the time of the last executed event. After an optimistic execution, the wake of a cancelled
     /// timer counts too.
     #[inline(always)]
@@ -61,7 +66,7 @@ impl<S> Lp<S> {
         debug_assert!(effects.timer_changes.is_some(), "effects of an engine that rolls back are undoable");
         let execution = self.execute_by::<M>(world, (header, body), sends, effects, |state, ctx| match log {
             Some(log) => model.handle_undoable(state, body, ctx, log),
-            None => handle(model, state, parts_of(body), ctx),
+            None => model.handle(state, body, ctx),
         });
         if execution == Execution::Skipped {
             // A rollback undoes this execution in its turn, like all others. Until then no earlier event may

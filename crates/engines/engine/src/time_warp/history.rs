@@ -24,7 +24,7 @@ pub(super) struct Record<P> {
     /// The position of the LP's previous execution.
     pub(super) previous: u32,
     pub(super) execution: Execution,
-    /// The kernel's part of the LP before the execution.
+    /// The kernel's part of the LP before the execution. Unset until the execution.
     pub(super) before: KernelCheckpoint,
     pub(super) begins: Begins,
     /// The number of executions of this LP since the one that left a checkpoint. 0 if this one did, or can
@@ -75,33 +75,21 @@ impl<P> History<P> {
     /// it would be written and read in pieces that overlap. The reads would then wait until the writes have
     /// left the store buffer.
     #[inline(always)]
-    pub(super) fn add(
-        &mut self,
-        event: TaggedEvent<P>,
-        of_lp: (&mut u32, u16),
-        before: KernelCheckpoint,
-        (sends, undos): (u32, u32),
-    ) {
+    pub(super) fn add(&mut self, event: TaggedEvent<P>, of_lp: (&mut u32, u16), (sends, undos): (u32, u32)) {
         let (key, receiver) = (event.key(), event.receiver());
         match event.body {
             Body::Message(Tagged::Message(execution, message)) => {
                 let body = Body::Message(Tagged::Message(execution, message));
-                self.add_record(Event::new(key, receiver, body), of_lp, before, (sends, undos));
+                self.add_record(Event::new(key, receiver, body), of_lp, (sends, undos));
             }
-            wake => self.add_wake(Event::new(key, receiver, wake), of_lp, before, (sends, undos)),
+            wake => self.add_wake(Event::new(key, receiver, wake), of_lp, (sends, undos)),
         }
     }
 
     /// Does the same as [`History::add`], for a wake.
     #[inline(never)]
-    fn add_wake(
-        &mut self,
-        event: TaggedEvent<P>,
-        of_lp: (&mut u32, u16),
-        before: KernelCheckpoint,
-        (sends, undos): (u32, u32),
-    ) {
-        self.add_record(event, of_lp, before, (sends, undos));
+    fn add_wake(&mut self, event: TaggedEvent<P>, of_lp: (&mut u32, u16), (sends, undos): (u32, u32)) {
+        self.add_record(event, of_lp, (sends, undos));
     }
 
     #[inline(always)]
@@ -109,13 +97,13 @@ impl<P> History<P> {
         &mut self,
         event: TaggedEvent<P>,
         (head, since_checkpoint): (&mut u32, u16),
-        before: KernelCheckpoint,
         (sends, undos): (u32, u32),
     ) {
         let position = self.records.end();
         let begins = self.ends((sends, undos));
         let previous = std::mem::replace(head, position);
         let execution = Execution::Done;
+        let before = KernelCheckpoint::unset();
         let record = Record { event: None, previous, execution, before, begins, since_checkpoint, has_rare: false };
         self.records.push(record).event = Some(event);
     }

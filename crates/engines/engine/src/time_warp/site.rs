@@ -43,6 +43,8 @@ pub(super) struct Site<'k, P> {
     pub(super) heads: Vec<u32>,
     pub(super) fetcher: Fetcher,
     history: History<P>,
+    /// The position after the last undo record.
+    undos_end: u32,
 
     /// By LP whose last execution failed: events that come after the failure.
     behind_failures: BTreeMap<LpId, Vec<TaggedEvent<P>>>,
@@ -121,6 +123,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
             fetcher: Fetcher::without_steps(model, lps),
             model,
             history: History::new(),
+            undos_end: 0,
             behind_failures: BTreeMap::new(),
             stretches: VecDeque::new(),
             stretch: Stretch::default(),

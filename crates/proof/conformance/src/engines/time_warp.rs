@@ -38,7 +38,7 @@
 use super::{Choices, Fault, Setting, index_below};
 use crate::ledger::{Ledger, Uncommitted};
 use crate::transport::{Link, Parcel};
-use parades_core::any_model::{AnyRestorable, Packed, RestorableLps, Undone, hide_body, in_form, with_model};
+use parades_core::any_model::{AnyRestorable, Kept, Packed, RestorableLps, Undone, hide_body, in_form, with_model};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, Place};
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
@@ -297,12 +297,14 @@ impl<'k, P: Packed<'k>> TimeWarp<'k, P> {
         );
         // A start-up or a visit also leaves changes of timers, which are never undone.
         self.effects.others.timer_changes.iter_mut().for_each(Vec::clear);
-        let (before, begin) = (self.lps.checkpoint(id.index()), self.lps.undos_end());
+        let (mut before, begin) = (KernelCheckpoint::unset(), self.lps.undos_end());
+        let kept = Kept { before: &mut before, records: true };
         let (header, body) = (event.header(), hide_body(&event.body));
         let effects = self.effects.hide();
-        let execution = self.lps.execute_optimistically(id.index(), (&header, body), true, &self.ledger.world, effects);
+        let (execution, end) =
+            self.lps.execute_optimistically(id.index(), (&header, body), kept, &self.ledger.world, effects);
         let timers = self.effects.others.timer_changes.as_mut().map(std::mem::take).unwrap_or_default();
-        let records = (begin, self.lps.undos_end());
+        let records = (begin, end);
         if execution == Execution::Skipped {
             // The wake had no effect and is forgotten, and an earlier event may be executed next.
             self.lps.restore_kernel(id.index(), before.clone());

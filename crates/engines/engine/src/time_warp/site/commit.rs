@@ -130,7 +130,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
 
     /// Returns the positions after the last send and after the last undo record.
     pub(super) fn log_ends(&self) -> (u32, u32) {
-        (self.effects.outbox.optimistic_ref().sent.end(), self.lps.undos_end())
+        (self.effects.outbox.optimistic_ref().sent.end(), self.undos_end)
     }
 
     /// Frees the history before position `first`.
@@ -193,7 +193,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
     /// Returns the time of the earliest failure that can no longer be rolled back. The failure may still be
     /// uncommitted, because executions before it in the history may be later than GVT.
     pub(in crate::time_warp) fn failed_before(&self, gvt: Time) -> Time {
-        let last = |id: &LpId| self.lps.checkpoint(self.placement.index(*id)).last();
+        let last = |id: &LpId| self.lps.last(self.placement.index(*id));
         let times = self.behind_failures.keys().map(last).filter(|time| *time < gvt);
         times.fold(self.ledger.failure.time(), Time::min)
     }

@@ -3,8 +3,8 @@
 use super::Site;
 use crate::time_warp::coast::NO_CHECKPOINT;
 use crate::time_warp::hide_tagged;
-use crate::time_warp::history::{History, RareEffects};
-use parades_core::any_model::Packed;
+use crate::time_warp::history::{History, RareEffects, Record};
+use parades_core::any_model::{Kept, Packed};
 use parades_core::event::{EventKey, Header, LpId, Sender};
 use parades_core::lp::Execution;
 use parades_core::optimistic::{Matched, TaggedEvent, identity};
@@ -71,14 +71,13 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
     /// been written would stall.
     #[inline(always)]
     fn record_next(&mut self, world: &World, bound: Time) -> Result<(usize, Header), SlowPath> {
-        let Site { placement, lps, heads, history, effects, behind_failures, stretch, coast, .. } = self;
+        let Site { placement, lps, heads, history, undos_end, effects, behind_failures, stretch, coast, .. } = self;
         let ahead = effects.outbox.optimistic_mut();
         let (next_anti_message_time, sends) = (ahead.next_anti_message_time(), ahead.sent.end());
         let Some(slot) = ahead.pop_slot_before(bound) else { return Err(self.record_slowly(world, bound, None)) };
         let header = *slot.header();
         let index = placement.index(header.receiver());
-        let before = lps.checkpoint(index);
-        if header.time() >= next_anti_message_time || header.time() <= before.last() || !behind_failures.is_empty() {
+        if header.time() >= next_anti_message_time || header.time() <= lps.last(index) || !behind_failures.is_empty() {
             let event = slot.take();
             return Err(self.record_slowly(world, bound, event));
         }
@@ -86,7 +85,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
         let since_checkpoint =
             if coast.is_off() { 0 } else { coast.since_checkpoint(history, stretch.begin, (id, heads[index])) };
         let event = slot.take().expect("the slot holds it");
-        history.add(event, (&mut heads[index], since_checkpoint), before, (sends, lps.undos_end()));
+        history.add(event, (&mut heads[index], since_checkpoint), (sends, *undos_end));
         Ok((index, header))
     }
 
@@ -119,31 +118,31 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
             return SlowPath::Handled;
         }
         let index = self.placement.index(id);
-        if event.time() <= self.lps.checkpoint(index).last() {
+        if event.time() <= self.lps.last(index) {
             self.roll_back(world, id, &key);
         }
         let sends = self.ahead().sent.end();
         self.stretch.last = self.stretch.last.max(event.time());
         self.stretch.slow += 1;
         let header = event.parts().0;
-        let Site { lps, heads, history, stretch, coast, .. } = self;
+        let Site { heads, history, undos_end, stretch, coast, .. } = self;
         let since_checkpoint = coast.since_checkpoint(history, stretch.begin, (id, heads[index]));
-        let ends = (sends, lps.undos_end());
-        history.add(event, (&mut heads[index], since_checkpoint), lps.checkpoint(index), ends);
+        let ends = (sends, *undos_end);
+        history.add(event, (&mut heads[index], since_checkpoint), ends);
         SlowPath::Recorded(index, header)
     }
 
     /// Executes the event of the last record.
     #[inline(always)]
     fn execute_last(&mut self, world: &World, (index, header): (usize, Header)) {
-        let Site { lps, history, effects, .. } = self;
+        let Site { lps, history, undos_end, effects, .. } = self;
         let History { records, .. } = history;
         effects.outbox.optimistic_mut().execution = records.end().wrapping_sub(1);
-        let record = records.last().expect("it was just written");
-        let event = record.event.as_ref().expect("it was just written");
-        let event = (&header, hide_tagged(event));
-        let leaves_records = record.since_checkpoint == 0;
-        let execution = lps.execute_optimistically(index, event, leaves_records, world, effects.hide());
+        let Record { event, before, since_checkpoint, .. } = records.last_mut().expect("it was just written");
+        let event = (&header, hide_tagged(event.as_ref().expect("it was just written")));
+        let kept = Kept { before, records: *since_checkpoint == 0 };
+        let execution;
+        (execution, *undos_end) = lps.execute_optimistically(index, event, kept, world, effects.hide());
         if execution != Execution::Done || effects.others.any || header.instant().round > 0 {
             self.keep_other_effects(execution);
         }

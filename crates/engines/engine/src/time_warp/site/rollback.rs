@@ -26,7 +26,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
         if !is_restored {
             self.coast_forward(world, index, id);
         }
-        let last = self.lps.checkpoint(index).last();
+        let last = self.lps.last(index);
         assert!(last <= key.instant.time, "I2: {key} came for {id}, which has committed what it executed at {last}");
         if count > 0 {
             self.counts.rollbacks += 1;
