@@ -1,15 +1,14 @@
 //! The tables of a model whose rollbacks can be checked: each event is executed, undone, and executed again.
 
-use super::restorable::lps_of;
-use super::typed::{List, open};
-use super::{AnyModel, Lps, Typed, Visit};
+use super::restorable::{Restored, lps_of};
+use super::{AnyModel, Kept, Lps, RestorableLps, Typed, Undone, Visit};
 use crate::effects::HiddenEffects;
 use crate::error::ErrorKind;
 use crate::event::{Body, Header, LpId};
 use crate::global::AnySummaries;
-use crate::lp::{Execution, Lp};
+use crate::lp::{Execution, KernelCheckpoint, Lp};
 use crate::metrics::Metrics;
-use crate::restore::{Restorable, UndoLog};
+use crate::restore::Restorable;
 use crate::run::End;
 use crate::world::World;
 use parades_raw::message::MessageRef;
@@ -68,17 +67,17 @@ pub enum Difference {
 
 impl<'k, M: Restorable<State: Clone + PartialEq + Debug>> AnyChecked<'k> for Typed<'k, '_, M> {
     fn new_checked_lps(&'k self) -> Box<dyn CheckedLps<'k> + 'k> {
-        Box::new(Checked { list: List::new(self) })
+        Box::new(Checked { restored: Restored::new(self) })
     }
 }
 
 struct Checked<'k, 'm, M: Restorable> {
-    list: List<'k, 'm, M>,
+    restored: Restored<'k, 'm, M>,
 }
 
 impl<M: Restorable> Debug for Checked<'_, '_, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.list.fmt(f)
+        self.restored.fmt(f)
     }
 }
 
@@ -86,33 +85,31 @@ impl<'k, M: Restorable<State: Clone + PartialEq + Debug>> CheckedLps<'k> for Che
     fn execute_twice(
         &mut self,
         index: usize,
-        (header, body): (&Header, Body<MessageRef<'_, 'k>>),
+        event: (&Header, Body<MessageRef<'_, 'k>>),
         world: &World,
-        first: HiddenEffects<'_, 'k>,
+        mut first: HiddenEffects<'_, 'k>,
         second: HiddenEffects<'_, 'k>,
     ) -> Result<Execution, NotRestored> {
-        let List { of, lps } = &mut self.list;
-        let (lp, kind, model) = (&mut lps[index], of.kind(), of.value().model);
-        let body = open(kind, body);
-        let before = lp.clone();
+        let restored = &mut self.restored;
+        let before = restored.list.lps[index].clone();
         // A start-up or a visit also leaves changes of timers, which are never undone.
         first.others.timer_changes.as_mut().expect("the effects are undoable").clear();
-        let mut log = UndoLog::default();
-        let checkpoint = lp.checkpoint_kernel();
-        let sends = kind.view(first.outbox);
-        let execution = lp.execute_undoable((model, world), (header, body), sends, first.others, Some(&mut log));
+        let (mut checkpoint, begin) = (KernelCheckpoint::unset(), restored.undos_end());
+        let kept = Kept { before: &mut checkpoint, records: true };
+        let (execution, end) = restored.execute_optimistically(index, event, kept, world, first.reborrow());
         if execution == Execution::Skipped {
             // The wake had no effect, and an earlier event may be executed next.
-            lp.forget_wake(&checkpoint);
+            restored.list.lps[index].forget_wake(&checkpoint);
         }
-        let after = lp.clone();
+        let after = restored.list.lps[index].clone();
         let timers = first.others.timer_changes.as_mut().expect("the effects are undoable");
-        let undo = || lp.undo(model, body, (execution, checkpoint), timers, Some(&mut log));
-        catch_unwind(AssertUnwindSafe(undo))
+        let undone = Undone { execution, before: checkpoint, timers, records: Some((begin, end)) };
+        catch_unwind(AssertUnwindSafe(|| restored.undo(index, event.1, undone)))
             .map_err(|panic| NotRestored::Panicked(ErrorKind::of_panic(panic.as_ref())))?;
-        same(&before, lp).map_err(NotRestored::Undone)?;
-        let again = lp.execute((model, world), (header, body), kind.view(second.outbox), second.others);
-        same(&after, lp).map_err(NotRestored::Repeated)?;
+        restored.release_undos_before(end);
+        same(&before, &restored.list.lps[index]).map_err(NotRestored::Undone)?;
+        let again = restored.list.execute(index, event.0, event.1, world, second);
+        same(&after, &restored.list.lps[index]).map_err(NotRestored::Repeated)?;
         assert!(again == execution, "whether a timer is due depends on the kernel's state, which is the same");
         Ok(again)
     }
@@ -128,5 +125,5 @@ fn same<S: PartialEq + Debug>(expected: &Lp<S>, found: &Lp<S>) -> Result<(), Dif
 }
 
 impl<'k, M: Restorable> Lps<'k> for Checked<'k, '_, M> {
-    lps_of!(list);
+    lps_of!(restored);
 }

@@ -111,16 +111,22 @@ impl<'k, M: Restorable> AnyRestorable<'k> for Typed<'k, '_, M> {
     }
 
     fn new_restorable_lps(&'k self) -> Box<dyn RestorableLps<'k> + 'k> {
-        Box::new(Restored { list: List::new(self), log: UndoLog::default(), undoing: UndoLog::default() })
+        Box::new(Restored::new(self))
     }
 }
 
 /// A list of LPs with their undo records.
-struct Restored<'k, 'm, M: Restorable> {
-    list: List<'k, 'm, M>,
+pub(super) struct Restored<'k, 'm, M: Restorable> {
+    pub(super) list: List<'k, 'm, M>,
     log: UndoLog<M::Undo>,
     /// The undo records of the execution that is being undone. Empty at other times.
     undoing: UndoLog<M::Undo>,
+}
+
+impl<'k, 'm, M: Restorable> Restored<'k, 'm, M> {
+    pub(super) fn new(of: &'k Typed<'k, 'm, M>) -> Restored<'k, 'm, M> {
+        Restored { list: List::new(of), log: UndoLog::default(), undoing: UndoLog::default() }
+    }
 }
 
 impl<M: Restorable> Debug for Restored<'_, '_, M> {
@@ -142,6 +148,8 @@ impl<'k, M: Restorable> RestorableLps<'k> for Restored<'k, '_, M> {
         self.list.lps[index].restore_kernel(before);
     }
 
+    // Never inlined, so that the functions below need no copy.
+    #[inline(never)]
     fn execute_optimistically(
         &mut self,
         index: usize,
@@ -168,13 +176,12 @@ impl<'k, M: Restorable> RestorableLps<'k> for Restored<'k, '_, M> {
         world: &World,
         effects: HiddenEffects<'_, 'k>,
     ) -> Execution {
-        let HiddenEffects { outbox, others } = effects;
-        let List { of, lps } = &mut self.list;
-        let kind = of.kind();
-        let log = record.is_some().then_some(&mut self.undoing);
-        let event = (header, open(kind, body));
-        let execution = lps[index].execute_undoable((of.value().model, world), event, kind.view(outbox), others, log);
-        if let (Some(at), Some(copy)) = (record, self.undoing.pop()) {
+        let (mut before, records) = (KernelCheckpoint::unset(), record.is_some());
+        let kept = Kept { before: &mut before, records };
+        let (execution, _) = self.execute_optimistically(index, (header, body), kept, world, effects);
+        if let Some(at) = record
+            && let Some(copy) = self.log.pop()
+        {
             self.log.records_mut().put(at, copy);
         }
         execution

@@ -53,8 +53,8 @@ impl<S> Lp<S> {
     /// [`Effects::undoable`](crate::effects::Effects::undoable). The caller must call [`World::note_round`] when it
     /// commits the execution.
     ///
-    /// Never inlined, so that a handler and its code around it are compiled once.
-    #[inline(never)]
+    /// Used in one place, so that a handler and the code around it are compiled once.
+    #[inline(always)]
     pub(crate) fn execute_undoable<M: Restorable<State = S>>(
         &mut self,
         (model, world): (&M, &World),
