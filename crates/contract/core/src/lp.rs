@@ -1,6 +1,6 @@
 //! The execution of an event: one function that all engines share.
 //!
-//! Engines differ in *when* they call [`Lp::execute`], and in *what they do with the effects*. They differ in
+//! Engines differ in *when* they call [`Lps::execute`](crate::any_model::Lps::execute), and in *what they do with the effects*. They differ in
 //! nothing else.
 //!
 //! *Read next*: the `sequential` engine, a loop around this function.

@@ -242,7 +242,7 @@ use crate::model::{Context, Model};
 ///
 /// ```compile_fail,E0277
 /// # use parades_core::prelude::*;
-/// # use parades_core::{effects::Effects, lp::Lp, world::World};
+/// # use parades_core::any_model::{AnyRestorable, with_model};
 /// struct Counter; // A model without `impl ByCopy for Counter {}`.
 /// # impl Model for Counter {
 /// #     type State = u64;
@@ -252,9 +252,8 @@ use crate::model::{Context, Model};
 /// #     fn start(&self, _: &mut Context<'_, Self>) -> u64 { 0 }
 /// #     fn handle(&self, count: &mut u64, _: Body<&()>, _: &mut Context<'_, Self>) { *count += 1; }
 /// # }
-/// fn ahead_of_time(lp: &mut Lp<u64>, world: &World, event: &Event<()>, effects: &mut Effects<Counter>) {
-///     let _ = lp.execute_undoable(&Counter, world, event.parts(), effects);
-/// }
+/// fn ahead_of_time<'k>(_: &'k dyn AnyRestorable<'k>) {}
+/// with_model(&Counter, RunOptions::until(Time::ZERO), |model, _| ahead_of_time(model));
 /// ```
 pub trait Restorable: Model {
     /// One record of the log.
@@ -285,7 +284,7 @@ pub trait Restorable: Model {
 ///
 /// ```
 /// # use parades_core::prelude::*;
-/// # use parades_core::{effects::Effects, lp::Lp, world::World};
+/// # use parades_core::any_model::{AnyRestorable, with_model};
 /// # struct Counter;
 /// # impl Model for Counter {
 /// #     type State = u64;
@@ -296,9 +295,8 @@ pub trait Restorable: Model {
 /// #     fn handle(&self, count: &mut u64, _: Body<&()>, _: &mut Context<'_, Self>) { *count += 1; }
 /// # }
 /// impl ByCopy for Counter {}
-/// # fn ahead_of_time(lp: &mut Lp<u64>, world: &World, event: &Event<()>, effects: &mut Effects<Counter>) {
-/// #     let _ = lp.execute_undoable(&Counter, world, event.parts(), effects);
-/// # }
+/// # fn ahead_of_time<'k>(_: &'k dyn AnyRestorable<'k>) {}
+/// # with_model(&Counter, RunOptions::until(Time::ZERO), |model, _| ahead_of_time(model));
 /// ```
 ///
 /// A program that offers every engine (`parades::Simulation::restorable`) also needs `PartialEq` and `Debug`

@@ -1,5 +1,8 @@
-//! The synchronisation engines. Each decides *when* [`parades_core::lp::Lp::execute`] is called, and nothing
+//! The synchronisation engines. Each decides *when* [`parades_core::any_model::Lps::execute`] is called, and nothing
 //! else.
+//!
+//! An engine knows no model. It is compiled once for each form in which messages are stored
+//! ([`parades_core::any_model`]), in this crate.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,6 @@
 //! Simulations of a scenario on an engine, both chosen at run time.
 //!
-//! Engines are generic over models, so each pair of an engine and a model is compiled separately. This crate
-//! does that once, for every engine and every built-in scenario. Its users see a [`Simulation`] and a
-//! [`Choice`], and compile in seconds.
+//! Users of this crate see a [`Simulation`] and a [`Choice`].
 //!
 //! There are two registries: [`Engine`], an enum, and [`SCENARIOS`], a table with a row for each scenario. A
 //! program adds scenarios of its own by [`install`].
