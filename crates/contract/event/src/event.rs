@@ -294,6 +294,12 @@ impl<P> Event<P> {
         self.header
     }
 
+    /// Returns everything except the body, where it lies in memory.
+    #[inline(always)]
+    pub fn header_ref(&self) -> &Header {
+        &self.header
+    }
+
     /// See [`Header::key`].
     #[inline]
     pub fn key(&self) -> EventKey {

@@ -8,7 +8,7 @@ use parades_core::any_model::{AnyModel, Lps, Packed};
 use parades_core::bytes;
 use parades_core::effects::{Effects, OtherEffects};
 use parades_core::error::{Error, ErrorKind, Place};
-use parades_core::event::{Body, Event, EventKey, Header, LpId};
+use parades_core::event::{Event, EventKey, LpId};
 use parades_core::global::{AllLps, GlobalQueue};
 use parades_core::metrics::Metrics;
 use parades_core::pending::Leftover;
@@ -107,12 +107,11 @@ impl<'k> Course<'k> {
     #[inline(always)]
     pub(crate) fn record_event<P: Packed<'k>>(
         &mut self,
-        header: Header,
-        body: Body<P>,
+        event: &Event<P>,
         notes: &mut Vec<Note>,
     ) -> Result<bool, Error> {
         if self.traces() {
-            self.trace(&header.with(body), notes)?;
+            self.trace(event, notes)?;
             notes.clear();
         }
         self.events += 1;

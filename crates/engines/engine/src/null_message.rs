@@ -78,9 +78,8 @@ mod routes;
 mod visit;
 mod worker;
 
-use crate::codec::ModelCodec;
 use crate::partition::{Partitioning, Placing};
-use crate::peers::{Alone, OfRank, Ranks, Seat, Transports, lost, on_ranked, sum};
+use crate::peers::{Alone, OfRank, Seat, Transports, connect_threads, lost, on_rank, sum};
 use crate::retreat::Retreats;
 use crate::window::leader::Leader;
 use crate::window::plan::Plan;
@@ -93,10 +92,9 @@ use parades_core::event::LpId;
 use parades_core::model::Model;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
-use parades_core::timesheet::Timesheets;
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
-use parades_transport::{Fabric, Summary, Threads, Transport};
+use parades_transport::{Fabric, Summary};
 use routes::Routes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -199,17 +197,9 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) ->
 }
 
 fn run_any<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>, settings: &Settings) -> Result<Outcome, Error> {
-    fn connect<'k, P: Packed<'k>>(
-        transport: Hidden<'_, 'k, Transports<'k>>,
-        (workers, partitions, barrier): (usize, u32, BarrierKind),
-        timesheets: Option<Arc<Timesheets>>,
-    ) {
-        *transport.show::<P>() = Some(Arc::new(Threads::new(workers, partitions, barrier).timed(timesheets)));
-    }
     let (partitions, timesheets) = (partitions_max(settings), options.timesheets.clone());
     run_over(model, options, settings, &|workers, transport| {
-        let timesheets = timesheets.clone();
-        in_form!(transport.form(), connect(transport, (workers, partitions, BarrierKind::default()), timesheets))
+        connect_threads(transport, (workers, partitions, BarrierKind::default()), timesheets.clone());
     })
 }
 
@@ -269,18 +259,7 @@ fn run_any_rank<'k>(
     settings: &Settings,
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
-    run_rank_over(model, options, settings, fabric, &|_| ())
-}
-
-/// Does the same as [`run_rank`]. `wrap` may replace the transport of this rank, for measurements and tests.
-pub fn run_rank_over<'k>(
-    model: &'k dyn AnyWire<'k>,
-    options: RunOptions<'k>,
-    settings: &Settings,
-    fabric: Box<dyn Fabric>,
-    wrap: &dyn Fn(Hidden<'_, 'k, Transports<'k>>),
-) -> OfRank {
-    in_form!(model.form(), run_rank_in(model, options, settings, fabric, wrap))
+    in_form!(model.form(), run_rank_in(model, options, settings, fabric))
 }
 
 fn run_rank_in<'k, P: Packed<'k>>(
@@ -288,20 +267,11 @@ fn run_rank_in<'k, P: Packed<'k>>(
     options: RunOptions<'k>,
     settings: &Settings,
     fabric: Box<dyn Fabric>,
-    wrap: &dyn Fn(Hidden<'_, 'k, Transports<'k>>),
 ) -> OfRank {
     let of_all = Settings { threads: settings.threads * fabric.ranks(), ..*settings };
+    let threads = (settings.threads, partitions_max(&of_all), BarrierKind::default());
     let timesheets = options.timesheets.clone();
-    let threads = Threads::new(settings.threads, partitions_max(&of_all), BarrierKind::default());
-    on_ranked::<P>(ModelCodec(model), (fabric, threads, settings.threads), timesheets, |ranked| {
-        let mut transport: Option<Arc<dyn Transport<P> + 'k>> = Some(Arc::clone(&ranked) as _);
-        wrap(Hidden::new::<P>(&mut transport));
-        let seat = Seat {
-            transport: transport.expect("`wrap` leaves a transport"),
-            peers: Arc::new(Ranks { group: ranked, model }),
-        };
-        run_seated(model, options, settings, seat)
-    })
+    on_rank::<P>(model, (fabric, &|_| ()), threads, timesheets, |seat| run_seated(model, options, settings, seat))
 }
 
 /// Runs the workers of this rank, and concludes the run.

@@ -14,8 +14,7 @@ mod words;
 
 use crate::codec::ModelCodec;
 use crate::ledger::{EarliestFailure, Ledger};
-use parades_core::any_model::Container;
-use parades_core::any_model::{AnyWire, Packed};
+use parades_core::any_model::{AnyWire, Container, Hidden, Packed, in_form};
 use parades_core::effects::Request;
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, Event, EventKey, LpId};
@@ -29,7 +28,7 @@ use parades_core::timesheet::Timesheets;
 use parades_core::trace::Note;
 use parades_core::wire::{self, FrameWriter, Malformed};
 use parades_core::world::World;
-use parades_sync::barrier::Broken;
+use parades_sync::barrier::{BarrierKind, Broken};
 use parades_transport::{Codec, Fabric, Group, Ranked, Threads, Transport, gather_all, gather_to_first};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
@@ -274,6 +273,40 @@ pub(crate) fn on_ranked<'k, T: Send + 'k>(
         Ok(outcome)
     });
     OfRank { result, crossed: ranked.crossed() }
+}
+
+/// Connects the workers of one process: their number, the number of partitions, and the kind of barrier.
+pub(crate) fn connect_threads<'k>(
+    transport: Hidden<'_, 'k, Transports<'k>>,
+    threads: (usize, u32, BarrierKind),
+    timesheets: Option<Arc<Timesheets>>,
+) {
+    fn connect<'k, P: Packed<'k>>(
+        transport: Hidden<'_, 'k, Transports<'k>>,
+        (workers, partitions, barrier): (usize, u32, BarrierKind),
+        timesheets: Option<Arc<Timesheets>>,
+    ) {
+        *transport.show::<P>() = Some(Arc::new(Threads::new(workers, partitions, barrier).timed(timesheets)));
+    }
+    in_form!(transport.form(), connect(transport, threads, timesheets))
+}
+
+/// Calls `run` with the seat of a rank of a conservative engine. `wrap` may replace its transport. `threads` is the
+/// number of workers of this rank, the number of partitions of all ranks, and the kind of barrier.
+pub(crate) fn on_rank<'k, P: Packed<'k>>(
+    model: &'k dyn AnyWire<'k>,
+    (fabric, wrap): (Box<dyn Fabric>, &dyn Fn(Hidden<'_, 'k, Transports<'k>>)),
+    (workers, partitions, barrier): (usize, u32, BarrierKind),
+    timesheets: Option<Arc<Timesheets>>,
+    run: impl FnOnce(Seat<'k, P, P>) -> Result<Option<Outcome>, Error>,
+) -> OfRank {
+    let threads = Threads::new(workers, partitions, barrier);
+    on_ranked::<P>(ModelCodec(model), (fabric, threads, workers), timesheets, |ranked| {
+        let mut transport: Option<Arc<dyn Transport<P> + 'k>> = Some(Arc::clone(&ranked) as _);
+        wrap(Hidden::new::<P>(&mut transport));
+        let transport = transport.expect("`wrap` leaves a transport");
+        run(Seat { transport, peers: Arc::new(Ranks { group: ranked, model }) })
+    })
 }
 
 /// Adds the timesheets of the other ranks to those of rank 0.

@@ -27,7 +27,7 @@ use parades_core::any_model::{
 };
 use parades_core::effects::{Effects, OtherEffects};
 use parades_core::error::{Error, ErrorKind, Place};
-use parades_core::event::{Body, Event, Header};
+use parades_core::event::{Body, Event};
 use parades_core::lp::Execution;
 use parades_core::outbox::Outbox;
 use parades_core::pending::WindowedPending;
@@ -76,16 +76,15 @@ impl<'k, P: Packed<'k>> Step<'k, P> for Twice<'k, P> {
 
     fn execute(
         &mut self,
-        header: &Header,
-        body: &Body<P>,
+        event: &Event<P>,
         world: &World,
         effects: &mut Effects<P>,
     ) -> Result<Execution, Error> {
-        let place = Place { instant: header.instant(), lp: Some(header.receiver()), event: Some(header.key()) };
+        let place = Place { instant: event.instant(), lp: Some(event.receiver()), event: Some(event.key()) };
         let not_restored = |what| Error::at(ErrorKind::NotRestored(what), place);
         self.first.outbox.buffer.clear();
         self.first.others.clear();
-        let (index, event) = (header.receiver().index(), (header, hide_body(body)));
+        let (index, event) = (event.receiver().index(), (event.header_ref(), hide_body(&event.body)));
         let execution = self
             .lps
             .execute_twice(index, event, world, self.first.hide(), effects.hide())

@@ -13,7 +13,7 @@ use crate::fetch::Fetcher;
 use parades_core::any_model::{AnyModel, Lps, Packed, hide_body, in_form, with_model};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
-use parades_core::event::{Body, EventKey, Header, LpId};
+use parades_core::event::{Event, EventKey, LpId};
 use parades_core::global::OneList;
 use parades_core::lp::Execution;
 use parades_core::model::Model;
@@ -83,12 +83,11 @@ impl<'k, P: Packed<'k>, Q: Queue<P>, S: Step<'k, P>> Sequential<'k, P, Q, S> {
             let set = self.queue.set(&self.effects.outbox);
             fetcher.each(|ahead| set.upcoming(ahead), |id| records.prefetch(id.index()));
             fetcher.steps(|ahead| set.upcoming(ahead), |id, step| self.step.lps().fetch(id.index(), step));
-            let (header, body) = event.into_parts();
-            let execution = self.step.execute(&header, &body, &self.world, &mut self.effects)?;
-            self.commit(header.receiver(), Some(header.key()))?;
+            let execution = self.step.execute(&event, &self.world, &mut self.effects)?;
+            self.commit(event.receiver(), Some(event.key()))?;
             let done = execution == Execution::Done;
-            if done && self.course.record_event(header, body, &mut self.effects.others.notes)? {
-                self.poll(header.time())?;
+            if done && self.course.record_event(&event, &mut self.effects.others.notes)? {
+                self.poll(event.time())?;
             }
         }
         Ok(())
@@ -182,8 +181,7 @@ pub(crate) trait Step<'k, P> {
     /// Executes an event.
     fn execute(
         &mut self,
-        header: &Header,
-        body: &Body<P>,
+        event: &Event<P>,
         world: &World,
         effects: &mut Effects<P>,
     ) -> Result<Execution, Error>;
@@ -206,12 +204,12 @@ impl<'k, P: Packed<'k>> Step<'k, P> for Once<'k> {
     #[inline(always)]
     fn execute(
         &mut self,
-        header: &Header,
-        body: &Body<P>,
+        event: &Event<P>,
         world: &World,
         effects: &mut Effects<P>,
     ) -> Result<Execution, Error> {
-        Ok(self.0.execute(header.receiver().index(), header, hide_body(body), world, effects.hide()))
+        let (index, body) = (event.receiver().index(), hide_body(&event.body));
+        Ok(self.0.execute(index, event.header_ref(), body, world, effects.hide()))
     }
 }
 

@@ -55,9 +55,8 @@ pub use shared::Taking;
 
 pub(crate) use crew::{Crew, assemble};
 
-use crate::codec::ModelCodec;
 use crate::partition::{Partitioning, Placing, Wish};
-use crate::peers::{Alone, OfRank, Ranks, Seat, Transports, on_ranked};
+use crate::peers::{Alone, OfRank, Seat, Transports, connect_threads, on_rank};
 use crate::retreat::Retreats;
 use crew::Orders;
 use parades_core::any_model::{AnyModel, AnyWire, Hidden, Packed, WireModel, in_form, with_model};
@@ -66,10 +65,9 @@ use parades_core::event::LpId;
 use parades_core::model::Model;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Delay;
-use parades_core::timesheet::Timesheets;
 use parades_core::world::World;
 use parades_sync::barrier::BarrierKind;
-use parades_transport::{Fabric, Threads, Transport};
+use parades_transport::Fabric;
 use std::sync::Arc;
 
 /// The settings of a run. None of them changes the results.
@@ -144,17 +142,9 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) ->
 }
 
 fn run_any<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>, settings: &Settings) -> Result<Outcome, Error> {
-    fn connect<'k, P: Packed<'k>>(
-        transport: Hidden<'_, 'k, Transports<'k>>,
-        (workers, partitions, barrier): (usize, u32, BarrierKind),
-        timesheets: Option<Arc<Timesheets>>,
-    ) {
-        *transport.show::<P>() = Some(Arc::new(Threads::new(workers, partitions, barrier).timed(timesheets)));
-    }
     let (partitions, timesheets) = (partitions_max(settings), options.timesheets.clone());
     run_over(model, options, settings, &|workers, transport| {
-        let timesheets = timesheets.clone();
-        in_form!(transport.form(), connect(transport, (workers, partitions, settings.barrier), timesheets))
+        connect_threads(transport, (workers, partitions, settings.barrier), timesheets.clone());
     })
 }
 
@@ -242,17 +232,9 @@ fn run_rank_in<'k, P: Packed<'k>>(
     wrap: &dyn Fn(Hidden<'_, 'k, Transports<'k>>),
 ) -> OfRank {
     let of_all = Settings { threads: settings.threads * fabric.ranks(), ..*settings };
+    let threads = (settings.threads, partitions_max(&of_all), settings.barrier);
     let timesheets = options.timesheets.clone();
-    let threads = Threads::new(settings.threads, partitions_max(&of_all), settings.barrier);
-    on_ranked::<P>(ModelCodec(model), (fabric, threads, settings.threads), timesheets, |ranked| {
-        let mut transport: Option<Arc<dyn Transport<P> + 'k>> = Some(Arc::clone(&ranked) as _);
-        wrap(Hidden::new::<P>(&mut transport));
-        let seat = Seat {
-            transport: transport.expect("`wrap` leaves a transport"),
-            peers: Arc::new(Ranks { group: ranked, model }),
-        };
-        run_seated(model, options, settings, seat)
-    })
+    on_rank::<P>(model, (fabric, wrap), threads, timesheets, |seat| run_seated(model, options, settings, seat))
 }
 
 /// Runs the workers of this rank, and concludes the run.

@@ -51,19 +51,15 @@ pub enum Form {
     Plain0,
     /// [`Plain`] of up to 8 bytes.
     Plain8,
-    /// [`Plain`] of up to 16 bytes.
-    Plain16,
     /// [`Plain`] of up to 24 bytes.
     Plain24,
-    /// [`Plain`] of up to 32 bytes.
-    Plain32,
-    /// [`Plain`] of up to 64 bytes.
-    Plain64,
+    /// [`Plain`] of up to 40 bytes.
+    Plain40,
     /// [`Owned`] of up to 8 bytes, and a pointer to every message that fits no other form.
     Owned8,
     /// [`Owned`] of up to 24 bytes.
     Owned24,
-    /// [`Owned`] of up to 56 bytes.
+    /// [`Owned`] of up to 56 bytes, and larger messages without a destructor.
     Owned56,
 }
 
@@ -74,21 +70,18 @@ impl Form {
             _ if is_boxed::<T>() => Form::Owned8,
             (0, false) => Form::Plain0,
             (1..=8, false) => Form::Plain8,
-            (9..=16, false) => Form::Plain16,
-            (17..=24, false) => Form::Plain24,
-            (25..=32, false) => Form::Plain32,
-            (_, false) => Form::Plain64,
+            (9..=24, false) => Form::Plain24,
+            (25..=40, false) => Form::Plain40,
             (0..=8, true) => Form::Owned8,
             (9..=24, true) => Form::Owned24,
-            (_, true) => Form::Owned56,
+            _ => Form::Owned56,
         }
     }
 }
 
 /// True if messages of type `T` are stored behind a pointer.
 const fn is_boxed<T>() -> bool {
-    let room = if std::mem::needs_drop::<T>() { 56 } else { 64 };
-    size_of::<T>() > room || align_of::<T>() > align_of::<Room<8>>()
+    size_of::<T>() > size_of::<Room<56>>() || align_of::<T>() > align_of::<Room<8>>()
 }
 
 /// Room for a message. Bytes, not words: a copy of words would lose the origin of pointers inside. In a cell, because
@@ -208,8 +201,8 @@ impl<const N: usize> private::Parts for Owned<'_, N> {
 macro_rules! with_forms {
     ($macro:ident) => {
         $macro! {
-            Plain0: Plain<0>, Plain8: Plain<8>, Plain16: Plain<16>, Plain24: Plain<24>, Plain32: Plain<32>,
-            Plain64: Plain<64>, Owned8: Owned<8>, Owned24: Owned<24>, Owned56: Owned<56>
+            Plain0: Plain<0>, Plain8: Plain<8>, Plain24: Plain<24>, Plain40: Plain<40>,
+            Owned8: Owned<8>, Owned24: Owned<24>, Owned56: Owned<56>
         }
     };
 }
@@ -240,10 +233,8 @@ macro_rules! in_form {
         match $form {
             Form::Plain0 => $function::<Plain<'_, 0> $($(, $more)*)?>($($argument),*),
             Form::Plain8 => $function::<Plain<'_, 8> $($(, $more)*)?>($($argument),*),
-            Form::Plain16 => $function::<Plain<'_, 16> $($(, $more)*)?>($($argument),*),
             Form::Plain24 => $function::<Plain<'_, 24> $($(, $more)*)?>($($argument),*),
-            Form::Plain32 => $function::<Plain<'_, 32> $($(, $more)*)?>($($argument),*),
-            Form::Plain64 => $function::<Plain<'_, 64> $($(, $more)*)?>($($argument),*),
+            Form::Plain40 => $function::<Plain<'_, 40> $($(, $more)*)?>($($argument),*),
             Form::Owned8 => $function::<Owned<'_, 8> $($(, $more)*)?>($($argument),*),
             Form::Owned24 => $function::<Owned<'_, 24> $($(, $more)*)?>($($argument),*),
             Form::Owned56 => $function::<Owned<'_, 56> $($(, $more)*)?>($($argument),*),
@@ -550,7 +541,7 @@ mod tests {
         assert_eq!(cross((), ()), ((), ()));
         assert_eq!(cross(7_u8, 8), (7, 8));
         assert_eq!(cross([1_u32; 5], [2; 5]), ([1; 5], [2; 5]));
-        assert_eq!(cross([1_u64; 8], [2; 8]), ([1; 8], [2; 8]));
+        assert_eq!(cross([1_u64; 6], [2; 6]), ([1; 6], [2; 6]));
         assert_eq!(cross([1_u64; 9], [2; 9]), ([1; 9], [2; 9]));
         assert_eq!(cross(7_u128, 8), (7, 8));
         assert_eq!(cross("a".to_string(), "b".into()), ("a".into(), "b".into()));

@@ -155,25 +155,25 @@ impl<'w, 's, 'k, P: Packed<'k>> Leader<'w, 's, 'k, P> {
     /// Executes one event as `sequential` does.
     #[inline(always)]
     fn execute(&mut self, event: Event<P>, (fetcher, records): (&mut Fetcher, &[Records])) -> Result<(), Error> {
-        let (header, body) = event.into_parts();
-        let id = header.receiver();
+        let id = event.receiver();
         let (pending, placement) = (self.effects.outbox.direct_ref(), &self.stripes.placement);
         let fetch = |id| records[placement.partition(id) as usize].prefetch(placement.index(id));
         fetcher.each(|ahead| pending.upcoming(ahead), fetch);
         fetcher.steps(|ahead| pending.upcoming(ahead), |id, step| self.held.fetch(id, step));
         let stripe = self.held.of(id);
         let index = placement.index(id);
-        let execution = stripe.lps.execute(index, &header, hide_body(&body), &self.world, self.effects.hide());
+        let body = hide_body(&event.body);
+        let execution = stripe.lps.execute(index, event.header_ref(), body, &self.world, self.effects.hide());
         if self.effects.others.any {
             // If possible, one set of metrics is used for all stripes, so that one thread's cache need not
             // hold them all.
             let metrics = (!self.are_sums).then_some(&mut stripe.metrics);
-            let event = Some(header.key());
-            self.course.apply_other_effects(&self.world, (id, event), &mut self.effects.others, metrics)?;
+            let key = Some(event.key());
+            self.course.apply_other_effects(&self.world, (id, key), &mut self.effects.others, metrics)?;
         }
         let done = execution == Execution::Done;
-        if done && self.course.record_event(header, body, &mut self.effects.others.notes)? {
-            self.poll(header.time())?;
+        if done && self.course.record_event(&event, &mut self.effects.others.notes)? {
+            self.poll(event.time())?;
         }
         Ok(())
     }

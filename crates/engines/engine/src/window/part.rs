@@ -152,15 +152,14 @@ impl<'k, P: Packed<'k>> Part<'k, P> {
         loop {
             let pending = Q::of(&mut effects.outbox.pending);
             let Some(event) = pending.pop_before(bound) else { break };
-            let (header, body) = event.into_parts();
-            let id = header.receiver();
+            let id = event.receiver();
             fetcher.each(|ahead| pending.upcoming(ahead), |id| records.prefetch(index(id)));
             fetcher.steps(|ahead| pending.upcoming(ahead), |id, step| lps.fetch(index(id), step));
             if !failed.is_empty() && failed.contains(&id) {
                 continue; // The event comes after its LP's failure.
             }
-            let execution = lps.execute(index(id), &header, hide_body(&body), world, effects.hide());
-            if effects.others.any && ledger.collect((header.key(), id), &mut effects.others, metrics) {
+            let execution = lps.execute(index(id), event.header_ref(), hide_body(&event.body), world, effects.hide());
+            if effects.others.any && ledger.collect((event.key(), id), &mut effects.others, metrics) {
                 failed.push(id);
                 if Q::IN_TIME {
                     break;
@@ -169,7 +168,7 @@ impl<'k, P: Packed<'k>> Part<'k, P> {
             if execution == Execution::Done {
                 events += 1;
                 if ledger.traces {
-                    ledger.trace(header.with(body), &mut effects.others);
+                    ledger.trace(event, &mut effects.others);
                 }
             }
         }

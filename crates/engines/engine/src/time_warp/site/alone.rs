@@ -29,21 +29,20 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
             let Some(event) = pending.pop_before(bound) else { break };
             fetcher.each(|ahead| pending.upcoming(ahead), |id| records.prefetch(placement.index(id)));
             fetcher.steps(|ahead| pending.upcoming(ahead), |id, step| lps.fetch(placement.index(id), step));
-            let (header, body) = event.into_parts();
-            let id = header.receiver();
-            let execution = lps.execute(placement.index(id), &header, hide_body(&body), world, effects.hide());
+            let id = event.receiver();
+            let execution = lps.execute(placement.index(id), event.header_ref(), hide_body(&event.body), world, effects.hide());
             let mut has_requested = false;
             let others = &mut effects.others;
             if others.any {
                 let times = others.requests.iter().map(|request| request.key.instant.time);
                 *requested_committed = times.fold(*requested_committed, Time::min);
                 has_requested = !others.requests.is_empty();
-                *failed_alone = ledger.collect((header.key(), id), others, metrics);
+                *failed_alone = ledger.collect((event.key(), id), others, metrics);
             }
             if execution == Execution::Done && !*failed_alone {
                 executed += 1;
                 if ledger.traces {
-                    ledger.trace(header.with(body), others);
+                    ledger.trace(event, others);
                 }
             }
             if has_requested {
