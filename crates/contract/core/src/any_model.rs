@@ -23,7 +23,12 @@ mod wire;
 
 pub use checked::{AnyChecked, CheckedLps, Difference, NotRestored};
 pub use parades_raw::in_form;
-pub use parades_raw::message::{Container, Form, Hidden, MessageRef, Owned, Packed, Plain};
+pub use parades_raw::message::{Container, Empty, Form, Hidden, MessageRef, Owned, Packed, Plain};
+
+// The form of a message is no larger than a message with a tag of its own.
+const _: () = assert!(size_of::<Body<Empty<'_>>>() == size_of::<Body<()>>());
+const _: () = assert!(size_of::<Body<Plain<'_, 24>>>() == size_of::<Body<[u64; 3]>>());
+const _: () = assert!(size_of::<Body<Owned<'_, 8>>>() == size_of::<Body<Box<u8>>>());
 pub use restorable::{AnyRestorable, Kept, RestorableLps, Undone};
 pub use typed::{InRun, Typed, execute_alone, with_model};
 pub use wire::{AnyWire, Bodies, WireModel};

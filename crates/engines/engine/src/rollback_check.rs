@@ -74,12 +74,7 @@ impl<'k, P: Packed<'k>> Step<'k, P> for Twice<'k, P> {
         &mut *self.lps
     }
 
-    fn execute(
-        &mut self,
-        event: &Event<P>,
-        world: &World,
-        effects: &mut Effects<P>,
-    ) -> Result<Execution, Error> {
+    fn execute(&mut self, event: &Event<P>, world: &World, effects: &mut Effects<P>) -> Result<Execution, Error> {
         let place = Place { instant: event.instant(), lp: Some(event.receiver()), event: Some(event.key()) };
         let not_restored = |what| Error::at(ErrorKind::NotRestored(what), place);
         self.first.outbox.buffer.clear();

@@ -179,12 +179,7 @@ pub(crate) trait Step<'k, P> {
     /// Returns the LPs.
     fn lps_mut(&mut self) -> &mut (dyn Lps<'k> + 'k);
     /// Executes an event.
-    fn execute(
-        &mut self,
-        event: &Event<P>,
-        world: &World,
-        effects: &mut Effects<P>,
-    ) -> Result<Execution, Error>;
+    fn execute(&mut self, event: &Event<P>, world: &World, effects: &mut Effects<P>) -> Result<Execution, Error>;
 }
 
 /// Executes each event once.
@@ -202,12 +197,7 @@ impl<'k, P: Packed<'k>> Step<'k, P> for Once<'k> {
     }
 
     #[inline(always)]
-    fn execute(
-        &mut self,
-        event: &Event<P>,
-        world: &World,
-        effects: &mut Effects<P>,
-    ) -> Result<Execution, Error> {
+    fn execute(&mut self, event: &Event<P>, world: &World, effects: &mut Effects<P>) -> Result<Execution, Error> {
         let (index, body) = (event.receiver().index(), hide_body(&event.body));
         Ok(self.0.execute(index, event.header_ref(), body, world, effects.hide()))
     }

@@ -47,8 +47,8 @@ type Brand<'k> = PhantomData<Cell<&'k ()>>;
 /// The way in which messages of a type are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// [`Plain`] without a byte.
-    Plain0,
+    /// [`Empty`].
+    Empty,
     /// [`Plain`] of up to 8 bytes.
     Plain8,
     /// [`Plain`] of up to 24 bytes.
@@ -68,7 +68,7 @@ impl Form {
     pub const fn of<T>() -> Form {
         match (size_of::<T>(), std::mem::needs_drop::<T>()) {
             _ if is_boxed::<T>() => Form::Owned8,
-            (0, false) => Form::Plain0,
+            (0, false) => Form::Empty,
             (1..=8, false) => Form::Plain8,
             (9..=24, false) => Form::Plain24,
             (25..=40, false) => Form::Plain40,
@@ -101,12 +101,28 @@ impl<const N: usize> Room<N> {
     }
 }
 
+/// A message without bytes and without a destructor.
+pub struct Empty<'k> {
+    brand: Brand<'k>,
+}
+
 /// A message without a destructor, in `N` bytes.
 ///
 /// *Invariant*: it holds a message of the type of the [`Kind`] of the same `'k`, not boxed.
+#[repr(C)]
 pub struct Plain<'k, const N: usize> {
+    mark: Mark,
     room: Room<N>,
     brand: Brand<'k>,
+}
+
+/// Says that there is a message. An `enum` around the message keeps its tag in the other values of the mark. So the
+/// enum is copied from its first byte, in the same words each time. A copy that began behind a short tag would read
+/// words across two earlier writes, and wait until these have left the core.
+#[derive(Clone, Copy)]
+#[repr(u64)]
+enum Mark {
+    Here = 1,
 }
 
 /// A message with a destructor, in `N` bytes, or a pointer to a message. Dropping it drops the message.
@@ -128,6 +144,12 @@ impl<const N: usize> Drop for Owned<'_, N> {
     }
 }
 
+impl fmt::Debug for Empty<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Empty")
+    }
+}
+
 impl<const N: usize> fmt::Debug for Plain<'_, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Plain<{N}>")
@@ -140,7 +162,7 @@ impl<const N: usize> fmt::Debug for Owned<'_, N> {
     }
 }
 
-/// A stored message: [`Plain`] or [`Owned`]. No other type implements it.
+/// A stored message: [`Empty`], [`Plain`] or [`Owned`]. No other type implements it.
 pub trait Packed<'k>: Send + Sized + fmt::Debug + private::Parts + 'k {
     /// The form.
     const FORM: Form;
@@ -155,7 +177,7 @@ pub trait Packed<'k>: Send + Sized + fmt::Debug + private::Parts + 'k {
 mod private {
     use std::ptr::NonNull;
 
-    /// The parts of a form. It is private, so that the two types of this module alone are forms.
+    /// The parts of a form. It is private, so that the types of this module alone are forms.
     pub trait Parts {
         /// Returns the place of the message, or of the pointer to it.
         fn place(&self) -> NonNull<u8>;
@@ -169,6 +191,20 @@ mod private {
     }
 }
 
+impl private::Parts for Empty<'_> {
+    #[inline(always)]
+    fn place(&self) -> NonNull<u8> {
+        NonNull::<Room<8>>::dangling().cast()
+    }
+
+    #[inline(always)]
+    unsafe fn filled(write: impl FnOnce(NonNull<u8>), _: unsafe fn(*mut u8)) -> Self {
+        let empty = Empty { brand: PhantomData };
+        write(empty.place());
+        empty
+    }
+}
+
 impl<const N: usize> private::Parts for Plain<'_, N> {
     #[inline(always)]
     fn place(&self) -> NonNull<u8> {
@@ -177,7 +213,8 @@ impl<const N: usize> private::Parts for Plain<'_, N> {
 
     #[inline(always)]
     unsafe fn filled(write: impl FnOnce(NonNull<u8>), _: unsafe fn(*mut u8)) -> Self {
-        let plain = Plain { room: Room::empty(), brand: PhantomData };
+        let plain = Plain { mark: Mark::Here, room: Room::empty(), brand: PhantomData };
+        debug_assert!(matches!(plain.mark, Mark::Here));
         write(plain.room.place());
         plain
     }
@@ -201,15 +238,15 @@ impl<const N: usize> private::Parts for Owned<'_, N> {
 macro_rules! with_forms {
     ($macro:ident) => {
         $macro! {
-            Plain0: Plain<0>, Plain8: Plain<8>, Plain24: Plain<24>, Plain40: Plain<40>,
+            Empty: Empty<>, Plain8: Plain<8>, Plain24: Plain<24>, Plain40: Plain<40>,
             Owned8: Owned<8>, Owned24: Owned<24>, Owned56: Owned<56>
         }
     };
 }
 
 macro_rules! implement_packed {
-    ($($form:ident: $type:ident<$bytes:literal>),*) => {
-        $(impl<'k> Packed<'k> for $type<'k, $bytes> {
+    ($($form:ident: $type:ident<$($bytes:literal)?>),*) => {
+        $(impl<'k> Packed<'k> for $type<'k $(, $bytes)?> {
             const FORM: Form = Form::$form;
         })*
     };
@@ -229,9 +266,9 @@ with_forms!(implement_packed);
 #[macro_export]
 macro_rules! in_form {
     ($form:expr, $function:ident $(::<$($more:ty),*>)? ($($argument:expr),* $(,)?)) => {{
-        use $crate::message::{Form, Owned, Plain};
+        use $crate::message::{Empty, Form, Owned, Plain};
         match $form {
-            Form::Plain0 => $function::<Plain<'_, 0> $($(, $more)*)?>($($argument),*),
+            Form::Empty => $function::<Empty<'_> $($(, $more)*)?>($($argument),*),
             Form::Plain8 => $function::<Plain<'_, 8> $($(, $more)*)?>($($argument),*),
             Form::Plain24 => $function::<Plain<'_, 24> $($(, $more)*)?>($($argument),*),
             Form::Plain40 => $function::<Plain<'_, 40> $($(, $more)*)?>($($argument),*),
@@ -484,10 +521,10 @@ impl<T: Send + 'static, C: Container> View<'_, T, C> {
     pub fn apply<U: Use<T, C>>(&mut self, act: U) -> U::Out {
         // The form is constant, so one arm of the match is compiled.
         macro_rules! in_this_form {
-            ($($form:ident: $type:ident<$bytes:literal>),*) => {
+            ($($form:ident: $type:ident<$($bytes:literal)?>),*) => {
                 match const { Form::of::<T>() } {
                     $(Form::$form => {
-                        let mut container = self.container.cast::<C::Of<$type<'_, $bytes>>>();
+                        let mut container = self.container.cast::<C::Of<$type<'_ $(, $bytes)?>>>();
                         // SAFETY: `Kind::view` has checked that the container is one for this form. Its brand was
                         // that of messages of type `T`, and `act` cannot tell it from the brand that it gets here.
                         act.with(unsafe { container.as_mut() }, Kind { of: PhantomData })
@@ -527,9 +564,9 @@ mod tests {
             (kind.unpack(list.pop().expect("there are two")), second)
         }
         macro_rules! in_each {
-            ($($form:ident: $type:ident<$bytes:literal>),*) => {
+            ($($form:ident: $type:ident<$($bytes:literal)?>),*) => {
                 Kind::with(|kind| match Form::of::<T>() {
-                    $(Form::$form => hide::<$type<'_, $bytes>, T>(kind, first, second),)*
+                    $(Form::$form => hide::<$type<'_ $(, $bytes)?>, T>(kind, first, second),)*
                 })
             };
         }
@@ -558,9 +595,9 @@ mod tests {
                 drop(kind.pack::<P>(message));
             }
             macro_rules! in_each {
-                ($($form:ident: $type:ident<$bytes:literal>),*) => {
+                ($($form:ident: $type:ident<$($bytes:literal)?>),*) => {
                     Kind::with(|kind| match Form::of::<T>() {
-                        $(Form::$form => fill::<$type<'_, $bytes>, T>(kind, message),)*
+                        $(Form::$form => fill::<$type<'_ $(, $bytes)?>, T>(kind, message),)*
                     })
                 };
             }
@@ -603,6 +640,7 @@ mod tests {
     #[test]
     fn a_pointer_says_that_there_is_a_message() {
         assert_eq!(size_of::<Option<Owned<'_, 8>>>(), size_of::<Owned<'_, 8>>());
-        assert_eq!((size_of::<Owned<'_, 8>>(), size_of::<Plain<'_, 24>>()), (16, 24));
+        assert_eq!(size_of::<Option<Plain<'_, 24>>>(), size_of::<Plain<'_, 24>>());
+        assert_eq!((size_of::<Owned<'_, 8>>(), size_of::<Plain<'_, 24>>(), size_of::<Empty<'_>>()), (16, 32, 0));
     }
 }

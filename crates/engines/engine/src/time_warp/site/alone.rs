@@ -30,7 +30,8 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
             fetcher.each(|ahead| pending.upcoming(ahead), |id| records.prefetch(placement.index(id)));
             fetcher.steps(|ahead| pending.upcoming(ahead), |id, step| lps.fetch(placement.index(id), step));
             let id = event.receiver();
-            let execution = lps.execute(placement.index(id), event.header_ref(), hide_body(&event.body), world, effects.hide());
+            let execution =
+                lps.execute(placement.index(id), event.header_ref(), hide_body(&event.body), world, effects.hide());
             let mut has_requested = false;
             let others = &mut effects.others;
             if others.any {
