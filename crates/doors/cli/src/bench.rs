@@ -52,7 +52,7 @@ pub(crate) fn bench(words: &[OsString]) -> Result<ExitCode, Failure> {
     let mut command = Command::new(beside.as_deref().unwrap_or(PROGRAM.as_ref()));
     command.args(words);
     let help = format!(
-        "build it with `cargo build --release -p {PROGRAM}`, or install it with `cargo install --path crates/proof/bench`"
+        "build it with `cargo build --release -p {PROGRAM}`, or install it with `cargo install --path crates/doors/bench`"
     );
     become_it(command).map_err(|error| match &beside {
         None if error.kind() == io::ErrorKind::NotFound => Failure::usage(

@@ -375,7 +375,7 @@ fn bench_is_the_program_beside_the_command() {
     let said = String::from_utf8_lossy(&missing.stderr);
     let expected = "error: measurements are a program of their own, and there is no `parades-bench` beside this one \
                     or in the path; build it with `cargo build --release -p parades-bench`, or install it \
-                    with `cargo install --path crates/proof/bench`\n";
+                    with `cargo install --path crates/doors/bench`\n";
     assert_eq!((said.as_ref(), missing.status.code()), (expected, Some(2)));
     assert!(missing.stdout.is_empty());
 

@@ -52,7 +52,7 @@ impl Comparison {
     /// Compares two samples of finite numbers; `None` if one is empty.
     ///
     /// ```
-    /// use parades_bench::noise::{Comparison, Verdict};
+    /// use parades_tables::noise::{Comparison, Verdict};
     /// let before = [1.00, 1.02, 0.99, 1.01, 1.03];
     /// let slower = before.map(|x| x * 0.9);
     /// let found = Comparison::of(&before, &slower).unwrap();

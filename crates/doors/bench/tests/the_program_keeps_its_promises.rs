@@ -1,7 +1,7 @@
 //! The program `parades-bench`: lists, messages, exit statuses, and the processes that it starts of itself.
 
-use parades_bench::TABLES;
 use parades_cli::BENCH_WORDS;
+use parades_tables::TABLES;
 use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;

@@ -18,7 +18,7 @@ pub(crate) struct Child {
 const RUN: &str = "PARADES_BENCH_RUN";
 
 /// True if a table has started this process for a run.
-pub(crate) fn is_run() -> bool {
+pub fn is_run() -> bool {
     std::env::var_os(RUN).is_some()
 }
 

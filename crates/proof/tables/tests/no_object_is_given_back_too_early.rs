@@ -4,12 +4,12 @@
 //! Each scheme has one test: schemes with buffers share a pool, and `in_use` then counts the objects of that
 //! test alone.
 
-use parades_bench::refcount::buffered::{AtBarrier, Buffered, ByThread, Immediate, LockFree};
-use parades_bench::refcount::{
+use parades_core::random::Rng;
+use parades_tables::refcount::buffered::{AtBarrier, Buffered, ByThread, Immediate, LockFree};
+use parades_tables::refcount::{
     Aggregate, Atomic, BufferedAtBarrier, BufferedByThread, BufferedImmediate, BufferedLockFree, Compare, Counted,
     InObject, InPointer, Locked, Raw,
 };
-use parades_core::random::Rng;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// A reference, and the word that its object must hold.

@@ -55,7 +55,7 @@ fn flows(networks: u32) -> Result<NamedTempFile, Failure> {
 fn beside(Options { pairs, program, ns3, .. }: &Options, found: &mut Measured) -> Result<(), Failure> {
     let Some(ns3) = ns3 else {
         found.text.push_str(
-            "ns-3 was skipped: build crates/proof/bench/ns3 (see its README) and give the program by --ns3 PATH\n\n",
+            "ns-3 was skipped: build crates/proof/tables/ns3 (see its README) and give the program by --ns3 PATH\n\n",
         );
         return Ok(());
     };

@@ -1,6 +1,5 @@
 //! The integration tests of this crate, in one program: cargo compiles and links each program by itself.
 //!
 //! `no_object_is_given_back_too_early` is a program of its own: it counts the objects of its process.
-//! `the_program_keeps_its_promises` is one too: `.ci/run` repeats it with MPI.
 
 mod a_run_is_the_same_by_every_scheme;

@@ -1,5 +1,5 @@
 //! Tables of measurements, and the variants of the engines' parts that exist to be measured. Benchmarks
-//! report figures; they do not judge them.
+//! report figures; they do not judge them. The program `parades-bench` prints them.
 //!
 //! A figure is a ratio from one session: both sides are run in turn, several times. The median of the ratios
 //! is printed with its spread.
@@ -8,11 +8,10 @@
 //! - [`measure`]: measures one of them; [`validate`]: compares results computed elsewhere with ours.
 //! - [`record`]: figures as lines of a file, beside those recorded before.
 //! - [`noise`]: the test whether two samples of a figure differ by more than chance.
-//! - [`command`]: the program `parades-bench`.
 //! - [`refcount`]: schemes of counting references to shared data.
 //!
 //! ```
-//! use parades_bench::{Options, TABLES, measure};
+//! use parades_tables::{Options, TABLES, measure};
 //!
 //! assert!(TABLES.iter().any(|table| table.name == "phold"));
 //! let options = Options { pairs: 5, program: "target/release/parades-bench".into(), simgrid: None, ns3: None, large: false };
@@ -24,7 +23,6 @@
 
 mod bare;
 mod child;
-mod command;
 mod counters;
 pub mod noise;
 mod probe;
@@ -33,7 +31,7 @@ pub mod refcount;
 mod sides;
 mod tables;
 
-pub use command::command;
+pub use child::is_run;
 pub use record::Figure;
 pub use sides::Spread;
 pub use tables::{TABLES, Table, is_rank};
@@ -52,7 +50,7 @@ pub struct Options {
     pub program: PathBuf,
     /// The program of `crates/systems/p2p/simgrid`, for the table `chord`.
     pub simgrid: Option<PathBuf>,
-    /// The program of `crates/proof/bench/ns3`, for the table `packets`.
+    /// The program of `crates/proof/tables/ns3`, for the table `packets`.
     pub ns3: Option<PathBuf>,
     /// True if the table `chord` measures sizes that take a quarter of an hour.
     pub large: bool,

@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     /// For `chord`: the program of `crates/systems/p2p/simgrid`, which is then run in turn with ours.
     #[arg(long, value_name = "PATH")]
     pub(super) simgrid: Option<PathBuf>,
-    /// For `packets`: the program of `crates/proof/bench/ns3`, which is then run in turn with ours.
+    /// For `packets`: the program of `crates/proof/tables/ns3`, which is then run in turn with ours.
     #[arg(long, value_name = "PATH")]
     pub(super) ns3: Option<PathBuf>,
     /// For `chord`: a million nodes too, which takes long.

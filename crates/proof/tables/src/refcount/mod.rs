@@ -31,7 +31,7 @@
 //!
 //! ```
 //! use parades_packet::record::SharedData;
-//! use parades_bench::refcount::{Atomic, Counted};
+//! use parades_tables::refcount::{Atomic, Counted};
 //! let data = Atomic::write(b"a packet");
 //! let copies = vec![data.clone(); 3];
 //! drop(data);

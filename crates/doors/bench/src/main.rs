@@ -1,6 +1,8 @@
-//! The program `parades-bench`: tables of measurements.
+//! The program `parades-bench`, which `parades bench` starts: tables of measurements.
 
 #![forbid(unsafe_code)]
+
+mod command;
 
 use parades_raw::allocator::Allocator;
 use parades_session::failure;
@@ -14,5 +16,5 @@ static ALLOCATOR: Allocator = Allocator {
 };
 
 fn main() -> ExitCode {
-    parades_bench::command()
+    command::command()
 }

@@ -1,23 +1,22 @@
-//! The program `parades-bench`, which `parades bench` starts: one table of measurements, or the list of
-//! tables.
+//! The command line: one table of measurements, or the list of tables.
 
 mod arguments;
 
-use crate::record::{self, Origin};
-use crate::{Measured, Options, TABLES, child, is_rank};
 use arguments::Arguments;
 use parades_cli::{COMMIT, like_command, listen_to_signals, print};
 use parades_session::Failure;
 use parades_session::failure::WRONG_USAGE;
 use parades_session::machine::{LaunchedRank, Machine};
+use parades_tables::record::{self, Origin};
+use parades_tables::{Measured, Options, TABLES, is_rank, is_run};
 use std::process::ExitCode;
 
 /// Executes the command line of this process, and returns the exit status.
 ///
 /// Tables start this program again for runs in processes of their own. There it is the `parades` command, so
 /// what is measured was built together with the tables.
-pub fn command() -> ExitCode {
-    if child::is_run() {
+pub(crate) fn command() -> ExitCode {
+    if is_run() {
         return parades_cli::command([]);
     }
     like_command([], arguments::of_process, execute)
@@ -35,17 +34,17 @@ fn execute(arguments: Arguments) -> Result<ExitCode, Failure> {
         return print(&lines.collect::<String>());
     };
     if let Some(folder) = &arguments.validation {
-        let validation = crate::validate(name, folder)?;
+        let validation = parades_tables::validate(name, folder)?;
         return print(&if arguments.json { format!("{}\n", validation.json) } else { validation.text });
     }
     let this = std::env::current_exe()
         .map_err(|error| Failure::simulation(format!("a process for a run cannot be started: {error}")))?;
     let Arguments { pairs, simgrid, ns3, large, .. } = &arguments;
     let options = Options { pairs: *pairs, program: this, simgrid: simgrid.clone(), ns3: ns3.clone(), large: *large };
-    crate::check(name, &options)?;
+    parades_tables::check(name, &options)?;
     let before = arguments.against.as_deref().map(record::read).transpose()?;
     let mut file = arguments.record.as_deref().map(record::open).transpose()?;
-    let Measured { mut text, figures } = crate::measure(name, &options)?;
+    let Measured { mut text, figures } = parades_tables::measure(name, &options)?;
     let origin = Origin { table: name, commit: COMMIT, machine: &Machine::this() };
     if let Some(before) = before {
         text.push_str(&record::compare(origin, &figures, &before));

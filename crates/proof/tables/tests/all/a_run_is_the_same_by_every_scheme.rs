@@ -1,12 +1,12 @@
 //! The multicast campus with its data counted by each scheme.
 
-use parades_bench::refcount::{
-    Aggregate, Atomic, BufferedAtBarrier, BufferedByThread, BufferedImmediate, BufferedLockFree, Compare, Counted,
-    InObject, InPointer, Locked, Raw,
-};
 use parades_core::prelude::*;
 use parades_core::shared::Shared;
 use parades_packet::campus::Parameters;
+use parades_tables::refcount::{
+    Aggregate, Atomic, BufferedAtBarrier, BufferedByThread, BufferedImmediate, BufferedLockFree, Compare, Counted,
+    InObject, InPointer, Locked, Raw,
+};
 
 /// Returns the digest, and the number of objects that are left over.
 fn run<D: Counted>() -> (Option<u64>, usize) {
