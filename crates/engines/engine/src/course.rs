@@ -21,6 +21,9 @@ use parades_sync::barrier::Broken;
 /// Events between two polls. A poll reports progress, checks for a request to stop, and checks the memory.
 const EVENTS_PER_POLL: u64 = 1 << 12;
 
+/// Figures of an engine about its own work, each with its name.
+type Statistics = Vec<(&'static str, f64)>;
+
 /// The progress of a run, and its results so far.
 pub(crate) struct Course<'k> {
     pub(crate) model: &'k dyn AnyModel<'k>,
@@ -253,7 +256,7 @@ impl<'k> Course<'k> {
         end: Time,
         lps: &mut dyn Iterator<Item = (LpId, &'l (dyn Lps<'k> + 'k), usize)>,
         pending: Leftover<'k, P>,
-        engine_stats: Vec<(&'static str, f64)>,
+        engine_stats: Statistics,
     ) -> Result<Outcome, Error>
     where
         'k: 'l,
@@ -270,7 +273,7 @@ impl<'k> Course<'k> {
         end: End,
         (digests, metrics): (Vec<u64>, Metrics),
         pending: Leftover<'k, P>,
-        mut engine_stats: Vec<(&'static str, f64)>,
+        mut engine_stats: Statistics,
     ) -> Result<Outcome, Error> {
         let Course { model, options, globals, .. } = self;
         if let Some(control) = options.control {
@@ -331,7 +334,7 @@ impl<'k> Course<'k> {
         end: Time,
         (peers, lost): (&dyn Peers<'k, P>, &dyn Fn() -> Error),
         mine: Results<'k, P>,
-        engine_stats: &mut dyn FnMut(&[u64]) -> Vec<(&'static str, f64)>,
+        engine_stats: &mut dyn FnMut(&[u64]) -> Statistics,
     ) -> Result<Option<Outcome>, Error> {
         let end = self.end(end);
         let Some(all) = peers.collect(mine).map_err(|Broken| lost())? else { return Ok(None) };

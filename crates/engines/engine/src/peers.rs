@@ -295,7 +295,8 @@ pub(crate) fn connect_threads<'k>(
 /// number of workers of this rank, the number of partitions of all ranks, and the kind of barrier.
 pub(crate) fn on_rank<'k, P: Packed<'k>>(
     model: &'k dyn AnyWire<'k>,
-    (fabric, wrap): (Box<dyn Fabric>, &dyn Fn(Hidden<'_, 'k, Transports<'k>>)),
+    fabric: Box<dyn Fabric>,
+    wrap: &dyn Fn(Hidden<'_, 'k, Transports<'k>>),
     (workers, partitions, barrier): (usize, u32, BarrierKind),
     timesheets: Option<Arc<Timesheets>>,
     run: impl FnOnce(Seat<'k, P, P>) -> Result<Option<Outcome>, Error>,

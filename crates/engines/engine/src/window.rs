@@ -234,7 +234,7 @@ fn run_rank_in<'k, P: Packed<'k>>(
     let of_all = Settings { threads: settings.threads * fabric.ranks(), ..*settings };
     let threads = (settings.threads, partitions_max(&of_all), settings.barrier);
     let timesheets = options.timesheets.clone();
-    on_rank::<P>(model, (fabric, wrap), threads, timesheets, |seat| run_seated(model, options, settings, seat))
+    on_rank::<P>(model, fabric, wrap, threads, timesheets, |seat| run_seated(model, options, settings, seat))
 }
 
 /// Runs the workers of this rank, and concludes the run.

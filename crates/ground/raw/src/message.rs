@@ -44,6 +44,9 @@ use std::ptr::NonNull;
 /// shared between threads.
 type Brand<'k> = PhantomData<Cell<&'k ()>>;
 
+/// Makes a type invariant in `T`, and neither more nor less `Send` by it.
+type Exactly<T> = PhantomData<fn(T) -> T>;
+
 /// The way in which messages of a type are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -294,7 +297,7 @@ impl<V: fmt::Debug, T> fmt::Debug for Bound<'_, V, T> {
 impl<'k, V, T> Bound<'k, V, T> {
     /// Calls `act` with a value and a kind whose lifetime no other kind has.
     pub fn with<R>(value: V, act: impl for<'new> FnOnce(&'new Bound<'new, V, T>) -> R) -> R {
-        let bound = Bound { value, kind: Kind { of: PhantomData } };
+        let bound = Bound { value, kind: Kind { brand: PhantomData, of: PhantomData } };
         act(&bound)
     }
 
@@ -327,7 +330,8 @@ impl fmt::Debug for MessageRef<'_, '_> {
 
 /// The knowledge that the messages with the brand `'k` have type `T`.
 pub struct Kind<'k, T> {
-    of: PhantomData<(Brand<'k>, fn(T) -> T)>,
+    brand: Brand<'k>,
+    of: Exactly<T>,
 }
 
 impl<T> Clone for Kind<'_, T> {
@@ -367,12 +371,19 @@ impl<'k, T: Send + 'static> Kind<'k, T> {
         assert!(P::FORM == Self::FORM, "a message is stored in the form of its type");
         if is_boxed::<T>() {
             let boxed = Box::into_raw(Box::new(message));
-            // SAFETY: the form of a boxed type has room for a pointer, and `drop_box` drops the box.
-            unsafe { P::filled(|place| place.cast::<*mut T>().write(boxed), drop_box::<T>) }
+            let write = |place: NonNull<u8>| {
+                // SAFETY: every form for boxed types has room for a pointer, aligned to 8 bytes.
+                unsafe { place.cast::<*mut T>().write(boxed) }
+            };
+            // SAFETY: the place gets a pointer to a box, and `drop_box` drops the box.
+            unsafe { P::filled(write, drop_box::<T>) }
         } else {
-            // SAFETY: the form of `T` has room for a `T`, aligned to 8 bytes as `T` is at most, and a plain form
-            // stores types without a destructor only.
-            unsafe { P::filled(|place| place.cast::<T>().write(message), drop_in_place::<T>) }
+            let write = |place: NonNull<u8>| {
+                // SAFETY: the form of `T` has room for a `T`, aligned to 8 bytes as `T` is at most.
+                unsafe { place.cast::<T>().write(message) }
+            };
+            // SAFETY: the place gets a `T`. A plain form stores types without a destructor only.
+            unsafe { P::filled(write, drop_in_place::<T>) }
         }
     }
 
@@ -401,11 +412,13 @@ impl<'k, T: Send + 'static> Kind<'k, T> {
     #[inline(always)]
     pub fn open<'a>(self, message: MessageRef<'a, 'k>) -> &'a T {
         if is_boxed::<T>() {
-            // SAFETY: by the invariant, the place holds a pointer to a `T`, which lives as long as the form, for `'a`.
-            unsafe { &**message.place.cast::<*const T>().as_ptr() }
+            // SAFETY: by the invariant, the place holds a pointer from `Box::into_raw`.
+            let boxed = unsafe { message.place.cast::<NonNull<T>>().read() };
+            // SAFETY: the box lives as long as the form, for `'a`.
+            unsafe { boxed.as_ref() }
         } else {
             // SAFETY: by the invariant, the place holds a `T`, for `'a`.
-            unsafe { &*message.place.cast::<T>().as_ptr() }
+            unsafe { message.place.cast::<T>().as_ref() }
         }
     }
 
@@ -417,7 +430,7 @@ impl<'k, T: Send + 'static> Kind<'k, T> {
     #[inline(always)]
     pub fn view<'a, C: Container>(self, hidden: Hidden<'a, 'k, C>) -> View<'a, T, C> {
         assert!(hidden.form == Self::FORM, "a container of a run has the form of the run's messages");
-        View { container: hidden.container, of: PhantomData }
+        View { container: hidden.container, borrowed: PhantomData, messages: PhantomData, of: PhantomData }
     }
 }
 
@@ -453,7 +466,9 @@ pub trait Container {
 pub struct Hidden<'a, 'k, C> {
     container: NonNull<()>,
     form: Form,
-    of: PhantomData<(&'a mut (), Brand<'k>, fn() -> C)>,
+    borrowed: PhantomData<&'a mut ()>,
+    brand: Brand<'k>,
+    of: Exactly<C>,
 }
 
 impl<C> fmt::Debug for Hidden<'_, '_, C> {
@@ -466,7 +481,13 @@ impl<'a, 'k, C: Container> Hidden<'a, 'k, C> {
     /// Hides the form of the messages of a container.
     #[inline(always)]
     pub fn new<P: Packed<'k>>(container: &'a mut C::Of<P>) -> Hidden<'a, 'k, C> {
-        Hidden { container: NonNull::from(container).cast(), form: P::FORM, of: PhantomData }
+        Hidden {
+            container: NonNull::from(container).cast(),
+            form: P::FORM,
+            borrowed: PhantomData,
+            brand: PhantomData,
+            of: PhantomData,
+        }
     }
 
     /// Returns the form of the messages.
@@ -490,14 +511,22 @@ impl<'a, 'k, C: Container> Hidden<'a, 'k, C> {
     /// Returns the same container, for a shorter time.
     #[inline(always)]
     pub fn reborrow(&mut self) -> Hidden<'_, 'k, C> {
-        Hidden { container: self.container, form: self.form, of: PhantomData }
+        Hidden {
+            container: self.container,
+            form: self.form,
+            borrowed: PhantomData,
+            brand: PhantomData,
+            of: PhantomData,
+        }
     }
 }
 
 /// A container by exclusive reference, whose messages have type `T`. Its form is that of `T`.
 pub struct View<'a, T, C> {
     container: NonNull<()>,
-    of: PhantomData<(&'a mut (), fn(T) -> C)>,
+    borrowed: PhantomData<&'a mut ()>,
+    messages: Exactly<T>,
+    of: Exactly<C>,
 }
 
 impl<T, C> fmt::Debug for View<'_, T, C> {
@@ -527,7 +556,7 @@ impl<T: Send + 'static, C: Container> View<'_, T, C> {
                         let mut container = self.container.cast::<C::Of<$type<'_ $(, $bytes)?>>>();
                         // SAFETY: `Kind::view` has checked that the container is one for this form. Its brand was
                         // that of messages of type `T`, and `act` cannot tell it from the brand that it gets here.
-                        act.with(unsafe { container.as_mut() }, Kind { of: PhantomData })
+                        act.with(unsafe { container.as_mut() }, Kind { brand: PhantomData, of: PhantomData })
                     })*
                 }
             };
