@@ -2,7 +2,7 @@
 //!
 //! Engines are compiled once for each form in which messages are stored ([`parades_raw::message`]), and not for each
 //! model. They see a model as [`AnyModel`], and its LPs as lists ([`Lps`]). [`with_model`] makes such a view of a
-//! [`Model`].
+//! [`Model`](crate::model::Model).
 //!
 //! What only some models can do has a table of its own: [`AnyRestorable`] for engines that roll back,
 //! [`AnyChecked`] for `rollback-check`, and [`AnyWire`] for runs of several processes. So the type of a model decides

@@ -27,8 +27,8 @@
 //! was computed earlier. So GVT alone does not decide what is final: the horizon is checked after each
 //! commit.
 //!
-//! *Timers.* After a rollback an LP renews the wakes that it needs ([`Lps::renew_wakes`]). Older wakes are
-//! dropped.
+//! *Timers.* After a rollback an LP renews the wakes that it needs (`Lps::renew_wakes`).
+//! Older wakes are dropped.
 //!
 //! *Why it terminates.* The earliest pending event may always be executed, every pause is finite, and every
 //! parcel arrives after finitely many steps.
