@@ -261,10 +261,10 @@ with_forms!(implement_packed);
 ///
 /// ```
 /// use parades_raw::{in_form, message::{Form, Packed}};
-/// fn bytes<'k, P: Packed<'k>>(more: usize) -> usize {
-///     size_of::<P>() + more
+/// fn describe<'k, P: Packed<'k>>(name: &str) -> String {
+///     format!("{name}: {:?}", P::FORM)
 /// }
-/// assert_eq!(in_form!(Form::of::<[u32; 5]>(), bytes(1)), 25);
+/// assert_eq!(in_form!(Form::of::<[u32; 5]>(), describe("five numbers")), "five numbers: Plain24");
 /// ```
 #[macro_export]
 macro_rules! in_form {
