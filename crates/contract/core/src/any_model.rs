@@ -23,7 +23,7 @@ mod wire;
 
 pub use checked::{AnyChecked, CheckedLps, Difference, NotRestored};
 pub use parades_raw::in_form;
-pub use parades_raw::message::{Container, Empty, Form, Hidden, MessageRef, Owned, Packed, Plain};
+pub use parades_raw::message::{Container, Empty, Form, Hidden, MessageRef, Numbered, Owned, Packed, Plain};
 
 // The form of a message is no larger than a message with a tag of its own.
 const _: () = assert!(size_of::<Body<Empty<'_>>>() == size_of::<Body<()>>());

@@ -33,6 +33,7 @@ use crate::pending::{Leftover, PendingSet, Slot, WindowedPending};
 use crate::placement::Placement;
 use crate::ring::{Ring, positions};
 use crate::time::{Delay, Instant, Time};
+use parades_raw::message::Numbered;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeSet, BinaryHeap};
 
@@ -45,7 +46,7 @@ pub const COMMITTED: ExecutionId = ExecutionId::MAX;
 
 /// The pending set of an optimistic worker. The module documentation says how it works.
 #[derive(Debug)]
-pub struct OptimisticSet<P> {
+pub struct OptimisticSet<P: Numbered> {
     /// Messages and wakes at or after the frontier.
     pending: WindowedPending<Tagged<P>>,
     /// The earliest event of `pending`, if it was popped and then put back.
@@ -70,7 +71,7 @@ pub struct OptimisticSet<P> {
 
 /// How an event that was just popped compares with the anti-messages.
 #[derive(Debug)]
-pub enum Matched<P> {
+pub enum Matched<P: Numbered> {
     /// Every anti-message is later: the event may be executed.
     Ready(TaggedEvent<P>),
     /// An anti-message annihilated its twin: the popped event or another event of the same key. The next
@@ -81,7 +82,7 @@ pub enum Matched<P> {
     TwinExecuted,
 }
 
-impl<P> OptimisticSet<P> {
+impl<P: Numbered> OptimisticSet<P> {
     /// Makes an empty set for `worker`.
     pub fn new(placement: Placement, worker: u32) -> OptimisticSet<P> {
         let parcels = std::iter::repeat_with(Vec::new).take(placement.partitions() as usize).collect();

@@ -14,7 +14,7 @@ mod words;
 
 use crate::codec::ModelCodec;
 use crate::ledger::{EarliestFailure, Ledger};
-use parades_core::any_model::{AnyWire, Container, Hidden, Packed, in_form};
+use parades_core::any_model::{AnyWire, Container, Hidden, Numbered, Packed, in_form};
 use parades_core::effects::Request;
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, Event, EventKey, LpId};
@@ -247,7 +247,7 @@ pub struct OfRank {
 pub struct Transports<'k>(PhantomData<&'k ()>);
 
 impl<'k> Container for Transports<'k> {
-    type Of<P> = Option<Arc<dyn Transport<P> + 'k>>;
+    type Of<P: Numbered> = Option<Arc<dyn Transport<P> + 'k>>;
 }
 
 /// The container of a transport for an engine that rolls back.
@@ -255,7 +255,7 @@ impl<'k> Container for Transports<'k> {
 pub struct TaggedTransports<'k>(PhantomData<&'k ()>);
 
 impl<'k> Container for TaggedTransports<'k> {
-    type Of<P> = Option<Arc<dyn Transport<Tagged<P>> + 'k>>;
+    type Of<P: Numbered> = Option<Arc<dyn Transport<Tagged<P>> + 'k>>;
 }
 
 /// Calls `run` with the transport and the group of a rank, which `fabric` connects to the others. `threads` connects

@@ -23,7 +23,7 @@ mod difference;
 use crate::sequential::{Step, Through, run_by};
 use difference::difference as first_difference;
 use parades_core::any_model::{
-    AnyChecked, AnyModel, CheckedLps, Difference, Lps, NotRestored, Packed, hide_body, in_form, with_model,
+    AnyChecked, AnyModel, CheckedLps, Difference, Lps, NotRestored, Numbered, Packed, hide_body, in_form, with_model,
 };
 use parades_core::effects::{Effects, OtherEffects};
 use parades_core::error::{Error, ErrorKind, Place};
@@ -58,7 +58,7 @@ fn run_any<'k>(model: &'k dyn AnyChecked<'k>, options: RunOptions<'k>) -> Result
 }
 
 /// Executes each event, undoes the execution, and executes the event again.
-struct Twice<'k, P> {
+struct Twice<'k, P: Numbered> {
     model: &'k dyn AnyModel<'k>,
     lps: Box<dyn CheckedLps<'k> + 'k>,
     /// The effects of the first execution.

@@ -10,7 +10,7 @@
 
 use crate::course::Course;
 use crate::fetch::Fetcher;
-use parades_core::any_model::{AnyModel, Lps, Packed, hide_body, in_form, with_model};
+use parades_core::any_model::{AnyModel, Lps, Numbered, Packed, hide_body, in_form, with_model};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::{Event, EventKey, LpId};
@@ -118,7 +118,7 @@ impl<'k, P: Packed<'k>, Q: Queue<P>, S: Step<'k, P>> Sequential<'k, P, Q, S> {
 }
 
 /// The place of the pending set: inside the outbox, or beside it.
-pub(crate) trait Queue<P>: Default {
+pub(crate) trait Queue<P: Numbered>: Default {
     /// Makes the outbox.
     fn outbox() -> Outbox<P>;
     /// Returns the pending set.
@@ -133,7 +133,7 @@ pub(crate) trait Queue<P>: Default {
 #[derive(Default)]
 struct Direct;
 
-impl<P> Queue<P> for Direct {
+impl<P: Numbered> Queue<P> for Direct {
     fn outbox() -> Outbox<P> {
         Outbox::direct()
     }
@@ -154,7 +154,7 @@ impl<P> Queue<P> for Direct {
 #[derive(Default)]
 pub(crate) struct Through<Q>(Q);
 
-impl<P, Q: PendingSet<P>> Queue<P> for Through<Q> {
+impl<P: Numbered, Q: PendingSet<P>> Queue<P> for Through<Q> {
     fn outbox() -> Outbox<P> {
         Outbox::buffered()
     }
@@ -173,7 +173,7 @@ impl<P, Q: PendingSet<P>> Queue<P> for Through<Q> {
 }
 
 /// The LPs of a run, and the way to execute an event: once, or twice with checks (`rollback_check`).
-pub(crate) trait Step<'k, P> {
+pub(crate) trait Step<'k, P: Numbered> {
     /// Returns the LPs.
     fn lps(&self) -> &(dyn Lps<'k> + 'k);
     /// Returns the LPs.
@@ -204,7 +204,7 @@ impl<'k, P: Packed<'k>> Step<'k, P> for Once<'k> {
 }
 
 /// The state of a run.
-struct Sequential<'k, P, Q, S> {
+struct Sequential<'k, P: Numbered, Q, S> {
     step: S,
     course: Course<'k>,
     world: World,

@@ -89,7 +89,9 @@ use crate::retreat::Retreats;
 use crate::workers::lock;
 use coast::Coast;
 use leader::Leader;
-use parades_core::any_model::{AnyRestorable, AnyWire, Hidden, MessageRef, Packed, WireModel, in_form, with_model};
+use parades_core::any_model::{
+    AnyRestorable, AnyWire, Hidden, MessageRef, Numbered, Packed, WireModel, in_form, with_model,
+};
 use parades_core::error::Error;
 use parades_core::event::{Body, LpId};
 use parades_core::optimistic::{TaggedEvent, body_of};
@@ -360,7 +362,7 @@ struct Memory {
 }
 
 /// The state that the workers of a run share.
-struct Crew<'k, P> {
+struct Crew<'k, P: Numbered> {
     model: &'k dyn AnyRestorable<'k>,
     settings: Settings,
     /// By this the user stops the run while its LPs are set up.

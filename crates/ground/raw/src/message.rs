@@ -119,13 +119,22 @@ pub struct Plain<'k, const N: usize> {
     brand: Brand<'k>,
 }
 
-/// Says that there is a message. An `enum` around the message keeps its tag in the other values of the mark. So the
-/// enum is copied from its first byte, in the same words each time. A copy that began behind a short tag would read
-/// words across two earlier writes, and wait until these have left the core.
+/// Says that there is a message, and has room for its number ([`Numbered`]).
+///
+/// An `enum` around the message keeps its tag in the other values of `here`. So the enum is copied from its first
+/// byte, in the same words each time. A copy that began behind a short tag would read words across two earlier writes,
+/// and wait until these have left the core.
 #[derive(Clone, Copy)]
-#[repr(u64)]
-enum Mark {
-    Here = 1,
+#[repr(C, align(8))]
+struct Mark {
+    here: Here,
+    number: u32,
+}
+
+#[derive(Clone, Copy)]
+#[repr(u32)]
+enum Here {
+    Yes = 1,
 }
 
 /// A message with a destructor, in `N` bytes, or a pointer to a message. Dropping it drops the message.
@@ -166,7 +175,7 @@ impl<const N: usize> fmt::Debug for Owned<'_, N> {
 }
 
 /// A stored message: [`Empty`], [`Plain`] or [`Owned`]. No other type implements it.
-pub trait Packed<'k>: Send + Sized + fmt::Debug + private::Parts + 'k {
+pub trait Packed<'k>: Send + Numbered + fmt::Debug + private::Parts + 'k {
     /// The form.
     const FORM: Form;
 
@@ -176,6 +185,54 @@ pub trait Packed<'k>: Send + Sized + fmt::Debug + private::Parts + 'k {
         MessageRef { place: self.place(), of: PhantomData }
     }
 }
+
+/// A message with a number, which an engine gives it.
+pub trait Numbered: Sized {
+    /// What is kept beside the message: the number, or `()` if the message has room for it.
+    type Beside: Copy + fmt::Debug + Send;
+
+    /// Gives the message a number.
+    fn with_number(self, number: u32) -> (Self::Beside, Self);
+
+    /// Returns the number, given what is beside the message.
+    fn number(&self, beside: Self::Beside) -> u32;
+}
+
+impl<const N: usize> Numbered for Plain<'_, N> {
+    type Beside = ();
+
+    #[inline(always)]
+    fn with_number(mut self, number: u32) -> ((), Self) {
+        self.mark.number = number;
+        ((), self)
+    }
+
+    #[inline(always)]
+    fn number(&self, (): ()) -> u32 {
+        self.mark.number
+    }
+}
+
+/// Keeps the number beside the message.
+macro_rules! number_beside {
+    ($type:ty $(, $bytes:ident)?) => {
+        impl $(<const $bytes: usize>)? Numbered for $type {
+            type Beside = u32;
+
+            #[inline(always)]
+            fn with_number(self, number: u32) -> (u32, Self) {
+                (number, self)
+            }
+
+            #[inline(always)]
+            fn number(&self, beside: u32) -> u32 {
+                beside
+            }
+        }
+    };
+}
+number_beside!(Empty<'_>);
+number_beside!(Owned<'_, N>, N);
 
 mod private {
     use std::ptr::NonNull;
@@ -216,8 +273,8 @@ impl<const N: usize> private::Parts for Plain<'_, N> {
 
     #[inline(always)]
     unsafe fn filled(write: impl FnOnce(NonNull<u8>), _: unsafe fn(*mut u8)) -> Self {
-        let plain = Plain { mark: Mark::Here, room: Room::empty(), brand: PhantomData };
-        debug_assert!(matches!(plain.mark, Mark::Here));
+        let plain = Plain { mark: Mark { here: Here::Yes, number: 0 }, room: Room::empty(), brand: PhantomData };
+        debug_assert!(matches!(plain.mark.here, Here::Yes));
         write(plain.room.place());
         plain
     }
@@ -459,7 +516,7 @@ unsafe fn drop_box<T>(place: *mut u8) {
 /// A generic type that holds messages, such as a list. `Of<P>` is that type for messages of type `P`.
 pub trait Container {
     /// The type that holds messages of type `P`.
-    type Of<P>;
+    type Of<P: Numbered>;
 }
 
 /// A container by exclusive reference, where neither the type of the messages nor their form is known.
@@ -572,7 +629,7 @@ mod tests {
 
     struct Lists;
     impl Container for Lists {
-        type Of<P> = Vec<P>;
+        type Of<P: Numbered> = Vec<P>;
     }
 
     struct Push<T>(T);

@@ -5,7 +5,7 @@ use crate::event::{Body, TimerId};
 use crate::global::{AnyGlobal, AnySummaries, Global, Summaries, SummaryOf};
 use crate::model::Model;
 use crate::wire::{self, Malformed, Wire};
-use parades_raw::message::{Container, Hidden, Kind, MessageRef, Packed, Use};
+use parades_raw::message::{Container, Hidden, Kind, MessageRef, Numbered, Packed, Use};
 
 /// A model that several processes can run together. Its messages, its global events and their summaries can
 /// cross process boundaries.
@@ -45,7 +45,7 @@ pub trait AnyWire<'k>: AnyModel<'k> {
 pub enum Bodies {}
 
 impl Container for Bodies {
-    type Of<P> = Option<Body<P>>;
+    type Of<P: Numbered> = Option<Body<P>>;
 }
 
 /// A wake, or else a message follows.

@@ -1,5 +1,6 @@
 //! The history: the effects of uncommitted executions, by which they can be undone.
 
+use parades_core::any_model::Numbered;
 use parades_core::effects::Request;
 use parades_core::error::ErrorKind;
 use parades_core::event::{Event, EventKey, LpId};
@@ -17,7 +18,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// The record of an execution. Its other effects lie in the other logs, up to the begin of the next
 /// execution's.
 #[derive(Debug)]
-pub(super) struct Record<P> {
+pub(super) struct Record<P: Numbered> {
     /// The event; `None` once the execution has been undone. The events that it sent are tagged with its
     /// position.
     pub(super) event: Option<TaggedEvent<P>>,
@@ -55,7 +56,7 @@ pub(super) struct RareEffects {
 
 /// The uncommitted executions of a worker's LPs, in the order in which they were executed.
 #[derive(Debug)]
-pub(super) struct History<P> {
+pub(super) struct History<P: Numbered> {
     pub(super) records: Ring<Record<P>>,
     pub(super) timers: Ring<TimerChange>,
     pub(super) samples: Ring<Sample>,
@@ -63,7 +64,7 @@ pub(super) struct History<P> {
     pub(super) rares: BTreeMap<u32, RareEffects>,
 }
 
-impl<P> History<P> {
+impl<P: Numbered> History<P> {
     pub(super) fn new() -> History<P> {
         History { records: Ring::default(), timers: Ring::default(), samples: Ring::default(), rares: BTreeMap::new() }
     }

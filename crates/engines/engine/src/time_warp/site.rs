@@ -10,7 +10,7 @@ use super::history::{History, NONE, Record};
 use crate::fetch::Fetcher;
 use crate::ledger::Ledger;
 use commit::Stretch;
-use parades_core::any_model::{AnyRestorable, Packed, RestorableLps};
+use parades_core::any_model::{AnyRestorable, Numbered, Packed, RestorableLps};
 use parades_core::effects::Effects;
 use parades_core::error::Place;
 use parades_core::event::{Event, LpId};
@@ -31,7 +31,7 @@ use std::ops::Range;
 ///
 /// A site takes its pending events in the order of time. A straggler is found when it is taken: its LP has
 /// then executed a later event.
-pub(super) struct Site<'k, P> {
+pub(super) struct Site<'k, P: Numbered> {
     model: &'k dyn AnyRestorable<'k>,
     pub(super) number: u32,
     placement: Placement,

@@ -38,7 +38,9 @@
 use super::{Choices, Fault, Setting, index_below};
 use crate::ledger::{Ledger, Uncommitted};
 use crate::transport::{Link, Parcel};
-use parades_core::any_model::{AnyRestorable, Kept, Packed, RestorableLps, Undone, hide_body, in_form, with_model};
+use parades_core::any_model::{
+    AnyRestorable, Kept, Numbered, Packed, RestorableLps, Undone, hide_body, in_form, with_model,
+};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, Place};
 use parades_core::event::{Body, Event, EventKey, LpId, Sender};
@@ -116,7 +118,7 @@ struct Executed<P> {
 /// The events to execute, in order, each with the execution that sent it.
 type Pending<P> = BTreeMap<Place, (Event<P>, u64)>;
 
-struct TimeWarp<'k, P> {
+struct TimeWarp<'k, P: Numbered> {
     ledger: Ledger<'k>,
     lps: Box<dyn RestorableLps<'k> + 'k>,
     /// The partition of each LP.

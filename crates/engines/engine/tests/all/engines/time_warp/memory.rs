@@ -38,13 +38,12 @@ fn little_more_memory_than_sequential_needs_is_enough() {
     let needed = stat(&expected, "pending_bytes") + u64::from(LPS) * stat(&expected, "lp_bytes");
     let mut rollbacks = 0;
     for threads in [1, 2, 3] {
-        // The tag of an execution makes each pending event with a message of up to 8 bytes larger by 8 bytes.
         // The memory is short all the time, or becomes short by executions ahead of GVT.
         for (percent, copy_every, retreats) in [
-            (108, None, Retreats::Never),
-            (114, None, Retreats::WhereFaster),
-            (114, Some(3), Retreats::Never),
-            (114, None, Retreats::Every(30)),
+            (104, None, Retreats::Never),
+            (110, None, Retreats::WhereFaster),
+            (110, Some(3), Retreats::Never),
+            (110, None, Retreats::Every(30)),
             (125, None, Retreats::Never),
             (125, Some(3), Retreats::Every(7)),
             (150, Some(8), Retreats::WhereFaster),
