@@ -127,17 +127,11 @@ fn every_file_of_tests_is_a_module_of_a_program() {
 
 #[test]
 fn the_tests_of_a_crate_are_one_program_and_others_have_a_reason() {
-    let programs = programs();
-    let tests_of = |program: &Target| {
-        let tests = program.file.ancestors().find(|path| path.ends_with("tests"));
-        tests.expect("it is in `tests`").to_owned()
-    };
-    for program in programs.iter().filter(|program| program.name != "all") {
-        let (name, tests) = (&program.name, tests_of(program));
-        let is_alone = programs.iter().filter(|other| tests_of(other) == tests).count() == 1;
+    for Target { name, file, .. } in programs().iter().filter(|program| program.name != "all") {
+        let tests = file.ancestors().find(|path| path.ends_with("tests")).expect("it is in `tests`");
         let all = tests.join("all/main.rs");
         let is_named = all.exists() && read(&all).contains(&format!("`{name}`"));
-        assert!(is_alone || is_named, "{name} is one of several programs, and {} has no reason for it", all.display());
+        assert!(is_named, "{name} is a program, and {} has no reason for it", all.display());
     }
 }
 

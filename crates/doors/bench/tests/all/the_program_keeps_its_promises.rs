@@ -1,26 +1,13 @@
 //! The program `parades-bench`: lists, messages, exit statuses, and the processes that it starts of itself.
 
+use crate::common::{command, results_of_rank, text};
 use parades_cli::BENCH_WORDS;
 use parades_tables::TABLES;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use tempfile::TempDir;
-
-fn command(words: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_parades-bench"));
-    command.args(words.split_whitespace());
-    command
-}
 
 fn run(words: &str) -> Output {
     command(words).output().expect("the program was built")
-}
-
-/// Returns standard output of a command that succeeds.
-fn text(command: &mut Command) -> String {
-    let output = command.output().expect("the program was built");
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("output is text")
 }
 
 /// Checks that wrong usage gets this one message, and nothing else.
@@ -93,34 +80,8 @@ fn a_table_can_start_the_program_for_a_run_on_several_processes() {
     assert!(run["events"].as_u64() > Some(64), "{run}");
 }
 
-/// Checks that `command`, as the rank of a run of PHOLD, writes results.
-fn results_of_rank(mut command: Command, job: &str, results: &Path) {
-    text(command.env("PARADES_BENCH_PHOLD", format!("{job} 300 64 2 {}", results.display())));
-    let found = std::fs::read(results).expect("rank 0 wrote them");
-    let found: serde_json::Value = serde_json::from_slice(&found).expect("one JSON object");
-    // One of each LP: a delay is 1 s to 1.8 s, and the run has 2 s.
-    assert_eq!(found["events"], 10_000);
-}
-
 #[test]
 fn a_table_can_start_the_program_as_a_rank() {
     let folder = TempDir::new().expect("there is room");
     results_of_rank(command("transport-phold"), "first-fit 2", &folder.path().join("results"));
-}
-
-/// `mpirun` must be in the path, and belong to the MPI library of the build.
-#[cfg(feature = "mpi")]
-#[test]
-fn mpirun_can_start_the_program_as_ranks() {
-    let folder = TempDir::new().expect("there is room");
-    for side in ["paper-mpi 2", "batched-mpi 2", "2 4"] {
-        let ranks = side.rsplit(' ').next().unwrap_or_default();
-        let mut command = Command::new("mpirun");
-        command.args(["--oversubscribe", "-n", ranks, env!("CARGO_BIN_EXE_parades-bench"), "transport-phold"]);
-        // Containers run everything as root.
-        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        let results = folder.path().join("results");
-        results_of_rank(command, side, &results);
-        std::fs::remove_file(&results).expect("it is there");
-    }
 }
