@@ -1,18 +1,18 @@
-//! A model behind a table of functions: what engines know of it.
+//! A model behind a table of functions: the part of a model that engines know.
 //!
 //! Engines are compiled once for each form in which messages are stored ([`parades_raw::message`]), and not for each
 //! model. They see a model as [`AnyModel`], and its LPs as lists ([`Lps`]). [`with_model`] makes such a view of a
 //! [`Model`](crate::model::Model).
 //!
-//! What only some models can do has a table of its own: [`AnyRestorable`] for engines that roll back,
+//! Abilities that only some models have are in tables of their own: [`AnyRestorable`] for engines that roll back,
 //! [`AnyChecked`] for `rollback-check`, and [`AnyWire`] for runs of several processes. So the type of a model decides
 //! which engines can run it.
 //!
 //! *The lifetime `'k`* is that of a run. It ties a run's stored messages to its model, so that no function of one model
 //! ever reads a message of another.
 //!
-//! *Cost*: one call through a table for each executed event. What a handler sends goes into the pending set without
-//! another call ([`crate::effects::HiddenEffects`]).
+//! *Cost*: one call through a table for each executed event. A handler's sends go into the pending set without another
+//! call ([`crate::effects::HiddenEffects`]).
 //!
 //! *Read next*: `any_model/typed.rs`, the tables of a model.
 
@@ -23,12 +23,7 @@ mod wire;
 
 pub use checked::{AnyChecked, CheckedLps, Difference, NotRestored};
 pub use parades_raw::in_form;
-pub use parades_raw::message::{Container, Empty, Form, Hidden, MessageRef, Numbered, Owned, Packed, Plain};
-
-// The form of a message is no larger than a message with a tag of its own.
-const _: () = assert!(size_of::<Body<Empty<'_>>>() == size_of::<Body<()>>());
-const _: () = assert!(size_of::<Body<Plain<'_, 24>>>() == size_of::<Body<[u64; 3]>>());
-const _: () = assert!(size_of::<Body<Owned<'_, 8>>>() == size_of::<Body<Box<u8>>>());
+pub use parades_raw::message::{Container, Empty, Form, Hidden, MessageRef, Owned, Packed, Plain, Taggable};
 pub use restorable::{AnyRestorable, Kept, RestorableLps, Undone};
 pub use typed::{InRun, Typed, execute_alone, with_model};
 pub use wire::{AnyWire, Bodies, WireModel};
@@ -50,7 +45,13 @@ use parades_raw::prefetch::Records;
 use std::fmt::Debug;
 use std::io;
 
-/// A model of any type. The functions that [`Model`](crate::model::Model) has too do the same as there.
+// The form of a message is no larger than a message with a tag of its own.
+const _: () = assert!(size_of::<Body<Empty<'_>>>() == size_of::<Body<()>>());
+const _: () = assert!(size_of::<Body<Plain<'_, 24>>>() == size_of::<Body<[u64; 3]>>());
+const _: () = assert!(size_of::<Body<Owned<'_, 8>>>() == size_of::<Body<Box<u8>>>());
+
+/// A model of any type. Functions with the name of one of
+/// [`Model`](crate::model::Model) do the same as that function.
 pub trait AnyModel<'k>: Sync {
     /// Returns the form in which the messages of the model are stored.
     fn form(&self) -> Form;
@@ -219,8 +220,5 @@ pub trait Lps<'k>: Send + Debug {
 /// Returns a body with the message by reference, for a table of functions.
 #[inline(always)]
 pub fn hide_body<'a, 'k, P: Packed<'k>>(body: &'a Body<P>) -> Body<MessageRef<'a, 'k>> {
-    match body {
-        Body::Message(message) => Body::Message(message.as_message()),
-        Body::Timer(timer) => Body::Timer(*timer),
-    }
+    body.as_ref().map(Packed::as_message)
 }

@@ -7,7 +7,7 @@ use crate::metrics::Sample;
 use crate::outbox::{Outbox, Pending};
 use crate::timer::TimerChange;
 use crate::trace::Note;
-use parades_raw::message::{Container, Hidden, Kind, Numbered, Packed, Use, View};
+use parades_raw::message::{Container, Hidden, Kind, Packed, Taggable, Use, View};
 use std::any::Any;
 
 /// A global event that a controller asked for.
@@ -22,7 +22,7 @@ pub struct Request {
 /// The outbox of an execution, and all its effects that wait for the commit. An engine uses one value for
 /// many executions. `P` is the form in which messages are stored.
 #[derive(Debug)]
-pub struct Effects<P: Numbered> {
+pub struct Effects<P: Taggable> {
     /// Messages, and wakes of timers.
     pub outbox: Outbox<P>,
     /// All other effects.
@@ -60,7 +60,7 @@ pub struct HiddenEffects<'a, 'k> {
 pub enum Outboxes {}
 
 impl Container for Outboxes {
-    type Of<P: Numbered> = Outbox<P>;
+    type Of<P: Taggable> = Outbox<P>;
 }
 
 /// The outbox of a model whose messages have type `T`.
@@ -98,7 +98,7 @@ impl<T: Send + 'static> Use<T, Outboxes> for SendWake {
     }
 }
 
-impl<P: Numbered> Effects<P> {
+impl<P: Taggable> Effects<P> {
     /// Makes effects for an engine that looks at sent events before it delivers them.
     pub fn new() -> Effects<P> {
         Effects::with(Outbox::buffered())
@@ -170,7 +170,7 @@ impl OtherEffects {
     }
 }
 
-impl<P: Numbered> Default for Effects<P> {
+impl<P: Taggable> Default for Effects<P> {
     fn default() -> Effects<P> {
         Effects::new()
     }

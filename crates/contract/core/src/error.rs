@@ -70,10 +70,15 @@ impl ErrorKind {
     /// Returns the error of a panic, with its text.
     #[cold]
     pub fn of_panic(panic: &(dyn Any + Send)) -> ErrorKind {
-        let text =
-            panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
-        ErrorKind::Panic(text.unwrap_or_else(|| "with something that is no text".into()))
+        ErrorKind::Panic(text_of_panic(panic))
     }
+}
+
+/// Returns the text of a panic.
+pub(crate) fn text_of_panic(panic: &(dyn Any + Send)) -> String {
+    let text =
+        panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "with something that is no text".into())
 }
 
 /// The place of an error in a run.

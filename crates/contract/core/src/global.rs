@@ -127,7 +127,7 @@ pub struct GlobalContext<'a, M: Model> {
     failure: Option<ErrorKind>,
 }
 
-/// The means by which a global event acts, for a table of functions, which knows no model.
+/// The means by which a global event acts, as engines hand them to a model of any type.
 #[derive(Debug)]
 pub struct Acting<'a, 'k> {
     now: Time,

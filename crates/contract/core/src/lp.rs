@@ -1,7 +1,7 @@
 //! The execution of an event: one function that all engines share.
 //!
-//! Engines differ in *when* they call [`Lps::execute`](crate::any_model::Lps::execute), and in *what they do with the effects*. They differ in
-//! nothing else.
+//! Engines call it through [`Lps`](crate::any_model::Lps). They differ in *when* they call it, and in *what they do with
+//! the effects*, and in nothing else.
 //!
 //! *Read next*: the `sequential` engine, a loop around this function.
 
@@ -71,7 +71,6 @@ impl<S> Lp<S> {
     }
 
     /// Executes an event for its receiver, this LP.
-    ///
     #[inline(always)]
     pub(crate) fn execute<M: Model<State = S>>(
         &mut self,

@@ -20,6 +20,9 @@ use std::fmt;
 
 pub use crate::context::Context;
 
+/// The largest number of steps of [`Model::fetch`].
+pub const MOST_FETCHES: usize = 3;
+
 /// A model: its constants, and how its LPs start and react.
 ///
 /// # Examples
@@ -57,7 +60,7 @@ pub trait Model: Sized + Sync {
     /// The global events of the model; [`crate::global::NoGlobal`] if it has none.
     type Global: Global<Self>;
 
-    /// The number of steps of [`Model::fetch`], at most three. The default, zero, suits states that own no
+    /// The number of steps of [`Model::fetch`], at most [`MOST_FETCHES`]. The default, zero, suits states that own no
     /// other memory.
     const FETCHES: usize = 0;
 

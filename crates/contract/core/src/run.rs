@@ -10,7 +10,7 @@ use crate::pending::Leftover;
 use crate::time::Time;
 use crate::timesheet::Timesheets;
 use crate::trace::Tracer;
-use parades_raw::message::{Container, Hidden, Numbered, Packed};
+use parades_raw::message::{Container, Hidden, Packed, Taggable};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -195,7 +195,7 @@ impl<P> std::fmt::Debug for Finished<'_, P> {
 pub struct Leftovers<'l>(PhantomData<&'l ()>);
 
 impl<'l> Container for Leftovers<'l> {
-    type Of<P: Numbered> = Option<Leftover<'l, P>>;
+    type Of<P: Taggable> = Option<Leftover<'l, P>>;
 }
 
 /// Ends the part of a run that is in this process. Gives the final state of each LP to

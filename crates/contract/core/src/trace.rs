@@ -9,7 +9,7 @@
 
 mod words;
 
-use crate::any_model::AnyModel;
+use crate::any_model::{AnyModel, hide_body};
 use crate::capture::Captured;
 use crate::digest::Payload;
 use crate::escape::escaped;
@@ -193,11 +193,7 @@ impl<'a> Tracer<'a> {
         if !self.filter.wants(event.time(), event.receiver()) {
             return Ok(());
         }
-        let body = match &event.body {
-            Body::Message(message) => Body::Message(message.as_message()),
-            Body::Timer(timer) => Body::Timer(*timer),
-        };
-        model.trace(&event.header().with(body), notes, &mut self.observer)
+        model.trace(&event.header().with(hide_body(&event.body)), notes, &mut self.observer)
     }
 }
 
@@ -221,10 +217,7 @@ pub(crate) fn observe<M: Model>(
     notes: &[Note],
     observer: &mut TraceObserver<'_>,
 ) -> io::Result<()> {
-    let body = match event.body {
-        Body::Message(message) => Body::Message(message as &dyn fmt::Debug),
-        Body::Timer(timer) => Body::Timer(timer),
-    };
+    let body = event.body.map(|message| message as &dyn fmt::Debug);
     observer(&executed((event.header(), body), notes, &InModel { model, event }))
 }
 
@@ -246,9 +239,6 @@ fn executed<'a>(
 /// assert_eq!(trace::line(&Event::new(key, LpId(4), Body::Message(9_u32))), "0.0015s LP 4 <- LP 3 #7 9");
 /// ```
 pub fn line<P: Payload>(event: &Event<P>) -> String {
-    let body = match &event.body {
-        Body::Message(message) => Body::Message(message as &dyn fmt::Debug),
-        Body::Timer(timer) => Body::Timer(*timer),
-    };
+    let body = event.body.as_ref().map(|message| message as &dyn fmt::Debug);
     executed((event.header(), body), &[], &Plain(event)).to_string()
 }

@@ -155,16 +155,22 @@ impl<P> Body<P> {
             Body::Timer(id) => Body::Timer(*id),
         }
     }
+
+    /// Returns the body with what `change` makes of the message.
+    #[inline(always)]
+    pub fn map<Q>(self, change: impl FnOnce(P) -> Q) -> Body<Q> {
+        match self {
+            Body::Message(message) => Body::Message(change(message)),
+            Body::Timer(id) => Body::Timer(id),
+        }
+    }
 }
 
 impl<P: Copy> Body<&P> {
     /// Returns the body with the message by value.
     #[inline]
     pub fn copied(self) -> Body<P> {
-        match self {
-            Body::Message(message) => Body::Message(*message),
-            Body::Timer(id) => Body::Timer(id),
-        }
+        self.map(|message| *message)
     }
 }
 

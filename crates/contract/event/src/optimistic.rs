@@ -33,7 +33,7 @@ use crate::pending::{Leftover, PendingSet, Slot, WindowedPending};
 use crate::placement::Placement;
 use crate::ring::{Ring, positions};
 use crate::time::{Delay, Instant, Time};
-use parades_raw::message::Numbered;
+use parades_raw::message::Taggable;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeSet, BinaryHeap};
 
@@ -46,7 +46,7 @@ pub const COMMITTED: ExecutionId = ExecutionId::MAX;
 
 /// The pending set of an optimistic worker. The module documentation says how it works.
 #[derive(Debug)]
-pub struct OptimisticSet<P: Numbered> {
+pub struct OptimisticSet<P: Taggable> {
     /// Messages and wakes at or after the frontier.
     pending: WindowedPending<Tagged<P>>,
     /// The earliest event of `pending`, if it was popped and then put back.
@@ -71,7 +71,7 @@ pub struct OptimisticSet<P: Numbered> {
 
 /// How an event that was just popped compares with the anti-messages.
 #[derive(Debug)]
-pub enum Matched<P: Numbered> {
+pub enum Matched<P: Taggable> {
     /// Every anti-message is later: the event may be executed.
     Ready(TaggedEvent<P>),
     /// An anti-message annihilated its twin: the popped event or another event of the same key. The next
@@ -82,7 +82,7 @@ pub enum Matched<P: Numbered> {
     TwinExecuted,
 }
 
-impl<P: Numbered> OptimisticSet<P> {
+impl<P: Taggable> OptimisticSet<P> {
     /// Makes an empty set for `worker`.
     pub fn new(placement: Placement, worker: u32) -> OptimisticSet<P> {
         let parcels = std::iter::repeat_with(Vec::new).take(placement.partitions() as usize).collect();

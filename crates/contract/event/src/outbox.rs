@@ -11,11 +11,11 @@ use crate::optimistic::OptimisticSet;
 use crate::pending::{Leftover, LpOrderedPending, PendingSet, WindowedPending};
 use crate::placement::Placement;
 use crate::time::Time;
-use parades_raw::message::Numbered;
+use parades_raw::message::Taggable;
 
 /// The events that executions send, on the way to their receivers.
 #[derive(Debug)]
-pub struct Outbox<P: Numbered> {
+pub struct Outbox<P: Taggable> {
     /// The pending set of the LPs that are executed here, if events go straight into it.
     pub pending: Pending<P>,
     /// Events that the engine must still deliver. Without a pending set these are all events, otherwise only
@@ -36,7 +36,7 @@ pub struct Outbox<P: Numbered> {
 /// These are the kinds of pending sets of this crate. An engine uses the kinds that suit it. An enum, because
 /// a virtual call for each event sent costs 3 to 8 % of a run (docs/measurements.md).
 #[derive(Debug)]
-pub enum Pending<P: Numbered> {
+pub enum Pending<P: Taggable> {
     /// The set is elsewhere: events are buffered.
     Elsewhere,
     /// Events are executed in the order of time.
@@ -47,7 +47,7 @@ pub enum Pending<P: Numbered> {
     Optimistic(Box<OptimisticSet<P>>),
 }
 
-impl<P: Numbered> Pending<P> {
+impl<P: Taggable> Pending<P> {
     /// True if the events of a window are executed LP by LP.
     pub fn is_by_lp(&self) -> bool {
         matches!(self, Pending::ByLp(_))
@@ -111,7 +111,7 @@ impl<P: Numbered> Pending<P> {
     }
 }
 
-impl<P: Numbered> Outbox<P> {
+impl<P: Taggable> Outbox<P> {
     /// Makes an outbox that keeps all events in its buffer.
     pub fn buffered() -> Outbox<P> {
         Outbox {

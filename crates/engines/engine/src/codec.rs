@@ -1,6 +1,6 @@
 //! The conversion of a model's events to bytes and back, for transports between processes.
 
-use parades_core::any_model::{AnyWire, Hidden, Packed, hide_body};
+use parades_core::any_model::{AnyWire, Hidden, MessageRef, Packed, hide_body};
 use parades_core::event::{Body, Event, Header};
 use parades_core::optimistic::{Tagged, TaggedEvent, body_of, execution_of, is_anti_message};
 use parades_core::wire::{self, Malformed};
@@ -36,6 +36,12 @@ impl<'k, P: Packed<'k>> Codec<P> for ModelCodec<'k> {
     }
 }
 
+/// Returns the body of an event with the message by reference, or `None` for an anti-message.
+#[inline(always)]
+pub(crate) fn hide_unless_anti<'a, 'k, P: Packed<'k>>(event: &'a TaggedEvent<P>) -> Option<Body<MessageRef<'a, 'k>>> {
+    body_of(event).map(|body| body.map(P::bare_as_message))
+}
+
 /// The codec of a model's events under an engine that rolls back.
 #[derive(Clone, Copy, Debug)]
 pub struct TaggedCodec<'k>(pub ModelCodec<'k>);
@@ -43,11 +49,7 @@ pub struct TaggedCodec<'k>(pub ModelCodec<'k>);
 impl<'k, P: Packed<'k>> Codec<Tagged<P>> for TaggedCodec<'k> {
     fn write(&self, event: &TaggedEvent<P>, to: &mut Vec<u8>) {
         wire::write(&(event.header(), execution_of(event), is_anti_message(event)), to);
-        if let Some(body) = body_of(event) {
-            let body = match body {
-                Body::Message(message) => Body::Message(message.as_message()),
-                Body::Timer(timer) => Body::Timer(timer),
-            };
+        if let Some(body) = hide_unless_anti(event) {
             self.0.0.write_body(body, to);
         }
     }

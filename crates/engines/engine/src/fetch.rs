@@ -2,6 +2,7 @@
 
 use parades_core::any_model::AnyModel;
 use parades_core::event::LpId;
+use parades_core::model::MOST_FETCHES;
 
 /// The distance, in events, at which an LP's record is fetched. Busy memory takes as long as this number of
 /// small events.
@@ -14,7 +15,7 @@ const NEAR: usize = 5;
 const NEAR_BYTES: usize = 1 << 17;
 
 /// By step of `fetch`: its distance in events. One event takes about as long as an access to memory.
-const AHEAD: [usize; 3] = [5, 3, 1];
+const AHEAD: [usize; MOST_FETCHES] = [5, 3, 1];
 
 /// Fetches the records of the LPs whose events come next.
 ///
@@ -39,10 +40,8 @@ impl Fetcher {
 
     /// Makes a fetcher that takes the steps of the model, if it has any and says that they pay.
     pub(crate) fn of(model: &dyn AnyModel<'_>, lps: usize) -> Fetcher {
-        let steps = model.fetch_steps();
-        assert!(steps <= AHEAD.len(), "a state can be fetched in at most three steps");
         let fetcher = Fetcher::without_steps(model, lps);
-        Fetcher { steps: if fetcher.fetches { steps } else { 0 }, ..fetcher }
+        Fetcher { steps: if fetcher.fetches { model.fetch_steps() } else { 0 }, ..fetcher }
     }
 
     /// Calls `fetch` for LPs whose events come soon. Must be called once for each executed event.

@@ -86,7 +86,7 @@ use crate::window::plan::Plan;
 use crate::window::{self, Crew, Order};
 use crate::workers::{Alarm, lock, on_all_workers};
 use pace::Pace;
-use parades_core::any_model::{AnyModel, AnyWire, Hidden, Numbered, Packed, WireModel, in_form, with_model};
+use parades_core::any_model::{AnyModel, AnyWire, Hidden, Packed, Taggable, WireModel, in_form, with_model};
 use parades_core::error::Error;
 use parades_core::event::LpId;
 use parades_core::model::Model;
@@ -326,7 +326,7 @@ fn usual_partitions(world: &World, settings: &Settings) -> u32 {
 }
 
 /// The state that the workers of a run share.
-struct Run<'k, P: Numbered> {
+struct Run<'k, P: Taggable> {
     crew: Crew<'k, P>,
     nulls: Nulls,
     leg: Mutex<Leg>,

@@ -14,7 +14,7 @@ mod words;
 
 use crate::codec::ModelCodec;
 use crate::ledger::{EarliestFailure, Ledger};
-use parades_core::any_model::{AnyWire, Container, Hidden, Numbered, Packed, in_form};
+use parades_core::any_model::{AnyWire, Container, Hidden, Packed, Taggable, in_form};
 use parades_core::effects::Request;
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, Event, EventKey, LpId};
@@ -29,7 +29,9 @@ use parades_core::trace::Note;
 use parades_core::wire::{self, FrameWriter, Malformed};
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
-use parades_transport::{Codec, Fabric, Group, Ranked, Threads, Transport, gather_all, gather_to_first};
+use parades_transport::{
+    Codec, Fabric, Group, Ranked, Threads, Transport, gather_all, gather_all_by, gather_to_first, gather_to_first_by,
+};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -102,24 +104,6 @@ pub(crate) struct Ranks<'k> {
 }
 
 impl Ranks<'_> {
-    /// Sends each rank's bytes to all ranks. Reads a value from the bytes of each rank.
-    fn share<T>(
-        &self,
-        mine: Vec<u8>,
-        mut read: impl FnMut(&mut &[u8]) -> Result<T, Malformed>,
-    ) -> Result<Vec<T>, Broken> {
-        // Each value ends by itself, so the values of all ranks need no lengths between them.
-        let joined = self.group.gather(mine)?.map(|all| all.concat());
-        let joined = self.group.broadcast(joined)?;
-        let mut rest = joined.as_slice();
-        (0..self.group.ranks()).map(|_| self.decode(|| read(&mut rest))).collect()
-    }
-
-    /// Calls `read` to read a frame. Malformed bytes end the run on this rank.
-    fn decode<T>(&self, read: impl FnOnce() -> Result<T, Malformed>) -> Result<T, Broken> {
-        wire::read_frame(read).map_err(|malformed| self.group.give_up(malformed.to_string()))
-    }
-
     fn write_request(&self, request: &Request, to: &mut Vec<u8>) {
         let Request { key, global } = request;
         let is_stop = matches!(global, Scheduled::Stop);
@@ -159,7 +143,7 @@ impl<'k, P: Packed<'k>> Peers<'k, P> for Ranks<'k> {
             requests.iter().for_each(|request| self.write_request(request, &mut bytes));
         });
         drop((trace, requests, failure));
-        self.share(bytes, |from| {
+        gather_all_by(&*self.group, bytes, |from| {
             let (events, requests): (usize, usize) = wire::read(from)?;
             let failure: EarliestFailure = wire::read(from)?;
             let event = |from: &mut &[u8]| Ok((codec.read(from)?, wire::read::<Vec<Note>>(from)?));
@@ -177,7 +161,7 @@ impl<'k, P: Packed<'k>> Peers<'k, P> for Ranks<'k> {
         let mut bytes = Vec::new();
         wire::write(&mine.failure, &mut bytes);
         self.model.write_summaries(&mut mine.summaries, &mut bytes);
-        self.share(bytes, |from| {
+        gather_all_by(&*self.group, bytes, |from| {
             let failure = wire::read(from)?;
             Ok(Visits { failure, summaries: self.model.read_summaries(from)? })
         })
@@ -185,39 +169,23 @@ impl<'k, P: Packed<'k>> Peers<'k, P> for Ranks<'k> {
 
     fn collect(&self, mine: Results<'k, P>) -> Result<Option<Vec<Results<'k, P>>>, Broken> {
         let codec = ModelCodec(self.model);
-        if self.group.rank() > 0 {
-            let Results { ids, digests, metrics, pending, counts } = mine;
+        let write = |results: Results<'k, P>, to: &mut Vec<u8>| {
+            let Results { ids, digests, metrics, pending, counts } = results;
             let messages: Vec<Event<P>> = pending.filter(|event| matches!(event.body, Body::Message(_))).collect();
             let sent = Sent { ids, digests, recorded: metrics.into_recorded(), messages: messages.len(), counts };
-            let mut bytes = Vec::new();
-            FrameWriter::new(self.group.destination(0)).within(|| {
-                wire::write(&sent, &mut bytes);
-                messages.iter().for_each(|event| codec.write(event, &mut bytes));
-            });
-            drop((sent, messages));
-            self.group.gather(bytes)?;
-            return Ok(None);
-        }
-        // Rank 0 decodes one rank's results at a time, to save memory.
+            wire::write(&sent, to);
+            messages.iter().for_each(|event| codec.write(event, to));
+        };
         let declared = mine.metrics.declarations();
-        let others = self.group.gather(Vec::new())?.into_iter().flatten().skip(1);
-        let others = others.map(|bytes| {
-            self.decode(|| {
-                let mut bytes = bytes.as_slice();
-                let Sent { ids, digests, recorded, messages, counts } = wire::read(&mut bytes)?;
-                let messages = (0..messages).map(|_| codec.read(&mut bytes)).collect::<Result<Vec<_>, _>>()?;
-                let mut metrics = declared.declarations();
-                metrics.merge_recorded(recorded);
-                Ok(Results {
-                    ids,
-                    digests,
-                    metrics,
-                    pending: Box::new(messages.into_iter()) as Leftover<'k, P>,
-                    counts,
-                })
-            })
-        });
-        std::iter::once(Ok(mine)).chain(others).collect::<Result<_, _>>().map(Some)
+        let read = |from: &mut &[u8]| {
+            let Sent { ids, digests, recorded, messages, counts } = wire::read(from)?;
+            let messages = (0..messages).map(|_| codec.read(from)).collect::<Result<Vec<_>, _>>()?;
+            let mut metrics = declared.declarations();
+            metrics.merge_recorded(recorded);
+            let pending = Box::new(messages.into_iter()) as Leftover<'k, P>;
+            Ok(Results { ids, digests, metrics, pending, counts })
+        };
+        gather_to_first_by(&*self.group, mine, write, read)
     }
 }
 
@@ -247,7 +215,7 @@ pub struct OfRank {
 pub struct Transports<'k>(PhantomData<&'k ()>);
 
 impl<'k> Container for Transports<'k> {
-    type Of<P: Numbered> = Option<Arc<dyn Transport<P> + 'k>>;
+    type Of<P: Taggable> = Option<Arc<dyn Transport<P> + 'k>>;
 }
 
 /// The container of a transport for an engine that rolls back.
@@ -255,7 +223,7 @@ impl<'k> Container for Transports<'k> {
 pub struct TaggedTransports<'k>(PhantomData<&'k ()>);
 
 impl<'k> Container for TaggedTransports<'k> {
-    type Of<P: Numbered> = Option<Arc<dyn Transport<Tagged<P>> + 'k>>;
+    type Of<P: Taggable> = Option<Arc<dyn Transport<Tagged<P>> + 'k>>;
 }
 
 /// Calls `run` with the transport and the group of a rank, which `fabric` connects to the others. `threads` connects
@@ -275,7 +243,8 @@ pub(crate) fn on_ranked<'k, T: Send + 'k>(
     OfRank { result, crossed: ranked.crossed() }
 }
 
-/// Connects the workers of one process: their number, the number of partitions, and the kind of barrier.
+/// Connects the workers of one process. `threads` has the number of workers, the number of partitions, and the kind of
+/// barrier.
 pub(crate) fn connect_threads<'k>(
     transport: Hidden<'_, 'k, Transports<'k>>,
     threads: (usize, u32, BarrierKind),

@@ -23,7 +23,7 @@ mod difference;
 use crate::sequential::{Step, Through, run_by};
 use difference::difference as first_difference;
 use parades_core::any_model::{
-    AnyChecked, AnyModel, CheckedLps, Difference, Lps, NotRestored, Numbered, Packed, hide_body, in_form, with_model,
+    AnyChecked, AnyModel, CheckedLps, Difference, Lps, NotRestored, Packed, Taggable, hide_body, in_form, with_model,
 };
 use parades_core::effects::{Effects, OtherEffects};
 use parades_core::error::{Error, ErrorKind, Place};
@@ -58,7 +58,7 @@ fn run_any<'k>(model: &'k dyn AnyChecked<'k>, options: RunOptions<'k>) -> Result
 }
 
 /// Executes each event, undoes the execution, and executes the event again.
-struct Twice<'k, P: Numbered> {
+struct Twice<'k, P: Taggable> {
     model: &'k dyn AnyModel<'k>,
     lps: Box<dyn CheckedLps<'k> + 'k>,
     /// The effects of the first execution.
@@ -97,10 +97,7 @@ fn sentence(why: NotRestored) -> String {
         Difference::Kernel => "another random stream, count of sends, digest or set of timers".into(),
     };
     match why {
-        NotRestored::Panicked(kind) => {
-            let ErrorKind::Panic(why) = kind else { unreachable!("a panic is a panic") };
-            format!("undoing the event panicked: {why}")
-        }
+        NotRestored::Panicked(why) => format!("undoing the event panicked: {why}"),
         NotRestored::Undone(part) => format!("undoing the event left {}", of(part)),
         NotRestored::Repeated(part) => format!("executing the event once more led to {}", of(part)),
     }

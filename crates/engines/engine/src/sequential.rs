@@ -10,7 +10,7 @@
 
 use crate::course::Course;
 use crate::fetch::Fetcher;
-use parades_core::any_model::{AnyModel, Lps, Numbered, Packed, hide_body, in_form, with_model};
+use parades_core::any_model::{AnyModel, Lps, Packed, Taggable, hide_body, in_form, with_model};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::{Event, EventKey, LpId};
@@ -32,6 +32,7 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>) -> Result<Outcome, Erro
     with_model(model, options, |model, options| run_any(model, options))
 }
 
+// Not generic, so that it is compiled once, here, and not again for each model.
 fn run_any<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
     fn run_in<'k, P: Packed<'k>>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
         run_by::<P, Direct, _>(model, options, Once(model.new_lps()))
@@ -118,7 +119,7 @@ impl<'k, P: Packed<'k>, Q: Queue<P>, S: Step<'k, P>> Sequential<'k, P, Q, S> {
 }
 
 /// The place of the pending set: inside the outbox, or beside it.
-pub(crate) trait Queue<P: Numbered>: Default {
+pub(crate) trait Queue<P: Taggable>: Default {
     /// Makes the outbox.
     fn outbox() -> Outbox<P>;
     /// Returns the pending set.
@@ -133,7 +134,7 @@ pub(crate) trait Queue<P: Numbered>: Default {
 #[derive(Default)]
 struct Direct;
 
-impl<P: Numbered> Queue<P> for Direct {
+impl<P: Taggable> Queue<P> for Direct {
     fn outbox() -> Outbox<P> {
         Outbox::direct()
     }
@@ -154,7 +155,7 @@ impl<P: Numbered> Queue<P> for Direct {
 #[derive(Default)]
 pub(crate) struct Through<Q>(Q);
 
-impl<P: Numbered, Q: PendingSet<P>> Queue<P> for Through<Q> {
+impl<P: Taggable, Q: PendingSet<P>> Queue<P> for Through<Q> {
     fn outbox() -> Outbox<P> {
         Outbox::buffered()
     }
@@ -173,7 +174,7 @@ impl<P: Numbered, Q: PendingSet<P>> Queue<P> for Through<Q> {
 }
 
 /// The LPs of a run, and the way to execute an event: once, or twice with checks (`rollback_check`).
-pub(crate) trait Step<'k, P: Numbered> {
+pub(crate) trait Step<'k, P: Taggable> {
     /// Returns the LPs.
     fn lps(&self) -> &(dyn Lps<'k> + 'k);
     /// Returns the LPs.
@@ -204,7 +205,7 @@ impl<'k, P: Packed<'k>> Step<'k, P> for Once<'k> {
 }
 
 /// The state of a run.
-struct Sequential<'k, P: Numbered, Q, S> {
+struct Sequential<'k, P: Taggable, Q, S> {
     step: S,
     course: Course<'k>,
     world: World,

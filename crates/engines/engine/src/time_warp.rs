@@ -81,7 +81,7 @@ mod worker;
 
 pub use parades_core::optimistic::{ExecutionId, Tagged};
 
-use crate::codec::{ModelCodec, TaggedCodec};
+use crate::codec::{ModelCodec, TaggedCodec, hide_unless_anti};
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Placing, Wish};
 use crate::peers::{Alone, OfRank, Ranks, Seat, TaggedTransports, lost, on_ranked, sum};
@@ -90,11 +90,11 @@ use crate::workers::lock;
 use coast::Coast;
 use leader::Leader;
 use parades_core::any_model::{
-    AnyRestorable, AnyWire, Hidden, MessageRef, Numbered, Packed, WireModel, in_form, with_model,
+    AnyRestorable, AnyWire, Hidden, MessageRef, Packed, Taggable, WireModel, in_form, with_model,
 };
 use parades_core::error::Error;
 use parades_core::event::{Body, LpId};
-use parades_core::optimistic::{TaggedEvent, body_of};
+use parades_core::optimistic::TaggedEvent;
 use parades_core::placement::Placement;
 use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
@@ -186,8 +186,8 @@ fn run_any<'k>(
     })
 }
 
-/// Runs a model optimistically over a transport, which `connect` makes for a number of workers. There are as many
-/// partitions.
+/// Runs a model optimistically over a transport. `connect` makes the transport for a number of workers, which is also
+/// the number of partitions.
 ///
 /// # Errors
 ///
@@ -268,10 +268,7 @@ fn run_rank_in<'k, P: Packed<'k>>(
 /// Returns the body of an event that is no anti-message, for a table of functions.
 #[inline(always)]
 fn hide_tagged<'a, 'k, P: Packed<'k>>(event: &'a TaggedEvent<P>) -> Body<MessageRef<'a, 'k>> {
-    match body_of(event).expect("anti-messages are not executed") {
-        Body::Message(message) => Body::Message(message.as_message()),
-        Body::Timer(timer) => Body::Timer(timer),
-    }
+    hide_unless_anti(event).expect("anti-messages are not executed")
 }
 
 /// Runs the workers of this rank, `workers` in number, and concludes the run.
@@ -362,7 +359,7 @@ struct Memory {
 }
 
 /// The state that the workers of a run share.
-struct Crew<'k, P: Numbered> {
+struct Crew<'k, P: Taggable> {
     model: &'k dyn AnyRestorable<'k>,
     settings: Settings,
     /// By this the user stops the run while its LPs are set up.

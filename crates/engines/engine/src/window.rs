@@ -201,16 +201,7 @@ pub fn run_rank<M: WireModel>(
     settings: &Settings,
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
-    with_model(model, options, |model, options| run_any_rank(model, options, settings, fabric))
-}
-
-fn run_any_rank<'k>(
-    model: &'k dyn AnyWire<'k>,
-    options: RunOptions<'k>,
-    settings: &Settings,
-    fabric: Box<dyn Fabric>,
-) -> OfRank {
-    run_rank_over(model, options, settings, fabric, &|_| ())
+    with_model(model, options, |model, options| run_rank_over(model, options, settings, fabric, &|_| ()))
 }
 
 /// Does the same as [`run_rank`]. `wrap` may replace the transport of this rank, for measurements and tests.

@@ -1,6 +1,6 @@
 //! The group of ranks: collective operations on byte strings.
 
-use parades_core::wire::{self, Destination, FrameWriter, Wire};
+use parades_core::wire::{self, Destination, FrameWriter, Malformed, Wire};
 use parades_sync::barrier::Broken;
 
 /// The ranks of a run. A *rank* is a process, or some threads in the place of one. It shares no memory with
@@ -49,11 +49,24 @@ pub trait Group: Send + Sync {
 pub fn gather_all<T: Wire>(group: &dyn Group, mine: &T) -> Result<Vec<T>, Broken> {
     let mut bytes = Vec::new();
     wire::write(mine, &mut bytes);
+    gather_all_by(group, bytes, wire::read)
+}
+
+/// Does the same as [`gather_all`], for values that `read` reads. `mine` is the value of this rank, in bytes.
+///
+/// # Errors
+///
+/// As [`gather_all`].
+pub fn gather_all_by<T>(
+    group: &dyn Group,
+    mine: Vec<u8>,
+    mut read: impl FnMut(&mut &[u8]) -> Result<T, Malformed>,
+) -> Result<Vec<T>, Broken> {
     // Each value ends by itself, so the values of all ranks need no lengths between them.
-    let joined = group.gather(bytes)?.map(|all| all.concat());
+    let joined = group.gather(mine)?.map(|all| all.concat());
     let joined = group.broadcast(joined)?;
     let mut rest = joined.as_slice();
-    (0..group.ranks()).map(|_| decode(group, &mut rest)).collect()
+    (0..group.ranks()).map(|_| decode(group, || read(&mut rest))).collect()
 }
 
 /// Sends each rank's `mine` to rank 0, which returns the values in rank order; the other ranks return `None`.
@@ -63,19 +76,32 @@ pub fn gather_all<T: Wire>(group: &dyn Group, mine: &T) -> Result<Vec<T>, Broken
 ///
 /// As [`gather_all`].
 pub fn gather_to_first<T: Wire>(group: &dyn Group, mine: T) -> Result<Option<Vec<T>>, Broken> {
+    gather_to_first_by(group, mine, |mine, bytes| wire::write(&mine, bytes), wire::read)
+}
+
+/// Does the same as [`gather_to_first`], for values that `write` writes and `read` reads.
+///
+/// # Errors
+///
+/// As [`gather_all`].
+pub fn gather_to_first_by<T>(
+    group: &dyn Group,
+    mine: T,
+    write: impl FnOnce(T, &mut Vec<u8>),
+    mut read: impl FnMut(&mut &[u8]) -> Result<T, Malformed>,
+) -> Result<Option<Vec<T>>, Broken> {
     if group.rank() > 0 {
         let mut bytes = Vec::new();
-        FrameWriter::new(group.destination(0)).write(&mine, &mut bytes);
-        drop(mine);
+        FrameWriter::new(group.destination(0)).within(|| write(mine, &mut bytes));
         group.gather(bytes)?;
         return Ok(None);
     }
     let others = group.gather(Vec::new())?.into_iter().flatten().skip(1);
-    let others = others.map(|bytes| decode(group, &mut bytes.as_slice()));
+    let others = others.map(|bytes| decode(group, || read(&mut bytes.as_slice())));
     std::iter::once(Ok(mine)).chain(others).collect::<Result<_, _>>().map(Some)
 }
 
-/// Reads a value from the front of `bytes`. Afterwards `bytes` begins after the value.
-fn decode<T: Wire>(group: &dyn Group, bytes: &mut &[u8]) -> Result<T, Broken> {
-    wire::read_frame(|| wire::read(bytes)).map_err(|malformed| group.give_up(malformed.to_string()))
+/// Calls `read` to read a value. Malformed bytes end the run on this rank.
+fn decode<T>(group: &dyn Group, read: impl FnOnce() -> Result<T, Malformed>) -> Result<T, Broken> {
+    wire::read_frame(read).map_err(|malformed| group.give_up(malformed.to_string()))
 }

@@ -37,7 +37,7 @@ pub use arrived::Arrived;
 pub use clocks::{Between, ClockId, Clocks};
 pub use codec::{BySerde, Codec};
 pub use fabric::{Bell, Fabric, Loopback, Lost};
-pub use group::{Group, gather_all, gather_to_first};
+pub use group::{Group, gather_all, gather_all_by, gather_to_first, gather_to_first_by};
 #[cfg(target_os = "linux")]
 pub use parades_raw::shared::{lane::LaneShape, segment::SegmentFile};
 pub use ranked::Ranked;

@@ -24,19 +24,16 @@ pub fn prefetch<T>(place: &T) {
 /// The places of records that lie one after another, for hints.
 #[derive(Clone, Copy, Debug)]
 pub struct Records {
-    first: *const i8,
+    /// The address of the first record.
+    first: usize,
+    /// The bytes of a record.
     bytes: usize,
 }
-
-// SAFETY: the address is used for hints alone, which read and change nothing.
-unsafe impl Send for Records {}
-// SAFETY: as above.
-unsafe impl Sync for Records {}
 
 impl Records {
     /// Returns the places of the records of a list. If the list moves later, hints are useless and harmless.
     pub fn of<T>(list: &[T]) -> Records {
-        Records { first: list.as_ptr().cast(), bytes: size_of::<T>() }
+        Records { first: list.as_ptr().addr(), bytes: size_of::<T>() }
     }
 
     /// Hints that the first cache line of the record at `index` will soon be read and written.
@@ -48,7 +45,7 @@ impl Records {
     /// ```
     #[inline(always)]
     pub fn prefetch(&self, index: usize) {
-        hint(self.first.wrapping_add(index.wrapping_mul(self.bytes)));
+        hint(std::ptr::without_provenance(self.first.wrapping_add(index.wrapping_mul(self.bytes))));
     }
 }
 

@@ -62,9 +62,8 @@ pub trait RestorableLps<'k>: Lps<'k> {
     /// Restores the kernel's part of an LP, without its timers.
     fn restore_kernel(&mut self, index: usize, before: KernelCheckpoint);
 
-    /// Executes an event so that it can be undone. Returns the position after its last undo record too. The effects must
-    /// be undoable. [`World::note_round`] must be called
-    /// when the execution is committed.
+    /// Executes an event so that it can be undone. Returns also the position after its last undo record. The effects
+    /// must be undoable. Call [`World::note_round`] when the execution is committed.
     fn execute_optimistically(
         &mut self,
         index: usize,
@@ -74,8 +73,8 @@ pub trait RestorableLps<'k>: Lps<'k> {
         effects: HiddenEffects<'_, 'k>,
     ) -> (Execution, u32);
 
-    /// Executes an event again that has been undone. If it left an undo record, a copy of the state, at the position
-    /// `record`, puts the copy there again.
+    /// Executes an event again that has been undone. `record` is the position of the copy of the state that its first
+    /// execution left. The new copy is put there. `None` if it left none.
     fn repeat(
         &mut self,
         index: usize,
@@ -148,7 +147,7 @@ impl<'k, M: Restorable> RestorableLps<'k> for Restored<'k, '_, M> {
         self.list.lps[index].restore_kernel(before);
     }
 
-    // Never inlined, so that the functions below need no copy.
+    // Not inlined: `repeat` calls this function too, and needs no second copy of its code.
     #[inline(never)]
     fn execute_optimistically(
         &mut self,
@@ -178,8 +177,11 @@ impl<'k, M: Restorable> RestorableLps<'k> for Restored<'k, '_, M> {
     ) -> Execution {
         let (mut before, records) = (KernelCheckpoint::unset(), record.is_some());
         let kept = Kept { before: &mut before, records };
-        let (execution, _) = self.execute_optimistically(index, (header, body), kept, world, effects);
+        let end = self.undos_end();
+        let (execution, after) = self.execute_optimistically(index, (header, body), kept, world, effects);
+        // An execution that is skipped, or fails while it copies the state, leaves no record.
         if let Some(at) = record
+            && after != end
             && let Some(copy) = self.log.pop()
         {
             self.log.records_mut().put(at, copy);
@@ -217,74 +219,80 @@ impl<'k, M: Restorable> RestorableLps<'k> for Restored<'k, '_, M> {
     }
 }
 
-/// Implements [`Lps`] by the functions of a field, for a list that adds functions to another.
-macro_rules! lps_of {
-    ($field:ident) => {
-        fn len(&self) -> usize {
-            self.$field.len()
-        }
-        fn reserve(&mut self, lps: usize) {
-            self.$field.reserve(lps);
-        }
-        fn start(&mut self, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>) -> bool {
-            self.$field.start(id, world, effects)
-        }
-        fn execute(
-            &mut self,
-            index: usize,
-            header: &Header,
-            body: Body<MessageRef<'_, 'k>>,
-            world: &World,
-            effects: HiddenEffects<'_, 'k>,
-        ) -> Execution {
-            self.$field.execute(index, header, body, world, effects)
-        }
-        fn records(&self) -> Records {
-            self.$field.records()
-        }
-        fn fetch(&self, index: usize, step: usize) {
-            self.$field.fetch(index, step);
-        }
-        fn sequence(&self, index: usize) -> u64 {
-            self.$field.sequence(index)
-        }
-        fn visit(
-            &mut self,
-            index: usize,
-            visit: &Visit<'_>,
-            world: &World,
-            effects: HiddenEffects<'_, 'k>,
-            summaries: &mut AnySummaries,
-        ) -> Result<(), ErrorKind> {
-            self.$field.visit(index, visit, world, effects, summaries)
-        }
-        fn finish(&self, index: usize, id: LpId, end: &End, metrics: &mut Metrics) {
-            self.$field.finish(index, id, end, metrics);
-        }
-        fn final_digest(&self, index: usize) -> u64 {
-            self.$field.final_digest(index)
-        }
-        fn put_down(&mut self, number: usize) {
-            self.$field.put_down(number);
-        }
-        fn pick_up(&mut self, number: usize) {
-            self.$field.pick_up(number);
-        }
-        fn clear(&mut self) {
-            self.$field.clear();
-        }
-        #[cfg(feature = "test-hooks")]
-        fn skip_sequence(&mut self, index: usize) {
-            self.$field.skip_sequence(index);
-        }
-        #[cfg(feature = "test-hooks")]
-        fn renew_wakes(&mut self, index: usize, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>) {
-            self.$field.renew_wakes(index, id, world, effects);
-        }
-    };
-}
-pub(super) use lps_of;
-
 impl<'k, M: Restorable> Lps<'k> for Restored<'k, '_, M> {
-    lps_of!(list);
+    fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    fn reserve(&mut self, lps: usize) {
+        self.list.reserve(lps);
+    }
+
+    fn start(&mut self, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>) -> bool {
+        self.list.start(id, world, effects)
+    }
+
+    fn execute(
+        &mut self,
+        index: usize,
+        header: &Header,
+        body: Body<MessageRef<'_, 'k>>,
+        world: &World,
+        effects: HiddenEffects<'_, 'k>,
+    ) -> Execution {
+        self.list.execute(index, header, body, world, effects)
+    }
+
+    fn records(&self) -> Records {
+        self.list.records()
+    }
+
+    fn fetch(&self, index: usize, step: usize) {
+        self.list.fetch(index, step);
+    }
+
+    fn sequence(&self, index: usize) -> u64 {
+        self.list.sequence(index)
+    }
+
+    fn visit(
+        &mut self,
+        index: usize,
+        visit: &Visit<'_>,
+        world: &World,
+        effects: HiddenEffects<'_, 'k>,
+        summaries: &mut AnySummaries,
+    ) -> Result<(), ErrorKind> {
+        self.list.visit(index, visit, world, effects, summaries)
+    }
+
+    fn finish(&self, index: usize, id: LpId, end: &End, metrics: &mut Metrics) {
+        self.list.finish(index, id, end, metrics);
+    }
+
+    fn final_digest(&self, index: usize) -> u64 {
+        self.list.final_digest(index)
+    }
+
+    fn put_down(&mut self, number: usize) {
+        self.list.put_down(number);
+    }
+
+    fn pick_up(&mut self, number: usize) {
+        self.list.pick_up(number);
+    }
+
+    fn clear(&mut self) {
+        self.list.clear();
+    }
+
+    #[cfg(feature = "test-hooks")]
+    fn skip_sequence(&mut self, index: usize) {
+        self.list.skip_sequence(index);
+    }
+
+    #[cfg(feature = "test-hooks")]
+    fn renew_wakes(&mut self, index: usize, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>) {
+        self.list.renew_wakes(index, id, world, effects);
+    }
 }

@@ -10,7 +10,7 @@ use crate::event::{Body, Event, Header, LpId};
 use crate::global::{Acting, AnyGlobal, AnySummaries, Summaries, SummaryOf};
 use crate::lp::{Execution, Lp};
 use crate::metrics::Metrics;
-use crate::model::Model;
+use crate::model::{MOST_FETCHES, Model};
 use crate::pending::Leftover;
 use crate::placement::Placement;
 use crate::run::{End, Leftovers, RunOptions, Unfinished};
@@ -56,8 +56,8 @@ pub fn with_model<'m, M: Model, R>(
     Bound::with(InRun { model, dock: Mutex::default() }, |typed| run(typed, options))
 }
 
-/// Starts the LP `id` of a model, and lets it execute messages, at the times of their events. Returns the effects of
-/// each execution other than its sends. Each begins with `effects`. For tests of models.
+/// Starts the LP `id` of a model, and lets it execute messages at the times of their events. Each execution begins with
+/// `effects`. Returns the effects of each execution without its sends. For tests of models.
 ///
 /// # Panics
 ///
@@ -140,6 +140,7 @@ impl<'k, M: Model> AnyModel<'k> for Typed<'k, '_, M> {
     }
 
     fn fetch_steps(&self) -> usize {
+        const { assert!(M::FETCHES <= MOST_FETCHES, "a state is fetched in more steps than engines take") };
         if self.value().model.fetches() { M::FETCHES } else { 0 }
     }
 
@@ -219,10 +220,7 @@ impl<'k, M: Model> AnyModel<'k> for Typed<'k, '_, M> {
 /// Returns a body with the message of the model.
 #[inline(always)]
 pub(super) fn open<'a, 'k, T: Send + 'static>(kind: Kind<'k, T>, body: Body<MessageRef<'a, 'k>>) -> Body<&'a T> {
-    match body {
-        Body::Message(message) => Body::Message(kind.open(message)),
-        Body::Timer(timer) => Body::Timer(timer),
-    }
+    body.map(|message| kind.open(message))
 }
 
 /// Shows a model the events that are pending at the end.
@@ -237,10 +235,7 @@ impl<'l, M: Model> Use<M::Message, Leftovers<'l>> for ShowUnfinished<'_, M> {
     fn with<'k, P: Packed<'k>>(self, pending: &mut Option<Leftover<'l, P>>, kind: Kind<'k, M::Message>) {
         let events = pending.take().into_iter().flatten().map(|event| {
             let (header, body) = event.into_parts();
-            header.with(match body {
-                Body::Message(message) => Body::Message(kind.unpack(message)),
-                Body::Timer(timer) => Body::Timer(timer),
-            })
+            header.with(body.map(|message| kind.unpack(message)))
         });
         self.model.unfinished(Unfinished(Box::new(events)), self.metrics);
     }
@@ -282,7 +277,7 @@ impl<'k, M: Model> Lps<'k> for List<'k, '_, M> {
         has_started
     }
 
-    // Never inlined, so that lists that add functions to this one need no copy.
+    // Not inlined: the lists that add functions to this one call it, and need no second copy of its code.
     #[inline(never)]
     fn execute(
         &mut self,

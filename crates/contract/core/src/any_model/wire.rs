@@ -5,7 +5,7 @@ use crate::event::{Body, TimerId};
 use crate::global::{AnyGlobal, AnySummaries, Global, Summaries, SummaryOf};
 use crate::model::Model;
 use crate::wire::{self, Malformed, Wire};
-use parades_raw::message::{Container, Hidden, Kind, MessageRef, Numbered, Packed, Use};
+use parades_raw::message::{Container, Hidden, Kind, MessageRef, Packed, Taggable, Use};
 
 /// A model that several processes can run together. Its messages, its global events and their summaries can
 /// cross process boundaries.
@@ -45,7 +45,7 @@ pub trait AnyWire<'k>: AnyModel<'k> {
 pub enum Bodies {}
 
 impl Container for Bodies {
-    type Of<P: Numbered> = Option<Body<P>>;
+    type Of<P: Taggable> = Option<Body<P>>;
 }
 
 /// A wake, or else a message follows.
@@ -98,9 +98,6 @@ impl<T: Send + 'static> Use<T, Bodies> for Put<T> {
     type Out = ();
 
     fn with<'k, P: Packed<'k>>(self, to: &mut Option<Body<P>>, kind: Kind<'k, T>) {
-        *to = Some(match self.0 {
-            Body::Message(message) => Body::Message(kind.pack(message)),
-            Body::Timer(timer) => Body::Timer(timer),
-        });
+        *to = Some(self.0.map(|message| kind.pack(message)));
     }
 }

@@ -12,29 +12,31 @@ pub(super) struct Arguments {
     pub(super) table: Option<String>,
     /// The number of times that both sides are run in turn; the median and the spread are printed.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(requires = "table", conflicts_with = "validation")]
     pub(super) pairs: u32,
     /// Appends the figures to a file, one JSON object a line.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "table")]
     pub(super) record: Option<PathBuf>,
     /// Compares the figures with the latest recorded in a file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "table")]
     pub(super) against: Option<PathBuf>,
     /// A folder of results that other simulators computed, which are printed beside ours. For `flows`:
     /// `cases.tsv`, `expected.tsv`, `platforms` and `patterns`. For `packets`: `cases.tsv`, `expected.tsv`,
     /// `bands.tsv` and `receiver.tsv`.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "against"])]
+    #[arg(long, value_name = "DIR", requires = "table")]
+    #[arg(conflicts_with_all = ["record", "against", "simgrid", "ns3", "large"])]
     pub(super) validation: Option<PathBuf>,
     /// Prints the comparison of `--validation` as one JSON object.
     #[arg(long, requires = "validation")]
     pub(super) json: bool,
     /// For `chord`: the program of `crates/systems/p2p/simgrid`, which is then run in turn with ours.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", requires = "table")]
     pub(super) simgrid: Option<PathBuf>,
     /// For `packets`: the program of `crates/proof/tables/ns3`, which is then run in turn with ours.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", requires = "table")]
     pub(super) ns3: Option<PathBuf>,
     /// For `chord`: a million nodes too, which takes long.
-    #[arg(long)]
+    #[arg(long, requires = "table")]
     pub(super) large: bool,
 }
 

@@ -8,7 +8,7 @@ use crate::stopwatch::Stopwatch;
 use crate::window::hand::Hand;
 use crate::window::part::Part;
 use crate::workers::lock;
-use parades_core::any_model::{Numbered, Packed};
+use parades_core::any_model::{Packed, Taggable};
 use parades_core::pending::Grid;
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
@@ -18,7 +18,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 /// A worker that visits its partitions.
-pub(super) struct Visitor<'r, 'k, P: Numbered> {
+pub(super) struct Visitor<'r, 'k, P: Taggable> {
     run: &'r Run<'k, P>,
     routes: &'r Routes,
     world: &'r World,
@@ -34,7 +34,7 @@ pub(super) struct Visitor<'r, 'k, P: Numbered> {
 }
 
 /// A partition of the worker's own.
-struct OwnPart<'r, 'k, P: Numbered> {
+struct OwnPart<'r, 'k, P: Taggable> {
     part: MutexGuard<'r, Part<'k, P>>,
     route: &'r Route,
     /// The last promise on each outgoing channel.

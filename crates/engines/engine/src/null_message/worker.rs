@@ -6,13 +6,13 @@ use crate::window::hand::Hand;
 use crate::window::leader::Leader;
 use crate::window::plan::Plan;
 use crate::workers::lock;
-use parades_core::any_model::{Numbered, Packed};
+use parades_core::any_model::{Packed, Taggable};
 use parades_sync::barrier::Broken;
 use parades_transport::Summary;
 use std::sync::Arc;
 
 /// A worker.
-pub(super) struct Worker<'r, 'k, P: Numbered> {
+pub(super) struct Worker<'r, 'k, P: Taggable> {
     run: &'r Run<'k, P>,
     hand: Hand<P>,
     plan: Arc<Plan>,

@@ -7,7 +7,7 @@ use crate::course::Course;
 use crate::fetch::Fetcher;
 use crate::stopwatch::now;
 use crate::workers::lock;
-use parades_core::any_model::{Numbered, Packed, hide_body};
+use parades_core::any_model::{Packed, Taggable, hide_body};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::{Event, LpId};
@@ -22,7 +22,7 @@ use parades_sync::pool::Pool;
 use std::sync::RwLock;
 
 /// The state of the leader's thread, which directs the run.
-pub(super) struct Leader<'w, 's, 'k, P: Numbered> {
+pub(super) struct Leader<'w, 's, 'k, P: Taggable> {
     course: Course<'k>,
     pub(super) stripes: &'s Stripes<'s, 'k, P>,
     /// The locks of all stripes, except during a parallel round.

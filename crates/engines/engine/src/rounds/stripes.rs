@@ -2,7 +2,7 @@
 
 use crate::ledger::Ledger;
 use crate::workers::lock;
-use parades_core::any_model::{AnyModel, Lps, Numbered, Packed, hide_body};
+use parades_core::any_model::{AnyModel, Lps, Packed, Taggable, hide_body};
 use parades_core::effects::Effects;
 use parades_core::event::{Event, LpId};
 use parades_core::global::{AllLps, Visitor};
@@ -24,7 +24,7 @@ const LPS_PER_SHARD: u32 = 64;
 const SHARDS_MIN: u32 = 4;
 
 /// The state that the threads of a run share.
-pub(super) struct Stripes<'w, 'k, P: Numbered> {
+pub(super) struct Stripes<'w, 'k, P: Taggable> {
     pub(super) placement: Placement,
     world: &'w RwLock<World>,
     stripes: Vec<Mutex<Stripe<'k, P>>>,
@@ -82,7 +82,7 @@ impl<'k, P> Stripe<'k, P> {
 }
 
 /// The results of a thread, for the leader.
-pub(super) struct Results<P: Numbered> {
+pub(super) struct Results<P: Taggable> {
     pub(super) effects: Effects<P>,
     pub(super) ledger: Ledger<P>,
     pub(super) events: u64,
@@ -194,7 +194,7 @@ impl<'w, 'k, P: Packed<'k>> Stripes<'w, 'k, P> {
 }
 
 /// The locks of the stripes that the leader holds.
-pub(super) struct AllStripes<'s, 'k, P: Numbered> {
+pub(super) struct AllStripes<'s, 'k, P: Taggable> {
     stripes: &'s Stripes<'s, 'k, P>,
     held: Vec<Option<MutexGuard<'s, Stripe<'k, P>>>>,
 }
@@ -256,7 +256,7 @@ impl<'s, 'k, P: Packed<'k>> AllStripes<'s, 'k, P> {
 }
 
 /// The LPs of all stripes, as a global event visits them.
-pub(super) struct Residents<'a, 's, 'k, P: Numbered> {
+pub(super) struct Residents<'a, 's, 'k, P: Taggable> {
     all: &'a mut AllStripes<'s, 'k, P>,
     metrics: &'a mut Metrics,
 }

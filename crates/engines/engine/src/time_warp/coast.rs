@@ -18,7 +18,7 @@
 
 use super::hide_tagged;
 use super::history::History;
-use parades_core::any_model::{Numbered, Packed, RestorableLps, Undone};
+use parades_core::any_model::{Packed, RestorableLps, Taggable, Undone};
 use parades_core::effects::Effects;
 use parades_core::event::LpId;
 use parades_core::outbox::Outbox;
@@ -44,7 +44,7 @@ pub(super) fn default_interval(state_bytes: usize) -> u16 {
 }
 
 /// The checkpoint interval, and the buffers for coasting forward.
-pub(super) struct Coast<P: Numbered> {
+pub(super) struct Coast<P: Taggable> {
     /// Executions of an LP for each checkpoint.
     interval: u16,
     /// The effects of executions that are repeated.

@@ -1,12 +1,12 @@
 //! The history: the effects of uncommitted executions, by which they can be undone.
 
-use parades_core::any_model::Numbered;
+use parades_core::any_model::Taggable;
 use parades_core::effects::Request;
 use parades_core::error::ErrorKind;
-use parades_core::event::{Event, EventKey, LpId};
+use parades_core::event::{Body, Event, EventKey, LpId};
 use parades_core::lp::{Execution, KernelCheckpoint};
 use parades_core::metrics::Sample;
-use parades_core::optimistic::TaggedEvent;
+use parades_core::optimistic::{Tagged, TaggedEvent};
 use parades_core::ring::Ring;
 use parades_core::timer::TimerChange;
 use parades_core::trace::Note;
@@ -18,7 +18,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// The record of an execution. Its other effects lie in the other logs, up to the begin of the next
 /// execution's.
 #[derive(Debug)]
-pub(super) struct Record<P: Numbered> {
+pub(super) struct Record<P: Taggable> {
     /// The event; `None` once the execution has been undone. The events that it sent are tagged with its
     /// position.
     pub(super) event: Option<TaggedEvent<P>>,
@@ -56,7 +56,7 @@ pub(super) struct RareEffects {
 
 /// The uncommitted executions of a worker's LPs, in the order in which they were executed.
 #[derive(Debug)]
-pub(super) struct History<P: Numbered> {
+pub(super) struct History<P: Taggable> {
     pub(super) records: Ring<Record<P>>,
     pub(super) timers: Ring<TimerChange>,
     pub(super) samples: Ring<Sample>,
@@ -64,15 +64,37 @@ pub(super) struct History<P: Numbered> {
     pub(super) rares: BTreeMap<u32, RareEffects>,
 }
 
-impl<P: Numbered> History<P> {
+impl<P: Taggable> History<P> {
     pub(super) fn new() -> History<P> {
         History { records: Ring::default(), timers: Ring::default(), samples: Ring::default(), rares: BTreeMap::new() }
     }
 
-    /// Adds the execution of `event`, by an LP whose last execution is at `head`. Its sends begin at `sends`, and its
-    /// undo records at `undos`.
+    /// Adds the execution of `event`, by an LP whose last execution is at `head`. `of_lp` is `(head,
+    /// since_checkpoint)`.
+    ///
+    /// A message is built again from its parts. If it were copied as a whole, its tag and the bytes beside
+    /// it would be written and read in pieces that overlap. The reads would then wait until the writes have
+    /// left the store buffer.
     #[inline(always)]
-    pub(super) fn add(
+    pub(super) fn add(&mut self, event: TaggedEvent<P>, of_lp: (&mut u32, u16), (sends, undos): (u32, u32)) {
+        let (key, receiver) = (event.key(), event.receiver());
+        match event.body {
+            Body::Message(Tagged::Message(execution, message)) => {
+                let body = Body::Message(Tagged::Message(execution, message));
+                self.add_record(Event::new(key, receiver, body), of_lp, (sends, undos));
+            }
+            wake => self.add_wake(Event::new(key, receiver, wake), of_lp, (sends, undos)),
+        }
+    }
+
+    /// Does the same as [`History::add`], for a wake.
+    #[inline(never)]
+    fn add_wake(&mut self, event: TaggedEvent<P>, of_lp: (&mut u32, u16), (sends, undos): (u32, u32)) {
+        self.add_record(event, of_lp, (sends, undos));
+    }
+
+    #[inline(always)]
+    fn add_record(
         &mut self,
         event: TaggedEvent<P>,
         (head, since_checkpoint): (&mut u32, u16),

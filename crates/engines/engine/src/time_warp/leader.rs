@@ -8,7 +8,7 @@ use crate::ledger::{self, Ledger, Trace};
 use crate::peers::{Seat, agree_on_failure, error_at, greatest, lost, sum};
 use crate::quiescence::{Home, Homes};
 use crate::workers::imbalance;
-use parades_core::any_model::{AnyRestorable, Lps, Numbered, Packed};
+use parades_core::any_model::{AnyRestorable, Lps, Packed, Taggable};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::{Event, LpId};
@@ -23,7 +23,7 @@ use parades_transport::Summary;
 use std::sync::{MutexGuard, PoisonError};
 
 /// The state that belongs to the leader alone.
-pub(super) struct Leader<'k, P: Numbered> {
+pub(super) struct Leader<'k, P: Taggable> {
     /// Everything before its bound has been committed.
     course: Course<'k>,
     /// The effects of global events.

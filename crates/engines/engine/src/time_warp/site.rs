@@ -10,7 +10,7 @@ use super::history::{History, NONE, Record};
 use crate::fetch::Fetcher;
 use crate::ledger::Ledger;
 use commit::Stretch;
-use parades_core::any_model::{AnyRestorable, Numbered, Packed, RestorableLps};
+use parades_core::any_model::{AnyRestorable, Packed, RestorableLps, Taggable};
 use parades_core::effects::Effects;
 use parades_core::error::Place;
 use parades_core::event::{Event, LpId};
@@ -31,7 +31,7 @@ use std::ops::Range;
 ///
 /// A site takes its pending events in the order of time. A straggler is found when it is taken: its LP has
 /// then executed a later event.
-pub(super) struct Site<'k, P: Numbered> {
+pub(super) struct Site<'k, P: Taggable> {
     model: &'k dyn AnyRestorable<'k>,
     pub(super) number: u32,
     placement: Placement,
@@ -43,7 +43,7 @@ pub(super) struct Site<'k, P: Numbered> {
     pub(super) heads: Vec<u32>,
     pub(super) fetcher: Fetcher,
     history: History<P>,
-    /// The position after the last undo record.
+    /// The position after the last undo record. A copy of [`RestorableLps::undos_end`], which is a call for each event.
     undos_end: u32,
 
     /// By LP whose last execution failed: events that come after the failure.
@@ -177,8 +177,9 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
     /// Starts an LP of this worker. LPs start in the order of their ids. Returns false if the LP failed.
     pub(super) fn start(&mut self, world: &World, id: LpId) -> bool {
         let effects = &mut self.effects;
-        self.lps.start(id, world, effects.hide());
-        self.heads.push(NONE);
+        if self.lps.start(id, world, effects.hide()) {
+            self.heads.push(NONE);
+        }
         let others = &mut effects.others;
         others.timer_changes.as_mut().expect("they are undoable").clear(); // A start is never undone.
         let place = Place { instant: Instant::START, lp: Some(id), event: None };

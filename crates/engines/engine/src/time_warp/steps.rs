@@ -9,7 +9,7 @@ use super::view::View;
 use crate::course::just_after;
 use crate::seats;
 use crate::stopwatch::timed;
-use parades_core::any_model::{Numbered, Packed};
+use parades_core::any_model::{Packed, Taggable};
 use parades_core::optimistic::NEVER;
 use parades_core::time::Instant;
 use parades_core::world::World;
@@ -31,7 +31,7 @@ const BATCH_LAST: u32 = 8;
 const BATCHES_PER_MEASUREMENT: u32 = 16;
 
 /// A worker between two cuts. It holds its site and the world.
-pub(super) struct Steps<'w, 'k, P: Numbered> {
+pub(super) struct Steps<'w, 'k, P: Taggable> {
     pub(super) crew: &'w Crew<'k, P>,
     /// The worker's number in its rank.
     pub(super) worker: usize,

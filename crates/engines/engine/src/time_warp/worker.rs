@@ -8,14 +8,14 @@ use super::steps::Steps;
 use super::view::View;
 use crate::peers::lost;
 use crate::workers::{Alarm, lock, on_all_workers};
-use parades_core::any_model::{Numbered, Packed};
+use parades_core::any_model::{Packed, Taggable};
 use parades_core::error::Error;
 use parades_core::run::Outcome;
 use parades_sync::barrier::Broken;
 use parades_transport::Summary;
 
 /// A worker.
-struct Worker<'c, 'k, P: Numbered> {
+struct Worker<'c, 'k, P: Taggable> {
     crew: &'c Crew<'k, P>,
     /// Its number among the workers of this rank.
     number: usize,

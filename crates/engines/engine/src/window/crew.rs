@@ -9,7 +9,7 @@ use crate::ledger::Ledger;
 use crate::partition::Partitioning;
 use crate::peers::{Seat, lost, sum};
 use crate::workers::lock;
-use parades_core::any_model::{AnyModel, Numbered, Packed};
+use parades_core::any_model::{AnyModel, Packed, Taggable};
 use parades_core::error::{Error, Place};
 use parades_core::run::{Control, RunOptions};
 use parades_core::time::{Instant, Time};
@@ -39,7 +39,7 @@ impl Orders {
 }
 
 /// The state that the workers of a run share.
-pub(crate) struct Crew<'k, P: Numbered> {
+pub(crate) struct Crew<'k, P: Taggable> {
     pub(crate) model: &'k dyn AnyModel<'k>,
     pub(crate) lps: u32,
     pub(crate) settings: Settings,

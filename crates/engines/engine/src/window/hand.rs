@@ -1,7 +1,7 @@
 //! The state of a worker that no other worker touches.
 
 use crate::ledger::Ledger;
-use parades_core::any_model::Numbered;
+use parades_core::any_model::Taggable;
 use parades_core::effects::Effects;
 use parades_core::outbox::Outbox;
 use parades_core::placement::Placement;
@@ -9,7 +9,7 @@ use parades_core::time::Time;
 use parades_transport::Transport;
 
 /// The state that belongs to one worker.
-pub(crate) struct Hand<P: Numbered> {
+pub(crate) struct Hand<P: Taggable> {
     pub(crate) worker: usize,
     pub(crate) placement: Placement,
     pub(crate) effects: Effects<P>,
@@ -18,7 +18,7 @@ pub(crate) struct Hand<P: Numbered> {
     pub(crate) ledger: Ledger<P>,
 }
 
-impl<P: Numbered> Hand<P> {
+impl<P: Taggable> Hand<P> {
     pub(crate) fn new(worker: usize, placement: Placement, traces: bool) -> Hand<P> {
         let effects = Effects::with(Outbox::partitioned(placement.clone()));
         Hand { worker, placement, effects, events: 0, ledger: Ledger::new(traces) }

@@ -11,7 +11,7 @@ use crate::quiescence::{Home, Homes};
 use crate::retreat::Retreats;
 use crate::stopwatch::Stopwatch;
 use crate::workers::{imbalance, lock};
-use parades_core::any_model::{AnyModel, Lps, Numbered, Packed};
+use parades_core::any_model::{AnyModel, Lps, Packed, Taggable};
 use parades_core::effects::Effects;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::Event;
@@ -29,7 +29,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 const WINDOWS_PER_CHECK: u64 = 256;
 
 /// The state that belongs to the leader alone.
-pub(crate) struct Leader<'k, P: Numbered> {
+pub(crate) struct Leader<'k, P: Taggable> {
     pub(crate) course: Course<'k>,
     /// The effects of global events.
     effects: Effects<P>,
@@ -84,7 +84,7 @@ impl<'k, P: Packed<'k>> Home<'k, P> for Part<'k, P> {
     }
 }
 
-fn next_time<P: Numbered>(parts: &[MutexGuard<'_, Part<'_, P>>]) -> Time {
+fn next_time<P: Taggable>(parts: &[MutexGuard<'_, Part<'_, P>>]) -> Time {
     parts.iter().map(|part| part.next).min().unwrap_or(Time::MAX)
 }
 

@@ -7,7 +7,7 @@ use super::plan::Plan;
 use crate::fetch::Fetcher;
 use crate::ledger::Ledger;
 use crate::stopwatch::{now, timed};
-use parades_core::any_model::{AnyModel, Lps, Numbered, Packed, hide_body};
+use parades_core::any_model::{AnyModel, Lps, Packed, Taggable, hide_body};
 use parades_core::effects::Effects;
 use parades_core::event::{Event, LpId};
 use parades_core::lp::Execution;
@@ -27,7 +27,7 @@ const OUT_OF_CACHE: usize = 32 << 20;
 const EVENTS_PER_WINDOW_MIN: f64 = 1.25;
 
 /// A partition.
-pub(crate) struct Part<'k, P: Numbered> {
+pub(crate) struct Part<'k, P: Taggable> {
     pub(crate) number: u32,
     /// The ids of its LPs, until the LPs have started.
     pub(crate) members: Vec<LpId>,
@@ -327,7 +327,7 @@ fn masked(mask: u32) -> impl Fn(LpId) -> usize + Copy {
 }
 
 /// The operations of a pending set in the loop above.
-trait Queue<P: Numbered> {
+trait Queue<P: Taggable> {
     /// True if events come out in the order of time.
     const IN_TIME: bool;
     fn of(pending: &mut Pending<P>) -> &mut Self;
@@ -335,7 +335,7 @@ trait Queue<P: Numbered> {
     fn upcoming(&self, ahead: usize) -> Option<LpId>;
 }
 
-impl<P: Numbered> Queue<P> for WindowedPending<P> {
+impl<P: Taggable> Queue<P> for WindowedPending<P> {
     const IN_TIME: bool = true;
     #[inline(always)]
     fn of(pending: &mut Pending<P>) -> &mut Self {
@@ -352,7 +352,7 @@ impl<P: Numbered> Queue<P> for WindowedPending<P> {
     }
 }
 
-impl<P: Numbered> Queue<P> for LpOrderedPending<P> {
+impl<P: Taggable> Queue<P> for LpOrderedPending<P> {
     const IN_TIME: bool = false;
     #[inline(always)]
     fn of(pending: &mut Pending<P>) -> &mut Self {

@@ -7,7 +7,7 @@ use super::{Crew, Settings, first_partition, partition, workers_at_most};
 use crate::partition::{Partitioning, Wish};
 use crate::retreat::{BUSY, Retreat, Retreats, Spell};
 use crate::stopwatch::{CoreClock, Stopwatch, timed};
-use parades_core::any_model::{Numbered, Packed};
+use parades_core::any_model::{Packed, Taggable};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::Metrics;
 use parades_core::time::{Delay, Time};
@@ -353,12 +353,12 @@ impl Reviewer {
 }
 
 /// Returns the number of events that all partitions have executed.
-fn total_events<P: Numbered>(parts: &[MutexGuard<'_, Part<'_, P>>]) -> u64 {
+fn total_events<P: Taggable>(parts: &[MutexGuard<'_, Part<'_, P>>]) -> u64 {
     parts.iter().map(|part| part.events).sum()
 }
 
 /// Returns the weight of each LP: its count of sends, which stands for its executed events.
-fn measured_weights<P: Numbered>(plan: &Plan, lps: u32, parts: &[MutexGuard<'_, Part<'_, P>>]) -> Vec<u64> {
+fn measured_weights<P: Taggable>(plan: &Plan, lps: u32, parts: &[MutexGuard<'_, Part<'_, P>>]) -> Vec<u64> {
     let of = |id| parts[plan.placement.partition(id) as usize].lps.sequence(plan.placement.index(id));
     super::ids(lps).map(of).collect()
 }

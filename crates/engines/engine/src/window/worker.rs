@@ -9,7 +9,7 @@ use crate::course::just_after;
 use crate::peers::lost;
 use crate::seats;
 use crate::workers::{Alarm, lock, on_all_workers};
-use parades_core::any_model::{Numbered, Packed};
+use parades_core::any_model::{Packed, Taggable};
 use parades_core::error::Error;
 use parades_core::run::Outcome;
 use parades_core::time::{Delay, Time};
@@ -18,7 +18,7 @@ use parades_transport::Summary;
 use std::sync::Arc;
 
 /// A worker, and the orders that it follows.
-struct Worker<'c, 'k, P: Numbered> {
+struct Worker<'c, 'k, P: Taggable> {
     crew: &'c Crew<'k, P>,
     hand: Hand<P>,
     orders: Orders,

@@ -18,7 +18,7 @@
 
 use super::{Fault, Setting};
 use crate::ledger::{Ledger, Uncommitted};
-use parades_core::any_model::{AnyModel, Lps, Numbered, Packed, hide_body, in_form, with_model};
+use parades_core::any_model::{AnyModel, Lps, Packed, Taggable, hide_body, in_form, with_model};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::Event;
@@ -71,7 +71,7 @@ fn run_in<'k, P: Packed<'k>>(
     }
 }
 
-struct Rounds<'k, P: Numbered> {
+struct Rounds<'k, P: Taggable> {
     ledger: Ledger<'k>,
     lps: Box<dyn Lps<'k> + 'k>,
     pending: BTreeMap<Instant, Vec<Event<P>>>,

@@ -39,7 +39,7 @@ use super::{Choices, Fault, Setting, index_below};
 use crate::ledger::{Ledger, Uncommitted};
 use crate::transport::{Link, Parcel};
 use parades_core::any_model::{
-    AnyRestorable, Kept, Numbered, Packed, RestorableLps, Undone, hide_body, in_form, with_model,
+    AnyRestorable, Kept, Packed, RestorableLps, Taggable, Undone, hide_body, in_form, with_model,
 };
 use parades_core::effects::Effects;
 use parades_core::error::{Error, Place};
@@ -118,7 +118,7 @@ struct Executed<P> {
 /// The events to execute, in order, each with the execution that sent it.
 type Pending<P> = BTreeMap<Place, (Event<P>, u64)>;
 
-struct TimeWarp<'k, P: Numbered> {
+struct TimeWarp<'k, P: Taggable> {
     ledger: Ledger<'k>,
     lps: Box<dyn RestorableLps<'k> + 'k>,
     /// The partition of each LP.

@@ -25,7 +25,7 @@
 use super::{Choices, Fault, Setting, rounds::shuffle};
 use crate::ledger::{Ledger, Uncommitted};
 use crate::transport::{Link, Parcel};
-use parades_core::any_model::{AnyModel, Lps, Numbered, Packed, hide_body, in_form, with_model};
+use parades_core::any_model::{AnyModel, Lps, Packed, Taggable, hide_body, in_form, with_model};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::{Event, LpId};
@@ -78,7 +78,7 @@ fn run_in<'k, P: Packed<'k>>(
     }
 }
 
-struct Window<'k, P: Numbered> {
+struct Window<'k, P: Taggable> {
     ledger: Ledger<'k>,
     lps: Box<dyn Lps<'k> + 'k>,
     /// The partition of each LP.

@@ -1,7 +1,7 @@
 //! The transport of `time-warp`: its tagged events and anti-messages as parcels.
 
 use super::{HeldBack, Parcel};
-use parades_core::any_model::{Numbered, Packed};
+use parades_core::any_model::{Packed, Taggable};
 use parades_core::event::{Body, Event};
 use parades_core::time::Time;
 use parades_engine::time_warp::{ExecutionId, Tagged};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Speculative<'k, P>(pub HeldBack<'k, P>);
 
-fn pack<P: Numbered>(event: Event<Tagged<P>>) -> Parcel<P> {
+fn pack<P: Taggable>(event: Event<Tagged<P>>) -> Parcel<P> {
     let (key, receiver) = (event.key(), event.receiver());
     let Body::Message(tagged) = event.body else { unreachable!("wakes travel as messages") };
     let execution = tagged.execution().into();
@@ -23,7 +23,7 @@ fn pack<P: Numbered>(event: Event<Tagged<P>>) -> Parcel<P> {
     }
 }
 
-fn unpack<P: Numbered>(parcel: Parcel<P>) -> Event<Tagged<P>> {
+fn unpack<P: Taggable>(parcel: Parcel<P>) -> Event<Tagged<P>> {
     let (receiver, key, execution) = parcel.address();
     let execution = ExecutionId::try_from(execution).expect("the sender's execution id had this type");
     let tagged = match parcel {
