@@ -1,22 +1,31 @@
-//! The command line: one table of measurements, or the list of tables.
+//! The command line: one table of measurements, the list of tables, or a command of `parades` with the variants of
+//! the engines.
 
 mod arguments;
 
 use arguments::Arguments;
+use parades_catalog::add_variants;
 use parades_cli::{COMMIT, like_command, listen_to_signals, print};
 use parades_session::Failure;
 use parades_session::failure::WRONG_USAGE;
 use parades_session::machine::{LaunchedRank, Machine};
+use parades_session::ranks::RANK_COMMAND;
 use parades_tables::record::{self, Origin};
-use parades_tables::{Measured, Options, TABLES, is_rank, is_run};
+use parades_tables::variants::VARIANTS;
+use parades_tables::{Measured, Options, TABLES, is_rank};
 use std::process::ExitCode;
+
+/// The commands of `parades` that this program has too. Their engines have settings for all [`VARIANTS`].
+const COMMANDS: [&str; 4] = ["run", "compare", "list", RANK_COMMAND];
 
 /// Executes the command line of this process, and returns the exit status.
 ///
-/// Tables start this program again for runs in processes of their own. There it is the `parades` command, so
-/// what is measured was built together with the tables.
+/// Tables start this program again for runs in processes of their own, so the measured code was built together with
+/// the tables.
 pub(crate) fn command() -> ExitCode {
-    if is_run() {
+    let first = std::env::args_os().nth(1);
+    if first.is_some_and(|word| COMMANDS.iter().any(|command| *command == word)) {
+        add_variants(VARIANTS);
         return parades_cli::command([]);
     }
     like_command([], arguments::of_process, execute)

@@ -14,18 +14,10 @@ pub(crate) struct Child {
     pub(crate) peak_bytes: u64,
 }
 
-/// The environment variable with which `parades-bench` is the `parades` command.
-const RUN: &str = "PARADES_BENCH_RUN";
-
-/// True if a table has started this process for a run.
-pub fn is_run() -> bool {
-    std::env::var_os(RUN).is_some()
-}
-
-/// Returns the command `parades run` with these words. `program` is `parades-bench`.
+/// Returns the command `parades-bench run` with these words. `program` is `parades-bench`.
 pub(crate) fn command(program: &Path, words: &[String]) -> Command {
     let mut command = Command::new(program);
-    command.env(RUN, "1").arg("run").args(words).args(["--json", "--quiet"]);
+    command.arg("run").args(words).args(["--json", "--quiet"]);
     command
 }
 

@@ -9,6 +9,7 @@
 //! - [`record`]: figures as lines of a file, beside those recorded before.
 //! - [`noise`]: the test whether two samples of a figure differ by more than chance.
 //! - [`refcount`]: schemes of counting references to shared data.
+//! - [`variants`]: settings of engines that exist to be compared.
 //!
 //! ```
 //! use parades_tables::{Options, TABLES, measure};
@@ -30,8 +31,8 @@ pub mod record;
 pub mod refcount;
 mod sides;
 mod tables;
+pub mod variants;
 
-pub use child::is_run;
 pub use record::Figure;
 pub use sides::Spread;
 pub use tables::{TABLES, Table, is_rank};

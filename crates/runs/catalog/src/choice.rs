@@ -6,9 +6,8 @@ mod ranks;
 pub use ranks::OfRank;
 
 use crate::engine::Engine;
-use crate::engine::settings::{PENDING_SETS, Pending};
+use crate::engine::variants::variants;
 use crate::scenarios::Scenario;
-use crate::words::value_of;
 use parades_config::{ConfigError, Values, nearest, quoted};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::model::Model;
@@ -175,10 +174,10 @@ impl Choice {
     pub fn run_unrestorable<M: Model>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
         match self.engine {
             Engine::Auto => self.for_model(model, false).run_unrestorable(model, options),
-            Engine::Sequential => match value_of(&self.settings, "pending", &PENDING_SETS) {
-                Pending::Windows => sequential::run(model, options),
-                Pending::Heap => sequential::run_on_heap(model, options),
-            },
+            Engine::Sequential if variants().is_some_and(|variants| (variants.uses_heap)(&self.settings)) => {
+                sequential::run_on_heap(model, options)
+            }
+            Engine::Sequential => sequential::run(model, options),
             Engine::Rounds => rounds::run(model, options, &self.rounds_settings()),
             Engine::Window => window::run(model, options, &self.window_settings()),
             Engine::NullMessage => null_message::run(model, options, &self.null_message_settings()),

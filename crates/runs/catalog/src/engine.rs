@@ -6,6 +6,9 @@
 //! *Read next*: `engine/settings.rs`, the settings of each engine.
 
 pub(crate) mod settings;
+pub(crate) mod variants;
+
+pub use variants::{Variants, add_variants};
 
 use crate::choice::Choice;
 use parades_config::{Parameter, Values};
@@ -75,7 +78,7 @@ impl Engine {
                 about: "one pending event set; defines the right answer",
                 is_parallel: false,
                 rolls_back: false,
-                settings: settings::SEQUENTIAL,
+                settings: &[],
             },
             Engine::RollbackCheck => Facts {
                 name: "rollback-check",
@@ -148,7 +151,12 @@ impl Engine {
     }
 
     /// Returns the settings of the engine, for `--tune`.
-    pub const fn settings(self) -> &'static [Parameter] {
+    pub fn settings(self) -> &'static [Parameter] {
+        variants::settings(self)
+    }
+
+    /// Returns the settings that the engine has without [`Variants`].
+    const fn own_settings(self) -> &'static [Parameter] {
         self.facts().settings
     }
 

@@ -3,7 +3,7 @@
 //! Users of this crate see a [`Simulation`] and a [`Choice`].
 //!
 //! There are two registries: [`Engine`], an enum, and [`SCENARIOS`], a table with a row for each scenario. A
-//! program adds scenarios of its own by [`install`].
+//! program adds scenarios of its own by [`install`], and variants of engines by [`add_variants`].
 //!
 //! ```
 //! use parades_core::run::RunOptions;
@@ -34,10 +34,10 @@ mod installed;
 pub mod scenarios;
 mod simulation;
 pub mod speer;
-mod words;
+pub mod words;
 
 pub use crate::scenarios::{SCENARIOS, Scenario, network};
 pub use choice::{Choice, Field, OfRank, Refusal, Wish};
-pub use engine::{Engine, UnknownEngine};
+pub use engine::{Engine, UnknownEngine, Variants, add_variants};
 pub use installed::{install, program_name, scenarios};
 pub use simulation::Simulation;

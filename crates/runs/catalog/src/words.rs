@@ -5,10 +5,10 @@
 use parades_config::Values;
 
 /// The words of a parameter, each with its value.
-pub(crate) type Table<T, const N: usize> = [(&'static str, T); N];
+pub type Table<T, const N: usize> = [(&'static str, T); N];
 
 /// Returns the words of a table, for the declaration of a parameter.
-pub(crate) const fn words<T: Copy, const N: usize>(table: &Table<T, N>) -> [&'static str; N] {
+pub const fn words<T: Copy, const N: usize>(table: &Table<T, N>) -> [&'static str; N] {
     let mut words = [""; N];
     let mut index = 0;
     while index < N {
@@ -19,7 +19,7 @@ pub(crate) const fn words<T: Copy, const N: usize>(table: &Table<T, N>) -> [&'st
 }
 
 /// Returns the value that the parameter's word stands for.
-pub(crate) fn value_of<T: Copy>(values: &Values, key: &str, table: &[(&str, T)]) -> T {
+pub fn value_of<T: Copy>(values: &Values, key: &str, table: &[(&str, T)]) -> T {
     let word = values.choice(key);
     let row = table.iter().find(|(other, _)| *other == word);
     row.expect("the parameter is declared with the words of this table").1

@@ -70,12 +70,44 @@ fn ranks_of_a_launcher_are_refused() {
     assert!(outputs[1].stderr.is_empty());
 }
 
+/// Returns the results of `parades-bench run`.
+fn run_of(words: &str) -> serde_json::Value {
+    let said = text(&mut command(&format!("run {words} --json --quiet")));
+    serde_json::from_str(&said).expect("one JSON object")
+}
+
+#[test]
+fn every_variant_of_an_engine_gives_the_same_answer() {
+    let phold = "phold --set lps=64 --set delay=quantised --until 20s --threads 3 --engine";
+    let digest = |engine: &str| run_of(&format!("{phold} {engine}"))["digest"].clone();
+    let expected = digest("window");
+    for (engine, variants) in [
+        ("window", "barrier=posix barrier=semaphore barrier=spin barrier=tree,fan-in=2 sets=1,dedicated=0"),
+        ("window", "taking=locked-index,dedicated=0 taking=locked-queue,dedicated=0"),
+        ("null-message", "nulls=demand"),
+        ("rounds", "threshold=cumulative threshold=naive threshold=fixed,parallel-from=1"),
+        ("rounds", "waiting=futex waiting=posix main=sleeps main=extra"),
+        ("time-warp", "bound=false stalls=3 stalls=7,copy-every=5"),
+    ] {
+        for variant in variants.split(' ') {
+            let tune = variant.split(',').map(|setting| format!(" --tune {setting}")).collect::<String>();
+            assert_eq!(digest(&format!("{engine}{tune}")), expected, "{engine}{tune}");
+        }
+    }
+    let alone = "phold --set lps=64 --set delay=quantised --until 20s --engine sequential --tune pending=heap";
+    assert_eq!(run_of(alone)["digest"], expected);
+}
+
+#[test]
+fn the_variants_are_listed_with_the_settings() {
+    let listed = text(&mut command("list --engines"));
+    assert!(listed.contains("--tune barrier=adaptive: ") && listed.contains("--tune placement=channels: "), "{listed}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_table_can_start_the_program_for_a_run_on_several_processes() {
-    let mut run = command("run phold --set lps=64 --until 2s --engine window --threads 1 --processes 2 --json --quiet");
-    let run: serde_json::Value =
-        serde_json::from_str(&text(run.env("PARADES_BENCH_RUN", "1"))).expect("one JSON object");
+    let run = run_of("phold --set lps=64 --until 2s --engine window --threads 1 --processes 2");
     assert_eq!(run["processes"], 2);
     assert!(run["events"].as_u64() > Some(64), "{run}");
 }

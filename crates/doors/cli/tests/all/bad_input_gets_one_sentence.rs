@@ -29,9 +29,9 @@ fn unknown_names_suggest_the_nearest() {
                 "--set lookahead=10mss: `lookahead`: `10mss` has the unknown unit `mss`; did you mean `ms`? a duration's units are ps, ns, us, ms, s, min, h and d",
             ),
             (
-                "run phold --engine sequential --tune pendin=heap",
+                "run phold --engine rounds --tune pined=true",
                 2,
-                "--tune pendin=heap: sequential has no key `pendin`; did you mean `pending`?",
+                "--tune pined=true: rounds has no key `pined`; did you mean `pinned`?",
             ),
         ],
     );
@@ -72,9 +72,9 @@ fn values_that_make_no_sense_are_refused() {
                 "`9..=3` names no LPs for `--trace-lps`; write `3`, `10..=20`, or several of them with commas",
             ),
             (
-                "compare phold --engines sequential,time-warp --tune stall=3",
+                "compare phold --engines rounds,time-warp --tune stall=3",
                 2,
-                "--tune stall=3: sequential has no key `stall`; its keys are pending",
+                "--tune stall=3: rounds has no key `stall`; its keys are pinned",
             ),
             ("compare phold --no-digest", 2, "engines cannot be compared without a digest; leave out `--no-digest`"),
         ],
@@ -350,8 +350,7 @@ fn threads_that_cannot_be_begun_are_one_sentence_and_no_hang() {
     let phold =
         |engine| (engine, format!("run phold --set lps=4096 --until 1s --quiet --threads 60 --engine {engine}"));
     // The threads of `rounds` begin with the first round that they share.
-    let together =
-        "run chord --until 1s --quiet --threads 60 --engine rounds --tune threshold=fixed --tune parallel-from=2";
+    let together = "run phold --set lps=65536 --set delay=constant --until 9s --quiet --threads 60 --engine rounds";
     let runs = ["window", "null-message", "time-warp"].map(phold);
     for (engine, run) in runs.into_iter().chain([("rounds", together.to_owned())]) {
         let (status, said) = limited(&folder, "ulimit -v 1500000; export RUST_MIN_STACK=67108864", &run);

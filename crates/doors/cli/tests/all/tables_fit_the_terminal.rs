@@ -184,7 +184,7 @@ fn completions_know_scenarios_engines_parameters_and_benches() {
     assert_eq!(complete("run phold --engine tim").unwrap(), "time-warp");
     assert_eq!(complete("run phold --set remo").unwrap(), "remote=");
     assert!(complete("bench scal").unwrap().contains("scaling"));
-    assert!(complete("run phold --tune sta").unwrap().contains("stalls="));
+    assert!(complete("run phold --tune ahe").unwrap().contains("ahead="));
 }
 
 #[test]

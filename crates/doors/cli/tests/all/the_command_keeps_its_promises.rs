@@ -104,21 +104,12 @@ fn ties_shuffled_leave_sound_models_alone_and_show_the_others() {
 }
 
 #[test]
-fn both_pending_sets_give_the_same_run() {
-    let folder = Folder::new("pending");
-    let digest = |tune: &str| {
-        json(&folder, &format!("run phold --json --quiet --engine sequential --tune pending={tune}"))["digest"].clone()
-    };
-    assert_eq!(digest("heap"), digest("windows"));
-}
-
-#[test]
 fn a_memory_limit_bounds_the_run_and_not_the_program() {
     // The program alone takes more memory than this bound.
     let folder = Folder::new("limit");
     let long = "run phold --set work=2000 --until 150s --json --quiet --memory-limit 2MiB --engine";
     let of = |engine: &str| json(&folder, &format!("{long} {engine}"));
-    let (sequential, ahead) = (of("sequential"), of("time-warp --tune bound=false --tune stalls=3"));
+    let (sequential, ahead) = (of("sequential"), of("time-warp --tune ahead=16777216"));
     assert!(sequential["peak_rss_bytes"].as_u64().unwrap() > 2 << 20);
     assert_eq!(sequential["digest"], ahead["digest"]);
 }
@@ -169,7 +160,7 @@ fn compare_checks_digests_and_diff_finds_where_runs_part() {
     let folder = Folder::new("compare");
     // A setting goes to the engines that have it.
     let tuned =
-        "compare phold --until 1s --engines sequential,window,time-warp --json --quiet --tune stalls=3 --tune order=lp";
+        "compare phold --until 1s --engines sequential,window,time-warp --json --quiet --tune ahead=64 --tune order=lp";
     assert_eq!(json(&folder, tuned)["runs"].as_array().unwrap().len(), 3);
     // The number of threads in a scenario file holds for `compare` too.
     folder.write("three.toml", "scenario = \"phold\"\nuntil = \"1s\"\nthreads = 3\n");

@@ -102,6 +102,6 @@ fn executions_ahead_of_gvt_keep_to_the_limit() {
     };
     let expected = run("1GB", "sequential");
     for limit in ["28MB", "60MB"] {
-        assert_eq!(run(limit, "time-warp --tune bound=false"), expected, "{limit}");
+        assert_eq!(run(limit, "time-warp --tune ahead=16777216"), expected, "{limit}");
     }
 }

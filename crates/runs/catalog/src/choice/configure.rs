@@ -1,7 +1,8 @@
 //! From the values of `--tune` to the settings of an engine.
 
 use super::Choice;
-use crate::engine::settings::{BARRIERS, MAINS, NULL_MESSAGES, ORDERS, PLACEMENTS, TAKINGS, THRESHOLDS, WAITINGS};
+use crate::engine::settings::{ORDERS, PLACEMENTS};
+use crate::engine::variants::variants;
 use crate::words::value_of;
 use parades_core::time::Delay;
 use parades_engine::retreat::Retreats;
@@ -29,51 +30,53 @@ impl Choice {
     }
 
     pub(super) fn window_settings(&self) -> window::Settings {
-        let settings = &self.settings;
-        let fan_in = usize::try_from(settings.integer("fan-in")).unwrap_or(1);
-        window::Settings {
-            barrier: value_of(settings, "barrier", &BARRIERS)(fan_in),
-            dedicated: settings.float("dedicated"),
-            sets: usize::try_from(settings.integer("sets")).unwrap_or(usize::MAX),
-            taking: value_of(settings, "taking", &TAKINGS),
-            ..self.conservative_settings()
+        let mut settings =
+            window::Settings { dedicated: self.settings.float("dedicated"), ..self.conservative_settings() };
+        if let Some(variants) = variants() {
+            (variants.window)(&self.settings, &mut settings);
         }
+        settings
     }
 
     pub(super) fn null_message_settings(&self) -> null_message::Settings {
         let shared = self.conservative_settings();
         let window::Settings { threads, partitions, least_lookahead, placing, order, retreats, pinned, .. } = shared;
-        let nulls = value_of(&self.settings, "nulls", &NULL_MESSAGES);
-        null_message::Settings { threads, partitions, least_lookahead, placing, order, nulls, retreats, pinned }
+        let nulls = null_message::Nulls::default();
+        let mut settings =
+            null_message::Settings { threads, partitions, least_lookahead, placing, order, nulls, retreats, pinned };
+        if let Some(variants) = variants() {
+            (variants.null_message)(&self.settings, &mut settings);
+        }
+        settings
     }
 
     pub(super) fn rounds_settings(&self) -> rounds::Settings {
-        let settings = &self.settings;
-        rounds::Settings {
-            threshold: value_of(settings, "threshold", &THRESHOLDS)(settings.integer("parallel-from")),
-            waiting: value_of(settings, "waiting", &WAITINGS),
-            main: value_of(settings, "main", &MAINS),
-            pinned: settings.boolean("pinned"),
+        let mut settings = rounds::Settings {
+            pinned: self.settings.boolean("pinned"),
             ..rounds::Settings::of_threads(self.worker_threads())
+        };
+        if let Some(variants) = variants() {
+            (variants.rounds)(&self.settings, &mut settings);
         }
+        settings
     }
 
     pub(super) fn time_warp_settings(&self) -> time_warp::Settings {
-        let settings = &self.settings;
-        let ahead = match settings.integer("ahead") {
-            _ if !settings.boolean("bound") => time_warp::Ahead::Unbounded,
+        let ahead = match self.settings.integer("ahead") {
             0 => time_warp::Ahead::Adaptive,
             events => time_warp::Ahead::Events(u32::try_from(events).unwrap_or(u32::MAX)),
         };
-        time_warp::Settings {
+        let mut settings = time_warp::Settings {
             ahead,
-            copy_every: u16::try_from(settings.integer("copy-every")).ok().filter(|&every| every > 0),
-            placing: value_of(settings, "placement", &PLACEMENTS),
-            stalls: Some(settings.integer("stalls")).filter(|&seed| seed > 0),
+            placing: value_of(&self.settings, "placement", &PLACEMENTS),
             retreats: self.retreats(),
-            pinned: settings.boolean("pinned"),
+            pinned: self.settings.boolean("pinned"),
             ..time_warp::Settings::of_threads(self.worker_threads())
+        };
+        if let Some(variants) = variants() {
+            (variants.time_warp)(&self.settings, &mut settings);
         }
+        settings
     }
 
     fn retreats(&self) -> Retreats {
