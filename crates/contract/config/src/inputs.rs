@@ -11,9 +11,6 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The most bytes that are held of a file: no input may be larger.
-const HELD_MAX: u64 = 1 << 30;
-
 /// The contents of a file, as they were when the file was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
@@ -41,17 +38,17 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
         return from_disk(path, most);
     }
     let key = absolute(path)?;
+    let most_bytes = usize::try_from(most).unwrap_or(usize::MAX);
     let held = lock().as_ref().and_then(|inputs| inputs.get(&key).cloned());
-    let bytes = match held {
-        Some(bytes) => bytes,
-        None => {
-            let bytes: Arc<[u8]> = from_disk(path, HELD_MAX.max(most))?.into();
-            lock().get_or_insert_default().insert(key, Arc::clone(&bytes));
-            bytes
-        }
-    };
-    let length = usize::try_from(most).unwrap_or(usize::MAX).saturating_add(1).min(bytes.len());
-    Ok(bytes[..length].to_vec())
+    if let Some(bytes) = held {
+        return Ok(bytes[..most_bytes.saturating_add(1).min(bytes.len())].to_vec());
+    }
+    let bytes = from_disk(path, most)?;
+    // No simulation is made from a file that is too long, and a device may have no end.
+    if bytes.len() <= most_bytes {
+        lock().get_or_insert_default().insert(key, bytes.as_slice().into());
+    }
+    Ok(bytes)
 }
 
 /// Reads a text of at most `bytes_max` bytes, whatever the metadata of the file say.
@@ -123,7 +120,8 @@ pub fn held() -> Vec<Input> {
 
 /// Returns the paths of held inputs that are different on disk now, or no longer there.
 pub fn changed() -> Vec<PathBuf> {
-    let is_changed =
-        |input: &Input| from_disk(&input.path, HELD_MAX).map_or(true, |bytes| bytes[..] != input.bytes[..]);
+    let is_changed = |input: &Input| {
+        from_disk(&input.path, input.bytes.len() as u64).map_or(true, |bytes| bytes[..] != input.bytes[..])
+    };
     held().into_iter().filter(is_changed).map(|input| input.path).collect()
 }

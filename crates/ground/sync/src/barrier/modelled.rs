@@ -1,5 +1,5 @@
 //! Tests of every kind under the model checker: two parties with up to 4 preemptions, three parties with
-//! fewer.
+//! fewer. Where that takes long, `.ci/run` executes it, and `cargo test` allows one preemption less.
 
 use super::adaptive::Adaptive;
 use super::{Barrier, BarrierKind, Broken};
@@ -81,10 +81,10 @@ fn adaptive(parties: usize, spins_max: u32) -> Box<dyn Barrier> {
     Box::new(Adaptive::new(parties, || Patience::new(spins_max, 0)))
 }
 
-/// The tests of each kind. The number is the bound on preemptions with three parties, small enough for the
-/// test to end within seconds.
+/// The tests of each kind. The first number is the bound on preemptions with three parties, small enough for the test
+/// to end within seconds. The second is that of the tests at length, for kinds that have them.
 macro_rules! kinds {
-    ($($name:ident, $preemptions:literal: $open:expr;)*) => {$(
+    ($($name:ident, $preemptions:literal $(to $at_length:literal)?: $open:expr;)*) => {$(
         mod $name {
             use super::*;
 
@@ -107,6 +107,18 @@ macro_rules! kinds {
             fn three_break_up() {
                 check_break_up(3, $preemptions, || $open(3));
             }
+
+            $(#[test]
+            #[ignore = "takes a minute; `.ci/run` executes it"]
+            fn three_cross_at_length() {
+                check(3, $at_length, || $open(3));
+            }
+
+            #[test]
+            #[ignore = "takes a minute; `.ci/run` executes it"]
+            fn three_break_up_at_length() {
+                check_break_up(3, $at_length, || $open(3));
+            })?
         }
     )*};
 }
@@ -117,6 +129,6 @@ kinds! {
     spin, 2: |parties| BarrierKind::Spin.open(parties);
     tree_1, 1: |parties| BarrierKind::Tree { fan_in: 1 }.open(parties);
     tree_2, 1: |parties| BarrierKind::Tree { fan_in: 2 }.open(parties);
-    adaptive_that_sleeps, 2: |parties| adaptive(parties, 0);
-    adaptive_that_spins, 1: |parties| adaptive(parties, 1);
+    adaptive_that_sleeps, 1 to 2: |parties| adaptive(parties, 0);
+    adaptive_that_spins, 0 to 1: |parties| adaptive(parties, 1);
 }

@@ -65,7 +65,7 @@ fn each_call_can_be_undone() {
 const MANY: Range<u64> = 100_000..140_000;
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes; run by hand"]
 fn millions_of_segments_break_nothing() {
     let counts = [for_seeds(MANY, orderly), for_seeds(MANY, hostile)];
     println!("{} segments over orderly channels, {} with forged ones among them", counts[0], counts[1]);

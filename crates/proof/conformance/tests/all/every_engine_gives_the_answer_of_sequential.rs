@@ -15,8 +15,20 @@ fn assert_alike(report: &Report) {
     assert!(report.differences.is_empty(), "{report}");
 }
 
+/// Every model on every engine over every transport once, and once more with shuffled ties.
 #[test]
 fn shipped_models_give_one_answer() {
+    for tie_seed in [None, Some(7)] {
+        let once = Selection { workers: Some(3), seed: Some(1), tie_seed, ..Selection::default() };
+        let report = check_selection(&once);
+        assert_alike(&report);
+        assert!(report.rollbacks > 1_000 && report.anti_messages > 1_000, "rollbacks are forced: {report}");
+    }
+}
+
+#[test]
+#[ignore = "takes minutes; `.ci/run` executes it"]
+fn shipped_models_give_one_answer_at_length() {
     let report = check_selection(&Selection::default());
     assert_alike(&report);
     assert!(report.rollbacks > 10_000 && report.anti_messages > 10_000, "rollbacks are forced: {report}");

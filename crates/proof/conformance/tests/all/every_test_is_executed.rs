@@ -149,7 +149,31 @@ fn ci_executes_the_programs_that_need_a_feature_and_its_filters_match() {
     programs.iter().for_each(|program| add_modules(&program.file, folder_of(&program.file), &mut modules));
     let filters =
         tests.iter().filter_map(|line| line.split_once(" -- ")).flat_map(|(_, words)| words.split_whitespace());
-    for filter in filters {
-        assert!(modules.iter().any(|file| file.ends_with(format!("{filter}.rs"))), "no module is named {filter}");
+    let is_module = |name: &str| modules.iter().any(|file| file.ends_with(format!("{name}.rs")));
+    for filter in filters.filter(|word| !word.starts_with("--") && *word != LONG) {
+        assert!(is_module(filter), "no module is named {filter}");
     }
+}
+
+/// The end of the names of tests that `cargo test` leaves out because they take long.
+const LONG: &str = "at_length";
+
+#[test]
+fn ci_executes_the_tests_that_are_left_out_because_they_take_long() {
+    let run = read(&Path::new(ROOT).join(".ci/run"));
+    assert!(run.contains(&format!("cargo test --workspace -- --ignored {LONG}\n")), "`.ci/run` executes them");
+    let mut found = 0;
+    for file in files(&Path::new(ROOT).join("crates")) {
+        let (text, shown) = (read(&file), file.display());
+        let mut rest = text.split("#[ignore = \"");
+        rest.next();
+        for after in rest {
+            let (reason, test) = after.split_once('"').expect("a reason ends");
+            let name = test.split_once("fn ").and_then(|(_, test)| test.split_once('(')).expect("a test has a name").0;
+            let is_by_ci = reason.contains("`.ci/run`");
+            assert_eq!(is_by_ci, name.ends_with(LONG), "{shown}: {name} is left out because it {reason}");
+            found += usize::from(is_by_ci);
+        }
+    }
+    assert!(found >= 3, "{found} tests");
 }
