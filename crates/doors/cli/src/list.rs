@@ -24,6 +24,9 @@ fn list_of_engines() -> String {
             let _ = writeln!(text, "{:<15}   --tune {key}={value}: {} ({})", "", setting.meaning(), setting.accepts());
         }
     }
-    text.push_str("\ntransports: threads of one process; shared memory and MPI do not exist yet\n");
+    text.push_str(
+        "\ntransports: threads of one process (--threads); shared memory between processes of one machine (--processes); \
+         MPI between machines (mpirun), if the command was built with its feature mpi\n",
+    );
     text
 }
