@@ -1,4 +1,8 @@
 #![doc = include_str!("../../../../README.md")]
+//! # Features
+//!
+//! All are on by default. `command` has engines by name, the scenarios and [`cli`]; `systems` has programs, carriers,
+//! sockets and peers; `networks` has packets, flows, TCP and topologies. Each has the ones after it.
 #![forbid(unsafe_code)]
 
 /// # Examples
@@ -28,8 +32,10 @@
 ///     assert_eq!((other.digest, other.events), (outcome.digest, outcome.events), "{engine}");
 /// }
 /// ```
+#[cfg(feature = "command")]
 #[doc(inline)]
 pub use parades_catalog::Engine;
+#[cfg(feature = "command")]
 pub use parades_catalog::UnknownEngine;
 
 /// The whole command for a program with scenarios of its own: `run`, `compare`, `sweep`, `diff`, `why`,
@@ -41,27 +47,31 @@ pub use parades_catalog::UnknownEngine;
 /// ```no_run
 #[doc = include_str!("../examples/own_command.rs")]
 /// ```
+#[cfg(feature = "command")]
 pub fn cli(own: impl IntoIterator<Item = Scenario>) -> std::process::ExitCode {
     parades_cli::command(own)
 }
 
+#[cfg(feature = "command")]
 pub use parades_catalog::{Scenario, Simulation, speer};
 pub use parades_config::{ConfigError, Parameter, Values};
 
-pub use parades_carriers as carriers;
 pub use parades_config as config;
 pub use parades_core as core;
 pub use parades_core::prelude;
 pub use parades_engine::{auto, null_message, rollback_check, rounds, sequential, time_warp, window};
-pub use parades_flow as flow;
-pub use parades_models as models;
-pub use parades_netfile as netfile;
-pub use parades_p2p as p2p;
-pub use parades_packet as packet;
-pub use parades_program as program;
-pub use parades_report as report;
-pub use parades_session as session;
-pub use parades_sockets as sockets;
-pub use parades_sweep as sweep;
-pub use parades_tcp as tcp;
-pub use parades_topology as topology;
+
+#[cfg(feature = "networks")]
+pub use {
+    parades_flow as flow, parades_netfile as netfile, parades_packet as packet, parades_tcp as tcp,
+    parades_topology as topology,
+};
+
+#[cfg(feature = "systems")]
+pub use {
+    parades_carriers as carriers, parades_models as models, parades_p2p as p2p, parades_program as program,
+    parades_sockets as sockets,
+};
+
+#[cfg(feature = "command")]
+pub use {parades_report as report, parades_session as session, parades_sweep as sweep};
