@@ -136,7 +136,7 @@ impl Frame<'_> {
         let (transport, protocol) = match self.transport {
             Transport::Udp { source_port, destination_port } => {
                 payload::append(&mut data, 0, self.payload as usize);
-                (self.udp((source_port, destination_port), &data)?.to_bytes().to_vec(), IpNumber::UDP)
+                (self.udp(source_port, destination_port, &data)?.to_bytes().to_vec(), IpNumber::UDP)
             }
             Transport::Tcp(fields) => {
                 payload::append(&mut data, first_byte(fields), self.payload as usize);
@@ -194,7 +194,7 @@ impl Frame<'_> {
     }
 
     /// Returns the header of a UDP packet; `None` if the packet is too long.
-    fn udp(&self, (source_port, destination_port): (u16, u16), data: &[u8]) -> Option<UdpHeader> {
+    fn udp(&self, source_port: u16, destination_port: u16, data: &[u8]) -> Option<UdpHeader> {
         let length = u16::try_from(UdpHeader::LEN + data.len()).ok()?;
         let header = UdpHeader { source_port, destination_port, length, checksum: 0 };
         let checksum = self.checksum(

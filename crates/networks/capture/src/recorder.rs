@@ -137,9 +137,8 @@ impl<W: Write> Recorder<W> {
                 continue;
             }
             let point = &self.points[interface.point];
-            let at = (interface.number, point);
             let version = self.settings.version.unwrap_or(fields.version);
-            self.files[interface.file].add(captured, &fields, at, (version, &self.names))?;
+            self.files[interface.file].add(captured, &fields, interface.number, point, version, &self.names)?;
         }
         Ok(())
     }

@@ -26,23 +26,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arity: u32 = arguments.first().map_or(Ok(8), |text| text.parse())?;
     if let [_, link_rate, host_rate] = arguments.as_slice() {
-        print!("{}", file(arity, (link_rate, host_rate, "1s")));
+        print!("{}", file(arity, link_rate, host_rate, "1s"));
         return Ok(());
     }
     println!("links    hosts    core switches  links with losses  loss    largest utilisation");
-    for row in ROWS {
-        let text = file(arity, row);
+    for (link_rate, host_rate, until) in ROWS {
+        let text = file(arity, link_rate, host_rate, until);
         let file = NetworkFile::parse(Path::new("permutation.toml"), text)?.ok_or("it has the key `network`")?;
         let built = file.build(&file.parameters(), 1)?;
         let outcome = parades_engine::sequential::run(&built.model, RunOptions::until(built.until))?;
-        print_row(row, &outcome.metrics)?;
+        print_row(link_rate, host_rate, &outcome.metrics)?;
     }
     Ok(())
 }
 
 /// Returns a file of a fat tree whose hosts send to hosts half of the network further on, in an order that is
 /// turned by one for each pod.
-fn file(arity: u32, (link_rate, host_rate, until): (&str, &str, &str)) -> String {
+fn file(arity: u32, link_rate: &str, host_rate: &str, until: &str) -> String {
     let half = arity / 2;
     let host = |pod: u32, edge: u32, host: u32| format!("\"t.host.{}.{}.{}\"", pod % arity, edge % half, host % half);
     let flows: Vec<String> = (0..arity)
@@ -72,7 +72,7 @@ flows = [{}]
     )
 }
 
-fn print_row((link_rate, host_rate, _): (&str, &str, &str), metrics: &Metrics) -> Result<(), Box<dyn Error>> {
+fn print_row(link_rate: &str, host_rate: &str, metrics: &Metrics) -> Result<(), Box<dyn Error>> {
     let count = |name: &str| metrics.get(name).and_then(|metric| metric.counter()).ok_or(name.to_owned());
     let table = metrics.get("links").and_then(|metric| metric.table()).ok_or("no table of links")?;
     let column = |name: &str| table.columns().iter().position(|column| &*column.name == name).ok_or(name.to_owned());

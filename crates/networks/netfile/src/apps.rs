@@ -25,7 +25,8 @@ const FLOWS_MAX: usize = 1 << 24;
 /// Returns the apps of a file.
 pub(crate) fn read(
     tables: &[Fields<'_>],
-    (draft, ip): (&Draft, IpVersion),
+    draft: &Draft,
+    ip: IpVersion,
     packet: Option<Sizes>,
     seed: u64,
 ) -> Result<Vec<App>, ConfigError> {
@@ -104,8 +105,8 @@ fn flows(fields: &Fields<'_>, draft: &Draft, rng: &Rng) -> Result<Vec<Ends>, Con
         }
         let [from, to] =
             ["from", "to"].map(|key| fields.texts(key).and_then(|names| draft.select_nodes(fields.reader, &names)));
-        let pairs = pairs(fields, (&from?, &to?), rng)?;
-        pairs.into_iter().map(|pair| ends(pair, start)).collect()
+        let pairs = pairs(fields, &from?, &to?, rng)?;
+        pairs.into_iter().map(|(from, to)| ends(from, to, start)).collect()
     };
     if spread > Delay::ZERO {
         for flow in &mut flows {
@@ -119,7 +120,7 @@ fn flows(fields: &Fields<'_>, draft: &Draft, rng: &Rng) -> Result<Vec<Ends>, Con
     Ok(flows)
 }
 
-fn ends((source, destination): (u32, u32), start: Time) -> Ends {
+fn ends(source: u32, destination: u32, start: Time) -> Ends {
     Ends { source: NodeId(source), destination: NodeId(destination), start }
 }
 
@@ -143,14 +144,14 @@ fn listed(fields: &Fields<'_>, draft: &Draft, given: &Given, start: Time) -> Res
         _ => start,
     };
     match draft.select_nodes(fields.reader, names)?[..] {
-        [from, to] if from != to => Ok(ends((from, to), start)),
+        [from, to] if from != to => Ok(ends(from, to, start)),
         [_, _] => Err(wrong("its two nodes must differ")),
         _ => Err(wrong("each of its names is that of one node")),
     }
 }
 
 /// Returns the pairs of nodes between which an app has flows.
-fn pairs(fields: &Fields<'_>, (from, to): (&[u32], &[u32]), rng: &Rng) -> Result<Vec<(u32, u32)>, ConfigError> {
+fn pairs(fields: &Fields<'_>, from: &[u32], to: &[u32], rng: &Rng) -> Result<Vec<(u32, u32)>, ConfigError> {
     let itself = |key: &str| {
         fields.wrong(
             key,

@@ -59,7 +59,7 @@ impl Quality {
     }
 
     /// Makes a link of this quality. A missing rate or delay is an error of the table.
-    pub(crate) fn link(&self, fields: &Fields<'_>, name: String, (from, to): (u32, u32)) -> Result<Link, ConfigError> {
+    pub(crate) fn link(&self, fields: &Fields<'_>, name: String, from: u32, to: u32) -> Result<Link, ConfigError> {
         let missing = |key: &str, example: &str| {
             let message = format!("nothing says the {key} of the link `{name}`");
             fields.reader.error(
@@ -112,12 +112,7 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// Checks that more nodes and links fit, before they are made. The error is at the key of a table.
-    pub(crate) fn reserve(
-        &self,
-        fields: &Fields<'_>,
-        key: &str,
-        (nodes, links): (u64, u64),
-    ) -> Result<(), ConfigError> {
+    pub(crate) fn reserve(&self, fields: &Fields<'_>, key: &str, nodes: u64, links: u64) -> Result<(), ConfigError> {
         let most = NODES_MAX as u64;
         for (noun, more, before) in [("nodes", nodes, self.nodes.len()), ("links", links, self.links.len())] {
             if more.saturating_add(before as u64) > most {

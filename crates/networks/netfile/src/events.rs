@@ -23,7 +23,7 @@ pub(crate) fn read(tables: &[Fields<'_>], draft: &Draft) -> Result<Vec<Event>, C
             (true, false) => {
                 let links = draft.select_links(fields.reader, &fields.texts("link")?)?;
                 for link in links {
-                    of_link(fields, link, &draft.links[link as usize], (at, back), &mut events)?;
+                    of_link(fields, link, &draft.links[link as usize], at, back, &mut events)?;
                 }
             }
             (false, true) => {
@@ -57,7 +57,8 @@ fn of_link(
     fields: &Fields<'_>,
     link: u32,
     as_first: &Link,
-    (at, back): (Time, Option<Time>),
+    at: Time,
+    back: Option<Time>,
     events: &mut Vec<Event>,
 ) -> Result<(), ConfigError> {
     let up = state(fields)?;

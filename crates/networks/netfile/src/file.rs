@@ -294,7 +294,7 @@ impl NetworkFile {
         let top = self.top(reader)?;
         let packet = defaults.as_ref().map_or(Ok(None), |fields| apps::packet(fields))?;
         let apps = of(&shape::APP)?;
-        let apps = apps::read(&apps, (&draft, top.ip), packet, seed)?;
+        let apps = apps::read(&apps, &draft, top.ip, packet, seed)?;
         let events = events::read(&of(&shape::EVENT)?, &draft)?;
         let measure = self.measure(of(&shape::MEASURE)?.pop(), &draft, &apps, until)?;
         let routes = routes::read(&of(&shape::ROUTE)?, &draft)?;
@@ -304,7 +304,7 @@ impl NetworkFile {
         let has_frames = links.iter().any(|link| link.framing != Framing::None);
         let Top { routing, paths, convergence, ip, headers } = top;
         let headers = headers.unwrap_or_else(|| headers_by_default(ip, has_frames));
-        notes.extend(notes::of_buckets(&links, &apps, (headers, ip)));
+        notes.extend(notes::of_buckets(&links, &apps, headers, ip));
         let description =
             Description { nodes, links, apps, events, routing, paths, routes, convergence, ip, headers, measure };
         Ok((description, until, notes))

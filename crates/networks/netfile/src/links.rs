@@ -30,7 +30,7 @@ pub(crate) fn add_group(draft: &mut Draft, fields: &Fields<'_>) -> Result<Member
     };
     let each = u64::from(size);
     let count = each.saturating_mul(hubs.len().max(1) as u64);
-    draft.reserve(fields, "size", (count, if fields.has("attach") { count } else { 0 }))?;
+    draft.reserve(fields, "size", count, if fields.has("attach") { count } else { 0 })?;
     let mut nodes = Vec::new();
     let mut add = |name: String| draft.node(fields.reader, name, &fields.span).map(|node| nodes.push(node));
     if hubs.len() > 1 {
@@ -68,7 +68,7 @@ pub(crate) fn attach(
     for (members, &to) in nodes.chunks(nodes.len() / hubs.len()).zip(&hubs) {
         for &from in members {
             let name = draft.link_name(from, to);
-            let link = own.or(defaults).link(fields, name, (from, to))?;
+            let link = own.or(defaults).link(fields, name, from, to)?;
             draft.link(fields.reader, link, &fields.span, false)?;
         }
     }
@@ -95,7 +95,7 @@ pub(crate) fn add_links(draft: &mut Draft, fields: &Fields<'_>, defaults: &Quali
     }
     for (from, to) in pairs(draft, fields, &from, &to)? {
         let name = own_name.clone().unwrap_or_else(|| draft.link_name(from, to));
-        let link = quality.link(fields, name, (from, to))?;
+        let link = quality.link(fields, name, from, to)?;
         draft.link(fields.reader, Link { is_duplex, ..link }, &fields.span, is_named)?;
     }
     Ok(())
@@ -109,11 +109,11 @@ fn pairs(draft: &Draft, fields: &Fields<'_>, from: &[u32], to: &[u32]) -> Result
             return Err(fields.wrong("pairs", message, "name as many nodes, or link each with each"));
         }
         let count = from.len().max(to.len());
-        draft.reserve(fields, "from", (0, count as u64))?;
+        draft.reserve(fields, "from", 0, count as u64)?;
         return Ok((0..count).map(|number| (from[number % from.len()], to[number % to.len()])).collect());
     }
     let count = (from.len() as u64).saturating_mul(to.len() as u64);
-    draft.reserve(fields, "from", (0, count))?;
+    draft.reserve(fields, "from", 0, count)?;
     let each = from.iter().flat_map(|&from| to.iter().map(move |&to| (from, to)));
     let both: BTreeSet<u32> = if count > 1 { from.iter().copied().collect() } else { BTreeSet::new() };
     let are_apart = !to.iter().any(|node| both.contains(node));

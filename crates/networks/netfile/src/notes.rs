@@ -78,8 +78,8 @@ pub(crate) fn of_network(apps: &[App], events: &[Event], until: Time) -> Vec<Str
 }
 
 /// Returns a note on the first token bucket that cannot hold a packet. It drops all such packets.
-pub(crate) fn of_buckets(links: &[Link], apps: &[App], headers: (u32, IpVersion)) -> Option<String> {
-    let largest = apps.iter().filter_map(|app| Some((largest_packet(&app.kind, headers)?, &app.name))).max();
+pub(crate) fn of_buckets(links: &[Link], apps: &[App], headers: u32, ip: IpVersion) -> Option<String> {
+    let largest = apps.iter().filter_map(|app| Some((largest_packet(&app.kind, headers, ip)?, &app.name))).max();
     let (packet, app) = largest?;
     links.iter().find_map(|link| {
         let Discipline::TokenBucket(bucket) = &link.queue else { return None };
@@ -97,7 +97,7 @@ pub(crate) fn of_buckets(links: &[Link], apps: &[App], headers: (u32, IpVersion)
 
 /// Returns the bytes of the largest packet of an app, without options of TCP. `None` if only another crate
 /// knows.
-fn largest_packet(kind: &AppKind, (headers, ip): (u32, IpVersion)) -> Option<u32> {
+fn largest_packet(kind: &AppKind, headers: u32, ip: IpVersion) -> Option<u32> {
     match kind {
         AppKind::Datagrams(of) | AppKind::Multicast(of) => of.sizes.greatest().map(|payload| payload + headers),
         AppKind::Transfer(of) => Some(of.segment + headers),

@@ -67,26 +67,27 @@ impl Part<'_, '_> {
         self.draft.node(self.fields.reader, name, &self.fields.span)
     }
 
-    pub(crate) fn join(&mut self, (from, to): (u32, u32), quality: Quality) -> Result<(), ConfigError> {
+    pub(crate) fn join(&mut self, from: u32, to: u32, quality: Quality) -> Result<(), ConfigError> {
         let name = self.draft.link_name(from, to);
-        let link = quality.link(self.fields, name, (from, to))?;
+        let link = quality.link(self.fields, name, from, to)?;
         self.draft.parallel_link(self.fields.reader, link, &self.fields.span)
     }
 
     /// Adds a link that carries packets from its first node to its second one only.
-    fn join_one_way(&mut self, (from, to): (u32, u32), quality: Quality) -> Result<(), ConfigError> {
+    fn join_one_way(&mut self, from: u32, to: u32, quality: Quality) -> Result<(), ConfigError> {
         let name = self.draft.link_name(from, to);
-        let link = quality.link(self.fields, name, (from, to))?;
+        let link = quality.link(self.fields, name, from, to)?;
         self.draft.parallel_link(self.fields.reader, Link { is_duplex: false, ..link }, &self.fields.span)
     }
 
     /// Adds the nodes and links of a regular shape.
     fn shape(&mut self, shape: &Shape) -> Result<(), ConfigError> {
-        self.draft.reserve(self.fields, "kind", shape.size())?;
+        let (nodes, links) = shape.size();
+        self.draft.reserve(self.fields, "kind", nodes, links)?;
         let first = self.nodes(shape.names())?;
         for (from, to, class) in shape.links() {
             let quality = if class == Class::Trunk { &self.trunk } else { &self.quality };
-            self.join((first + from, first + to), quality.clone())?;
+            self.join(first + from, first + to, quality.clone())?;
         }
         Ok(())
     }
@@ -166,14 +167,14 @@ impl Part<'_, '_> {
                 format!("this makes more than {NODES_MAX} links, the largest number that a network may have"),
                 "make it smaller",
             )),
-            false => self.draft.reserve(self.fields, "radius", (u64::from(size), links)),
+            false => self.draft.reserve(self.fields, "radius", u64::from(size), links),
         };
         let links = scatter(size, radius, &rng, fits)?;
         let first = self.nodes((0..size).map(|number| number.to_string()))?;
         let base = self.quality.delay.unwrap_or(Delay::ZERO);
         for (from, to, length) in links {
             let quality = Quality { delay: Some(base.saturating_add(across.scaled(length))), ..self.quality.clone() };
-            self.join((first + from, first + to), quality)?;
+            self.join(first + from, first + to, quality)?;
         }
         Ok(())
     }
@@ -182,7 +183,7 @@ impl Part<'_, '_> {
         let (networks, lan_clients) = (self.fields.count("size")?, self.fields.count("lan_clients")?);
         let campus = Campus { networks, lan_clients, ..Campus::default() };
         // A campus has about as many links as nodes.
-        self.draft.reserve(self.fields, "size", (campus.nodes(), campus.nodes()))?;
+        self.draft.reserve(self.fields, "size", campus.nodes(), campus.nodes())?;
         let topology =
             campus.topology().map_err(|why| self.fields.wrong("size", why.to_string(), "make it smaller"))?;
         self.topology(&topology, own)
@@ -200,13 +201,13 @@ impl Part<'_, '_> {
         own: &Quality,
         loss: impl Fn(usize) -> Option<f64>,
     ) -> Result<(), ConfigError> {
-        self.draft.reserve(self.fields, "kind", (topology.nodes() as u64, topology.links().len() as u64))?;
+        self.draft.reserve(self.fields, "kind", topology.nodes() as u64, topology.links().len() as u64)?;
         let nodes = topology.node_ids().map(|node| self.node(topology.name(node))).collect::<Result<Vec<_>, _>>()?;
         for (id, link) in (0..).map(LinkId).zip(topology.links()) {
             let (rate_bps, delay, loss) = (Some(link.rate_bps), Some(link.delay), loss(id.index()));
             let quality = own.or(&Quality { rate_bps, delay, loss, ..Quality::default() }).or(&self.quality);
-            let ends = (nodes[link.a.index()], nodes[link.b.index()]);
-            if topology.is_one_way(id) { self.join_one_way(ends, quality)? } else { self.join(ends, quality)? }
+            let (from, to) = (nodes[link.a.index()], nodes[link.b.index()]);
+            if topology.is_one_way(id) { self.join_one_way(from, to, quality)? } else { self.join(from, to, quality)? }
         }
         Ok(())
     }

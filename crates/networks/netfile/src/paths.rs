@@ -41,8 +41,8 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
             _ => (&[][..], 0..0),
         };
         return match rest.strip_prefix("queue.").and_then(|key| Some((key, queue_of(own)?))) {
-            Some((key, (queue, span))) => of_table(&QUEUE_OF_LINK, queue, span, (path, key)).map(Some),
-            None => of_table(shape, own, span, (path, rest)).map(Some),
+            Some((key, (queue, span))) => of_table(&QUEUE_OF_LINK, queue, span, path, key).map(Some),
+            None => of_table(shape, own, span, path, rest).map(Some),
         };
     }
     let Some((name, key)) = rest.rsplit_once('.') else {
@@ -61,10 +61,10 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
     let named = |name: &str| tables.iter().find(|(own_name, ..)| own_name == name);
     let of_queue = || named(name.strip_suffix(".queue")?).and_then(|(_, own, _)| queue_of(own));
     if let (None, Some((queue, span))) = (named(name), of_queue()) {
-        return of_table(&QUEUE_OF_LINK, queue, span, (path, key)).map(Some);
+        return of_table(&QUEUE_OF_LINK, queue, span, path, key).map(Some);
     }
     match named(name) {
-        Some((_, own, span)) => of_table(shape, own, (*span).clone(), (path, key)).map(Some),
+        Some((_, own, span)) => of_table(shape, own, (*span).clone(), path, key).map(Some),
         None => {
             let names = || tables.iter().map(|(name, ..)| name.as_str());
             let help = match (nearest(name, names()), names().next()) {
@@ -96,12 +96,7 @@ fn above_tables(key: &str, entry: Option<&Entry>) -> Result<Option<Target>, Conf
     Target::new(key, form, meaning, span).map(Some)
 }
 
-fn of_table(
-    shape: &Shape,
-    own: &[Entry],
-    table: Range<usize>,
-    (path, name): (&str, &str),
-) -> Result<Target, ConfigError> {
+fn of_table(shape: &Shape, own: &[Entry], table: Range<usize>, path: &str, name: &str) -> Result<Target, ConfigError> {
     let entry = |name: &str| own.iter().find(|entry| entry.key == name).map(|entry| &entry.value);
     let kind = match entry("kind").map(|given| &given.what) {
         Some(What::Text(kind)) => shape.kinds.iter().find(|known| known.is_called(kind)),

@@ -28,12 +28,12 @@ impl Definitions {
     pub(crate) fn read(queues: &[Fields<'_>], impairments: &[Fields<'_>]) -> Result<Definitions, ConfigError> {
         let mut definitions = Definitions::default();
         for fields in queues {
-            define((fields, "queues"), &mut definitions.queues, Queue::of(fields)?)?;
+            define(fields, "queues", &mut definitions.queues, Queue::of(fields)?)?;
         }
         for fields in impairments {
             let impairments = read_impairments(fields)?;
             impairments.check().map_err(|what| wrong(fields, "impairment", &what))?;
-            define((fields, "impairments"), &mut definitions.impairments, impairments)?;
+            define(fields, "impairments", &mut definitions.impairments, impairments)?;
         }
         Ok(definitions)
     }
@@ -109,11 +109,7 @@ fn wrong(fields: &Fields<'_>, noun: &str, what: &str) -> ConfigError {
 
 /// Adds a definition. Its name must be new. The name of a kind of queue may only be that of a queue of this
 /// kind.
-fn define<T>(
-    (fields, nouns): (&Fields<'_>, &str),
-    known: &mut BTreeMap<String, T>,
-    value: T,
-) -> Result<(), ConfigError> {
+fn define<T>(fields: &Fields<'_>, nouns: &str, known: &mut BTreeMap<String, T>, value: T) -> Result<(), ConfigError> {
     let name = fields.text("name")?;
     if known.contains_key(&name) {
         let message = format!("there are two {nouns} of the name {}", quoted(&name));

@@ -49,7 +49,7 @@ pub fn explicit(title: &str, settings: &Settings, until: Time, description: &Des
     let definitions = Definitions::of(&description.links);
     definitions.write(&mut text);
     for of in &description.links {
-        link(&mut text, of, (&definitions, &names));
+        link(&mut text, of, &definitions, &names);
     }
     for of in &description.routes {
         route(&mut text, of, description);
@@ -78,7 +78,7 @@ fn float(x: f64) -> String {
     format!("{x:?}")
 }
 
-fn link(text: &mut String, link: &Link, (definitions, names): (&Definitions, &impl Fn(u32) -> String)) {
+fn link(text: &mut String, link: &Link, definitions: &Definitions, names: &impl Fn(u32) -> String) {
     text.push_str("\n[[link]]\n");
     key(text, "name", &toml_string(&link.name));
     key(text, "from", &names(link.from));

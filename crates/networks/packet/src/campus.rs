@@ -155,7 +155,7 @@ impl Parameters {
         let settings = parades_tcp::settings::Settings { mss: self.packet_size, ..self.tcp.clone() };
         let tcp = Tcp { settings, bytes: self.flow_bytes, writes };
         let settings = Settings { framing: Framing::Ppp.bytes(), headers: 28, ..self.settings() };
-        Network::streams(topology, (tcp, flows), settings)
+        Network::streams(topology, tcp, flows, settings)
     }
 
     /// Returns the ends of a flow whose start is given.

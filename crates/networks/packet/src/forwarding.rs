@@ -82,8 +82,10 @@ impl Forwarding {
     /// Finds the failures among events, and the flows that each concerns.
     pub(crate) fn find_failures(
         &mut self,
-        (topology, lines): (&Topology, &Lines),
-        (events, convergence): (&[Event], Delay),
+        topology: &Topology,
+        lines: &Lines,
+        events: &[Event],
+        convergence: Delay,
         senders: impl FnOnce() -> Vec<Sender>,
     ) {
         self.failures = Failures::of(events);

@@ -56,7 +56,7 @@ impl<R: Recorder<DelayHistogramUndo>> DelayHistogramMut<'_, R> {
 impl DelayHistogram {
     /// Returns the least value that `percent` percent of the delays do not exceed. It is interpolated in its
     /// bucket, and within 3.2 %. All delays are between `min` and `max`. `None` without delays.
-    pub fn percentile(&self, percent: u64, (min, max): (u64, u64)) -> Option<u64> {
+    pub fn percentile(&self, percent: u64, min: u64, max: u64) -> Option<u64> {
         let total: u64 = self.counts.iter().map(|&count| u64::from(count)).sum();
         let rank = (total * percent).div_ceil(100).max(1);
         let mut seen = 0;
@@ -82,7 +82,7 @@ mod tests {
         let mut delays = DelayHistogram::default();
         (1..=1000_u64).rev().for_each(|x| delays.unrecorded().observe(x * 1_000_003));
         for percent in [1, 50, 95, 99, 100] {
-            let found = delays.percentile(percent, (1_000_003, 1_000_003_000)).unwrap_or(0) as f64;
+            let found = delays.percentile(percent, 1_000_003, 1_000_003_000).unwrap_or(0) as f64;
             let exact = (percent * 10_000_030) as f64;
             assert!((found / exact - 1.0).abs() < 0.01, "{percent}: {found} {exact}");
         }
@@ -96,7 +96,7 @@ mod tests {
                 assert_eq!(delays, before);
             }
         }
-        assert_eq!(DelayHistogram::default().percentile(50, (0, 0)), None);
+        assert_eq!(DelayHistogram::default().percentile(50, 0, 0), None);
     }
 
     #[test]

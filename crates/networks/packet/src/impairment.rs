@@ -159,7 +159,7 @@ impl Impairments {
 
     /// Returns the delay from `now` to the arrival of a packet that would arrive after `delay` without
     /// impairments.
-    pub(crate) fn delay(&self, state: &mut State, (now, delay): (Time, Delay), rng: &Rng) -> Delay {
+    pub(crate) fn delay(&self, state: &mut State, now: Time, delay: Delay, rng: &Rng) -> Delay {
         if !self.reorder.is_zero() && rng.chance(self.reorder.get()) {
             return delay;
         }
@@ -248,7 +248,7 @@ mod tests {
             let arrivals: Vec<Time> = (0..10_000)
                 .map(|ms| {
                     let now = Time::from_ms(ms);
-                    let delay = impairments.delay(&mut state, (now, Delay::from_ms(1)), &rng);
+                    let delay = impairments.delay(&mut state, now, Delay::from_ms(1), &rng);
                     assert!(delay >= Delay::from_ms(1));
                     now.saturating_add(delay)
                 })

@@ -104,6 +104,13 @@ impl Line {
     }
 }
 
+/// The line of a link whose ports are more than drop-tail queues, with the rules that its policy holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ManagedLink<'a> {
+    pub(crate) line: &'a Line,
+    pub(crate) rules: &'a PortRules,
+}
+
 /// The times at which a node goes away and comes back.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Presence(Box<[(Time, bool)]>);

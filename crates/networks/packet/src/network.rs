@@ -201,10 +201,11 @@ impl Network<SegmentRef> {
     /// If a flow or a parameter is impossible, or a flow has no route.
     pub fn streams(
         topology: Topology,
-        streams: (Tcp, Vec<Ends>),
+        tcp: Tcp,
+        flows: Vec<Ends>,
         settings: Settings,
     ) -> Result<Network<SegmentRef>, NetworkError> {
-        assemble::of_streams(topology, streams, settings).map(Network::from)
+        assemble::of_streams(topology, tcp, flows, settings).map(Network::from)
     }
 
     /// Makes the network of a description.

@@ -93,10 +93,12 @@ impl<D: Record> Packet<D> {
     /// If the payload is above [`PAYLOAD_MAX`], which is checked before the network is made.
     #[inline]
     pub(crate) fn new(
-        (direction, step): (u32, NonZeroU32),
+        direction: u32,
+        step: NonZeroU32,
         number: u32,
         payload: u32,
-        (sent, record): (Time, Option<D>),
+        sent: Time,
+        record: Option<D>,
     ) -> Packet<D> {
         let payload = u16::try_from(payload).expect("payloads are bounded");
         Packet(match record {
@@ -327,7 +329,7 @@ mod tests {
     fn class_and_congestion_marks_change_nothing_but_themselves() {
         type Recorded = Packet<Shared<Box<[u8]>>>;
         for record in [None, Some(Shared::new([0; 16].into()))] {
-            let packet = Recorded::new((7, NonZeroU32::MIN), 3, 8, (Time::ZERO, record));
+            let packet = Recorded::new(7, NonZeroU32::MIN, 3, 8, Time::ZERO, record);
             assert_eq!((packet.ecn(), packet.class(), packet.is_served()), (Ecn::NotCapable, 0, false));
             for class in 0..CLASSES {
                 let packet = packet.clone().with_ecn(Ecn::Capable0).with_class(class);
@@ -346,7 +348,7 @@ mod tests {
             packet.fold(&mut digest);
             digest
         };
-        let packet = || Packet::<NoRecord>::new((7, NonZeroU32::MIN), 3, 8, (Time::ZERO, None));
+        let packet = || Packet::<NoRecord>::new(7, NonZeroU32::MIN, 3, 8, Time::ZERO, None);
         assert_ne!(folded(packet()), folded(packet().with_ecn(Ecn::Capable0)));
         assert_ne!(folded(packet().with_ecn(Ecn::Capable0)), folded(packet().marked()));
         assert_ne!(folded(packet()), folded(packet().with_class(1)));

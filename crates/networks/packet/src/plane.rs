@@ -46,7 +46,7 @@
 //! let mut ports = plane.ports(NodeId(0));
 //! let mut watch = Watch { rng: Rng::stream(1, 1), delays: Vec::new(), lost: 0 };
 //! for _ in 0..3 {
-//!     assert_eq!(plane.forward((NodeId(0), &mut ports), Letter, &mut watch), None); // it is not for this node
+//!     assert_eq!(plane.forward(NodeId(0), &mut ports, Letter, &mut watch), None); // it is not for this node
 //! }
 //! assert_eq!((watch.delays, watch.lost), (vec![Delay::from_ms(11), Delay::from_ms(12)], 1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -55,7 +55,7 @@
 use crate::description::Description;
 use crate::forwarding::tables::Tables;
 use crate::forwarding::{Exit, Next};
-use crate::line::{Lines, Policy};
+use crate::line::{Lines, ManagedLink, Policy};
 use crate::network::{NetworkError, Settings, assemble};
 use crate::node::{Egress, EgressMut};
 pub use crate::port::Loss;
@@ -204,8 +204,8 @@ impl Plane {
 
     /// Returns the port by which a node sends packets of `flow` to a destination at a time. `None` if no path
     /// leads there, or the node is the destination.
-    pub fn port_to(&self, destination: u32, (node, flow): (NodeId, u32), now: Time) -> Option<u32> {
-        match self.tables.next_to(destination, (node, flow), now) {
+    pub fn port_to(&self, destination: u32, node: NodeId, flow: u32, now: Time) -> Option<u32> {
+        match self.tables.next_to(destination, node, flow, now) {
             Next::Port(exit) => Some(exit.port),
             _ => None,
         }
@@ -215,11 +215,12 @@ impl Plane {
     /// destination. Otherwise sends it on, or loses it.
     pub fn forward<P: Carried>(
         &self,
-        (node, ports): (NodeId, &mut Ports<P>),
+        node: NodeId,
+        ports: &mut Ports<P>,
         packet: P,
         around: &mut impl Surroundings<P>,
     ) -> Option<P> {
-        match self.tables.next_to(packet.destination(), (node, packet.flow()), around.now()) {
+        match self.tables.next_to(packet.destination(), node, packet.flow(), around.now()) {
             Next::Endpoint(_) => return Some(packet),
             Next::Port(exit) => self.transmit(&mut ports.egress, packet, exit, around),
             _ => {
@@ -231,15 +232,10 @@ impl Plane {
     }
 
     /// Handles the event of a port, which [`Surroundings::wake_after`] has asked for.
-    pub fn wake<P: Carried>(
-        &self,
-        (node, ports): (NodeId, &mut Ports<P>),
-        port: u32,
-        around: &mut impl Surroundings<P>,
-    ) {
+    pub fn wake<P: Carried>(&self, node: NodeId, ports: &mut Ports<P>, port: u32, around: &mut impl Surroundings<P>) {
         let line = self.lines.of(self.topology.interfaces(node)[port as usize].link);
         let Policy::Managed(rules) = &line.policy else { unreachable!("only managed ports have events") };
-        ports::wake(&mut AtNode { egress: ports.egress.unrecorded(), around }, port, (line, rules));
+        ports::wake(&mut AtNode { egress: ports.egress.unrecorded(), around }, port, ManagedLink { line, rules });
     }
 
     fn transmit<P: Carried>(&self, egress: &mut Egress<P>, packet: P, exit: Exit, around: &mut impl Surroundings<P>) {
@@ -250,13 +246,13 @@ impl Plane {
             Policy::Plain(limit) => {
                 let now = node.around.now();
                 let mut ports = node.egress.ports();
-                let sent = ports.at(exit.port as usize).accept(now, bytes, (line, *limit), node.around.rng());
+                let sent = ports.at(exit.port as usize).accept(now, bytes, line, *limit, node.around.rng());
                 sent.map(|delay| node.around.send(exit.port, delay, packet.clone()))
             }
             Policy::Managed(rules) => {
                 let (flow, class) = (flow_hash(packet.flow()), packet.class());
                 let offered = Offered { bytes, flow, class, is_capable: packet.ecn() != Ecn::NotCapable };
-                ports::send(&mut node, packet.clone(), (exit.port, &offered), (line, rules))
+                ports::send(&mut node, packet.clone(), exit.port, &offered, ManagedLink { line, rules })
             }
         };
         if let Err(loss) = sent {
@@ -265,11 +261,7 @@ impl Plane {
     }
 
     /// Returns the totals of the ports of a node that a packet was offered to, until `now`.
-    pub fn totals<P: Undoable>(
-        &self,
-        (node, ports): (NodeId, &Ports<P>),
-        now: Time,
-    ) -> impl Iterator<Item = PortTotals> {
+    pub fn totals<P: Undoable>(&self, node: NodeId, ports: &Ports<P>, now: Time) -> impl Iterator<Item = PortTotals> {
         let interfaces = self.topology.interfaces(node).iter().zip(&ports.egress.ports);
         interfaces.filter_map(move |(interface, port)| {
             let totals = port.totals(now);

@@ -159,13 +159,14 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         &mut self,
         now: Time,
         bytes: u32,
-        (line, limit): (&Line, QueueLimit),
+        line: &Line,
+        limit: QueueLimit,
         rng: &Rng,
     ) -> Result<Delay, Loss> {
         if let Some(mut queue) = self.queue().as_mut() {
             queue.backlog().drain(now);
         }
-        let verdict = self.transmit(now, bytes, (line, limit), rng);
+        let verdict = self.transmit(now, bytes, line, limit, rng);
         if let Err(loss) = verdict {
             *self.queue().get_or_insert_with(Default::default).lost().at(loss as usize) += 1;
         }
@@ -173,17 +174,11 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     }
 
     #[inline(always)]
-    fn transmit(
-        &mut self,
-        now: Time,
-        bytes: u32,
-        (line, limit): (&Line, QueueLimit),
-        rng: &Rng,
-    ) -> Result<Delay, Loss> {
+    fn transmit(&mut self, now: Time, bytes: u32, line: &Line, limit: QueueLimit, rng: &Rng) -> Result<Delay, Loss> {
         if line.is_constant() {
-            return self.transmit_over(now, (bytes, limit), (Time::MAX, |_| &line.first), rng);
+            return self.transmit_over(now, bytes, limit, Time::MAX, |_| &line.first, rng);
         }
-        self.transmit_over(now, (bytes, limit), (line.next_down(now), |time| line.at(time)), rng)
+        self.transmit_over(now, bytes, limit, line.next_down(now), |time| line.at(time), rng)
     }
 
     /// Transmits over a link that goes down next at `down`, and whose quality at a time is `at`.
@@ -191,8 +186,10 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     fn transmit_over<'l>(
         &mut self,
         now: Time,
-        (bytes, limit): (u32, QueueLimit),
-        (down, at): (Time, impl Fn(Time) -> &'l Quality),
+        bytes: u32,
+        limit: QueueLimit,
+        down: Time,
+        at: impl Fn(Time) -> &'l Quality,
         rng: &Rng,
     ) -> Result<Delay, Loss> {
         if !at(now).is_up {
@@ -206,7 +203,7 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
                 return Err(Loss::Queue);
             }
         }
-        let (delay, quality) = self.depart(now, (start, bytes), (down, at))?;
+        let (delay, quality) = self.depart(now, start, bytes, down, at)?;
         if down < Time::MAX && delay > down.since(now) {
             return Err(Loss::Down);
         }
@@ -222,8 +219,10 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     fn depart<'l>(
         &mut self,
         now: Time,
-        (start, bytes): (Time, u32),
-        (down, at): (Time, impl Fn(Time) -> &'l Quality),
+        start: Time,
+        bytes: u32,
+        down: Time,
+        at: impl Fn(Time) -> &'l Quality,
     ) -> Result<(Delay, &'l Quality), Loss> {
         let serialisation = Delay::serialisation(u64::from(bytes), at(start).rate_bps);
         let departure = start.checked_add(serialisation).unwrap_or(Time::MAX);
@@ -265,7 +264,7 @@ mod tests {
 
     /// Returns the time of departure in microseconds.
     fn arrive(port: &mut Port, us: u64, bytes: u32, line: &Line) -> Option<u64> {
-        let delay = port.unrecorded().accept(at(us), bytes, (line, limit(line)), &Rng::stream(1, 1)).ok()?;
+        let delay = port.unrecorded().accept(at(us), bytes, line, limit(line), &Rng::stream(1, 1)).ok()?;
         Some(us + delay.as_ps() / 1_000_000)
     }
 
@@ -287,7 +286,7 @@ mod tests {
         let line = Line { first, policy: Policy::Plain(QueueLimit::Packets(9)), changes: Box::default() };
         let mut port = Port::default();
         // Each packet takes ten million seconds, and virtual time ends after 18 million.
-        let mut accept = || port.unrecorded().accept(at(0), 1_250_000, (&line, limit(&line)), &Rng::stream(1, 1)).ok();
+        let mut accept = || port.unrecorded().accept(at(0), 1_250_000, &line, limit(&line), &Rng::stream(1, 1)).ok();
         assert_eq!([accept(), accept()], [Some(Delay::from_secs(10_000_005)), Some(Delay::MAX)]);
     }
 
@@ -321,7 +320,7 @@ mod tests {
         for (us, bytes) in [(0, 1000), (0, 1000), (0, 1000), (0, 700), (1, 700), (5, 700), (5, 1)] {
             let (before, mut log) = (port.clone(), UndoLog::default());
             let rng = Rng::stream(1, 1);
-            log.recording(|recorder| _ = port.view(recorder).accept(at(us), bytes, (&line, limit(&line)), &rng));
+            log.recording(|recorder| _ = port.view(recorder).accept(at(us), bytes, &line, limit(&line), &rng));
             assert_ne!(port, before);
             port.undo_all(&mut log);
             assert_eq!(port, before);

@@ -1,6 +1,6 @@
 //! The way of a packet through a port that is more than a drop-tail queue, for any owner of the port's node.
 
-use crate::line::{Line, PortRules};
+use crate::line::ManagedLink;
 use crate::node::{EgressMut, EgressUndo};
 use crate::port::{Loss, Passage};
 use crate::queue::Offered;
@@ -35,25 +35,26 @@ pub(crate) trait PortOwner<'a, P: Whole + Clone + 'static, R: Recorder<EgressUnd
 pub(crate) fn send<'a, P: Whole + Clone + 'static, R: Recorder<EgressUndo<P>>, O: PortOwner<'a, P, R>>(
     owner: &mut O,
     packet: P,
-    (port, offered): (u32, &Offered),
-    (line, rules): (&Line, &PortRules),
+    port: u32,
+    offered: &Offered,
+    link: ManagedLink<'_>,
 ) -> Result<(), Loss> {
     let now = owner.now();
     let (egress, rng) = owner.parts();
-    if !rules.discipline.decides_on_departure() {
-        let passage = egress.ports().at(port as usize).admit(now, offered, (line, rules), rng);
+    if !link.rules.discipline.decides_on_departure() {
+        let passage = egress.ports().at(port as usize).admit(now, offered, link, rng);
         owner.note_offer(&packet, port, passage.err());
         owner.launch(port, packet, &passage?);
         return Ok(());
     }
-    let refused = egress.ports().at(port as usize).refuse_if_down(now, (line, rules));
+    let refused = egress.ports().at(port as usize).refuse_if_down(now, link);
     owner.note_offer(&packet, port, refused.err());
     refused?;
     let (egress, rng) = owner.parts();
     let slot = egress.keep(packet);
     let mut dropped = Dropped::new();
-    egress.ports().at(port as usize).hold((now, rng), (slot, offered), (line, rules), &mut dropped);
-    release(owner, port, (line, rules), dropped);
+    egress.ports().at(port as usize).hold(now, rng, slot, offered, link, &mut dropped);
+    release(owner, port, link, dropped);
     Ok(())
 }
 
@@ -62,10 +63,10 @@ pub(crate) fn send<'a, P: Whole + Clone + 'static, R: Recorder<EgressUndo<P>>, O
 pub(crate) fn wake<'a, P: Whole + Clone + 'static, R: Recorder<EgressUndo<P>>, O: PortOwner<'a, P, R>>(
     owner: &mut O,
     port: u32,
-    (line, rules): (&Line, &PortRules),
+    link: ManagedLink<'_>,
 ) {
     owner.parts().0.ports().at(port as usize).wake();
-    release(owner, port, (line, rules), Dropped::new());
+    release(owner, port, link, Dropped::new());
 }
 
 /// Sends the packets that the device of a port takes from its discipline, unless an event of the port is
@@ -73,14 +74,14 @@ pub(crate) fn wake<'a, P: Whole + Clone + 'static, R: Recorder<EgressUndo<P>>, O
 fn release<'a, P: Whole + Clone + 'static, R: Recorder<EgressUndo<P>>, O: PortOwner<'a, P, R>>(
     owner: &mut O,
     port: u32,
-    (line, rules): (&Line, &PortRules),
+    link: ManagedLink<'_>,
     mut dropped: Dropped,
 ) {
     let now = owner.now();
     if !owner.parts().0.ports[port as usize].is_waking() {
         loop {
             let (egress, rng) = owner.parts();
-            let released = egress.ports().at(port as usize).release(now, (line, rules), rng, &mut dropped);
+            let released = egress.ports().at(port as usize).release(now, link, rng, &mut dropped);
             let Some((slot, passage)) = released else { break };
             let packet = egress.take(slot);
             owner.launch(port, packet, &passage);
@@ -90,7 +91,7 @@ fn release<'a, P: Whole + Clone + 'static, R: Recorder<EgressUndo<P>>, O: PortOw
         let packet = owner.parts().0.take(held.slot());
         owner.lose_held(&packet, port, loss);
     }
-    if let Some(delay) = owner.parts().0.ports().at(port as usize).wake_after(now, rules) {
+    if let Some(delay) = owner.parts().0.ports().at(port as usize).wake_after(now, link.rules) {
         owner.wake_after(port, delay);
     }
 }

@@ -183,8 +183,10 @@ impl Endpoint {
     /// Makes one end of a flow that starts at `start`: the end that begins, or the other one.
     pub(crate) fn on_start(
         kind: &AppKind,
-        (flow, begins): (u32, bool),
-        (start, has_percentiles): (Time, bool),
+        flow: u32,
+        begins: bool,
+        start: Time,
+        has_percentiles: bool,
         setup: &mut impl Setup,
     ) -> Endpoint {
         let sink = || Sink::new(has_percentiles);
@@ -205,13 +207,13 @@ impl Endpoint {
             (AppKind::Requests(_), false) => Endpoint::RequestServer(Box::new(request::Server::new(sink()))),
             (AppKind::Tcp(tcp), true) => Endpoint::TcpSender(Box::new(tcp::Sender::on_start(tcp, flow, start, setup))),
             (AppKind::Tcp(tcp), false) => {
-                Endpoint::TcpReceiver(Box::new(tcp::Receiver::on_start(tcp, (flow, start), sink(), setup)))
+                Endpoint::TcpReceiver(Box::new(tcp::Receiver::on_start(tcp, flow, start, sink(), setup)))
             }
             (AppKind::Other(other), _) => {
-                Endpoint::Other(Box::new(own::End::on_start(other, begins, (start, sink()), setup)))
+                Endpoint::Other(Box::new(own::End::on_start(other, begins, start, sink(), setup)))
             }
             (AppKind::Stream(stream), _) => {
-                Endpoint::Stream(Box::new(stream::End::on_start(stream, (flow, begins), (start, sink()), setup)))
+                Endpoint::Stream(Box::new(stream::End::on_start(stream, flow, begins, start, sink(), setup)))
             }
         }
     }
@@ -346,7 +348,7 @@ impl<R: Recorder<SinkUndo>> Protocol for SinkMut<'_, R> {
     fn on_segment<E: Environment>(&mut self, (): &(), segment: &Segment<'_, E::Record>, env: &mut E) {
         let now = env.now();
         let delay = now.since(segment.sent);
-        self.receive(now, (segment.number, segment.payload), delay);
+        self.receive(now, segment.number, segment.payload, delay);
         env.observe(Duration::Delay, delay);
     }
 }

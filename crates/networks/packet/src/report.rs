@@ -159,26 +159,21 @@ fn declare_app(App { name, kind, .. }: &App, metrics: &mut Metrics) -> AppIds {
 }
 
 /// Adds the part of a node.
-pub(crate) fn finish<D: Record>(
-    net: &Layout,
-    (id, node): (NodeId, &Node<Packet<D>>),
-    end: &End,
-    metrics: &mut Metrics,
-) {
+pub(crate) fn finish<D: Record>(net: &Layout, id: NodeId, node: &Node<Packet<D>>, end: &End, metrics: &mut Metrics) {
     for (endpoint, &address) in node.endpoints.iter().zip(net.slots.of(id)) {
         flows::finish_endpoint(net, address, endpoint, metrics);
         exchanges::finish_endpoint(net, address, endpoint, metrics);
         connections::finish_endpoint(net, address, endpoint, metrics);
     }
     for (&key, &lost) in &node.egress.lost {
-        if !failures::finish_lost(net, (key, lost), metrics) {
+        if !failures::finish_lost(net, key, lost, metrics) {
             flows::finish_lost(net, key, lost, metrics);
         }
     }
     for (key, copies) in node.egress.duplicated() {
         flows::finish_duplicated(net, key, copies, metrics);
     }
-    links::finish(net, (id, &node.egress.ports), end, metrics);
+    links::finish(net, id, &node.egress.ports, end, metrics);
 }
 
 /// Makes tables and totals, and checks that every packet is accounted for.

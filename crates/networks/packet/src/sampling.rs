@@ -144,7 +144,7 @@ pub(crate) fn conclude(net: &Layout, end: Time, metrics: &mut Metrics) {
 }
 
 impl Summary {
-    fn of_node<D: Record>(net: &Layout, (id, node): (NodeId, &Node<Packet<D>>), now: Time) -> Summary {
+    fn of_node<D: Record>(net: &Layout, id: NodeId, node: &Node<Packet<D>>, now: Time) -> Summary {
         let mut summary = Summary::default();
         let Some(series) = &net.ids.series else { return summary };
         summary.totals.lost = node.egress.lost.values().flatten().sum();
@@ -221,7 +221,7 @@ impl<D: Record> Global<Network<D>> for Sample {
     type Summary = Summary;
 
     fn visit(&self, net: &Network<D>, node: &mut Node<Packet<D>>, ctx: &mut Context<'_, Network<D>>) -> Summary {
-        Summary::of_node(&net.layout, (NodeId(ctx.id().0), node), ctx.now())
+        Summary::of_node(&net.layout, NodeId(ctx.id().0), node, ctx.now())
     }
 
     fn fold(&self, mut left: Summary, right: Summary) -> Summary {

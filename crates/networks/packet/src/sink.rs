@@ -86,8 +86,8 @@ impl Sink {
     /// Returns the delay that `percent` of the packets do not exceed. `None` if that is not measured, or
     /// nothing has arrived.
     pub fn percentile(&self, percent: u64) -> Option<Delay> {
-        let range = (self.delays.min.as_ps(), self.delays.max.as_ps());
-        self.histogram.as_ref()?.percentile(percent, range).map(Delay::from_ps)
+        let (min, max) = (self.delays.min.as_ps(), self.delays.max.as_ps());
+        self.histogram.as_ref()?.percentile(percent, min, max).map(Delay::from_ps)
     }
 
     /// Folds all measurements into a digest.
@@ -104,7 +104,7 @@ impl Sink {
 impl<R: Recorder<SinkUndo>> SinkMut<'_, R> {
     /// Measures a packet that arrives `now`, `delay` after it was sent.
     #[inline]
-    pub fn receive(&mut self, now: Time, (number, payload): (u32, u32), delay: Delay) {
+    pub fn receive(&mut self, now: Time, number: u32, payload: u32, delay: Delay) {
         let last = self.last;
         let mut jitter_sixteenths = last.jitter_sixteenths;
         if self.arrivals.packets > 0 {
@@ -143,7 +143,7 @@ mod tests {
         let (mut expected, mut before) = (0.0_f64, None);
         let delays_us = [100_u64, 160, 90, 90, 250, 100];
         for (&delay, number) in delays_us.iter().zip([0, 1, 4, 2, 3, 5]) {
-            sink.unrecorded().receive(Time::from_ps(delay), (number, 10), Delay::from_us(delay));
+            sink.unrecorded().receive(Time::from_ps(delay), number, 10, Delay::from_us(delay));
             if let Some(before) = before.replace(delay) {
                 expected += (delay.abs_diff(before) as f64 * 1e6 - expected) / 16.0;
             }
@@ -158,7 +158,7 @@ mod tests {
     fn the_mean_of_delays_is_right_when_their_sum_exceeds_64_bits() {
         let mut sink = Sink::new(false);
         for delay in [Delay::MAX, Delay::from_ps(u64::MAX - 2)] {
-            sink.unrecorded().receive(Time::MAX, (0, 1), delay);
+            sink.unrecorded().receive(Time::MAX, 0, 1, delay);
         }
         assert_eq!(sink.delay_mean(), Delay::from_ps(u64::MAX - 1));
     }

@@ -214,7 +214,7 @@ impl Pattern {
                     let from = start.checked_add(off.draw_residual(rng))?;
                     (from, from.checked_add(on.draw(rng)).unwrap_or(Time::MAX))
                 };
-                let first = after_on_time(gap, from, &mut on_until, (on, off), rng)?;
+                let first = after_on_time(gap, from, &mut on_until, on, off, rng)?;
                 Some((first, on_until))
             }
         }
@@ -229,7 +229,7 @@ impl Pattern {
             Pattern::Poisson { mean_gap } => now.checked_add(rng.exponential_delay(*mean_gap)),
             Pattern::OnOff { rate_bps, on, off } => {
                 let gap = Delay::serialisation(u64::from(payload), *rate_bps);
-                after_on_time(gap, now, on_until, (on, off), rng)
+                after_on_time(gap, now, on_until, on, off, rng)
             }
         }
     }
@@ -262,7 +262,8 @@ fn after_on_time(
     mut gap: Delay,
     mut from: Time,
     on_until: &mut Time,
-    (on, off): (&Period, &Period),
+    on: &Period,
+    off: &Period,
     rng: &Rng,
 ) -> Option<Time> {
     debug_assert!(from <= *on_until, "an on period rests while its source does");

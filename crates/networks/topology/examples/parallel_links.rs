@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             (Metric::Hops, Paths::One),
             (Metric::Delay, Paths::One),
         ];
-        let used = cases.map(|case| used(&topology, flows, case));
+        let used = cases.map(|(metric, paths)| used(&topology, flows, metric, paths));
         let parallel: BTreeSet<LinkId> = bundles.values().flatten().copied().collect();
         let counts: [usize; 4] = std::array::from_fn(|case| parallel.intersection(&used[case]).count());
         all_used.iter_mut().zip(counts).for_each(|(all, count)| *all += usize::from(count == parallel.len()));
@@ -77,7 +77,7 @@ fn bundles(topology: &Topology) -> BTreeMap<(NodeId, NodeId), Vec<LinkId>> {
 }
 
 /// Returns the links that carry flows, if each pair of nodes has some.
-fn used(topology: &Topology, flows: usize, (metric, paths): (Metric, Paths)) -> BTreeSet<LinkId> {
+fn used(topology: &Topology, flows: usize, metric: Metric, paths: Paths) -> BTreeSet<LinkId> {
     let pairs = topology.node_ids().flat_map(|a| topology.node_ids().map(move |b| (a, b))).filter(|(a, b)| a != b);
     let pairs: Vec<(NodeId, NodeId)> = pairs.flat_map(|pair| std::iter::repeat_n(pair, flows)).collect();
     let names: Vec<u32> = (0..).take(pairs.len()).collect();

@@ -47,7 +47,7 @@ pub fn read(text: &str, elements: &mut impl Elements) -> Result<(), Fault> {
     loop {
         let offset = to_offset(xml.buffer_position());
         let event = xml.read_event().map_err(|why| malformed(to_offset(xml.error_position()), why))?;
-        check_length(elements, &event, (offset, to_offset(xml.buffer_position()) - offset))?;
+        check_length(elements, &event, offset, to_offset(xml.buffer_position()) - offset)?;
         match event {
             Event::Start(tag) => elements.start(&tag, offset)?,
             Event::Empty(tag) => {
@@ -73,7 +73,7 @@ pub fn read(text: &str, elements: &mut impl Elements) -> Result<(), Fault> {
 }
 
 /// Checks the length of a tag, text or comment.
-fn check_length<E: Elements>(_: &E, event: &Event<'_>, (offset, length): (usize, usize)) -> Result<(), Fault> {
+fn check_length<E: Elements>(_: &E, event: &Event<'_>, offset: usize, length: usize) -> Result<(), Fault> {
     let is_tag = matches!(event, Event::Start(_) | Event::Empty(_));
     let (what, max) = if is_tag { ("tag", E::TAG_BYTES_MAX) } else { ("text", E::TEXT_BYTES_MAX) };
     match length > max {

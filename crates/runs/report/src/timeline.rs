@@ -101,14 +101,14 @@ impl<W: Write> Timeline<W> {
         let arrow = key.sender.as_lp().and_then(|sender| self.on_the_way.remove(&(sender, key.sequence)));
         if let (Some(arrow), Body::Message(_)) = (arrow, body) {
             self.counts.arrows += 1;
-            self.arrow((ARROW_ENDS, arrow), *receiver, time)?;
+            self.arrow(ARROW_ENDS, arrow, *receiver, time)?;
         }
         for note in *notes {
             let Note::Sent { key: sent, receiver: to } = note else { continue };
             if self.filter.wants(sent.instant.time, *to) {
                 let arrow = self.counts.arrows + self.on_the_way.len() as u64;
                 self.on_the_way.insert((*receiver, sent.sequence), arrow);
-                self.arrow((ARROW_BEGINS, arrow), *receiver, time)?;
+                self.arrow(ARROW_BEGINS, arrow, *receiver, time)?;
             }
         }
         Ok(())
@@ -171,7 +171,7 @@ impl<W: Write> Timeline<W> {
         Ok(Counts { cut_off, ..self.counts })
     }
 
-    fn arrow(&mut self, (phase, number): (&str, u64), lp: LpId, time: Time) -> io::Result<()> {
+    fn arrow(&mut self, phase: &str, number: u64, lp: LpId, time: Time) -> io::Result<()> {
         let mut arrow = json!({
             "ph": phase, "pid": VIRTUAL, "tid": thread(lp), "ts": Micros(time).value(), "id": number.to_string(), "cat": "message", "name": "message",
         });

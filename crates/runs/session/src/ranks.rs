@@ -106,11 +106,13 @@ impl Others {
     /// fabric of the run.
     pub(crate) fn greet(
         &self,
-        run: (&Plan, &Choice, &Simulation),
+        plan: &Plan,
+        choice: &Choice,
+        simulation: &Simulation,
         options: &RunOptions<'_>,
     ) -> Result<Box<dyn Fabric>, Failure> {
-        if !run.2.is_distributed() {
-            let message = format!("the messages of `{}` cannot cross processes", run.0.scenario.name);
+        if !simulation.is_distributed() {
+            let message = format!("the messages of `{}` cannot cross processes", plan.scenario.name);
             return Err(Failure::usage(message, "use one process"));
         }
         let RunOptions { until, notes, sends, captures, .. } = *options;
@@ -119,7 +121,7 @@ impl Others {
             Others::Started(crew) => Arc::new(Talk::new(Box::new(crew.fabric()))),
             Others::Launched(run) => run.talk(),
         };
-        handshake::lead(&talk, &Identity::of(run.0, run.1, run.2), &go)?;
+        handshake::lead(&talk, &Identity::of(plan, choice, simulation), &go)?;
         Ok(Box::new(talk))
     }
 

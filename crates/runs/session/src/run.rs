@@ -162,7 +162,7 @@ fn run_on(
         timesheets: recording.timesheets,
         ..RunOptions::until(until)
     };
-    let fabric = others.as_ref().map(|others| others.greet((plan, &choice, simulation), &options)).transpose()?;
+    let fabric = others.as_ref().map(|others| others.greet(plan, &choice, simulation, &options)).transpose()?;
     observer.begins(&choice, &notes);
     let execution = Execution { plan, choice: &choice, simulation, memory_limit, room };
     let Executed { outcome, run_wall, setup_wall, ending } =

@@ -62,7 +62,7 @@ pub fn why(
     let mut notes = Vec::new();
     let chain = match (&error, target) {
         (Some(_), _) if causes.is_found() => causes.chain(question.links),
-        (Some(error), _) => looker.chain_to_failure(&mut causes, (target, question.links), error)?,
+        (Some(error), _) => looker.chain_to_failure(&mut causes, target, question.links, error)?,
         (None, Some(target)) => Some(looker.chain_to(&target, &causes, question.links, &mut notes)?),
         (None, None) => {
             let message = "the run does not fail, so there is nothing to ask about";
@@ -194,7 +194,8 @@ impl Looker<'_> {
     fn chain_to_failure(
         &self,
         causes: &mut Causes,
-        (target, links): (Option<Target>, usize),
+        target: Option<Target>,
+        links: usize,
         error: &Error,
     ) -> Result<Option<Chain>, Failure> {
         let place = error.place().and_then(|place| Some((place.lp?, place.event?)));

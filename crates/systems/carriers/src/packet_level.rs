@@ -171,8 +171,8 @@ impl<M> PacketLevel<M> {
     /// Adds the rows of a node to the table of links.
     fn add_links<P: Undoable>(&self, ports: &Ports<P>, AtEnd { lp, layout, end, ids, metrics }: AtEnd<'_>) {
         let node = self.node_of(lp, layout);
-        for port in self.plane.totals((node, ports), end.time) {
-            totals::add(&self.plane, node, &port, (end.time, ids[0]), metrics);
+        for port in self.plane.totals(node, ports, end.time) {
+            totals::add(&self.plane, node, &port, end.time, ids[0], metrics);
         }
     }
 }
@@ -200,7 +200,7 @@ impl<M: Payload + Clone, C: CarrierContext<Packet<M>>> AtDevice<'_, M, C> {
         if plane.destinations()[report.to.index()] == self.node {
             return Some(report);
         }
-        let port = plane.port_to(report.to.0, (self.node, 0), Time::ZERO)?;
+        let port = plane.port_to(report.to.0, self.node, 0, Time::ZERO)?;
         let link = plane.topology().interfaces(self.node)[port as usize].link;
         self.ctx.send(Port(port), plane.lookahead(link, IP_HEADER), Packet(Hop::Report(report)));
         None
@@ -260,13 +260,13 @@ impl<M: Payload + Clone> PacketLevel<M> {
         let mut at = AtDevice { carrier: self, node, lost, ctx };
         match hop {
             Hop::Message(message) => {
-                let message = self.plane.forward((node, ports), message.clone(), &mut at)?;
+                let message = self.plane.forward(node, ports, message.clone(), &mut at)?;
                 at.report(&message, Ok(()));
                 Some(News::Message(message))
             }
             Hop::Report(report) => at.pass_report(*report).map(News::Report),
             Hop::Wake { port } => {
-                self.plane.wake((node, ports), *port, &mut at);
+                self.plane.wake(node, ports, *port, &mut at);
                 None
             }
         }
@@ -327,7 +327,7 @@ impl<M: Payload + Clone> Carrier<M> for PacketLevel<M> {
     fn post(&self, letter: Letter<M, ()>, device: &mut Device<M>, node: &mut impl CarrierContext<Packet<M>>) {
         let Letter { to, receipt, message, .. } = letter;
         let from = node.id();
-        let message = Message::new((from, to), receipt, &self.format, message);
+        let message = Message::new(from, to, receipt, &self.format, message);
         if to.0 >= node.layout().nodes() {
             let nodes = node.layout().nodes();
             return node.fail(format!("it sent to node {}, but there are only {nodes} nodes", to.0));

@@ -302,8 +302,8 @@ impl Underlay {
 
     /// Returns true if a partition cuts a message between two peers that departs and arrives at these times.
     #[inline]
-    pub fn is_cut(&self, ends: (LpId, LpId), (departs, arrives): (Time, Time)) -> bool {
-        self.partitions.iter().any(|partition| partition.cuts(ends, departs, arrives))
+    pub fn is_cut(&self, from: LpId, to: LpId, departs: Time, arrives: Time) -> bool {
+        self.partitions.iter().any(|partition| partition.cuts(from, to, departs, arrives))
     }
 }
 

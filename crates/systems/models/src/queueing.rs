@@ -272,7 +272,8 @@ impl Queueing {
     fn arrive<R: Recorder<QueueUndo>>(
         &self,
         queue: &mut QueueMut<'_, R>,
-        (entered, entered_ps): (u64, u64),
+        entered: u64,
+        entered_ps: u64,
         ctx: &mut Context<'_, Self>,
     ) {
         let arrived_ps = ctx.now().as_ps();
@@ -376,7 +377,7 @@ impl Model for Queueing {
     }
 
     fn finish(&self, id: LpId, state: &State, end: &End, metrics: &mut Metrics) {
-        report::finish(self, (id, state), end.time, metrics);
+        report::finish(self, id, state, end.time, metrics);
     }
 
     fn splits_unfinished(&self) -> bool {
@@ -407,10 +408,10 @@ impl ByRecord for Queueing {
         match (state, event) {
             (StateMut::Station(mut queue), Body::Message(Message::Arrival)) => {
                 Self::send_later(self.constants(ctx.id()).between, Message::Arrival, ctx);
-                self.arrive(&mut queue, (1, ctx.now().as_ps()), ctx);
+                self.arrive(&mut queue, 1, ctx.now().as_ps(), ctx);
             }
             (StateMut::Station(mut queue), Body::Message(&Message::Customer { entered_ps })) => {
-                self.arrive(&mut queue, (0, entered_ps), ctx);
+                self.arrive(&mut queue, 0, entered_ps, ctx);
             }
             (StateMut::Station(mut queue), Body::Message(Message::Completion)) => self.complete(&mut queue, ctx),
             (StateMut::Sink(mut left), Body::Message(&Message::Left { sojourn_ps })) => {

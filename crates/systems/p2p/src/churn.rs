@@ -144,7 +144,7 @@ impl Churn {
     /// `share`. A node of the crowd comes for the first time at `at`, later by a length that is drawn from
     /// `law`, even if that is after [`Churn::until`]. `seed` decides on the nodes and the lengths.
     #[must_use]
-    pub fn with_crowd(mut self, share: f64, (at, law): (Time, Law), seed: u64) -> Churn {
+    pub fn with_crowd(mut self, share: f64, at: Time, law: Law, seed: u64) -> Churn {
         self.crowd = Some(Crowd { share, at, law, seed });
         self
     }
@@ -177,16 +177,16 @@ impl Churn {
             Plan::Staying => Stay::for_ever(),
             Plan::Random { session, absence } => {
                 let (stay, crashes, absence) = (session.sample(rng), rng.chance(self.crash), absence.sample(rng));
-                self.stay(now.checked_add(stay), (crashes, absence), rng)
+                self.stay(now.checked_add(stay), crashes, absence, rng)
             }
             Plan::Scheduled(schedule) => {
                 let end = schedule.of(node).map(|session| session.leave).find(|&leave| leave > now);
-                self.stay(end, (rng.chance(self.crash), Delay::ZERO), rng)
+                self.stay(end, rng.chance(self.crash), Delay::ZERO, rng)
             }
         }
     }
 
-    fn stay(&self, end: Option<Time>, (crashes, absence): (bool, Delay), rng: &Rng) -> Stay {
+    fn stay(&self, end: Option<Time>, crashes: bool, absence: Delay, rng: &Rng) -> Stay {
         let end = end.filter(|&end| end < self.until).unwrap_or(Time::MAX);
         let keeps_state = self.keep > 0.0 && rng.chance(self.keep);
         Stay { end, crashes: crashes && end < Time::MAX, keeps_state, absence }

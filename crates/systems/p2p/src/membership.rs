@@ -19,7 +19,8 @@ pub(crate) fn keys(node: LpId) -> impl Iterator<Item = u64> {
 pub(crate) fn add(
     sessions: impl Iterator<Item = (Time, Time)>,
     node: LpId,
-    (length, table): (MetricId, Option<MetricId>),
+    length: MetricId,
+    table: Option<MetricId>,
     metrics: &mut Metrics,
 ) {
     for (key, (joined, gone)) in keys(node).zip(sessions) {
@@ -70,12 +71,12 @@ impl Sessions {
     }
 
     /// Returns whether a node was a member during a whole interval.
-    pub(crate) fn cover(&self, node: LpId, (began, ended): (u64, u64)) -> bool {
+    pub(crate) fn cover(&self, node: LpId, began: u64, ended: u64) -> bool {
         self.of(node).any(|(joined, gone)| joined <= began && ended <= gone)
     }
 
     /// Returns whether a node was a member at some time of an interval.
-    pub(crate) fn touch(&self, node: LpId, (began, ended): (u64, u64)) -> bool {
+    pub(crate) fn touch(&self, node: LpId, began: u64, ended: u64) -> bool {
         self.of(node).any(|(joined, gone)| joined <= ended && began <= gone)
     }
 }
@@ -89,15 +90,14 @@ mod tests {
         let mut metrics = Metrics::new();
         let columns = ["joined", "gone"].map(|name| Column::new(name, Unit::Count)).to_vec();
         let (table, length) = (metrics.table("sessions", columns), metrics.counter("length", Unit::Picoseconds));
-        let ids = (length, Some(table));
         let time = Time::from_ps;
-        add([(time(10), time(20)), (time(30), time(40))].into_iter(), LpId(1), ids, &mut metrics);
-        add([(time(0), time(50))].into_iter(), LpId(2), ids, &mut metrics);
+        add([(time(10), time(20)), (time(30), time(40))].into_iter(), LpId(1), length, Some(table), &mut metrics);
+        add([(time(0), time(50))].into_iter(), LpId(2), length, Some(table), &mut metrics);
         let sessions = Sessions::take(table, &mut metrics);
-        assert!(sessions.cover(LpId(1), (12, 20)) && sessions.cover(LpId(1), (30, 31)));
-        assert!(!sessions.cover(LpId(1), (9, 11)) && !sessions.cover(LpId(1), (15, 35)), "not all the time");
-        assert!(sessions.touch(LpId(1), (9, 11)) && !sessions.touch(LpId(1), (21, 29)));
-        assert!(sessions.cover(LpId(2), (15, 35)) && !sessions.touch(LpId(0), (15, 35)));
+        assert!(sessions.cover(LpId(1), 12, 20) && sessions.cover(LpId(1), 30, 31));
+        assert!(!sessions.cover(LpId(1), 9, 11) && !sessions.cover(LpId(1), 15, 35), "not all the time");
+        assert!(sessions.touch(LpId(1), 9, 11) && !sessions.touch(LpId(1), 21, 29));
+        assert!(sessions.cover(LpId(2), 15, 35) && !sessions.touch(LpId(0), 15, 35));
         assert_eq!(metrics.by_id(length).and_then(|metric| metric.counter()), Some(70));
     }
 }

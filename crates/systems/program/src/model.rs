@@ -341,7 +341,7 @@ impl<P: Program> Model for Processes<P> {
         match state {
             LpState::Node(state) => {
                 let node = state.inner();
-                self.ids.finish(id, (&node.table, node.lost, node.inbox.len() as u64), metrics);
+                self.ids.finish(id, &node.table, node.lost, node.inbox.len() as u64, metrics);
                 self.ids.finish_carrier(carrier.held_at_node(&node.access), metrics);
                 self.program.finish(id, &node.state, end, metrics);
                 carrier.finish_access(&node.access, self.at_end(id, end, metrics));

@@ -51,7 +51,7 @@ impl Ids {
     }
 
     /// Adds one node.
-    pub(crate) fn finish(&self, id: LpId, (table, lost, unread): (&Table, u64, u64), metrics: &mut Metrics) {
+    pub(crate) fn finish(&self, id: LpId, table: &Table, lost: u64, unread: u64, metrics: &mut Metrics) {
         metrics.count(self.ended, u64::from(table.ended));
         metrics.count(self.killed, u64::from(table.killed));
         metrics.count(self.lost, lost);

@@ -67,7 +67,7 @@ impl Sleep {
     pub(crate) fn restart(&mut self, due: Option<Time>, table: &mut Table) {
         let due = due.unwrap_or(Time::MAX);
         // If it is the clock's only sleep it keeps its place.
-        if !(self.ticket != 0 && table.postpone(usize::from(self.clock), (self.due, self.ticket), due)) {
+        if !(self.ticket != 0 && table.postpone(usize::from(self.clock), self.due, self.ticket, due)) {
             self.stop(table);
         }
         self.due = due;

@@ -278,7 +278,7 @@ impl Table {
     /// Postpones the sleep with this time and ticket to `due`. Returns false, and changes nothing, unless it
     /// is the clock's only sleep and `due` is later.
     #[inline]
-    pub(crate) fn postpone(&mut self, clock: usize, (before, ticket): (Time, Ticket), due: Time) -> bool {
+    pub(crate) fn postpone(&mut self, clock: usize, before: Time, ticket: Ticket, due: Time) -> bool {
         let is_only = self.rare.as_ref().is_none_or(|rare| rare.later[clock].is_empty());
         let first = &mut self.clocks[clock];
         let can = is_only && first.due == before && first.first.ticket == ticket && before < due && due < Time::MAX;

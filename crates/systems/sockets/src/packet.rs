@@ -46,7 +46,7 @@ impl Packet {
     pub const FORMAT: Format<Packet> =
         Format { bytes: Packet::bytes, flow: Packet::flow, class: |_| 0, ecn: Packet::ecn, mark: Packet::mark };
 
-    pub(crate) fn datagram((source_port, destination_port): (u16, u16), payload: Bytes) -> Packet {
+    pub(crate) fn datagram(source_port: u16, destination_port: u16, payload: Bytes) -> Packet {
         Packet(Kind::Datagram(Shared::new(Datagram { source_port, destination_port, payload })))
     }
 

@@ -31,7 +31,7 @@ impl fmt::Debug for Sockets {
 impl Sockets {
     /// Gives sockets to a node that starts up. Processes that are begun after this call can use them at once.
     pub fn start<P: Program<Message = Packet>>(start: &mut Start<'_, P>, settings: Settings) -> Sockets {
-        let sockets = Sockets::new((start.id(), start.nodes()), settings, start.rng().next_u64());
+        let sockets = Sockets::new(start.id(), start.nodes(), settings, start.rng().next_u64());
         let table = sockets.clone();
         start.spawn_daemon("sockets", |node| Daemon::new(node, table));
         sockets
@@ -40,14 +40,14 @@ impl Sockets {
     /// Gives sockets to a node that is running, for example after a crash ([`Node::kill_others`]). Segments
     /// of connections from before the crash are answered with resets.
     pub fn restart<P: Program<Message = Packet>>(node: Node<P>, settings: Settings) -> Sockets {
-        let sockets = Sockets::new((node.id(), node.nodes()), settings, node.random(|rng| rng.next_u64()));
+        let sockets = Sockets::new(node.id(), node.nodes(), settings, node.random(|rng| rng.next_u64()));
         let table = sockets.clone();
         node.spawn_daemon("sockets", |node| Daemon::new(node, table));
         sockets
     }
 
-    fn new(node: (LpId, u32), settings: Settings, seed: u64) -> Sockets {
-        Sockets(Arc::new(Mutex::new(SocketTable::new(node, settings, seed))))
+    fn new(node: LpId, nodes: u32, settings: Settings, seed: u64) -> Sockets {
+        Sockets(Arc::new(Mutex::new(SocketTable::new(node, nodes, settings, seed))))
     }
 
     /// Returns the counts of packets.

@@ -121,7 +121,7 @@ impl TcpStream {
 
     fn poll_read(&self, to: &mut [u8], context: &Context<'_>) -> Poll<Result<usize, Error>> {
         let now = parades_program::now();
-        named("bytes of a stream", self.sockets.with(|table| table.poll_read(self.name, (now, to), context)))
+        named("bytes of a stream", self.sockets.with(|table| table.poll_read(self.name, now, to, context)))
     }
 
     /// Reads until the buffer is full.
@@ -168,7 +168,7 @@ impl TcpStream {
         poll_fn(|context| {
             let now = parades_program::now();
             let first = |count: usize| bytes[..count].into();
-            let polled = self.sockets.with(|table| table.poll_write((self.name, now), bytes.len(), first, context));
+            let polled = self.sockets.with(|table| table.poll_write(self.name, now, bytes.len(), first, context));
             named(ROOM, polled)
         })
         .await
@@ -227,7 +227,7 @@ impl Writing<'_> {
             if taken > 0 {
                 return Poll::Ready(Ok(taken));
             }
-            let polled = table.poll_write((name, now), self.rest.len(), |count| self.rest.part(0..count), context);
+            let polled = table.poll_write(name, now, self.rest.len(), |count| self.rest.part(0..count), context);
             self.is_offered = polled.is_pending() && table.tcb(name).begin_offer(&self.rest);
             polled
         });

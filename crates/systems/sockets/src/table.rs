@@ -76,7 +76,7 @@ pub(crate) struct SocketTable {
 
 impl SocketTable {
     /// Makes the table of a node. `seed` begins the random stream for ports and sequence numbers.
-    pub(crate) fn new((node, nodes): (LpId, u32), settings: Settings, seed: u64) -> SocketTable {
+    pub(crate) fn new(node: LpId, nodes: u32, settings: Settings, seed: u64) -> SocketTable {
         let mut rng = Rng::stream(seed, node.0);
         let next_port = random_port(&mut rng);
         SocketTable {

@@ -34,8 +34,10 @@ impl<W: Write> CaptureFile<W> {
         &mut self,
         captured: &Captured,
         fields: &PacketFields,
-        (interface, point): (u32, &CapturePoint),
-        (version, names): (IpVersion, &[String]),
+        interface: u32,
+        point: &CapturePoint,
+        version: IpVersion,
+        names: &[String],
     ) -> io::Result<()> {
         let destination = fields.destination.address(version);
         let framing = framing(point, captured.is_arrival, Mac::of_group(destination));

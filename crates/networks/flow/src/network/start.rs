@@ -41,7 +41,7 @@ impl FluidNetwork {
             NetworkModel::MaxMin(model) => {
                 let mut buffer = std::mem::take(&mut self.buffer);
                 buffer.0.clear();
-                let started = self.start_max_min_flow((source, destination), bytes, &model, &mut buffer.0);
+                let started = self.start_max_min_flow(source, destination, bytes, &model, &mut buffer.0);
                 self.buffer = buffer;
                 started?
             }
@@ -58,12 +58,13 @@ impl FluidNetwork {
     #[inline]
     fn start_max_min_flow(
         &mut self,
-        (source, destination): (HostId, HostId),
+        source: HostId,
+        destination: HostId,
         bytes: f64,
         model: &MaxMinModel,
         elements: &mut Vec<(u32, f64)>,
     ) -> Result<(u32, ActivityId), NoRoute> {
-        let latency = self.add_links((source, destination), 1.0, elements)?;
+        let latency = self.add_links(source, destination, 1.0, elements)?;
         let latency = latency.unwrap_or_else(|| {
             // The sum begins at zero and follows the order of the links, as in the search for a route. So the
             // bits are the same.
@@ -72,7 +73,7 @@ impl FluidNetwork {
         let forward_count = elements.len();
         if model.cross_traffic > 0.0 {
             // Without a reverse route there is no cross-traffic, and that is no error.
-            let _ = self.add_links((destination, source), model.cross_traffic, elements);
+            let _ = self.add_links(destination, source, model.cross_traffic, elements);
         }
         let (slot, id) = self.begin(bytes, ActivityKind::Flow { source, destination });
         let activity = &mut self.activities[slot as usize];
@@ -95,7 +96,8 @@ impl FluidNetwork {
     #[inline]
     fn add_links(
         &self,
-        (from, to): (HostId, HostId),
+        from: HostId,
+        to: HostId,
         weight: f64,
         elements: &mut Vec<(u32, f64)>,
     ) -> Result<Option<f64>, NoRoute> {

@@ -147,7 +147,7 @@ impl Search<'_> {
             return Err(NoRoute { why: "one of them is a zone".to_owned() });
         };
         let zone = if near == far { near } else { common.expect("all zones lie in the outermost") };
-        if let Some(found) = self.bypass(zone, (from, to), (&source_zones, &destination_zones)) {
+        if let Some(found) = self.bypass(zone, from, to, &source_zones, &destination_zones) {
             return found;
         }
         if near == far {
@@ -184,8 +184,10 @@ impl Search<'_> {
     fn bypass(
         &mut self,
         zone: ZoneId,
-        (from, to): (PointId, PointId),
-        (source_zones, destination_zones): (&[ZoneId], &[ZoneId]),
+        from: PointId,
+        to: PointId,
+        source_zones: &[ZoneId],
+        destination_zones: &[ZoneId],
     ) -> Option<Result<Vec<LinkId>, NoRoute>> {
         let platform = self.platform;
         let bypasses = &platform.zone(zone).bypasses;
@@ -210,8 +212,8 @@ impl Search<'_> {
             uneven.or_else(|| pair(outer, outer))
         });
         let leg = found?;
-        let gateways = leg.gateways?;
-        Some(self.route_by_bypass(from, leg, gateways, to))
+        let (exit, entry) = leg.gateways?;
+        Some(self.route_by_bypass(from, leg, exit, entry, to))
     }
 
     /// Returns a bypass between zones, with the routes to its gateways.
@@ -221,7 +223,8 @@ impl Search<'_> {
         &mut self,
         from: PointId,
         leg: &Leg,
-        (exit, entry): (PointId, PointId),
+        exit: PointId,
+        entry: PointId,
         to: PointId,
     ) -> Result<Vec<LinkId>, NoRoute> {
         let or_empty =

@@ -220,7 +220,7 @@ fn numbers(attributes: &Attributes) -> Result<Vec<u32>, Fault> {
 
 /// Reads bandwidth (bytes per second) and latency (seconds) of a link that a cluster may have. `None` if both
 /// are zero or absent.
-fn optional_link(attributes: &Attributes, (bandwidth, latency): (&str, &str)) -> Result<Option<(f64, f64)>, Fault> {
+fn optional_link(attributes: &Attributes, bandwidth: &str, latency: &str) -> Result<Option<(f64, f64)>, Fault> {
     let link = (
         attributes.quantity(bandwidth, &BANDWIDTH)?.unwrap_or(0.0),
         attributes.quantity(latency, &DURATION)?.unwrap_or(0.0),
@@ -270,9 +270,9 @@ fn cluster(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
         cores: attributes.whole("core")?.unwrap_or(1),
         link: (attributes.required_quantity("bw", &BANDWIDTH)?, attributes.required_quantity("lat", &DURATION)?),
         policy: policy(&attributes, "sharing_policy", DeclaredPolicy::SplitDuplex)?,
-        backbone: optional_link(&attributes, ("bb_bw", "bb_lat"))?,
+        backbone: optional_link(&attributes, "bb_bw", "bb_lat")?,
         backbone_policy: policy(&attributes, "bb_sharing_policy", DeclaredPolicy::Shared)?,
-        loopback: optional_link(&attributes, ("loopback_bw", "loopback_lat"))?,
+        loopback: optional_link(&attributes, "loopback_bw", "loopback_lat")?,
         limiter: attributes.quantity("limiter_link", &BANDWIDTH)?.filter(|&bandwidth| bandwidth > 0.0),
         router: attributes.get("router_id").map(str::to_owned),
         topology: attributes.choice("topology", &TOPOLOGIES, Topology::Flat)?,

@@ -93,6 +93,6 @@ impl Part<'_, '_> {
                 }
             };
         }
-        self.join((ends[0], ends[1]), own.or(&self.quality))
+        self.join(ends[0], ends[1], own.or(&self.quality))
     }
 }

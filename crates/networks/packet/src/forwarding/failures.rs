@@ -78,7 +78,7 @@ impl Failures {
             for Sender { start, directions } in senders {
                 if ground.trees.root(directions[0].0).is_some() {
                     let (direction, source) = directions[0];
-                    ground.trees.each_path(ground.topology, (direction, source), |path| {
+                    ground.trees.each_path(ground.topology, direction, source, |path| {
                         let hit = concerned.by(path);
                         let is_cut = !path.iter().all(|(_, hop)| ground.is_up(hop, first));
                         self.add(places, *start, hit, is_cut);

@@ -41,7 +41,8 @@ impl SourceRoutes {
     /// endpoint at its end. The directions to the destinations of all `flows` come first, then the directions
     /// back, if there are any.
     pub(crate) fn new(
-        (topology, lines): (&Topology, &Lines),
+        topology: &Topology,
+        lines: &Lines,
         flows: usize,
         routes: &Routes,
         ends: impl Iterator<Item = (NodeId, u32)>,

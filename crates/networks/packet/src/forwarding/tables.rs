@@ -67,7 +67,8 @@ impl Tables {
     /// Finds the tables for all states of the links. `ends` has the node and the slot where each direction
     /// ends.
     pub(crate) fn new(
-        (topology, lines): (&Topology, &Lines),
+        topology: &Topology,
+        lines: &Lines,
         rules: Rules<'_>,
         turns: Turns<'_>,
         ends: &[(NodeId, u32)],
@@ -116,13 +117,13 @@ impl Tables {
     /// Returns the action of a node on a packet of a direction at a time.
     #[inline]
     pub(super) fn next(&self, node: NodeId, direction: u32, now: Time) -> Next<'_> {
-        self.next_to(direction, (node, direction), now)
+        self.next_to(direction, node, direction, now)
     }
 
     /// Returns the action of a node on a packet for the end of the direction `goal`. `flow` is the number
     /// from which the packet's path is chosen.
     #[inline]
-    pub(crate) fn next_to(&self, goal: u32, (node, flow): (NodeId, u32), now: Time) -> Next<'_> {
+    pub(crate) fn next_to(&self, goal: u32, node: NodeId, flow: u32, now: Time) -> Next<'_> {
         let goal = &self.goals[goal as usize];
         if goal.destination.node == node {
             return Next::Endpoint(goal.slot);

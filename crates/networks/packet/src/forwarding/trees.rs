@@ -65,7 +65,8 @@ impl Trees {
     /// Grows the trees of all groups. `routes` are the routes of all their receivers, in order. Directions of
     /// groups begin at `first_group`.
     pub(crate) fn new(
-        (topology, lines): (&Topology, &Lines),
+        topology: &Topology,
+        lines: &Lines,
         groups: &[Members],
         routes: &Routes,
         first_group: u32,
@@ -81,7 +82,7 @@ impl Trees {
                 let mut at = root;
                 let route = routes.route(number);
                 for (&port, end) in route.iter().zip(topology.follow(*source, route)) {
-                    at = growing.step(at, port, (end.neighbour, lines.kind_of_link[end.link.index()]))?;
+                    at = growing.step(at, port, end.neighbour, lines.kind_of_link[end.link.index()])?;
                 }
                 let place = &mut growing.places[at as usize];
                 (place.slot, place.flow) = (slot, flow);
@@ -119,7 +120,8 @@ impl Trees {
     pub(super) fn each_path(
         &self,
         topology: &Topology,
-        (direction, source): (u32, NodeId),
+        direction: u32,
+        source: NodeId,
         mut visit: impl FnMut(&[(NodeId, Interface)]),
     ) {
         let Some(root) = self.root(direction) else { return };
@@ -175,7 +177,7 @@ impl Growing {
     }
 
     /// Returns the place of the neighbour at a port of the node at `at`. Adds it if there is none.
-    fn step(&mut self, at: u32, port: u32, (neighbour, kind): (NodeId, u32)) -> Result<u32, RoutingError> {
+    fn step(&mut self, at: u32, port: u32, neighbour: NodeId, kind: u32) -> Result<u32, RoutingError> {
         let known = self.place_of_node[neighbour.index()];
         if known != NONE {
             let is_branch = |hop: &Hop| (hop.port, hop.to) == (port, known);

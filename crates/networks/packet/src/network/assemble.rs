@@ -71,7 +71,8 @@ pub(crate) fn of_flows(
 /// Makes a network of TCP streams.
 pub(super) fn of_streams(
     topology: Topology,
-    (tcp, flows): (Tcp, Vec<Ends>),
+    tcp: Tcp,
+    flows: Vec<Ends>,
     settings: Settings,
 ) -> Result<Layout, NetworkError> {
     let app = App { name: String::new(), kind: AppKind::Tcp(Box::new(tcp)), flows, marking: Marking::default() };
@@ -189,7 +190,7 @@ impl Parts {
         let turns = Turns { times: &turns, convergence: self.convergence };
         let (slots, mut forwarding) = self.paths(&traffic, &lines, turns, routes)?;
         let turns = turns.all();
-        forwarding.find_failures((&self.topology, &lines), (&self.events, self.convergence), || traffic.senders());
+        forwarding.find_failures(&self.topology, &lines, &self.events, self.convergence, || traffic.senders());
         let packet_min = traffic.least_payload(self.ip, self.headers).saturating_add(self.headers);
         let Parts { topology, link_names, ip, headers, measure, vocabulary, .. } = self;
         let Traffic { flows, app_of_flow, apps, .. } = traffic;
@@ -251,7 +252,7 @@ impl Parts {
         let (lines, _, turns) = self.lines();
         let turns = Turns { times: &turns, convergence: self.convergence };
         let ends: Vec<(NodeId, u32)> = destinations.iter().map(|&node| (node, 0)).collect();
-        let tables = Tables::new((&self.topology, &lines), self.rules(), turns, &ends);
+        let tables = Tables::new(&self.topology, &lines, self.rules(), turns, &ends);
         let tables = tables.map_err(refusal)?;
         Ok(Plane { topology: self.topology, lines, tables, destinations: destinations.into() })
     }
@@ -283,7 +284,7 @@ impl Parts {
                 let ends = traffic
                     .directions(routes.flows())
                     .map(|(direction, source, _)| (source, slot_of[(direction ^ 1) as usize]));
-                SourceRoutes::new((topology, lines), traffic.flows.len(), routes, ends)?
+                SourceRoutes::new(topology, lines, traffic.flows.len(), routes, ends)?
             }
             None => SourceRoutes::none(),
         };
@@ -292,7 +293,7 @@ impl Parts {
             false => Some(self.tables(traffic, lines, turns, &slot_of)?),
         };
         let members = traffic.members(&slot_of);
-        let trees = Trees::new((topology, lines), &members, &of_groups, traffic.first_group())?;
+        let trees = Trees::new(topology, lines, &members, &of_groups, traffic.first_group())?;
         Ok((slots, Forwarding::new(routes, tables, trees)?))
     }
 
@@ -325,7 +326,7 @@ impl Parts {
             let to = (ends.destination, slot_of[back]);
             [to, if traffic.answers(flow) { (ends.source, slot_of[there]) } else { to }]
         });
-        let tables = Tables::new((topology, lines), self.rules(), turns, &ends.collect::<Vec<_>>());
+        let tables = Tables::new(topology, lines, self.rules(), turns, &ends.collect::<Vec<_>>());
         let tables = tables.map_err(refusal)?;
         for (flow, ends) in (0..).zip(&traffic.flows) {
             let ways = [(ends.source, ends.destination), (ends.destination, ends.source)];

@@ -140,7 +140,7 @@ impl<D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'_, '_, D, R> {
             is_arrival: false,
             time: now,
             packet: net.fields(packet).encode(),
-            remark: loss.map_or_else(String::new, |loss| net.loss_text(packet, node, (Some(port), loss), now)),
+            remark: loss.map_or_else(String::new, |loss| net.loss_text(packet, node, Some(port), loss, now)),
         });
     }
 

@@ -56,8 +56,10 @@ impl<D: Record> Model for Network<D> {
             let mut setup = Starting { ctx, slot, slots: addresses.len() };
             Endpoint::on_start(
                 self.layout.kind_of(flow),
-                (flow, begins),
-                (start, self.layout.measure.percentiles),
+                flow,
+                begins,
+                start,
+                self.layout.measure.percentiles,
                 &mut setup,
             )
         };
@@ -77,7 +79,7 @@ impl<D: Record> Model for Network<D> {
     }
 
     fn finish(&self, id: LpId, node: &Node<Packet<D>>, end: &End, metrics: &mut Metrics) {
-        report::finish(&self.layout, (NodeId(id.0), node), end, metrics);
+        report::finish(&self.layout, NodeId(id.0), node, end, metrics);
         node.egress.held().for_each(|packet| report::in_flight(&self.layout, packet, metrics));
     }
 
@@ -135,7 +137,7 @@ impl<D: Record> ByRecord for Network<D> {
                     }
                     outlet.copy(packet, hops);
                 }
-                Next::Nowhere => outlet.lose(packet, packet.direction(), (None, Loss::Down)),
+                Next::Nowhere => outlet.lose(packet, packet.direction(), None, Loss::Down),
             },
             Body::Timer(timer) => outlet.on_timer(&mut endpoints, timer),
         }

@@ -3,7 +3,7 @@
 use super::{Layout, Network};
 use crate::forwarding::trees::Hop;
 use crate::forwarding::{Exit, Next};
-use crate::line::{Line, Policy, PortRules};
+use crate::line::{ManagedLink, Policy};
 use crate::node::{EgressMut, EgressUndo};
 use crate::packet::{Packet, payload_of_segment};
 use crate::port::{Loss, Passage};
@@ -57,7 +57,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
     #[inline(always)]
     pub(super) fn forward(&mut self, packet: &Packet<D>, exit: Exit) {
         if let Err(loss) = self.transmit(packet, exit) {
-            self.lose(packet, packet.direction(), (Some(exit.port), loss));
+            self.lose(packet, packet.direction(), Some(exit.port), loss);
         }
     }
 
@@ -68,27 +68,22 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
         match &line.policy {
             Policy::Plain(limit) => {
                 let (now, rng) = (self.ctx.now(), self.ctx.rng());
-                let accepted = self.egress.ports().at(port as usize).accept(now, bytes, (line, *limit), rng);
+                let accepted = self.egress.ports().at(port as usize).accept(now, bytes, line, *limit, rng);
                 if self.ctx.has_captures() {
                     self.capture(packet, port, accepted);
                 }
                 self.ctx.send(Port(port), accepted?, packet.at_step(step));
                 Ok(())
             }
-            Policy::Managed(rules) => self.manage(packet.at_step(step), (port, bytes), (line, rules)),
+            Policy::Managed(rules) => self.manage(packet.at_step(step), port, bytes, ManagedLink { line, rules }),
         }
     }
 
     /// Sends a packet by a port that is more than a drop-tail queue.
-    fn manage(
-        &mut self,
-        packet: Packet<D>,
-        (port, bytes): (u32, u32),
-        (line, rules): (&Line, &PortRules),
-    ) -> Result<(), Loss> {
+    fn manage(&mut self, packet: Packet<D>, port: u32, bytes: u32, link: ManagedLink<'_>) -> Result<(), Loss> {
         let is_capable = packet.ecn() != Ecn::NotCapable;
         let offered = Offered { bytes, flow: flow_hash(packet.direction()), class: packet.class(), is_capable };
-        ports::send(self, packet, (port, &offered), (line, rules))
+        ports::send(self, packet, port, &offered, link)
     }
 
     /// Handles the event of a port: its device takes the next packet.
@@ -97,7 +92,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
         let link = net.topology.interfaces(self.node())[port as usize].link;
         let line = net.lines.of(link);
         let Policy::Managed(rules) = &line.policy else { unreachable!("only managed ports have events") };
-        ports::wake(self, port, (line, rules));
+        ports::wake(self, port, ManagedLink { line, rules });
     }
 
     /// Returns the key that counts a packet on its way to the next node: its direction, or the place of a
@@ -118,7 +113,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
                 self.count_copies(hops.len());
                 self.copy(packet, hops);
             }
-            Next::Nowhere => self.lose(packet, packet.direction(), (None, Loss::Down)),
+            Next::Nowhere => self.lose(packet, packet.direction(), None, Loss::Down),
             Next::Endpoint(_) => unreachable!("no flow leads from a node to itself"),
         }
     }
@@ -130,7 +125,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
         for &Hop { port, kind, to } in hops {
             let exit = Exit { port, kind, step: self.net.forwarding.step_of_place(to) };
             if let Err(loss) = self.transmit(packet, exit) {
-                self.lose(packet, self.net.lost_key(to), (Some(port), loss));
+                self.lose(packet, self.net.lost_key(to), Some(port), loss);
             }
         }
     }
@@ -147,7 +142,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
 
     /// Counts a lost packet, and notes the reason in the trace. `port` is the port by which the packet was to
     /// leave; `None` if there is none.
-    pub(super) fn lose(&mut self, packet: &Packet<D>, key: u32, (port, loss): (Option<u32>, Loss)) {
+    pub(super) fn lose(&mut self, packet: &Packet<D>, key: u32, port: Option<u32>, loss: Loss) {
         self.egress.lose(key, loss);
         let (net, node, now) = (self.net, self.node(), self.ctx.now());
         if let (Some(port), Loss::Down) = (port, loss)
@@ -155,7 +150,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
         {
             self.egress.lose(net.failure_key(failure), loss);
         }
-        self.ctx.note(|| net.loss_text(packet, node, (port, loss), now));
+        self.ctx.note(|| net.loss_text(packet, node, port, loss, now));
     }
 
     /// Gives a packet to an endpoint.
@@ -169,7 +164,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
         let (number, payload, sent) = (packet.number(), packet.payload(), packet.sent());
         let segment = Segment { number, payload, sent, record: packet.record(), ecn: packet.ecn() };
         let address = self.net.slots.receiver(packet.direction());
-        self.signal(endpoints, (slot, address), Signal::Segment(&segment));
+        self.signal(endpoints, slot, address, Signal::Segment(&segment));
     }
 
     /// Lets an endpoint react.
@@ -177,7 +172,8 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
     fn signal<E: Recorder<At<EndpointUndo>>>(
         &mut self,
         endpoints: &mut Endpoints<'_, E>,
-        (slot, address): (u32, u32),
+        slot: u32,
+        address: u32,
         signal: Signal<'_, D>,
     ) {
         (self.slot, self.address) = (slot, address);
@@ -201,8 +197,8 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
             Some(Time::MAX) => {}
             Some(back) => self.ctx.send_self(back.since(now), packet.clone()),
             None => {
-                let endpoint = (packet.served_slot(), packet.direction());
-                self.signal(endpoints, endpoint, Signal::App(packet.number()));
+                let (slot, address) = (packet.served_slot(), packet.direction());
+                self.signal(endpoints, slot, address, Signal::App(packet.number()));
             }
         }
     }
@@ -213,16 +209,16 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
     pub(super) fn on_timer<E: Recorder<At<EndpointUndo>>>(&mut self, endpoints: &mut Endpoints<'_, E>, timer: TimerId) {
         let addresses = self.net.slots.of(self.node());
         let (slot, number) = endpoint_and_number(timer, addresses.len());
-        let endpoint = (slot, addresses[slot as usize]);
+        let address = addresses[slot as usize];
         let now = self.ctx.now();
         match self.net.away_until(self.ctx.id(), now) {
             Some(Time::MAX) => {}
             Some(back) => {
                 let span = back.since(now);
-                self.signal(endpoints, endpoint, Signal::Rest(span));
+                self.signal(endpoints, slot, address, Signal::Rest(span));
                 self.ctx.set_timer(timer, span);
             }
-            None => self.signal(endpoints, endpoint, Signal::Timer(number)),
+            None => self.signal(endpoints, slot, address, Signal::Timer(number)),
         }
     }
 }
@@ -252,7 +248,7 @@ impl<'a, D: Record, R: Recorder<EgressUndo<Packet<D>>>> PortOwner<'a, Packet<D>,
     }
 
     fn lose_held(&mut self, packet: &Packet<D>, port: u32, loss: Loss) {
-        self.lose(packet, self.key(packet), (Some(port), loss));
+        self.lose(packet, self.key(packet), Some(port), loss);
     }
 
     fn wake_after(&mut self, port: u32, delay: Delay) {
@@ -293,7 +289,7 @@ impl<D: Record, R: Recorder<EgressUndo<Packet<D>>>> Environment for Outlet<'_, '
     #[inline]
     fn send(&mut self, number: u32, payload: u32, record: Option<D>) {
         let step = self.net.forwarding.first_step(self.address);
-        let mut packet = Packet::new((self.address, step), number, payload, (self.ctx.now(), record));
+        let mut packet = Packet::new(self.address, step, number, payload, self.ctx.now(), record);
         if self.net.has_marks {
             let app = self.net.app_of_flow[self.flow_of_endpoint() as usize];
             packet = self.net.apps[app as usize].marking.mark(packet);
@@ -312,7 +308,7 @@ impl<D: Record, R: Recorder<EgressUndo<Packet<D>>>> Environment for Outlet<'_, '
         let bytes = segment.header.bytes() + segment.bytes + self.net.ip.header_bytes();
         let payload = payload_of_segment(bytes, self.net.headers);
         let record = D::of_segment(segment).expect("a network with TCP flows carries records of segments");
-        let packet = Packet::new((self.address, step), number, payload, (self.ctx.now(), Some(record)));
+        let packet = Packet::new(self.address, step, number, payload, self.ctx.now(), Some(record));
         let class = if self.net.has_marks {
             let app = self.net.app_of_flow[self.flow_of_endpoint() as usize];
             self.net.apps[app as usize].marking.class

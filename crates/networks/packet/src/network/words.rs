@@ -71,7 +71,8 @@ impl Layout {
         &self,
         packet: &Packet<D>,
         node: NodeId,
-        (port, loss): (Option<u32>, Loss),
+        port: Option<u32>,
+        loss: Loss,
         now: Time,
     ) -> String {
         let packet = self.packet_text(packet);

@@ -8,7 +8,7 @@ mod departure;
 
 use super::{Loss, Port, PortMut, PortUndo, Queue};
 use crate::impairment::{self, Impairments};
-use crate::line::{Line, PortRules};
+use crate::line::{Line, ManagedLink, PortRules};
 use crate::queue::bucket;
 use crate::queue::holding::Holding;
 use crate::queue::own::{Arriving, PortView};
@@ -178,22 +178,16 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     }
 
     /// Gives a packet to the transmitter, and finds its way behind it.
-    fn pass(
-        &mut self,
-        now: Time,
-        (start, bytes): (Time, u32),
-        (line, rules): (&Line, &PortRules),
-        rng: &Rng,
-    ) -> Result<Passage, Loss> {
-        let down = line.next_down(now);
-        let (delay, quality) = self.depart(now, (start, bytes), (down, |time| line.at(time)))?;
+    fn pass(&mut self, now: Time, start: Time, bytes: u32, link: ManagedLink<'_>, rng: &Rng) -> Result<Passage, Loss> {
+        let down = link.line.next_down(now);
+        let (delay, quality) = self.depart(now, start, bytes, down, |time| link.line.at(time))?;
         let loss = quality.loss;
         let mut queue = self.queue();
-        let mut queue = queue.get_or_insert_with(|| Queue::managed(&rules.discipline));
+        let mut queue = queue.get_or_insert_with(|| Queue::managed(&link.rules.discipline));
         let mut managed = queue.managed();
         let mut managed = managed.as_mut().expect("a managed port has the state for it");
         let mut state = managed.impaired;
-        let passage = travel((&rules.impairments, &mut state), (now, delay), (loss, down), rng);
+        let passage = travel(&link.rules.impairments, &mut state, now, delay, loss, down, rng);
         if state != managed.impaired {
             *managed.impaired() = state;
         }
@@ -222,9 +216,12 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
 /// Finds the way of a packet behind the transmitter. Without impairments it would arrive after `delay`.
 /// `loss` is the chance of a loss, and `down` the time at which the link next goes down.
 fn travel(
-    (impairments, state): (&Impairments, &mut impairment::State),
-    (now, delay): (Time, Delay),
-    (loss, down): (f64, Time),
+    impairments: &Impairments,
+    state: &mut impairment::State,
+    now: Time,
+    delay: Delay,
+    loss: f64,
+    down: Time,
     rng: &Rng,
 ) -> Result<Passage, Loss> {
     if loss > 0.0 && rng.chance(loss) || impairments.loses(state, rng) {
@@ -233,12 +230,12 @@ fn travel(
     let has_copy = impairments.duplicates(rng);
     let before = *state;
     let arrives = |delay: &Delay| down == Time::MAX || *delay <= down.since(now);
-    let first = impairments.delay(state, (now, delay), rng);
+    let first = impairments.delay(state, now, delay, rng);
     if !arrives(&first) {
         // A packet that is lost holds up no other one.
         *state = before;
         return Err(Loss::Down);
     }
-    let copy = has_copy.then(|| impairments.delay(state, (now, delay), rng)).filter(arrives);
+    let copy = has_copy.then(|| impairments.delay(state, now, delay, rng)).filter(arrives);
     Ok(Passage { delay: first, copy, is_marked: false })
 }

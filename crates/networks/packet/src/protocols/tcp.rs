@@ -262,7 +262,7 @@ impl Sender {
 
 impl Receiver {
     /// Returns the other end of flow `flow`.
-    pub(crate) fn on_start(tcp: &Tcp, (flow, start): (u32, Time), sink: Sink, setup: &mut impl Setup) -> Receiver {
+    pub(crate) fn on_start(tcp: &Tcp, flow: u32, start: Time, sink: Sink, setup: &mut impl Setup) -> Receiver {
         let connection = Connection::listen(&tcp.settings, ports(flow, false), initial(setup));
         let progress = Progress { bytes: 0, first: Time::MAX, last: Time::MAX };
         Receiver { connection, start, sink, counts: Counts::default(), progress }
@@ -299,19 +299,22 @@ pub(super) enum Call<'a> {
 /// Calls a connection. Returns the bytes that it has accepted, and its notices. `counts` are those of this
 /// end.
 pub(super) fn call<R: Recorder<ConnectionUndo>, C: Recorder<Counts>, E: Environment>(
-    end: (ConnectionMut<'_, R>, Tracked<'_, Counts, C>),
+    connection: ConnectionMut<'_, R>,
+    counts: Tracked<'_, Counts, C>,
     settings: &Settings,
     call: Call<'_>,
     env: &mut E,
 ) -> (u64, Notices) {
-    call_writing(end, settings, (call, Unwritten::default()), env)
+    call_writing(connection, counts, settings, call, Unwritten::default(), env)
 }
 
 /// As [`call`], for an application with unwritten bytes.
 fn call_writing<R: Recorder<ConnectionUndo>, C: Recorder<Counts>, E: Environment>(
-    (mut connection, counts): (ConnectionMut<'_, R>, Tracked<'_, Counts, C>),
+    mut connection: ConnectionMut<'_, R>,
+    counts: Tracked<'_, Counts, C>,
     settings: &Settings,
-    (call, unwritten): (Call<'_>, Unwritten),
+    call: Call<'_>,
+    unwritten: Unwritten,
     env: &mut E,
 ) -> (u64, Notices) {
     let mut io = Io { env, unwritten, sent: counts.sent, notices: Notices::default() };
@@ -389,7 +392,7 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
             _ => Unwritten { bytes: produced - written, is_last: produced == tcp.bytes },
         };
         let SenderParts { mut connection, counts, .. } = self.split();
-        let answer = call_writing((connection.reborrow(), counts), &tcp.settings, (what, unwritten), env);
+        let answer = call_writing(connection.reborrow(), counts, &tcp.settings, what, unwritten, env);
         if answer.1.refilled > 0 {
             self.source().into_mut().written += answer.1.refilled;
         }
@@ -428,7 +431,7 @@ impl<R: Recorder<ReceiverUndo>> Protocol for ReceiverMut<'_, R> {
     fn on_segment<E: Environment>(&mut self, tcp: &Tcp, segment: &Segment<'_, E::Record>, env: &mut E) {
         let (now, delay) = (env.now(), env.now().since(segment.sent));
         let (tcp_segment, ecn) = segment_of::<E>(segment);
-        self.sink().receive(now, (segment.number, tcp_segment.bytes), delay);
+        self.sink().receive(now, segment.number, tcp_segment.bytes, delay);
         env.observe(Duration::Delay, delay);
         self.act(tcp, Call::Arrive(tcp_segment, ecn), env);
     }
@@ -454,7 +457,7 @@ impl<R: Recorder<ReceiverUndo>> ReceiverMut<'_, R> {
 
     fn call<E: Environment>(&mut self, tcp: &Tcp, what: Call<'_>, env: &mut E) -> Notices {
         let ReceiverParts { mut connection, counts, .. } = self.split();
-        call((connection.reborrow(), counts), &tcp.settings, what, env).1
+        call(connection.reborrow(), counts, &tcp.settings, what, env).1
     }
 
     /// Counts bytes that have arrived in order.

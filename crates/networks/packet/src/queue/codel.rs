@@ -79,7 +79,7 @@ impl Law {
 
     /// Returns true if a packet that has waited for `sojourn` may be dropped, while `remaining` bytes are
     /// behind it.
-    fn may_drop(&mut self, codel: &Codel, now: Time, (sojourn, remaining): (Delay, u64)) -> bool {
+    fn may_drop(&mut self, codel: &Codel, now: Time, sojourn: Delay, remaining: u64) -> bool {
         if sojourn < codel.target || remaining <= u64::from(codel.mtu) {
             self.first_above = None;
             return false;
@@ -163,7 +163,7 @@ impl<R: Recorder<QueueUndo>> QueueMut<'_, R> {
     pub(super) fn dequeue(&mut self, codel: &Codel, now: Time, dropped: &mut Dropped) -> Option<(Held, bool)> {
         let before = self.law;
         let mut law = before;
-        let next = self.select(codel, now, (&mut law, dropped));
+        let next = self.select(codel, now, &mut law, dropped);
         if law != before {
             *self.law() = law;
         }
@@ -176,11 +176,11 @@ impl<R: Recorder<QueueUndo>> QueueMut<'_, R> {
             law.first_above = None;
             return None;
         };
-        let may_drop = law.may_drop(codel, now, (now.since(packet.since), self.bytes));
+        let may_drop = law.may_drop(codel, now, now.since(packet.since), self.bytes);
         Some((packet, may_drop))
     }
 
-    fn select(&mut self, codel: &Codel, now: Time, (law, dropped): (&mut Law, &mut Dropped)) -> Option<(Held, bool)> {
+    fn select(&mut self, codel: &Codel, now: Time, law: &mut Law, dropped: &mut Dropped) -> Option<(Held, bool)> {
         let mut next = self.look(codel, now, law);
         let is_marked = |packet: &Held| codel.marks && packet.is_capable();
         if !law.is_dropping {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     fn packet(slot: u32, us: u64, is_capable: bool) -> Held {
-        Held::new((slot, 1000), at(us), is_capable)
+        Held::new(slot, 1000, at(us), is_capable)
     }
 
     /// Fills a queue at time 0 with packets of 1000 bytes, and takes one out each millisecond. Returns the

@@ -78,7 +78,7 @@ impl Fair {
 
 impl<R: Recorder<FairUndo>> FairMut<'_, R> {
     /// Adds a packet of a flow. `held` is the number of packets with it.
-    pub(super) fn enqueue(&mut self, packet: Held, (of, flow): (&FairCodel, u32), held: u32, dropped: &mut Dropped) {
+    pub(super) fn enqueue(&mut self, packet: Held, of: &FairCodel, flow: u32, held: u32, dropped: &mut Dropped) {
         let number = flow % of.queues;
         let inactive = || Box::new(Flow { queue: codel::Queue::new(), deficit: 0, is_listed: false });
         let mut flows = self.flows();

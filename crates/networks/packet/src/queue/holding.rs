@@ -29,7 +29,7 @@ pub(crate) struct Held {
 const CAPABLE: u32 = 1 << 31;
 
 impl Held {
-    pub(crate) fn new((slot, bytes): (u32, u32), since: Time, is_capable: bool) -> Held {
+    pub(crate) fn new(slot: u32, bytes: u32, since: Time, is_capable: bool) -> Held {
         assert!(slot < CAPABLE, "a node holds fewer than 2^31 packets");
         Held { slot: if is_capable { slot | CAPABLE } else { slot }, bytes, since }
     }
@@ -110,8 +110,10 @@ impl<R: Recorder<HoldingUndo>> HoldingMut<'_, R> {
     /// Adds a packet. Packets that find no room are added to `dropped`; that may be the packet itself.
     pub(crate) fn enqueue(
         &mut self,
-        (packet, offered): (Held, &Offered),
-        (discipline, port): (&Discipline, &PortView<'_>),
+        packet: Held,
+        offered: &Offered,
+        discipline: &Discipline,
+        port: &PortView<'_>,
         dropped: &mut Dropped,
     ) {
         let (before, packets) = (dropped.len(), self.packets);
@@ -124,13 +126,13 @@ impl<R: Recorder<HoldingUndo>> HoldingMut<'_, R> {
                 }
             }
             (SchedulerMut::Fair(mut fair), Discipline::FairCodel(parameters)) => {
-                fair.enqueue(packet, (parameters, offered.flow), packets + 1, dropped);
+                fair.enqueue(packet, parameters, offered.flow, packets + 1, dropped);
             }
             (SchedulerMut::Priority(mut classes), Discipline::Priority(priority)) => {
-                classes.enqueue(packet, (priority, offered.class), dropped);
+                classes.enqueue(packet, priority, offered.class, dropped);
             }
             (SchedulerMut::Other(queue), Discipline::Other(_)) => {
-                queue.into_mut().enqueue((packet, offered), (packets, port), dropped);
+                queue.into_mut().enqueue(packet, offered, packets, port, dropped);
             }
             _ => unreachable!("a port keeps its discipline"),
         }
@@ -153,7 +155,7 @@ impl<R: Recorder<HoldingUndo>> HoldingMut<'_, R> {
             // A state that holds nothing is not copied.
             (SchedulerMut::Other(_), Discipline::Other(_)) if packets == 0 => None,
             (SchedulerMut::Other(queue), Discipline::Other(of)) => {
-                let next = queue.into_mut().dequeue((packets, port), dropped);
+                let next = queue.into_mut().dequeue(packets, port, dropped);
                 let gone = dropped.len() - before + usize::from(next.is_some());
                 let is_right = next.is_some() || gone == packets as usize;
                 assert!(is_right, "the queue `{}` holds packets, but selects none of them", of.name());

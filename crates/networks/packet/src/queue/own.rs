@@ -167,7 +167,7 @@ impl HeldPacket {
     }
 
     pub(super) fn held(&self) -> Held {
-        Held::new((self.slot, self.offered.bytes), self.since, self.offered.is_capable)
+        Held::new(self.slot, self.offered.bytes, self.since, self.offered.is_capable)
     }
 }
 
@@ -355,8 +355,10 @@ impl Departing {
     /// Gives a packet to the discipline, which holds `packets` packets.
     pub(super) fn enqueue(
         &mut self,
-        (packet, offered): (Held, &Offered),
-        (packets, port): (u32, &PortView<'_>),
+        packet: Held,
+        offered: &Offered,
+        packets: u32,
+        port: &PortView<'_>,
         dropped: &mut Dropped,
     ) {
         let before = dropped.len();
@@ -366,11 +368,7 @@ impl Departing {
     }
 
     /// Removes the next packet. Returns it, with true if it must be marked.
-    pub(super) fn dequeue(
-        &mut self,
-        (packets, port): (u32, &PortView<'_>),
-        dropped: &mut Dropped,
-    ) -> Option<(Held, bool)> {
+    pub(super) fn dequeue(&mut self, packets: u32, port: &PortView<'_>, dropped: &mut Dropped) -> Option<(Held, bool)> {
         let before = dropped.len();
         let port = self.seen(packets, port);
         let next = self.queue.dequeue(&port, &mut Drops(dropped)).map(|departure| match departure {

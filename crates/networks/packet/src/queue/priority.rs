@@ -35,7 +35,7 @@ impl Classes {
 }
 
 impl<R: Recorder<ClassesUndo>> ClassesMut<'_, R> {
-    pub(super) fn enqueue(&mut self, packet: Held, (priority, class): (&Priority, u8), dropped: &mut Dropped) {
+    pub(super) fn enqueue(&mut self, packet: Held, priority: &Priority, class: u8, dropped: &mut Dropped) {
         let mut queue = self.queues().into_at(class as usize);
         let bytes = queue.bytes + u64::from(packet.bytes);
         if !priority.limit.allows(queue.packets.len() + 1, bytes) {

@@ -131,11 +131,13 @@ impl State {
     pub(crate) fn admit(
         &mut self,
         red: &Red,
-        (now, rate_bps): (Time, u64),
-        (waiting, is_capable): (usize, bool),
+        now: Time,
+        rate_bps: u64,
+        waiting: usize,
+        is_capable: bool,
         rng: &Rng,
     ) -> Admission {
-        self.update(red, (now, rate_bps), waiting);
+        self.update(red, now, rate_bps, waiting);
         self.since_drop = self.since_drop.saturating_add(1);
         if self.average < red.min() || waiting <= 1 {
             self.is_above = false;
@@ -156,7 +158,7 @@ impl State {
     }
 
     /// Updates the average at an arrival. Idle time counts as arrivals of mean packets at an empty queue.
-    fn update(&mut self, red: &Red, (now, rate_bps): (Time, u64), waiting: usize) {
+    fn update(&mut self, red: &Red, now: Time, rate_bps: u64, waiting: usize) {
         let mean = Delay::serialisation(u64::from(red.mean_packet), rate_bps).as_ps().max(1);
         let missed = if waiting == 0 { now.since(self.idle_from).as_ps() / mean } else { 0 };
         let weight = red.weight.get();
@@ -214,12 +216,12 @@ mod tests {
         let at = |ms| Time::ZERO.checked_add(Delay::from_ms(ms)).expect("soon");
         let mut state = State::default();
         for (waiting, expected) in [(8, 2.0), (8, 3.5), (8, 4.625)] {
-            state.update(&red, (at(1), rate), waiting);
+            state.update(&red, at(1), rate, waiting);
             near(state.average, expected);
         }
         // Idle from 2 ms on: at 4.5 ms two packets would have gone, and a third arrives.
         state.idle_from = at(2);
-        state.update(&red, (at(4).checked_add(Delay::from_us(500)).expect("soon"), rate), 0);
+        state.update(&red, at(4).checked_add(Delay::from_us(500)).expect("soon"), rate, 0);
         near(state.average, 4.625 * 0.75 * 0.75 * 0.75);
     }
 
@@ -230,7 +232,7 @@ mod tests {
         let (red, rng) = (Red { weight: Probability::ONE, ..red() }, Rng::stream(3, 1));
         for (is_capable, expected) in [(false, Admission::Early), (true, Admission::Mark)] {
             let mut state = State::default();
-            let answers = (0..300_000).map(|_| state.admit(&red, (Time::ZERO, 12_000_000), (20, is_capable), &rng));
+            let answers = (0..300_000).map(|_| state.admit(&red, Time::ZERO, 12_000_000, 20, is_capable, &rng));
             let answers: Vec<_> = answers.collect();
             let hits = answers.iter().filter(|answer| **answer == expected).count();
             assert_eq!(hits + answers.iter().filter(|answer| **answer == Admission::Pass).count(), answers.len());

@@ -14,7 +14,7 @@ pub(super) const COLUMNS: [(&str, Unit); 5] = [
 ];
 
 /// Adds the packets that a node lost at a failure. Returns false if the key counts other packets.
-pub(super) fn finish_lost(net: &Layout, (key, lost): (u32, [u64; LOSSES]), metrics: &mut Metrics) -> bool {
+pub(super) fn finish_lost(net: &Layout, key: u32, lost: [u64; LOSSES], metrics: &mut Metrics) -> bool {
     let failure = key.checked_sub(net.failure_key(0));
     if let (Some(failure), Some(id)) = (failure, net.ids.failures) {
         metrics.add_to_sums(id, failure.into(), &[lost[Loss::Down as usize]]);

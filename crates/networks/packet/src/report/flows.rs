@@ -291,7 +291,7 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
             }
             _ => sums[DONE] == 1,
         };
-        let fate = Fate::of(net, flow, (&sums, is_complete), end.time);
+        let fate = Fate::of(net, flow, &sums, is_complete, end.time);
         let slowdown = slowdown(net, flow, &sums);
         unable.add(net, flow, fate, &sums);
         slowdowns.extend(slowdown);

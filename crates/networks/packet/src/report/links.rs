@@ -11,7 +11,7 @@ use parades_topology::{Interface, NodeId};
 use std::cmp::Reverse;
 
 /// Adds the part of a node to the results of its links: busy time, packets, losses, longest queue.
-pub(super) fn finish(net: &Layout, (id, ports): (NodeId, &[Port]), end: &End, metrics: &mut Metrics) {
+pub(super) fn finish(net: &Layout, id: NodeId, ports: &[Port], end: &End, metrics: &mut Metrics) {
     let first = net.topology.first_interface(id) as u64;
     let interfaces = net.topology.interfaces(id);
     for ((number, port), interface) in (first..).zip(ports).zip(interfaces) {

@@ -18,7 +18,7 @@ pub(super) fn path(net: &Layout, flow: u32, is_back: bool, time: Time) -> Option
         _ => direction(flow, is_back),
     };
     let first = net.forwarding.first_step(direction);
-    let mut packet = Packet::<NoRecord>::new((direction, first), 0, 0, (time, None));
+    let mut packet = Packet::<NoRecord>::new(direction, first, 0, 0, time, None);
     let mut hops = Vec::new();
     loop {
         let (port, step) = match net.forwarding.next(node, &packet, time) {

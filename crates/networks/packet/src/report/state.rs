@@ -63,7 +63,7 @@ pub(super) struct Fate {
 
 impl Fate {
     /// Returns the fate of a flow in a run that ends at `end`.
-    pub(super) fn of(net: &Layout, flow: u32, (sums, is_complete): (&Sums, bool), end: Time) -> Fate {
+    pub(super) fn of(net: &Layout, flow: u32, sums: &Sums, is_complete: bool, end: Time) -> Fate {
         if is_complete {
             return Fate { state: State::Complete, no_path_since: None };
         }

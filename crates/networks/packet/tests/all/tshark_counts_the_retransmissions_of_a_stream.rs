@@ -24,10 +24,12 @@ const SENDERS: u32 = 2;
 /// A dumbbell: two senders, a bottleneck of 10 Mbps, 20 ms and `loss`, with a queue of `packets`, and two
 /// receivers.
 fn dumbbell(
-    (settings, bytes): (&Settings, u64),
+    settings: &Settings,
+    bytes: u64,
     packets: u32,
     loss: f64,
-    (framing, ip): (Framing, IpVersion),
+    framing: Framing,
+    ip: IpVersion,
 ) -> Network<SegmentRef> {
     let link = |from, to, rate_bps, delay_ms, loss| Link {
         name: format!("{from}-{to}"),
@@ -152,7 +154,7 @@ fn retransmissions_are_counted_alike_and_no_packet_is_wrong() {
             [(20, 0.0, Framing::None), (1000, 0.01, Framing::Ppp), (100, 0.03, Framing::Ethernet)]
         {
             for version in [IpVersion::V4, IpVersion::V6] {
-                let network = dumbbell((&settings, 1_500_000), queue, loss, (framing, version));
+                let network = dumbbell(&settings, 1_500_000, queue, loss, framing, version);
                 let captures = capture(&network, 1);
                 assert_eq!(captures.len(), SENDERS as usize);
                 for captured in captures {
@@ -174,7 +176,7 @@ fn retransmissions_are_counted_alike_where_losses_hit_the_handshake_and_the_clos
     let mut answers = 0;
     for settings in [Settings::ns3(), Settings::linux()] {
         // A stream of four segments, of which a quarter is lost in both directions.
-        let network = dumbbell((&settings, 5_000), 1000, 0.25, (Framing::Ppp, IpVersion::V4));
+        let network = dumbbell(&settings, 5_000, 1000, 0.25, Framing::Ppp, IpVersion::V4);
         for seed in 1..=12 {
             for captured in capture(&network, seed) {
                 if !is_checked(&path, IpVersion::V4, &captured) {

@@ -132,7 +132,8 @@ impl Collector {
     /// Adds an edge between the nodes of two ids.
     pub(super) fn edge(
         &mut self,
-        (source, target): (&str, &str),
+        source: &str,
+        target: &str,
         is_directed: bool,
         values: &[Value],
         offset: usize,

@@ -38,7 +38,7 @@ pub(super) fn read(text: &str) -> Result<Document, Fault> {
             }
         }
         if edges.insert((source.min(target), source.max(target))) {
-            collector.edge((source, target), false, &[], at)?;
+            collector.edge(source, target, false, &[], at)?;
         }
     }
     collector.finish(0)

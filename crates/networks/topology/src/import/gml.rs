@@ -210,7 +210,7 @@ impl File<'_> {
                         })
                     };
                     let (source, target) = (end(source, "source")?, end(target, "target")?);
-                    self.collector.edge((&source, &target), self.is_directed, &values, offset)?;
+                    self.collector.edge(&source, &target, self.is_directed, &values, offset)?;
                 }
                 "directed" => {
                     let value = self.value(&name, offset)?;

@@ -318,7 +318,7 @@ impl Pass<'_> {
     fn edge_ends(&mut self, offset: usize) -> Result<(), Fault> {
         self.complete_values(Of::Edge, offset)?;
         let (source, target) = &self.ends;
-        self.collector.edge((source, target), self.is_directed, &self.values, offset)
+        self.collector.edge(source, target, self.is_directed, &self.values, offset)
     }
 
     /// Ends the file: all elements must be closed.

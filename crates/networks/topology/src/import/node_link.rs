@@ -97,7 +97,7 @@ impl<'t> File<'t> {
         };
         let (source, target) = (end("source")?, end("target")?);
         let values = self.values(Of::Edge, &object, &["source", "target"], collector)?;
-        collector.edge((&source, &target), is_directed, &values, offset)
+        collector.edge(&source, &target, is_directed, &values, offset)
     }
 
     /// Returns the values of a node or link, but for those of the names `but`.

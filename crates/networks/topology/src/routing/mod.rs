@@ -105,9 +105,8 @@ impl Routes {
     pub fn for_flows(topology: &Topology, flows: &[(NodeId, NodeId)], metric: Metric) -> Result<Routes, RoutingError> {
         check_ends(topology, flows)?;
         let (pairs, route_of_flow) = distinct(flows)?;
-        let one = (metric, Paths::One);
-        let (routes, is_unreachable) =
-            shortest(topology, &pairs, one, |search, job, hops| search.append_path(job, hops))?;
+        let append = |search: &mut Search<'_>, job: &Job, hops: &mut Vec<u32>| search.append_path(job, hops);
+        let (routes, is_unreachable) = shortest(topology, &pairs, metric, Paths::One, append)?;
         match route_of_flow.iter().position(|&route| is_unreachable[route as usize]) {
             Some(flow) => Err(unreachable(topology, flow, flows[flow])),
             None => Ok(Routes { route_of_flow, ..routes }),
@@ -143,12 +142,12 @@ impl Routes {
             Paths::All => search.append_chosen_path(job, names[job.pair as usize], hops),
             Paths::One => search.append_path(job, hops),
         };
-        let (routes, is_unreachable) = shortest(topology, &others, (rules.metric, rules.paths), append)?;
+        let (routes, is_unreachable) = shortest(topology, &others, rules.metric, rules.paths, append)?;
         if let Some(flow) = is_unreachable.iter().position(|&is_unreachable| is_unreachable) {
             return Err(unreachable(topology, flow, flows[flow]));
         }
         match flows.iter().any(is_static) {
-            true => routes.with_statics((topology, rules), flows, names, is_static),
+            true => routes.with_statics(topology, rules, flows, names, is_static),
             false => Ok(routes),
         }
     }
@@ -156,7 +155,8 @@ impl Routes {
     /// Returns these routes, with the routes of the flows to destinations of static routes in their places.
     fn with_statics(
         self,
-        (topology, rules): (&Topology, Rules<'_>),
+        topology: &Topology,
+        rules: Rules<'_>,
         flows: &[Pair],
         names: &[u32],
         is_static: impl Fn(&Pair) -> bool,
@@ -233,7 +233,8 @@ impl Routes {
 fn shortest(
     topology: &Topology,
     pairs: &[Pair],
-    (metric, paths): (Metric, Paths),
+    metric: Metric,
+    paths: Paths,
     mut append: impl FnMut(&mut Search<'_>, &Job, &mut Vec<u32>),
 ) -> Result<(Routes, Vec<bool>), RoutingError> {
     let inner = Inner::of(topology, |link| Some(metric.cost(topology.link(link).delay)));

@@ -55,8 +55,10 @@ pub(crate) fn distances_without(topology: &Topology, metric: Metric, down: &[Lin
 pub(crate) fn next_hops(
     topology: &Topology,
     distances: &Distances,
-    (metric, down): (Metric, &[LinkId]),
-    (at, to): (NodeId, NodeId),
+    metric: Metric,
+    down: &[LinkId],
+    at: NodeId,
+    to: NodeId,
 ) -> Vec<u32> {
     let left = |node: NodeId| distances[node.index()][to.index()];
     let is_nearer = |i: &parades_topology::Interface| {
@@ -71,10 +73,11 @@ pub(crate) fn next_hops(
 pub(crate) fn expected(
     topology: &Topology,
     distances: &Distances,
-    rules: (Metric, &[LinkId]),
+    metric: Metric,
+    down: &[LinkId],
     ends: (NodeId, NodeId),
 ) -> Option<Vec<u32>> {
-    expected_by(topology, distances, rules, ends, |at, choices| {
+    expected_by(topology, distances, metric, down, ends, |at, choices| {
         let interfaces = topology.interfaces(at);
         choices.iter().copied().min_by_key(|&number| interfaces[number as usize]).unwrap()
     })
@@ -84,14 +87,15 @@ pub(crate) fn expected(
 pub(crate) fn expected_by(
     topology: &Topology,
     distances: &Distances,
-    rules: (Metric, &[LinkId]),
+    metric: Metric,
+    down: &[LinkId],
     (from, to): (NodeId, NodeId),
     choose: impl Fn(NodeId, &[u32]) -> u32,
 ) -> Option<Vec<u32>> {
     distances[from.index()][to.index()]?;
     let (mut at, mut route) = (from, Vec::new());
     while at != to {
-        let number = choose(at, &next_hops(topology, distances, rules, (at, to)));
+        let number = choose(at, &next_hops(topology, distances, metric, down, at, to));
         route.push(number);
         at = topology.interfaces(at)[number as usize].neighbour;
     }

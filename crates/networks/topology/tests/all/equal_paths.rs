@@ -65,7 +65,7 @@ proptest! {
             let names: Vec<u32> = (0..).take(flows.len()).map(|flow: u32| flow.wrapping_add(first)).collect();
             let found = Routes::by_rules(&topology, &flows, &names, all_paths(metric, &none)).unwrap();
             for ((flow, &pair), &name) in flows.iter().enumerate().zip(&names) {
-                let wanted = expected_by(&topology, &distances, (metric, &[]), pair, hashed(name)).unwrap();
+                let wanted = expected_by(&topology, &distances, metric, &[], pair, hashed(name)).unwrap();
                 prop_assert_eq!(found.route(flow), &wanted[..], "{:?} of {:?}", pair, topology);
                 let costs = topology.follow(pair.0, found.route(flow)).map(|end| cost(&topology, end.link, metric));
                 let length = (costs.sum::<u64>(), u32::try_from(wanted.len()).unwrap());
@@ -92,7 +92,7 @@ proptest! {
         let table = next_hops.table(&topology, all_paths(metric, &none), cost).unwrap();
         let distances = distances_without(&topology, metric, &down);
         for (from, to) in all_pairs(&topology) {
-            let wanted = expected_by(&topology, &distances, (metric, &down), (from, to), hashed(flow));
+            let wanted = expected_by(&topology, &distances, metric, &down, (from, to), hashed(flow));
             let destination = next_hops.destination(to).unwrap();
             let (mut at, mut route) = (from, Vec::new());
             while let Some(wanted) = &wanted && at != to {

@@ -15,7 +15,7 @@ proptest! {
         let distances = all_distances(&topology, metric);
         let pairs = topology.node_ids().flat_map(|a| topology.node_ids().map(move |b| (a, b)));
         let mut flows: Vec<_> = pairs.filter(|&(a, b)| distances[a.index()][b.index()].is_some()).collect();
-        let wanted = |&(a, b): &(NodeId, NodeId)| expected(&topology, &distances, (metric, &[]), (a, b)).unwrap();
+        let wanted = |&(a, b): &(NodeId, NodeId)| expected(&topology, &distances, metric, &[], (a, b)).unwrap();
 
         // All pairs; then a part of them in another order, each twice, so that other roots are chosen; then
         // one by one.
@@ -51,7 +51,7 @@ proptest! {
         let topology = with_one_way(&topology, chosen_links(&topology, bits));
         let distances = all_distances(&topology, metric);
         for pair in topology.node_ids().flat_map(|a| topology.node_ids().map(move |b| (a, b))) {
-            let wanted = expected(&topology, &distances, (metric, &[]), pair);
+            let wanted = expected(&topology, &distances, metric, &[], pair);
             let found = Routes::for_flows(&topology, &[(pair.0, pair.0), pair], metric);
             match (&wanted, &found) {
                 (Some(route), Ok(routes)) => prop_assert_eq!(routes.route(1), route),
@@ -81,7 +81,7 @@ proptest! {
             let destination = next_hops.destination(to).unwrap();
             let (mut at, mut route) = (from, Vec::new());
             // A leaf whose link is down still has its port: the packet is lost there.
-            let leads = expected(&topology, &distances, (metric, &down), (from, to));
+            let leads = expected(&topology, &distances, metric, &down, (from, to));
             while let Some(wanted) = &leads && at != to {
                 let number = next_hops.interface(&table, at, &destination, 0).unwrap();
                 route.push(number);

@@ -100,7 +100,8 @@ fn a_static_route_whose_link_is_down_does_not_count() {
 /// hops than there are nodes, or ends elsewhere.
 fn by_definition(
     topology: &Topology,
-    (statics, flow): (&StaticRoutes, u32),
+    statics: &StaticRoutes,
+    flow: u32,
     shortest: impl Fn(NodeId) -> Vec<u32>,
     (from, to): (NodeId, NodeId),
 ) -> Option<Vec<u32>> {
@@ -142,8 +143,8 @@ proptest! {
         let whole = NextHops::new(&topology, topology.node_ids(), &statics);
         let table = whole.table(&topology, rules, |link| Some(cost(&topology, link, metric)));
         for pair in all_pairs(&topology).into_iter().filter(|&(a, b)| distances[a.index()][b.index()].is_some()) {
-            let shortest = |at| next_hops(&topology, &distances, (metric, &[]), (at, pair.1));
-            let wanted = by_definition(&topology, (&statics, flow), shortest, pair);
+            let shortest = |at| next_hops(&topology, &distances, metric, &[], at, pair.1);
+            let wanted = by_definition(&topology, &statics, flow, shortest, pair);
             let found = Routes::by_rules(&topology, &[pair], &[flow], rules);
             if let Ok(found) = &found {
                 prop_assert_eq!(Some(found.route(0)), wanted.as_deref());
@@ -162,8 +163,8 @@ proptest! {
         // Some node is in a loop, or leads nowhere, where the table is refused.
         if table.is_err() {
             let leads_nowhere = all_pairs(&topology).into_iter().any(|pair| {
-                let shortest = |at| next_hops(&topology, &distances, (metric, &[]), (at, pair.1));
-                (0..64).any(|flow| by_definition(&topology, (&statics, flow), shortest, pair).is_none())
+                let shortest = |at| next_hops(&topology, &distances, metric, &[], at, pair.1);
+                (0..64).any(|flow| by_definition(&topology, &statics, flow, shortest, pair).is_none())
             });
             prop_assert!(leads_nowhere);
         }

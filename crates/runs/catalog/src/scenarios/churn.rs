@@ -77,7 +77,7 @@ pub(crate) fn build(values: &Values, (nodes_key, nodes): (&str, u32), seed: u64)
         return Ok(Some(churn));
     }
     let at = Time::ZERO.saturating_add(values.duration("crowd_at"));
-    Ok(Some(churn.with_crowd(values.float("crowd"), (at, law(values, "crowd_spread", "crowd")?), seed)))
+    Ok(Some(churn.with_crowd(values.float("crowd"), at, law(values, "crowd_spread", "crowd")?, seed)))
 }
 
 /// Returns the distribution of a length, from its mean and the names of its law and shape.

@@ -371,7 +371,7 @@ fn with_faults(underlay: Underlay, values: &Values, peers: u32, seed: u64) -> Re
         let start = Time::ZERO.saturating_add(values.duration("partition_at"));
         let groups = u16::try_from(values.integer("partition_groups")).expect("the range ends at 1000");
         let rng = Rng::shared(seed, GROUPS_STREAM);
-        let partition = Partition::random((start, start.saturating_add(duration)), peers, groups, &rng)
+        let partition = Partition::random(start, start.saturating_add(duration), peers, groups, &rng)
             .map_err(at("partition_groups", "lower it, or simulate more peers"))?;
         underlay = underlay.with_partition(partition);
     }

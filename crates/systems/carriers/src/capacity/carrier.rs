@@ -65,7 +65,7 @@ impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
         }
         let Some(latency) = self.underlay.latency(from, to) else { return Plan::Nowhere };
         let has_data = (self.bits)(message) > 0.0;
-        if self.underlay.is_cut((from, to), (now, now.saturating_add(latency))) {
+        if self.underlay.is_cut(from, to, now, now.saturating_add(latency)) {
             *cut += 1;
             return Plan::Cut(latency);
         }

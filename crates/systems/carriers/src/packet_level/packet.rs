@@ -84,12 +84,7 @@ pub(super) struct Report {
 }
 
 impl<M> Message<M> {
-    pub(super) fn new(
-        (from, to): (LpId, LpId),
-        receipt: Option<Receipt>,
-        format: &Format<M>,
-        message: M,
-    ) -> Message<M> {
+    pub(super) fn new(from: LpId, to: LpId, receipt: Option<Receipt>, format: &Format<M>, message: M) -> Message<M> {
         // Flows of different ends take different paths (multiplicative hashing, with the constants of
         // xxHash).
         let flow = (format.flow)(&message).wrapping_mul(0x9e37_79b1) ^ from.0.wrapping_mul(0x85eb_ca77);

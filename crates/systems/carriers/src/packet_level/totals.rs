@@ -29,13 +29,7 @@ pub(super) fn declare(metrics: &mut Metrics) -> MetricId {
 }
 
 /// Adds the row of a direction of a link, by which `from` sends.
-pub(super) fn add(
-    plane: &Plane,
-    from: NodeId,
-    port: &PortTotals,
-    (end, table): (Time, MetricId),
-    metrics: &mut Metrics,
-) {
+pub(super) fn add(plane: &Plane, from: NodeId, port: &PortTotals, end: Time, table: MetricId, metrics: &mut Metrics) {
     let share = |ps: u64| if end > Time::ZERO { ps as f64 / end.as_ps() as f64 } else { 0.0 };
     let [queue, chance, down, early] = port.lost;
     let name = |node| Cell::Text(plane.topology().name(node).into());

@@ -74,12 +74,12 @@ impl Underlay {
 
     /// Returns true if a message that departs now is lost, and counts the loss.
     #[inline]
-    fn loses(&self, ends: (LpId, LpId), times: (Time, Time), counts: &mut Counts, rng: &Rng) -> bool {
+    fn loses(&self, from: LpId, to: LpId, departs: Time, arrives: Time, counts: &mut Counts, rng: &Rng) -> bool {
         if self.loss > 0.0 && rng.chance(self.loss) {
             counts.lost += 1;
             return true;
         }
-        let cut = self.partitions.iter().position(|partition| partition.cuts(ends, times.0, times.1));
+        let cut = self.partitions.iter().position(|partition| partition.cuts(from, to, departs, arrives));
         if let Some(partition) = cut {
             counts.cut[partition] += 1;
         }
@@ -138,7 +138,7 @@ impl<M: Payload + Clone> Carrier<M> for Underlay {
         }
         // No latency leads to a node that does not exist. Then `post` fails.
         let Some(latency) = self.latency(from, to) else { return Plan::Lost(Delay::ZERO) };
-        let jitter = self.jitter.as_ref().map_or(Delay::ZERO, |jitter| jitter.draw((from, to), rng));
+        let jitter = self.jitter.as_ref().map_or(Delay::ZERO, |jitter| jitter.draw(from, to, rng));
         let passage = Passage { from, to, departs: now, delay: latency.saturating_add(jitter) };
         let added = self.decorate(passage, counts, rng);
         let varying = jitter.saturating_add(added.unwrap_or(Delay::ZERO));
@@ -146,10 +146,10 @@ impl<M: Payload + Clone> Carrier<M> for Underlay {
             delay if self.keeps_order() => counts.on_their_way.delay_behind(to, now, delay),
             delay => delay,
         };
-        let times = (now, now.saturating_add(delay));
-        let arrives = added.is_some() && !self.loses((from, to), times, counts, rng);
+        let arrival = now.saturating_add(delay);
+        let arrives = added.is_some() && !self.loses(from, to, now, arrival, counts, rng);
         if self.keeps_order() && arrives {
-            counts.on_their_way.add(to, now, times.1);
+            counts.on_their_way.add(to, now, arrival);
         }
         if let Some(recorded) = self.recorded.filter(|recorded| recorded.has(&passage)) {
             counts.record.push(Passage { delay, ..passage }, arrives, recorded.messages_max);

@@ -120,7 +120,7 @@ impl Cities {
 
     /// Draws an addition to the least latency between the cities of two peers: from the normal distribution
     /// with the measured mean and deviation, within the measured range.
-    pub(super) fn jitter(&self, (LpId(from), LpId(to)): (LpId, LpId), rng: &Rng) -> Delay {
+    pub(super) fn jitter(&self, LpId(from): LpId, LpId(to): LpId, rng: &Rng) -> Delay {
         let [least, mean, greatest, deviation] = self.entry(from % self.places, to % self.places);
         let [mean, range] = [mean, greatest].map(|us| f64::from(us - least));
         let drawn = (0..DRAWS_MAX)

@@ -20,7 +20,7 @@ use std::sync::Arc;
 ///
 /// let jitter = Jitter::normal(Delay::from_ms(2), Delay::from_ms(1));
 /// let rng = Rng::stream(1, 0);
-/// let mean = (0..10_000).map(|_| jitter.draw((LpId(0), LpId(1)), &rng).as_secs_f64()).sum::<f64>() / 10_000.0;
+/// let mean = (0..10_000).map(|_| jitter.draw(LpId(0), LpId(1), &rng).as_secs_f64()).sum::<f64>() / 10_000.0;
 /// // The part below zero is cut off, which moves the mean from 2 to 2.055 ms.
 /// assert!((mean - 0.002055).abs() < 0.00003, "{mean}");
 ///
@@ -87,7 +87,7 @@ impl Jitter {
 
     /// Draws the jitter of a message between two peers.
     #[inline]
-    pub fn draw(&self, ends: (LpId, LpId), rng: &Rng) -> Delay {
+    pub fn draw(&self, from: LpId, to: LpId, rng: &Rng) -> Delay {
         match &self.0 {
             Law::Uniform { longest } => rng.uniform_delay(Delay::ZERO, *longest),
             Law::Exponential { mean } => rng.exponential_delay(*mean),
@@ -99,7 +99,7 @@ impl Jitter {
                 }
             },
             Law::LogNormal { median, sigma } => seconds(median.as_secs_f64() * libm::exp(sigma * rng.normal())),
-            Law::Measured(cities) => cities.jitter(ends, rng),
+            Law::Measured(cities) => cities.jitter(from, to, rng),
         }
     }
 }

@@ -19,7 +19,7 @@ use parades_core::time::{Delay, Time};
 ///
 /// let partition = Partition::new(Time::from_secs(10), Time::from_secs(20), vec![0, 0, 1])?;
 /// let cuts = |to, sent_s, arrives_s| {
-///     partition.cuts((LpId(0), LpId(to)), Time::from_secs(sent_s), Time::from_secs(arrives_s))
+///     partition.cuts(LpId(0), LpId(to), Time::from_secs(sent_s), Time::from_secs(arrives_s))
 /// };
 /// assert!(cuts(2, 15, 16) && cuts(2, 9, 11) && cuts(2, 19, 21));
 /// assert!(!cuts(1, 15, 16), "both are in one group");
@@ -55,7 +55,7 @@ impl Partition {
     /// # Errors
     ///
     /// As [`Partition::new`].
-    pub fn random((start, end): (Time, Time), peers: u32, groups: u16, rng: &Rng) -> Result<Partition, UnderlayError> {
+    pub fn random(start: Time, end: Time, peers: u32, groups: u16, rng: &Rng) -> Result<Partition, UnderlayError> {
         if groups == 0 || u32::from(groups) > peers {
             let message = format!("{peers} peers cannot be parted into {groups} groups");
             return Err(UnderlayError::Parameter(message));
@@ -71,7 +71,7 @@ impl Partition {
     /// Returns true if the partition cuts a message between two peers that departs and arrives at these
     /// times.
     #[inline]
-    pub fn cuts(&self, (from, to): (LpId, LpId), departs: Time, arrives: Time) -> bool {
+    pub fn cuts(&self, from: LpId, to: LpId, departs: Time, arrives: Time) -> bool {
         departs < self.end && arrives >= self.start && self.group(from) != self.group(to)
     }
 

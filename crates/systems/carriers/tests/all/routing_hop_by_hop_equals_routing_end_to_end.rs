@@ -162,7 +162,7 @@ fn both_kinds_of_routing_agree_to_the_picosecond_under_every_engine() {
         let dressed = |routing| {
             let underlay = Underlay::transit_stub(&domains, &places, routing).expect("possible");
             let (start, end) = (Time::from_ms(20), Time::from_ms(400));
-            let partition = Partition::random((start, end), 10, 2, &Rng::shared(seed, 3)).expect("possible");
+            let partition = Partition::random(start, end, 10, 2, &Rng::shared(seed, 3)).expect("possible");
             let access = (0..10).map(|peer| Delay::from_ps(1000 * peer + seed)).collect();
             let underlay = underlay.with_access(access).with_jitter(Jitter::exponential(Delay::from_ms(3)));
             underlay.with_partition(partition).with_loss(0.1)
@@ -264,5 +264,5 @@ fn impossible_underlays_are_refused_with_a_reason() {
     assert!(Underlay::constant(Delay::from_ms(1)).with_loss(1.5).is_err());
     let partition = |start, end, groups| Partition::new(Time::from_ms(start), Time::from_ms(end), groups);
     assert!(partition(5, 5, vec![0, 1]).is_err() && partition(5, 6, vec![1, 1]).is_err());
-    assert!(Partition::random((Time::ZERO, Time::MAX), 3, 4, &Rng::shared(1, 0)).is_err());
+    assert!(Partition::random(Time::ZERO, Time::MAX, 3, 4, &Rng::shared(1, 0)).is_err());
 }

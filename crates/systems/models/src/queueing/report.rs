@@ -49,7 +49,7 @@ pub(super) fn declare() -> Metrics {
 }
 
 /// Adds an LP's part to the metrics: the sink its count, a station its row of the table.
-pub(super) fn finish(model: &Queueing, (id, state): (LpId, &State), end: Time, metrics: &mut Metrics) {
+pub(super) fn finish(model: &Queueing, id: LpId, state: &State, end: Time, metrics: &mut Metrics) {
     match state {
         State::Sink(left) => metrics.count(Ids::LEFT, *left),
         State::Station(queue) => {

@@ -77,7 +77,7 @@ fn every_node_receives_every_packet_once() {
             };
             for node in 1..nodes {
                 let parent = if node < 3 { sent.clone() } else { received((node - 1) / 2) };
-                check_node(&parameters, (node, &received(node)), &parent, outcome.end);
+                check_node(&parameters, node, &received(node), &parent, outcome.end);
             }
         }
         let received = |leaves: bool| -> usize {
@@ -91,12 +91,7 @@ fn every_node_receives_every_packet_once() {
 
 /// Checks that a node received the packets that it began with and those that its parent forwarded, and that
 /// the delays are right.
-fn check_node(
-    parameters: &Parameters,
-    (node, own): (u32, &BTreeMap<u64, u64>),
-    parent: &BTreeMap<u64, u64>,
-    end: Time,
-) {
+fn check_node(parameters: &Parameters, node: u32, own: &BTreeMap<u64, u64>, parent: &BTreeMap<u64, u64>, end: Time) {
     let Parameters { levels, start_events, delay, jitter, .. } = *parameters;
     let (least, most) = (delay.as_ps(), delay.saturating_add(jitter).as_ps());
     let first = u64::from((levels - 1 - (node + 1).ilog2()) * start_events);

@@ -91,7 +91,8 @@ impl Machine {
     pub(super) fn on_message(
         &mut self,
         averaging: &Averaging,
-        (from, message): (LpId, Message),
+        from: LpId,
+        message: Message,
         driver: &mut impl Dependencies<Message>,
     ) {
         self.measure(averaging, driver);

@@ -38,7 +38,7 @@ impl Protocol for Averaging {
 
     #[inline]
     fn on_message(&self, machine: &mut Machine, from: LpId, message: Message, driver: &mut impl Dependencies<Message>) {
-        machine.on_message(self, (from, message), driver);
+        machine.on_message(self, from, message, driver);
     }
 
     #[inline]

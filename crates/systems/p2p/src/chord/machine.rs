@@ -116,7 +116,7 @@ impl Machine {
             return self.fix_all_fingers_if_wanted(chord, driver);
         }
         peer.phase = Phase::Joining;
-        self.ask_to_join(chord, (now, 0), driver);
+        self.ask_to_join(chord, now, 0, driver);
     }
 
     /// Ends a session at `at`. The node has left the ring, or has crashed.
@@ -153,7 +153,7 @@ impl Machine {
         }
         let is_users = message.is_users();
         if let Some((to, reply)) = self.peer.serve(chord.ring(), message) {
-            self.post(chord, (to, reply), is_users, driver);
+            self.post(chord, to, reply, is_users, driver);
         }
         if let Activity::Asking { until, .. } = &mut self.activity
             && chord.restarts()
@@ -167,7 +167,7 @@ impl Machine {
         match self.activity {
             Activity::Joined(_) => self.fix_all_fingers_if_wanted(chord, driver),
             Activity::Idle(_) | Activity::Waiting(_) => self.activity = Activity::Ready,
-            Activity::Joining { began, tries, .. } => self.join_timed_out(chord, (began, tries + 1), driver),
+            Activity::Joining { began, tries, .. } => self.join_timed_out(chord, began, tries + 1, driver),
             Activity::Asking { question, .. } => {
                 self.peer.books.timeouts += 1;
                 self.answered(chord, question, None, driver);
@@ -217,7 +217,7 @@ impl Machine {
     #[inline]
     fn send(&mut self, chord: &Chord, driver: &mut impl Dependencies<Message>, to: u32, message: Message) {
         let is_users = message.is_users();
-        self.post(chord, (to, message), is_users, driver);
+        self.post(chord, to, message, is_users, driver);
     }
 
     /// Sends a message, which may be part of a user's look-up.
@@ -225,7 +225,8 @@ impl Machine {
     fn post(
         &mut self,
         chord: &Chord,
-        (to, message): (u32, Message),
+        to: u32,
+        message: Message,
         is_users: bool,
         driver: &mut impl Dependencies<Message>,
     ) {
@@ -241,7 +242,8 @@ impl Machine {
     fn ask(
         &mut self,
         chord: &Chord,
-        (whom, question): (u32, Question),
+        whom: u32,
+        question: Question,
         message: impl FnOnce(u32) -> Message,
         driver: &mut impl Dependencies<Message>,
     ) {
@@ -307,7 +309,7 @@ impl Machine {
                         None
                     }
                 };
-                self.looked_up(chord, (key, began), found, driver);
+                self.looked_up(chord, key, began, found, driver);
             }
         }
     }

@@ -79,7 +79,7 @@ impl Ids {
     }
 
     /// Adds one node.
-    pub(super) fn finish(&self, chord: &Chord, (lp, peer): (LpId, &Peer), end: &End, metrics: &mut Metrics) {
+    pub(super) fn finish(&self, chord: &Chord, lp: LpId, peer: &Peer, end: &End, metrics: &mut Metrics) {
         let books = &peer.books;
         metrics.count(self.messages, u64::from(books.messages));
         metrics.count(self.bytes, books.bytes);
@@ -95,7 +95,7 @@ impl Ids {
         let present = (peer.phase == Phase::Member).then(|| (peer.since, end.time.max(peer.since)));
         let sessions = past.into_iter().flat_map(|past| past.sessions.iter().copied()).chain(present);
         let table = chord.parameters().churn.as_ref().map(|_| self.sessions);
-        membership::add(sessions, lp, (self.membership, table), metrics);
+        membership::add(sessions, lp, self.membership, table, metrics);
         let answered = past.into_iter().flat_map(|past| &past.answered);
         for (key, look_up) in membership::keys(lp).zip(answered) {
             let &LookUp { began, took, key: target, found } = look_up;
@@ -162,7 +162,7 @@ impl Ids {
         for look_up in answered.into_values() {
             let &[began, ended, key, found] = &look_up[..] else { unreachable!("four amounts were added") };
             let identifier = |word: u64| u32::try_from(word).expect("an identifier");
-            let is_right = is_right(&sessions, ring, &nodes, ((began, ended), identifier(key), identifier(found)));
+            let is_right = is_right(&sessions, ring, &nodes, began, ended, identifier(key), identifier(found));
             metrics.count(if is_right { self.right_look_ups } else { self.wrong_look_ups }, 1);
         }
         let ratios = Ratios {
@@ -181,11 +181,11 @@ impl Ids {
 
 /// Returns whether the node that was found was a member at some time of the look-up, and no node between the
 /// key and it was one during the whole look-up. `nodes` are the identifiers of all nodes, sorted.
-fn is_right(sessions: &Sessions, ring: &Ring, nodes: &[u32], (interval, key, found): ((u64, u64), u32, u32)) -> bool {
+fn is_right(sessions: &Sessions, ring: &Ring, nodes: &[u32], began: u64, ended: u64, key: u32, found: u32) -> bool {
     let first = nodes.partition_point(|&id| id < key);
     let mut from_key = nodes[first..].iter().chain(&nodes[..first]).copied();
-    let nearest = from_key.find(|&id| id == found || sessions.cover(ring.lp(id), interval));
-    nearest == Some(found) && sessions.touch(ring.lp(found), interval)
+    let nearest = from_key.find(|&id| id == found || sessions.cover(ring.lp(id), began, ended));
+    nearest == Some(found) && sessions.touch(ring.lp(found), began, ended)
 }
 
 /// Returns the row of a look-up.

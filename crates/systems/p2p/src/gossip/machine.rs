@@ -98,7 +98,8 @@ impl Machine {
     pub(super) fn on_message(
         &mut self,
         gossip: &Gossip,
-        (from, message): (LpId, Message),
+        from: LpId,
+        message: Message,
         driver: &mut impl Dependencies<Message>,
     ) {
         match message {

@@ -37,7 +37,7 @@ impl Protocol for Gossip {
     }
 
     fn on_message(&self, machine: &mut Machine, from: LpId, message: Message, driver: &mut impl Dependencies<Message>) {
-        machine.on_message(self, (from, message), driver);
+        machine.on_message(self, from, message, driver);
     }
 
     fn on_timer(&self, machine: &mut Machine, driver: &mut impl Dependencies<Message>) {

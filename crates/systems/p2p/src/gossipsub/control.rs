@@ -13,7 +13,9 @@ impl Machine {
     pub(super) fn on_ihave(
         &mut self,
         gossipsub: &GossipSub,
-        (peer, topic, ids): (usize, u32, &[u32]),
+        peer: usize,
+        topic: u32,
+        ids: &[u32],
         driver: &mut impl Dependencies<Message>,
     ) {
         let parameters = gossipsub.parameters();
@@ -48,7 +50,8 @@ impl Machine {
     pub(super) fn on_iwant(
         &mut self,
         gossipsub: &GossipSub,
-        (peer, ids): (usize, &[u32]),
+        peer: usize,
+        ids: &[u32],
         driver: &mut impl Dependencies<Message>,
     ) {
         let is_low = self.score(gossipsub, peer) < gossipsub.threshold(|scores| scores.gossip_threshold);
@@ -58,7 +61,7 @@ impl Machine {
         let to = self.peers[peer].id;
         for &id in ids {
             if let Some((topic, author)) = self.cache.ask(id, to, gossipsub.parameters().retransmissions) {
-                self.send_copies(gossipsub, (id, topic, author), &[to], driver);
+                self.send_copies(gossipsub, id, topic, author, &[to], driver);
             }
         }
     }
@@ -67,7 +70,8 @@ impl Machine {
     pub(super) fn on_graft(
         &mut self,
         gossipsub: &GossipSub,
-        (peer, topic): (usize, u32),
+        peer: usize,
+        topic: u32,
         driver: &mut impl Dependencies<Message>,
     ) {
         if !self.is_subscribed(topic) || self.peers[peer].is_in_mesh(topic) {
@@ -81,14 +85,14 @@ impl Machine {
             let since_prune = parameters.prune_backoff.as_ps().saturating_sub(backoff.since(now).as_ps());
             let is_flood = since_prune < GRAFT_FLOOD.as_ps();
             self.peers[peer].penalty += if is_flood { 2.0 } else { 1.0 };
-            return self.prune(gossipsub, (peer, topic), false, driver);
+            return self.prune(gossipsub, peer, topic, false, driver);
         }
         if self.score(gossipsub, peer) < 0.0 {
-            return self.prune(gossipsub, (peer, topic), false, driver);
+            return self.prune(gossipsub, peer, topic, false, driver);
         }
         let degree = self.mesh(topic).count();
         if degree >= parameters.degree_high as usize && !self.peers[peer].is_outbound {
-            return self.prune(gossipsub, (peer, topic), true, driver);
+            return self.prune(gossipsub, peer, topic, true, driver);
         }
         self.peers[peer].in_topic_mut(topic).counters.graft(now);
     }
@@ -97,8 +101,10 @@ impl Machine {
     pub(super) fn on_prune(
         &mut self,
         gossipsub: &GossipSub,
-        (peer, topic): (usize, u32),
-        (backoff, offered): (Delay, &[u32]),
+        peer: usize,
+        topic: u32,
+        backoff: Delay,
+        offered: &[u32],
         driver: &mut impl Dependencies<Message>,
     ) {
         let until = driver.now().saturating_add(backoff);
@@ -112,7 +118,7 @@ impl Machine {
         for &id in offered.iter().take(parameters.prune_peers as usize) {
             let has_room = self.peers.len() < parameters.connections_max as usize;
             if has_room && id != self.id && id < parameters.nodes && self.find(id).is_none() {
-                self.add_peer(gossipsub, (id, true), 0);
+                self.add_peer(gossipsub, id, true, 0);
                 self.books.exchanged += 1;
                 self.send(id, Message::Hello { topics: self.topics }, driver);
             }
@@ -124,7 +130,8 @@ impl Machine {
     pub(super) fn prune(
         &mut self,
         gossipsub: &GossipSub,
-        (peer, topic): (usize, u32),
+        peer: usize,
+        topic: u32,
         exchanges: bool,
         driver: &mut impl Dependencies<Message>,
     ) {
@@ -146,7 +153,7 @@ impl Machine {
     }
 
     /// Takes a peer into the mesh, and tells it so.
-    pub(super) fn graft(&mut self, (peer, topic): (usize, u32), driver: &mut impl Dependencies<Message>) {
+    pub(super) fn graft(&mut self, peer: usize, topic: u32, driver: &mut impl Dependencies<Message>) {
         self.peers[peer].in_topic_mut(topic).counters.graft(driver.now());
         self.books.grafts += 1;
         self.send(self.peers[peer].id, Message::Graft { topic }, driver);

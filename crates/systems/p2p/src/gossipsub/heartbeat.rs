@@ -47,7 +47,7 @@ impl Machine {
         let scores: Vec<f64> = (0..self.peers.len()).map(|peer| self.score(gossipsub, peer)).collect();
         for peer in self.mesh_indices(topic) {
             if scores[peer] < 0.0 {
-                self.prune(gossipsub, (peer, topic), false, driver);
+                self.prune(gossipsub, peer, topic, false, driver);
             }
         }
         let mesh = self.mesh_indices(topic);
@@ -55,7 +55,7 @@ impl Machine {
             let missing = parameters.degree as usize - mesh.len();
             self.graft_some(gossipsub, topic, missing, |peer, _| scores[peer] >= 0.0, driver);
         } else if mesh.len() > parameters.degree_high as usize {
-            self.prune_surplus(gossipsub, (topic, mesh), &scores, driver);
+            self.prune_surplus(gossipsub, topic, mesh, &scores, driver);
         }
         let mesh = self.mesh_indices(topic);
         let outbound = mesh.iter().filter(|&&peer| self.peers[peer].is_outbound).count();
@@ -94,7 +94,7 @@ impl Machine {
         };
         let mut candidates: Vec<usize> = (0..self.peers.len()).filter(is_candidate).collect();
         shuffle(&mut candidates, driver.rng());
-        candidates.into_iter().take(count).for_each(|peer| self.graft((peer, topic), driver));
+        candidates.into_iter().take(count).for_each(|peer| self.graft(peer, topic, driver));
     }
 
     /// Prunes the mesh to its wanted size. The best peers stay, others by chance, and enough of those to
@@ -102,7 +102,8 @@ impl Machine {
     fn prune_surplus(
         &mut self,
         gossipsub: &GossipSub,
-        (topic, mut mesh): (u32, Vec<usize>),
+        topic: u32,
+        mut mesh: Vec<usize>,
         scores: &[f64],
         driver: &mut impl Dependencies<Message>,
     ) {
@@ -117,7 +118,7 @@ impl Machine {
         let replacing = pruned.iter_mut().filter(|peer| is_outbound(peer));
         replaced.zip(replacing).take(missing).for_each(|(out, into)| std::mem::swap(out, into));
         for &mut peer in pruned {
-            self.prune(gossipsub, (peer, topic), true, driver);
+            self.prune(gossipsub, peer, topic, true, driver);
         }
     }
 

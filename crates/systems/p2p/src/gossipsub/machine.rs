@@ -198,12 +198,13 @@ impl Machine {
     pub(super) fn on_message(
         &mut self,
         gossipsub: &GossipSub,
-        (LpId(from), message): (LpId, Message),
+        LpId(from): LpId,
+        message: Message,
         driver: &mut impl Dependencies<Message>,
     ) {
         let Some(peer) = self.find(from) else {
             if let Message::Hello { topics } = message {
-                self.add_peer(gossipsub, (from, false), topics);
+                self.add_peer(gossipsub, from, false, topics);
                 self.send(from, Message::Hello { topics: self.topics }, driver);
             }
             return;
@@ -216,19 +217,19 @@ impl Machine {
             Message::Hello { topics } => self.peers[peer].topics = topics,
             Message::Publish { id, topic, author, is_valid, .. } => {
                 let message = Validating { until: Time::MAX, id, topic, author, is_valid };
-                self.on_publish(gossipsub, (peer, message), driver);
+                self.on_publish(gossipsub, peer, message, driver);
             }
-            Message::IHave { topic, ids } => self.on_ihave(gossipsub, (peer, topic, &ids), driver),
-            Message::IWant { ids } => self.on_iwant(gossipsub, (peer, &ids), driver),
-            Message::Graft { topic } => self.on_graft(gossipsub, (peer, topic), driver),
+            Message::IHave { topic, ids } => self.on_ihave(gossipsub, peer, topic, &ids, driver),
+            Message::IWant { ids } => self.on_iwant(gossipsub, peer, &ids, driver),
+            Message::Graft { topic } => self.on_graft(gossipsub, peer, topic, driver),
             Message::Prune { topic, backoff, peers } => {
-                self.on_prune(gossipsub, (peer, topic), (backoff, &peers), driver);
+                self.on_prune(gossipsub, peer, topic, backoff, &peers, driver);
             }
         }
     }
 
     /// Adds a peer with these topics.
-    pub(super) fn add_peer(&mut self, gossipsub: &GossipSub, (id, is_outbound): (u32, bool), topics: u64) {
+    pub(super) fn add_peer(&mut self, gossipsub: &GossipSub, id: u32, is_outbound: bool, topics: u64) {
         let place = self.peers.partition_point(|peer| peer.id < id);
         let peer = Peer { topics, ..Peer::new(id, is_outbound, gossipsub.parameters().topics) };
         self.peers.insert(place, peer);
@@ -238,7 +239,8 @@ impl Machine {
     fn on_publish(
         &mut self,
         gossipsub: &GossipSub,
-        (peer, message): (usize, Validating),
+        peer: usize,
+        message: Validating,
         driver: &mut impl Dependencies<Message>,
     ) {
         let (now, from) = (driver.now(), self.peers[peer].id);
@@ -297,17 +299,17 @@ impl Machine {
             self.books.rejected += 1;
             return;
         }
-        self.deliver(gossipsub, (id, topic), driver);
+        self.deliver(gossipsub, id, topic, driver);
         self.cache.put(id, topic, author);
         if gossipsub.is_silent(self.id) {
             return;
         }
         let to: Vec<u32> = self.mesh(topic).filter(|&peer| peer != by[0] && peer != author).collect();
-        self.send_copies(gossipsub, (id, topic, author), &to, driver);
+        self.send_copies(gossipsub, id, topic, author, &to, driver);
     }
 
     /// Delivers a message to the application, if the node subscribes to its topic.
-    fn deliver(&mut self, gossipsub: &GossipSub, (id, topic): (u32, u32), driver: &mut impl Dependencies<Message>) {
+    fn deliver(&mut self, gossipsub: &GossipSub, id: u32, topic: u32, driver: &mut impl Dependencies<Message>) {
         let Some(publication) = gossipsub.publications().get(id as usize) else { return };
         if !self.is_subscribed(topic) {
             return;
@@ -325,7 +327,9 @@ impl Machine {
     pub(super) fn send_copies(
         &mut self,
         gossipsub: &GossipSub,
-        (id, topic, author): (u32, u32, u32),
+        id: u32,
+        topic: u32,
+        author: u32,
         to: &[u32],
         driver: &mut impl Dependencies<Message>,
     ) {
@@ -354,7 +358,7 @@ impl Machine {
             fanout.last = now;
             fanout.peers.clone()
         };
-        self.send_copies(gossipsub, (id, topic, self.id), &to, driver);
+        self.send_copies(gossipsub, id, topic, self.id, &to, driver);
     }
 
     /// Returns the peers in a topic that may get messages which the node publishes.

@@ -58,7 +58,8 @@ pub(super) struct LookUp {
 impl LookUp {
     /// Makes the look-up of `target`, which knows these nodes and asks for `wanted` of the `k` closest.
     pub(super) fn new(
-        (target, began): (u64, Time),
+        target: u64,
+        began: Time,
         Width { wanted, k, alpha }: Width,
         nodes: &[LpId],
         space: &Space,
@@ -101,7 +102,7 @@ impl LookUp {
     }
 
     /// Notes an answer with these nodes. Returns false if no answer was due from the node.
-    pub(super) fn answer(&mut self, from: LpId, nodes: &[LpId], (own, space): (u64, &Space)) -> bool {
+    pub(super) fn answer(&mut self, from: LpId, nodes: &[LpId], own: u64, space: &Space) -> bool {
         let distance = space.id(from) ^ self.target;
         let Ok(index) = self.candidates.binary_search_by_key(&distance, |candidate| candidate.distance) else {
             return false;
@@ -204,17 +205,15 @@ mod tests {
     fn it_ends_when_the_closest_nodes_have_answered() {
         let nodes = by_distance(10);
         let own = SPACE().id(LpId(0));
-        let mut look_up = LookUp::new((0, Time::ZERO), Width { wanted: 2, k: 4, alpha: 2 }, &nodes[5..], &SPACE());
+        let mut look_up = LookUp::new(0, Time::ZERO, Width { wanted: 2, k: 4, alpha: 2 }, &nodes[5..], &SPACE());
         assert_eq!(ask_all(&mut look_up), nodes[5..7]);
-        assert!(look_up.answer(nodes[5], &nodes[1..4], (own, &SPACE())));
-        assert!(!look_up.answer(nodes[5], &nodes[0..1], (own, &SPACE())), "only one answer counts");
+        assert!(look_up.answer(nodes[5], &nodes[1..4], own, &SPACE()));
+        assert!(!look_up.answer(nodes[5], &nodes[0..1], own, &SPACE()), "only one answer counts");
         assert_eq!(ask_all(&mut look_up), [nodes[1]], "another request is in flight");
         assert!(!look_up.is_over());
-        assert!(look_up.answer(nodes[6], &[], (own, &SPACE())));
+        assert!(look_up.answer(nodes[6], &[], own, &SPACE()));
         assert_eq!(ask_all(&mut look_up), [nodes[2]]);
-        assert!(
-            look_up.answer(nodes[2], &[], (own, &SPACE())) && look_up.answer(nodes[1], &[LpId(0)], (own, &SPACE()))
-        );
+        assert!(look_up.answer(nodes[2], &[], own, &SPACE()) && look_up.answer(nodes[1], &[LpId(0)], own, &SPACE()));
         assert!(look_up.is_over() && ask_all(&mut look_up).is_empty());
         let answered: Vec<_> = look_up.answered().map(|(node, _, depth)| (node, depth)).collect();
         assert_eq!(answered[..2], [(nodes[1], 2), (nodes[2], 2)]);
@@ -223,7 +222,7 @@ mod tests {
     #[test]
     fn failed_nodes_are_passed_over() {
         let nodes = by_distance(5);
-        let mut look_up = LookUp::new((0, Time::ZERO), Width { wanted: 3, k: 3, alpha: 1 }, &nodes, &SPACE());
+        let mut look_up = LookUp::new(0, Time::ZERO, Width { wanted: 3, k: 3, alpha: 1 }, &nodes, &SPACE());
         assert_eq!(ask_all(&mut look_up), nodes[..1]);
         assert_eq!((look_up.due(), look_up.fail_next(Time::from_secs(1))), (DUE, None));
         assert_eq!((look_up.fail_next(DUE), look_up.fail_next(DUE)), (Some(nodes[0]), None));
@@ -231,7 +230,7 @@ mod tests {
         // Nodes beyond the third were forgotten before the first failed.
         assert_eq!(ask_all(&mut look_up), nodes[1..2]);
         let own = SPACE().id(LpId(0));
-        assert!(look_up.answer(nodes[1], &nodes[..], (own, &SPACE())));
+        assert!(look_up.answer(nodes[1], &nodes[..], own, &SPACE()));
         assert_eq!(ask_all(&mut look_up), nodes[2..4], "after one fruitless answer all are asked");
     }
 }

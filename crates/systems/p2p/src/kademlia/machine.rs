@@ -238,17 +238,18 @@ impl Machine {
     pub(super) fn on_message(
         &mut self,
         kademlia: &Kademlia,
-        (from, message): (LpId, Message),
+        from: LpId,
+        message: Message,
         driver: &mut impl Dependencies<Message>,
     ) {
         self.hear(kademlia, from, driver);
         match message {
-            Message::FindNode { look_up, target } => self.answer_nodes(kademlia, (from, look_up, target), driver),
+            Message::FindNode { look_up, target } => self.answer_nodes(kademlia, from, look_up, target, driver),
             Message::Nodes { look_up, ref nodes } => {
                 if let Some(index) = self.look_up_of(look_up) {
                     self.note_answer(index, &message);
                     let own = kademlia.space().id(self.node);
-                    if self.look_ups[index].2.answer(from, nodes, (own, kademlia.space())) {
+                    if self.look_ups[index].2.answer(from, nodes, own, kademlia.space()) {
                         self.go_on(kademlia, index, driver);
                     }
                 }
@@ -257,11 +258,11 @@ impl Machine {
             Message::Done { call } => self.end_call(kademlia, call, from, &message),
             Message::FindValue { look_up, key } => match self.value(key, driver.now()) {
                 Some(value) => self.send(driver, from, Message::Found { look_up, value: Box::new(value) }),
-                None => self.answer_nodes(kademlia, (from, look_up, key), driver),
+                None => self.answer_nodes(kademlia, from, look_up, key, driver),
             },
             Message::Found { look_up, .. } => {
                 if let Some(index) = self.look_up_of(look_up) {
-                    self.found(kademlia, (index, from), driver);
+                    self.found(kademlia, index, from, driver);
                 }
             }
             Message::Store { call, value } => {
@@ -297,7 +298,7 @@ impl Machine {
         let questionable = seconds(Time::ZERO.checked_add(kademlia.parameters().questionable).unwrap_or(Time::MAX));
         let id = kademlia.space().id(from);
         if let Some(oldest) = self.table.hear(from, id, seconds(driver.now()), questionable) {
-            self.call(kademlia, (oldest, true), |call| Message::Ping { call }, driver);
+            self.call(kademlia, oldest, true, |call| Message::Ping { call }, driver);
         }
     }
 
@@ -305,7 +306,8 @@ impl Machine {
     fn call(
         &mut self,
         kademlia: &Kademlia,
-        (node, pings): (LpId, bool),
+        node: LpId,
+        pings: bool,
         message: impl FnOnce(u32) -> Message,
         driver: &mut impl Dependencies<Message>,
     ) {

@@ -52,7 +52,7 @@ impl Protocol for Kademlia {
 
     #[inline]
     fn on_message(&self, machine: &mut Machine, from: LpId, message: Message, driver: &mut impl Dependencies<Message>) {
-        machine.on_message(self, (from, message), driver);
+        machine.on_message(self, from, message, driver);
     }
 
     fn on_timer(&self, machine: &mut Machine, driver: &mut impl Dependencies<Message>) {
@@ -77,7 +77,7 @@ impl Protocol for Kademlia {
     }
 
     fn finish(&self, node: LpId, machine: &Machine, end: &End, metrics: &mut Metrics) {
-        self.ids.finish((node, machine), end, metrics);
+        self.ids.finish(node, machine, end, metrics);
     }
 
     fn conclude(&self, _: &End, metrics: &mut Metrics) -> Result<(), String> {

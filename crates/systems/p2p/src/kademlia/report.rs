@@ -71,7 +71,7 @@ impl Ids {
     }
 
     /// Adds one node.
-    pub(super) fn finish(&self, (node, machine): (LpId, &Machine), end: &End, metrics: &mut Metrics) {
+    pub(super) fn finish(&self, node: LpId, machine: &Machine, end: &End, metrics: &mut Metrics) {
         let books = machine.books();
         let counts = [
             (self.messages, books.messages),
@@ -95,7 +95,7 @@ impl Ids {
             metrics.observe(self.contacts, machine.table().contacts() as u64);
         }
         let sessions = books.sessions.iter().copied().chain(present);
-        membership::add(sessions, node, (self.membership, Some(self.sessions)), metrics);
+        membership::add(sessions, node, self.membership, Some(self.sessions), metrics);
         for (key, ended) in membership::keys(node).zip(&books.ended) {
             let &Ended { began, ended, target, found } = ended;
             metrics.add_to_sums(self.ended, key, &[began.as_ps(), ended.as_ps(), target, u64::from(found.0)]);
@@ -108,7 +108,7 @@ impl Ids {
         for look_up in metrics.take_sums(self.ended).into_values() {
             let &[began, ended, target, found] = &look_up[..] else { unreachable!("four amounts were added") };
             let found = LpId(u32::try_from(found).expect("a node"));
-            let is_right = is_right(&sessions, directory, ((began, ended), target, found));
+            let is_right = is_right(&sessions, directory, began, ended, target, found);
             metrics.count(if is_right { self.right } else { self.wrong }, 1);
         }
         let ratios = Ratios {
@@ -126,8 +126,8 @@ impl Ids {
 }
 
 /// Returns whether no member during the whole look-up is closer to its target than the node that was found.
-fn is_right(sessions: &Sessions, directory: &Directory, (interval, target, found): ((u64, u64), u64, LpId)) -> bool {
-    let closest = directory.closest_where(target, |node| node == found || sessions.cover(node, interval));
+fn is_right(sessions: &Sessions, directory: &Directory, began: u64, ended: u64, target: u64, found: LpId) -> bool {
+    let closest = directory.closest_where(target, |node| node == found || sessions.cover(node, began, ended));
     closest.is_some_and(|(_, node)| node == found)
 }
 
@@ -147,9 +147,9 @@ mod tests {
         let columns = ["joined", "gone"].map(|name| Column::new(name, Unit::Count)).to_vec();
         let (table, length) = (metrics.table("sessions", columns), metrics.counter("length", Unit::Picoseconds));
         let spans = [(10, 20), (30, 40)].map(|(joined, gone)| (Time::from_ps(joined), Time::from_ps(gone)));
-        membership::add(spans.into_iter(), LpId(1), (length, Some(table)), &mut metrics);
+        membership::add(spans.into_iter(), LpId(1), length, Some(table), &mut metrics);
         let sessions = Sessions::take(table, &mut metrics);
-        let judge = |began, ended, found| is_right(&sessions, &directory, ((began, ended), target, found));
+        let judge = |began, ended, found| is_right(&sessions, &directory, began, ended, target, found);
         assert!(!judge(12, 20, others[0]) && !judge(30, 31, others[0]), "node 1 was there");
         assert!(judge(9, 11, others[0]) && judge(15, 35, others[0]), "it was not there all the time");
         assert!(judge(15, 35, LpId(1)), "and it may be found");

@@ -93,13 +93,13 @@ fn all_engines_and_both_drivers_give_one_answer() {
     let end = averaging(&plain).end();
     let matrix = Matrix::new(7, |from, to| Delay::from_ms(u64::from(5 + 7 * from + to)));
     for seed in 1..=2 {
-        let outcome = assert_one_answer(|| averaging(&plain), &constant(Delay::from_ms(20)), (seed, end));
+        let outcome = assert_one_answer(|| averaging(&plain), &constant(Delay::from_ms(20)), seed, end);
         assert!(counter(&outcome, "refused_exchanges") > 0.0);
         let peak = Parameters { values: Values::Peak, ..plain.clone() };
-        assert_one_answer(|| averaging(&peak), &matrix, (seed, end));
+        assert_one_answer(|| averaging(&peak), &matrix, seed, end);
         // Some starts are skipped, and some exchanges given up: a round trip takes 600 ms.
         let slow = Parameters { timeout: Delay::from_ms(500), ..plain.clone() };
-        let outcome = assert_one_answer(|| averaging(&slow), &constant(Delay::from_ms(300)), (seed, end));
+        let outcome = assert_one_answer(|| averaging(&slow), &constant(Delay::from_ms(300)), seed, end);
         assert!(counter(&outcome, "timeouts") > 0.0 && counter(&outcome, "skipped_starts") > 0.0);
     }
 }

@@ -18,8 +18,8 @@ fn underlay(routing: Routing, seed: u64) -> Underlay {
     let domains = sizes.generate(&Rng::shared(seed, 0)).expect("possible sizes");
     let routers: Vec<NodeId> = domains.stub_routers().collect();
     let places = draw_places(&routers, PEERS, "stub routers", &Rng::shared(seed, 1)).expect("30 routers or more");
-    let times = (Time::from_secs(40), Time::from_secs(60));
-    let partition = Partition::random(times, PEERS, 3, &Rng::shared(seed, 2)).expect("possible");
+    let (start, end) = (Time::from_secs(40), Time::from_secs(60));
+    let partition = Partition::random(start, end, PEERS, 3, &Rng::shared(seed, 2)).expect("possible");
     let underlay = Underlay::transit_stub(&domains, &places, routing).expect("each peer has a stub router");
     let underlay = underlay.with_loss(0.02).expect("a probability");
     underlay.with_jitter(Jitter::exponential(Delay::from_ms(5))).with_partition(partition)

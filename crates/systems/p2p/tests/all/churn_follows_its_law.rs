@@ -29,8 +29,8 @@ fn assert_near(found: f64, expected: f64, share: f64, what: &str) {
 #[test]
 fn stable_nodes_neither_come_nor_go() {
     let law = || Law::exponential(Delay::from_secs(1)).expect("possible");
-    let crowd = (Time::from_secs(5), law());
-    let churn = Churn::random(law(), law(), Time::from_secs(100)).with_crowd(1.0, crowd, 1).with_stable(3);
+    let churn = Churn::random(law(), law(), Time::from_secs(100));
+    let churn = churn.with_crowd(1.0, Time::from_secs(5), law(), 1).with_stable(3);
     for node in 0..6 {
         let (node, is_stable) = (LpId(node), node < 3);
         let stay = churn.begin(node, Time::ZERO, &Rng::stream(1, node.0));

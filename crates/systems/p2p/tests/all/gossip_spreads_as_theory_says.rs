@@ -18,7 +18,7 @@ fn options(seed: u64, seconds: u64) -> RunOptions<'static> {
     RunOptions { seed, ..RunOptions::until(Time::from_secs(seconds)) }
 }
 
-fn run(parameters: &Parameters, (seed, seconds): (u64, u64)) -> Outcome {
+fn run(parameters: &Parameters, seed: u64, seconds: u64) -> Outcome {
     let gossip = Gossip::new(parameters.clone()).expect("possible");
     let model = AsModel::new(gossip, constant(Delay::from_us(1)));
     sequential::run(&model, options(seed, seconds)).expect("it runs")
@@ -40,7 +40,7 @@ fn rounds_to_all(nodes: u32, direction: Direction) -> f64 {
     let parameters = Parameters { nodes, direction, calls: Calls::InRounds, ..Parameters::default() };
     let seeds = 40_u32;
     let last = |seed| {
-        let outcome = run(&parameters, (u64::from(seed), 60));
+        let outcome = run(&parameters, u64::from(seed), 60);
         let heard = outcome.metrics.get("latency").and_then(MetricValue::histogram).expect("it is declared").tally();
         assert_eq!(heard.count(), u64::from(nodes - 1), "all hear it, once each");
         Time::from_ps(heard.max().expect("all hear it")).as_secs_f64()
@@ -66,7 +66,7 @@ fn push_takes_log2_n_plus_ln_n_rounds_and_push_pull_about_log3_n() {
 fn nodes_that_lose_interest_leave_the_fraction_of_theory_ignorant() {
     for (interest, tolerance) in [(1_u32, 0.03), (2, 0.02)] {
         let parameters = Parameters { nodes: 20_000, interest: Some(interest), ..Parameters::default() };
-        let ignorant = 1.0 - coverage(&run(&parameters, (1, 200)));
+        let ignorant = 1.0 - coverage(&run(&parameters, 1, 200));
         // The fraction solves s = e^(-(interest + 1) (1 - s)).
         let theory = (0..200).fold(0.1, |s: f64, _| libm::exp(-f64::from(interest + 1) * (1.0 - s)));
         assert!((ignorant - theory).abs() < tolerance, "interest {interest}: {ignorant}, not {theory}");
@@ -76,13 +76,13 @@ fn nodes_that_lose_interest_leave_the_fraction_of_theory_ignorant() {
 #[test]
 fn every_copy_of_a_rumour_is_news_or_a_duplicate_and_bytes_add_up() {
     let parameters = Parameters { nodes: 100, fanout: 3, rumours: 5, ..Parameters::default() };
-    let outcome = run(&parameters, (1, 40));
+    let outcome = run(&parameters, 1, 40);
     assert!((coverage(&outcome) - 1.0).abs() < 1e-12);
     let copies = 5 * 99 + counter(&outcome, "duplicates");
     let headers = counter(&outcome, "messages") * u128::from(HEADER_BYTES);
     assert_eq!(counter(&outcome, "bytes"), headers + copies * u128::from(ID_BYTES + 100));
     // A pull carries no rumour that the caller knows when it calls.
-    let pull = run(&Parameters { direction: Direction::Pull, fanout: 1, ..parameters }, (1, 40));
+    let pull = run(&Parameters { direction: Direction::Pull, fanout: 1, ..parameters }, 1, 40);
     assert_eq!(counter(&pull, "duplicates"), 0);
 }
 
@@ -94,13 +94,13 @@ fn all_engines_and_both_drivers_give_one_answer() {
     let end = Time::from_secs(20);
     for direction in [Direction::Push, Direction::Pull, Direction::PushPull] {
         let parameters = Parameters { direction, ..plain.clone() };
-        assert_one_answer(|| gossip(&parameters), &matrix, (1, end));
+        assert_one_answer(|| gossip(&parameters), &matrix, 1, end);
         // Messages that take a second arrive when nodes call.
         let in_rounds = Parameters { calls: Calls::InRounds, ..parameters };
-        assert_one_answer(|| gossip(&in_rounds), &constant(Delay::from_secs(1)), (2, end));
+        assert_one_answer(|| gossip(&in_rounds), &constant(Delay::from_secs(1)), 2, end);
     }
     let tired = Parameters { interest: Some(2), fanout: 2, ..plain };
-    let outcome = assert_one_answer(|| gossip(&tired), &matrix, (3, end));
+    let outcome = assert_one_answer(|| gossip(&tired), &matrix, 3, end);
     assert!(counter(&outcome, "duplicates") > 0);
 }
 

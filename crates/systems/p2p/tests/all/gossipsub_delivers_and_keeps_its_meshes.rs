@@ -174,11 +174,11 @@ fn all_engines_and_both_drivers_give_one_answer() {
         Parameters { silent: 5, spammers: 3, validation: Delay::from_ms(5), opportunistic_ticks: 5, ..tiny },
     ];
     for (seed, parameters) in (1..).zip(&cases) {
-        let until = (seed, Time::from_secs(20));
-        let outcome = assert_one_answer(|| gossipsub(parameters, seed), &places(), until);
+        let until = Time::from_secs(20);
+        let outcome = assert_one_answer(|| gossipsub(parameters, seed), &places(), seed, until);
         assert!(counter(&outcome, "deliveries") > 50);
         // Heartbeats, messages and publications at equal times.
-        assert_one_answer(|| gossipsub(parameters, seed), &Matrix::new(2, |_, _| Delay::from_secs(1)), until);
+        assert_one_answer(|| gossipsub(parameters, seed), &Matrix::new(2, |_, _| Delay::from_secs(1)), seed, until);
     }
 }
 

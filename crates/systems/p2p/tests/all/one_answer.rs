@@ -9,7 +9,7 @@ use std::fmt::Debug;
 
 /// Runs a protocol as a program and as a model, under every engine, and compares events, digests and metrics.
 /// Returns the outcome of the program, which has metrics of programs too.
-pub(crate) fn assert_one_answer<P, C>(protocol: impl Fn() -> P, carrier: &C, (seed, until): (u64, Time)) -> Outcome
+pub(crate) fn assert_one_answer<P, C>(protocol: impl Fn() -> P, carrier: &C, seed: u64, until: Time) -> Outcome
 where
     P: Protocol<Machine: Clone + PartialEq + Debug, Message: PartialEq>,
     C: RestorableCarrier<P::Message, Access: PartialEq + Debug, Lp: Clone + PartialEq + Debug> + Clone,

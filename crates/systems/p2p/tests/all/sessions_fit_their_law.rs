@@ -172,7 +172,7 @@ fn the_test_tells_one_law_from_another() {
 fn a_flash_crowd_comes_by_its_law() {
     let law = |mean: f64| Law::exponential(Delay::from_secs_f64(mean)).expect("it is possible");
     let at = Time::from_secs(1000);
-    let churn = Churn::staying(Time::MAX).with_crowd(0.5, (at, law(60.0)), 7);
+    let churn = Churn::staying(Time::MAX).with_crowd(0.5, at, law(60.0), 7);
     let comings: Vec<Time> = (0..NODES).filter_map(|node| churn.first(LpId(node))).collect();
     // 2000 of 4000, with a standard deviation of 32.
     assert!(comings.len().abs_diff(2000) < 130, "{}", comings.len());

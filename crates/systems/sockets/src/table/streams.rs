@@ -106,7 +106,8 @@ impl SocketTable {
     pub(crate) fn poll_read(
         &mut self,
         name: Name,
-        (now, to): (Time, &mut [u8]),
+        now: Time,
+        to: &mut [u8],
         context: &Context<'_>,
     ) -> Poll<Result<usize, Error>> {
         let tcb = self.tcb(name);
@@ -139,7 +140,8 @@ impl SocketTable {
     /// of the bytes.
     pub(crate) fn poll_write(
         &mut self,
-        (name, now): (Name, Time),
+        name: Name,
+        now: Time,
         len: usize,
         first: impl FnOnce(usize) -> Bytes,
         context: &Context<'_>,

@@ -48,7 +48,7 @@ impl SocketTable {
         if bytes.len() > DATAGRAM_MAX {
             return Err(Error::TooLong(bytes.len()));
         }
-        self.out.push((to.node, Packet::datagram((port, to.port), bytes.into())));
+        self.out.push((to.node, Packet::datagram(port, to.port, bytes.into())));
         Ok(bytes.len())
     }
 

@@ -98,7 +98,7 @@ fn with_and_without_losses_and_with_either_profile() {
                 let network = || NetworkSettings { queue: queue.clone(), ..Default::default() };
                 let ends = Ends { source: NodeId(0), destination: NodeId(1), start: Time::ZERO };
                 let tcp = Tcp { settings: settings.clone(), bytes: bytes as u64, writes: None };
-                let model = Network::streams(topology(), (tcp, vec![ends]), network()).expect("it is possible");
+                let model = Network::streams(topology(), tcp, vec![ends], network()).expect("it is possible");
                 let expected = sequential::run(&model, RunOptions::until(UNTIL)).expect("it runs");
 
                 let plane = Plane::new(topology(), &[NodeId(0), NodeId(1)], network()).expect("it is possible");

@@ -1,7 +1,7 @@
 //! The steps of a port whose discipline decides when a packet arrives.
 
 use super::{MemoryMut, MemoryUndo, Passage};
-use crate::line::{Line, PortRules};
+use crate::line::{ManagedLink, PortRules};
 use crate::port::{Loss, PortMut, PortUndo, Queue};
 use crate::queue::{Admission, Discipline, Offered, PortView, QueueLimit, Threshold, Waiting};
 use parades_core::random::Rng;
@@ -14,37 +14,31 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         &mut self,
         now: Time,
         offered: &Offered,
-        (line, rules): (&Line, &PortRules),
+        link: ManagedLink<'_>,
         rng: &Rng,
     ) -> Result<Passage, Loss> {
         // A packet that arrives at the moment at which a device takes the next one finds the queue as it was
         // before, as in ns-3.
-        let taken_by = if rules.device > 0 { Time::from_ps(now.as_ps().saturating_sub(1)) } else { now };
-        self.drain(taken_by, rules);
-        let verdict = self.try_admit(now, offered, (line, rules), rng);
+        let taken_by = if link.rules.device > 0 { Time::from_ps(now.as_ps().saturating_sub(1)) } else { now };
+        self.drain(taken_by, link.rules);
+        let verdict = self.try_admit(now, offered, link, rng);
         match &verdict {
             Ok(passage) => self.count_passage(passage),
-            Err(loss) => self.count_lost(*loss, rules),
+            Err(loss) => self.count_lost(*loss, link.rules),
         }
         verdict
     }
 
-    fn try_admit(
-        &mut self,
-        now: Time,
-        offered: &Offered,
-        (line, rules): (&Line, &PortRules),
-        rng: &Rng,
-    ) -> Result<Passage, Loss> {
-        let quality = line.at(now);
+    fn try_admit(&mut self, now: Time, offered: &Offered, link: ManagedLink<'_>, rng: &Rng) -> Result<Passage, Loss> {
+        let quality = link.line.at(now);
         if !quality.is_up {
             return Err(Loss::Down);
         }
-        let port = self.seen(now, line, rng);
-        let (start, is_marked) = self.decide(port, offered, rules)?;
-        self.drain(now, rules);
-        let passage = self.pass(now, (start, offered.bytes), (line, rules), rng);
-        self.settle((now, start, line.next_down(now)), offered, rules);
+        let port = self.seen(now, link.line, rng);
+        let (start, is_marked) = self.decide(port, offered, link.rules)?;
+        self.drain(now, link.rules);
+        let passage = self.pass(now, start, offered.bytes, link, rng);
+        self.settle(now, start, link.line.next_down(now), offered, link.rules);
         passage.map(|passage| Passage { is_marked, ..passage })
     }
 
@@ -58,7 +52,7 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         port.must_wait = free > port.now && !is_in_device;
         let mut managed = queue.managed();
         let mut managed = managed.as_mut().expect("a managed port has the state for it");
-        let (admission, limit, start) = ask(managed.memory(), &rules.discipline, (&port, free), offered);
+        let (admission, limit, start) = ask(managed.memory(), &rules.discipline, &port, free, offered);
         let waits = start > port.now && !is_in_device;
         let has_room =
             |limit: QueueLimit| limit.allows(port.waiting + 1, port.waiting_bytes + u64::from(offered.bytes));
@@ -75,7 +69,7 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
 
     /// Notes a packet whose transmission starts at `start`, after it has been given to the transmitter. At
     /// `down` the link goes down, and loses the packets that wait.
-    fn settle(&mut self, (now, start, down): (Time, Time, Time), offered: &Offered, rules: &PortRules) {
+    fn settle(&mut self, now: Time, start: Time, down: Time, offered: &Offered, rules: &PortRules) {
         let bytes = offered.bytes;
         let waiting = Waiting { start: start.min(down), bytes };
         if start > now
@@ -106,7 +100,8 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
 fn ask<R: Recorder<MemoryUndo>>(
     memory: MemoryMut<'_, R>,
     discipline: &Discipline,
-    (port, free): (&PortView<'_>, Time),
+    port: &PortView<'_>,
+    free: Time,
     offered: &Offered,
 ) -> (Admission, Option<QueueLimit>, Time) {
     match (memory, discipline) {
@@ -116,8 +111,8 @@ fn ask<R: Recorder<MemoryUndo>>(
             (if is_marked { Admission::Mark } else { Admission::Pass }, Some(*limit), free)
         }
         (MemoryMut::Red(state), Discipline::Red(red)) => {
-            let queued = (port.waiting, offered.is_capable);
-            let admission = state.into_mut().admit(red, (port.now, port.rate_bps), queued, port.rng);
+            let PortView { now, rate_bps, waiting, rng, .. } = *port;
+            let admission = state.into_mut().admit(red, now, rate_bps, waiting, offered.is_capable, rng);
             (admission, Some(red.limit), free)
         }
         (MemoryMut::Bucket(state), Discipline::TokenBucket(bucket)) => match state.start(bucket, offered.bytes, free) {

@@ -1,7 +1,7 @@
 //! The steps of a port whose discipline holds packets until the device takes one.
 
 use super::{MemoryMut, Passage};
-use crate::line::{Line, PortRules};
+use crate::line::{ManagedLink, PortRules};
 use crate::port::{Loss, PortMut, PortUndo, Queue};
 use crate::queue::holding::{Dropped, Held};
 use crate::queue::{Offered, Waiting};
@@ -11,11 +11,11 @@ use parades_core::time::{Delay, Time};
 
 impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     /// Returns the reason why a packet cannot enter the queue, and counts it.
-    pub(crate) fn refuse_if_down(&mut self, now: Time, (line, rules): (&Line, &PortRules)) -> Result<(), Loss> {
-        if line.at(now).is_up {
+    pub(crate) fn refuse_if_down(&mut self, now: Time, link: ManagedLink<'_>) -> Result<(), Loss> {
+        if link.line.at(now).is_up {
             return Ok(());
         }
-        self.count_lost(Loss::Down, rules);
+        self.count_lost(Loss::Down, link.rules);
         Err(Loss::Down)
     }
 
@@ -23,20 +23,22 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     /// `dropped`; that may be the packet itself.
     pub(crate) fn hold(
         &mut self,
-        (now, rng): (Time, &Rng),
-        (slot, offered): (u32, &Offered),
-        (line, rules): (&Line, &PortRules),
+        now: Time,
+        rng: &Rng,
+        slot: u32,
+        offered: &Offered,
+        link: ManagedLink<'_>,
         dropped: &mut Dropped,
     ) {
         let before = dropped.len();
-        let port = self.seen(now, line, rng);
-        let held = Held::new((slot, offered.bytes), now, offered.is_capable);
+        let port = self.seen(now, link.line, rng);
+        let held = Held::new(slot, offered.bytes, now, offered.is_capable);
         let mut queue = self.queue();
-        let mut queue = queue.get_or_insert_with(|| Queue::managed(&rules.discipline));
+        let mut queue = queue.get_or_insert_with(|| Queue::managed(&link.rules.discipline));
         let mut managed = queue.managed();
         let mut managed = managed.as_mut().expect("a managed port has the state for it");
         if let MemoryMut::Held(mut holding) = managed.memory() {
-            holding.enqueue((held, offered), (&rules.discipline, &port), dropped);
+            holding.enqueue(held, offered, &link.rules.discipline, &port, dropped);
         }
         self.count_dropped(now, &dropped[before..]);
     }
@@ -46,12 +48,12 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     pub(crate) fn release(
         &mut self,
         now: Time,
-        (line, rules): (&Line, &PortRules),
+        link: ManagedLink<'_>,
         rng: &Rng,
         dropped: &mut Dropped,
     ) -> Option<(u32, Passage)> {
         let before = dropped.len();
-        let released = self.try_release(now, (line, rules), rng, dropped);
+        let released = self.try_release(now, link, rng, dropped);
         self.count_dropped(now, &dropped[before..]);
         if let Some((_, passage)) = &released {
             self.count_passage(passage);
@@ -62,29 +64,29 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     fn try_release(
         &mut self,
         now: Time,
-        (line, rules): (&Line, &PortRules),
+        link: ManagedLink<'_>,
         rng: &Rng,
         dropped: &mut Dropped,
     ) -> Option<(u32, Passage)> {
-        self.drain(now, rules);
+        self.drain(now, link.rules);
         loop {
-            let is_up = line.at(now).is_up;
-            if is_up && self.takes_from(now, rules) > now {
+            let is_up = link.line.at(now).is_up;
+            if is_up && self.takes_from(now, link.rules) > now {
                 return None;
             }
-            let port = self.seen(now, line, rng);
+            let port = self.seen(now, link.line, rng);
             let mut queue = self.queue().into_option()?;
             let mut managed = queue.managed();
             let mut managed = managed.as_mut()?;
             let MemoryMut::Held(mut holding) = managed.memory() else { return None };
             if !is_up {
-                holding.clear(&rules.discipline, dropped);
+                holding.clear(&link.rules.discipline, dropped);
                 return None;
             }
-            let (mut packet, is_marked) = holding.dequeue(&rules.discipline, &port, dropped)?;
+            let (mut packet, is_marked) = holding.dequeue(&link.rules.discipline, &port, dropped)?;
             let start = self.sent.busy_until.max(now);
             self.leave(now, start, packet);
-            match self.pass(now, (start, packet.bytes), (line, rules), rng) {
+            match self.pass(now, start, packet.bytes, link, rng) {
                 Ok(passage) => return Some((packet.slot(), Passage { is_marked, ..passage })),
                 // The packet has been counted as one that leaves, so it has not waited here any more.
                 Err(loss) => {

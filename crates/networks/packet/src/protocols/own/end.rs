@@ -48,7 +48,8 @@ impl End {
     pub(crate) fn on_start(
         protocol: &OtherProtocol,
         begins: bool,
-        (start, sink): (Time, Sink),
+        start: Time,
+        sink: Sink,
         setup: &mut impl Setup,
     ) -> End {
         setup.set_timer(START, start.since(Time::ZERO));
@@ -75,7 +76,7 @@ impl<R: Recorder<EndUndo>> Protocol for EndMut<'_, R> {
         let Segment { number, payload, sent, record, ecn } = *segment;
         let (now, delay) = (env.now(), env.now().since(sent));
         self.counts().into_mut().received += 1;
-        self.sink().receive(now, (number, payload), delay);
+        self.sink().receive(now, number, payload, delay);
         if !self.begins {
             env.observe(Duration::Delay, delay);
         }

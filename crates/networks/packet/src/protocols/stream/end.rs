@@ -71,8 +71,10 @@ impl End {
     /// Returns an end of flow `flow`. The end that opens the connection sets its timer to the start.
     pub(crate) fn on_start(
         stream: &OtherStream,
-        (flow, begins): (u32, bool),
-        (start, sink): (Time, Sink),
+        flow: u32,
+        begins: bool,
+        start: Time,
+        sink: Sink,
         setup: &mut impl Setup,
     ) -> End {
         let (initial, ports) = (initial(setup), ports(flow, begins));
@@ -123,7 +125,7 @@ impl<R: Recorder<EndUndo>> Protocol for EndMut<'_, R> {
         if heard != self.heard {
             *self.heard() = heard;
         }
-        self.sink().receive(now, (segment.number, tcp_segment.bytes), delay);
+        self.sink().receive(now, segment.number, tcp_segment.bytes, delay);
         if !self.begins {
             env.observe(Duration::Delay, delay);
         }
@@ -152,7 +154,7 @@ impl<R: Recorder<EndUndo>> EndMut<'_, R> {
 
     fn call<E: Environment>(&mut self, of: &OtherStream, what: Call<'_>, env: &mut E) -> (u64, Notices) {
         let EndParts { mut connection, counts, .. } = self.split();
-        tcp::call((connection.reborrow(), counts), &of.settings, what, env)
+        tcp::call(connection.reborrow(), counts, &of.settings, what, env)
     }
 
     /// Tells the application what has happened at its connection.

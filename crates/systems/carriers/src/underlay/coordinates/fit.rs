@@ -36,7 +36,7 @@ impl Coordinates {
             for place in 0..places {
                 let drawn = u32::try_from(rng.below(u64::from(places - 1))).expect("it is below their number");
                 let other = drawn + u32::from(drawn >= place);
-                coordinates.move_place((place, other), measured(matrix, place, other), &mut errors);
+                coordinates.move_place(place, other, measured(matrix, place, other), &mut errors);
             }
         }
         let error = coordinates.median_error(matrix);
@@ -44,7 +44,7 @@ impl Coordinates {
     }
 
     /// Moves a place after a sample of the latency to another one.
-    fn move_place(&mut self, (place, other): (u32, u32), latency: f64, errors: &mut [f64]) {
+    fn move_place(&mut self, place: u32, other: u32, latency: f64, errors: &mut [f64]) {
         if latency <= 0.0 {
             return;
         }

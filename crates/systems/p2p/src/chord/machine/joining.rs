@@ -24,7 +24,8 @@ impl Machine {
     pub(super) fn ask_to_join(
         &mut self,
         chord: &Chord,
-        (began, tries): (Time, u32),
+        began: Time,
+        tries: u32,
         driver: &mut impl Dependencies<Message>,
     ) {
         let Parameters { timeout, churn, .. } = chord.parameters();
@@ -53,7 +54,8 @@ impl Machine {
     pub(super) fn join_timed_out(
         &mut self,
         chord: &Chord,
-        (began, tries): (Time, u32),
+        began: Time,
+        tries: u32,
         driver: &mut impl Dependencies<Message>,
     ) {
         self.peer.books.timeouts += 1;
@@ -63,7 +65,7 @@ impl Machine {
             self.enter(driver.now());
             return self.fix_all_fingers_if_wanted(chord, driver);
         }
-        self.ask_to_join(chord, (began, tries), driver);
+        self.ask_to_join(chord, began, tries, driver);
     }
 
     /// Draws any node but this one.

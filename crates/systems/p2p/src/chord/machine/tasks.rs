@@ -23,7 +23,7 @@ impl Machine {
             return self.finish(chord, Task::Stabilise, driver);
         }
         let question = Question::Stabilise { successor };
-        self.ask(chord, (successor, question), |ticket| Message::GetPredecessor { asker: own, ticket }, driver);
+        self.ask(chord, successor, question, |ticket| Message::GetPredecessor { asker: own, ticket }, driver);
     }
 
     /// Looks up where the next finger points.
@@ -71,7 +71,7 @@ impl Machine {
                 false
             }
             Way::Ask(whom) => {
-                self.ask_for(chord, key, (whom, Question::Finger { k, whom, all }), driver);
+                self.ask_for(chord, key, whom, Question::Finger { k, whom, all }, driver);
                 true
             }
         }
@@ -82,8 +82,8 @@ impl Machine {
         let own = self.peer.id;
         match self.peer.predecessor.filter(|&id| id != own) {
             Some(predecessor) => {
-                let question = (predecessor, Question::Ping { predecessor });
-                self.ask(chord, question, |ticket| Message::Ping { asker: own, ticket }, driver);
+                let question = Question::Ping { predecessor };
+                self.ask(chord, predecessor, question, |ticket| Message::Ping { asker: own, ticket }, driver);
             }
             None => self.look_around(chord, driver),
         }
@@ -97,7 +97,7 @@ impl Machine {
             return self.finish(chord, Task::CheckPredecessor, driver);
         }
         let other = self.any_other(chord, driver);
-        self.ask_for(chord, self.peer.id, (other, Question::LookAround), driver);
+        self.ask_for(chord, self.peer.id, other, Question::LookAround, driver);
     }
 
     /// Looks an identifier up.
@@ -114,17 +114,24 @@ impl Machine {
         };
         let began = driver.now();
         match self.peer.way(ring, key) {
-            Way::Here(successor) => self.looked_up(chord, (key, began), Some((successor, 0)), driver),
-            Way::Ask(whom) => self.ask_for(chord, key, (whom, Question::LookUp { key, whom, began }), driver),
+            Way::Here(successor) => self.looked_up(chord, key, began, Some((successor, 0)), driver),
+            Way::Ask(whom) => self.ask_for(chord, key, whom, Question::LookUp { key, whom, began }, driver),
         }
     }
 
     /// Asks a node for the successor of a key.
     #[inline]
-    fn ask_for(&mut self, chord: &Chord, key: u32, question: (u32, Question), driver: &mut impl Dependencies<Message>) {
+    fn ask_for(
+        &mut self,
+        chord: &Chord,
+        key: u32,
+        whom: u32,
+        question: Question,
+        driver: &mut impl Dependencies<Message>,
+    ) {
         let asker = self.peer.id;
-        let for_user = matches!(question.1, Question::LookUp { .. });
-        self.ask(chord, question, |ticket| Message::Find { key, asker, ticket, hops: 1, for_user }, driver);
+        let for_user = matches!(question, Question::LookUp { .. });
+        self.ask(chord, whom, question, |ticket| Message::Find { key, asker, ticket, hops: 1, for_user }, driver);
     }
 
     /// Records a look-up: the successor and the number of nodes that the question reached, or nothing.
@@ -132,7 +139,8 @@ impl Machine {
     pub(super) fn looked_up(
         &mut self,
         chord: &Chord,
-        (key, began): (u32, Time),
+        key: u32,
+        began: Time,
         found: Option<(u32, u16)>,
         driver: &mut impl Dependencies<Message>,
     ) {

@@ -13,7 +13,7 @@ impl Machine {
         // The first time it is an earlier node. Later it is any other, because that one may have gone.
         let others = if is_first { self.node.0 } else { kademlia.parameters().nodes - 1 };
         let helper = self.another(others, driver);
-        self.start((Purpose::Join, kademlia.space().id(self.node)), &[helper], kademlia, driver);
+        self.start(Purpose::Join, kademlia.space().id(self.node), &[helper], kademlia, driver);
     }
 
     /// Draws one of the first `others` other nodes.
@@ -29,7 +29,7 @@ impl Machine {
         let finds_value = parameters.find_values > 0.0 && driver.rng().chance(parameters.find_values);
         if !finds_value {
             let target = driver.rng().next_u64();
-            return self.start((Purpose::FindNode, target), &[], kademlia, driver);
+            return self.start(Purpose::FindNode, target, &[], kademlia, driver);
         }
         let value = u32::try_from(driver.rng().below(u64::from(parameters.values))).expect("below a number of values");
         let key = kademlia.space().key(value);
@@ -40,7 +40,7 @@ impl Machine {
             driver.observe(kademlia.ids.look_up_time, 0);
             return;
         }
-        self.start((Purpose::FindValue, key), &[], kademlia, driver);
+        self.start(Purpose::FindValue, key, &[], kademlia, driver);
     }
 
     /// Finds the buckets that have been without a look-up for long, and refreshes them.
@@ -72,14 +72,15 @@ impl Machine {
         // It shares `bucket` bits with the node, differs in the next one, and is random below.
         let bit = 1_u64 << 63 >> bucket;
         let target = (kademlia.space().id(self.node) ^ bit) & !(bit - 1) | (driver.rng().next_u64() & (bit - 1));
-        self.start((Purpose::Refresh, target), &[], kademlia, driver);
+        self.start(Purpose::Refresh, target, &[], kademlia, driver);
     }
 
     /// Starts a look-up. It knows `helpers` and the closest contacts. A node that has no contact is told of
     /// another node.
     pub(super) fn start(
         &mut self,
-        (purpose, target): (Purpose, u64),
+        purpose: Purpose,
+        target: u64,
         helpers: &[LpId],
         kademlia: &Kademlia,
         driver: &mut impl Dependencies<Message>,
@@ -93,7 +94,7 @@ impl Machine {
         }
         self.table.look_up(target, seconds(now));
         let wanted = if purpose.is_users() { resiliency } else { k };
-        let look_up = LookUp::new((target, now), Width { wanted, k, alpha }, &nodes, kademlia.space());
+        let look_up = LookUp::new(target, now, Width { wanted, k, alpha }, &nodes, kademlia.space());
         self.number = self.number.wrapping_add(1);
         self.look_ups.push((self.number, purpose, look_up));
         self.go_on(kademlia, self.look_ups.len() - 1, driver);
@@ -119,7 +120,9 @@ impl Machine {
     pub(super) fn answer_nodes(
         &mut self,
         kademlia: &Kademlia,
-        (from, look_up, target): (LpId, u32, u64),
+        from: LpId,
+        look_up: u32,
+        target: u64,
         driver: &mut impl Dependencies<Message>,
     ) {
         let k = usize::from(kademlia.parameters().k);
@@ -158,7 +161,7 @@ impl Machine {
             self.timers.set_earlier(Timer::Answer as usize, due);
         } else if self.look_ups[index].2.is_over() {
             let (_, purpose, look_up) = self.look_ups.remove(index);
-            self.finish(kademlia, (purpose, look_up), driver);
+            self.finish(kademlia, purpose, look_up, driver);
         }
     }
 
@@ -166,13 +169,14 @@ impl Machine {
     fn finish(
         &mut self,
         kademlia: &Kademlia,
-        (purpose, look_up): (Purpose, LookUp),
+        purpose: Purpose,
+        look_up: LookUp,
         driver: &mut impl Dependencies<Message>,
     ) {
         match purpose {
             Purpose::Join => self.joined(kademlia, &look_up, driver),
             Purpose::Refresh => self.refresh_next(kademlia, driver),
-            Purpose::Store(value) => self.store(kademlia, (value, &look_up), driver),
+            Purpose::Store(value) => self.store(kademlia, value, &look_up, driver),
             Purpose::FindNode => self.found_node(kademlia, &look_up, driver),
             Purpose::FindValue => {
                 self.books.look_ups += 1;
@@ -224,7 +228,8 @@ impl Machine {
     pub(super) fn found(
         &mut self,
         kademlia: &Kademlia,
-        (index, from): (usize, LpId),
+        index: usize,
+        from: LpId,
         driver: &mut impl Dependencies<Message>,
     ) {
         let Some(depth) = self.look_ups[index].2.depth_of(from, kademlia.space()) else { return };

@@ -74,7 +74,7 @@ impl Machine {
             due.push(kept.value);
         }
         for value in due {
-            self.start((Purpose::Store(value), value.key), &[], kademlia, driver);
+            self.start(Purpose::Store(value), value.key, &[], kademlia, driver);
         }
         self.set_values_timer(driver.now());
     }
@@ -83,7 +83,8 @@ impl Machine {
     pub(super) fn store(
         &mut self,
         kademlia: &Kademlia,
-        (value, look_up): (Value, &LookUp),
+        value: Value,
+        look_up: &LookUp,
         driver: &mut impl Dependencies<Message>,
     ) {
         let own = kademlia.space().id(self.node) ^ value.key;
@@ -95,7 +96,7 @@ impl Machine {
             if node == self.node {
                 continue;
             }
-            self.call(kademlia, (node, false), |call| Message::Store { call, value: Box::new(value) }, driver);
+            self.call(kademlia, node, false, |call| Message::Store { call, value: Box::new(value) }, driver);
         }
     }
 
