@@ -25,6 +25,7 @@ use crate::installed::scenarios;
 use crate::simulation::Simulation;
 use parades_config::{ConfigError, Parameter, Place, Values, nearest, quoted};
 use parades_core::budget;
+use parades_core::text::is_same;
 use std::path::{Path, PathBuf};
 
 /// A scenario: a model that is made from parameters with names. A row of the table [`SCENARIOS`], or a
@@ -148,6 +149,31 @@ impl Scenario {
     pub fn is_restorable(&self, values: &Values) -> bool {
         (self.is_restorable)(values)
     }
+}
+
+/// Returns the number of parameters of all groups.
+const fn length(groups: &[&[Parameter]]) -> usize {
+    let (mut length, mut index) = (0, 0);
+    while index < groups.len() {
+        length += groups[index].len();
+        index += 1;
+    }
+    length
+}
+
+/// Returns the parameters of all groups, of which there are `N`, in one list.
+const fn joined<const N: usize>(groups: &[&[Parameter]]) -> [Parameter; N] {
+    let mut all = [groups[0][0]; N];
+    let (mut index, mut group, mut inner) = (0, 0, 0);
+    while index < N {
+        if inner < groups[group].len() {
+            all[index] = groups[group][inner];
+            (index, inner) = (index + 1, inner + 1);
+        } else {
+            (group, inner) = (group + 1, 0);
+        }
+    }
+    all
 }
 
 /// Improves the error of reading the file that a parameter names. If the file cannot be read, and a scenario
