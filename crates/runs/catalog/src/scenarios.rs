@@ -176,6 +176,23 @@ const fn joined<const N: usize>(groups: &[&[Parameter]]) -> [Parameter; N] {
     all
 }
 
+/// A list of parameters in two parts.
+struct Split {
+    before: &'static [Parameter],
+    from: &'static [Parameter],
+}
+
+/// Returns the parameters before `key`, and those from it on: for scenarios with a parameter between those of
+/// a struct.
+const fn split_at(parameters: &'static [Parameter], key: &str) -> Split {
+    let mut index = 0;
+    while !is_same(parameters[index].key(), key) {
+        index += 1;
+    }
+    let (before, from) = parameters.split_at(index);
+    Split { before, from }
+}
+
 /// Improves the error of reading the file that a parameter names. If the file cannot be read, and a scenario
 /// file names it, then the error points at that place in the scenario file.
 fn about_file(values: &Values, key: &str, error: ConfigError) -> ConfigError {
