@@ -72,13 +72,14 @@ pub fn derive_restorable(input: TokenStream) -> TokenStream {
 /// | `skip` | instead of a kind: the field is no parameter, and always has its default |
 /// | `default = VALUE` | the default, as the constructor takes it; a `path` has none |
 /// | `range = LEAST..=MOST` | the range of an `integer` or a `float` |
+/// | `of = WORDS` | the words of a `choice` whose field is no enum with `Words` |
 /// | `meaning = "TEXT"` | the meaning, as users see it |
 /// | `key = "KEY"` | the name for users; otherwise the name of the field |
 /// | `unit = "UNIT"` | the unit of a number without one |
 /// | `positive` | the value is above 0 |
 /// | `read = FUNCTION` | makes the field from `&Values` and the key; otherwise `FromValue` of the field's type |
 ///
-/// `VALUE`, `LEAST..=MOST` and `FUNCTION` have no commas outside brackets.
+/// Values of words have no commas outside brackets.
 #[proc_macro_derive(Parameters, attributes(parameter))]
 pub fn derive_parameters(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

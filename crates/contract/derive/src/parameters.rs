@@ -13,7 +13,7 @@ const KINDS: [&str; 10] =
 /// The word for fields that are no parameters.
 const SKIP: &str = "skip";
 /// The words that take a value.
-const WITH_VALUE: [&str; 6] = ["default", "range", "meaning", "key", "unit", "read"];
+const WITH_VALUE: [&str; 7] = ["default", "range", "of", "meaning", "key", "unit", "read"];
 /// The word for values above 0.
 const POSITIVE: &str = "positive";
 
@@ -98,7 +98,11 @@ impl<'a> Declared<'a> {
             "path" => &["meaning"],
             _ => &["default", "meaning"],
         };
-        let optional: &[&str] = if self.is_skipped() { &[] } else { &["key", "unit", "read"] };
+        let optional: &[&str] = match kind.as_str() {
+            SKIP => &[],
+            "choice" => &["key", "read", "of"],
+            _ => &["key", "read", "unit"],
+        };
         if let Some(word) = needed.iter().find(|word| self.get(word).is_none()) {
             return Err(Error::new_spanned(&self.kind, format!("`{kind}` needs `{word} = …`")));
         }
@@ -128,8 +132,9 @@ impl<'a> Declared<'a> {
     /// Returns the call of the constructor of `Parameter`.
     fn declaration(&self, config: &TokenStream) -> TokenStream {
         let (kind, key, ty) = (&self.kind, self.key(), &self.field.ty);
-        let words = (kind == "choice")
-            .then(|| quote_spanned!(ty.span() => &#config::words::<#ty, { <#ty as #config::Words>::WORDS.len() }>()));
+        let of_type =
+            || quote_spanned!(ty.span() => &#config::words::<#ty, { <#ty as #config::Words>::WORDS.len() }>());
+        let words = (kind == "choice").then(|| self.get("of").cloned().unwrap_or_else(of_type));
         let arguments =
             [self.get("default"), self.get("range"), words.as_ref(), self.get("meaning")].into_iter().flatten();
         let positive = self.is_positive.then(|| quote!(.positive()));

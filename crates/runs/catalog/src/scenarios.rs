@@ -222,9 +222,3 @@ fn check_memory(values: &Values, key: &str, bytes: u64) -> Result<(), ConfigErro
 fn int32(values: &Values, key: &str) -> u32 {
     u32::try_from(values.integer(key)).expect("the parameter's range ends below 2^32")
 }
-
-/// Returns the value of a size that must fit into 32 bits.
-fn bytes(values: &Values, key: &str) -> Result<u32, ConfigError> {
-    u32::try_from(values.size(key))
-        .map_err(|_| values.error_at(key, &format!("`{key}` must be below 4 GiB"), "lower it"))
-}
