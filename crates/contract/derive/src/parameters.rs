@@ -3,6 +3,7 @@
 use crate::input::path_to;
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Field, Fields, Result, Token};
@@ -106,6 +107,9 @@ impl<'a> Declared<'a> {
         if let Some(word) = needed.iter().find(|word| self.get(word).is_none()) {
             return Err(Error::new_spanned(&self.kind, format!("`{kind}` needs `{word} = …`")));
         }
+        if self.is_skipped() && self.is_positive {
+            return Err(Error::new_spanned(&self.kind, format!("`{SKIP}` takes no `{POSITIVE}`")));
+        }
         match self.given.iter().find(|(word, _)| !needed.iter().chain(optional).any(|known| word == known)) {
             Some((word, _)) => Err(Error::new_spanned(word, format!("`{kind}` takes no `{word}`"))),
             None => Ok(()),
@@ -123,7 +127,7 @@ impl<'a> Declared<'a> {
     /// Returns the key.
     fn key(&self) -> TokenStream {
         let of_field = || {
-            let name = self.name.to_string();
+            let name = self.name.unraw().to_string();
             quote!(#name)
         };
         self.get("key").cloned().unwrap_or_else(of_field)

@@ -46,7 +46,7 @@ pub fn cli(own: impl IntoIterator<Item = Scenario>) -> std::process::ExitCode {
 }
 
 pub use parades_catalog::{Scenario, Simulation, speer};
-pub use parades_config::{ConfigError, Parameter, Values};
+pub use parades_config::{ConfigError, FromValues, Parameter, Parameters, Values};
 
 pub use parades_carriers as carriers;
 pub use parades_config as config;
