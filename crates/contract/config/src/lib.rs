@@ -1,14 +1,17 @@
 //! The configuration of a run: units, the parameters of a scenario, and scenario files.
 //!
-//! A scenario declares its parameters once, in a constant. The rest follows from this declaration: reading
-//! values from the command line and from files, checking them, errors that point at the place, and the file
-//! that `parades show` writes.
+//! A scenario declares its parameters once. The rest follows from this declaration: the defaults of the
+//! library, reading values from the command line and from files, checking them, errors that point at the
+//! place, and the file that `parades show` writes.
 //!
 //! To add a scenario:
 //!
-//! 1. Declare its parameters as a constant `&[Parameter]`. The table in [`parameter`] shows the kinds.
-//! 2. Create [`Values`] from the constant. They hold the defaults until something is set.
-//! 3. Read each value by the getter of its kind, such as [`Values::integer`] or [`Values::duration`].
+//! 1. Declare its parameters at the fields of a struct, by `#[derive(Parameters)]` ([`fields`] has an example).
+//!    Parameters that are of no struct are a constant `&[Parameter]`. The table in [`parameter`] shows the
+//!    kinds.
+//! 2. Create [`Values`] from them. They hold the defaults until something is set.
+//! 3. Read the struct by [`FromValues::from_values`], and other values by the getter of their kind, such as
+//!    [`Values::integer`] or [`Values::duration`].
 //! 4. Report a wrong combination of values by [`Values::error_at`]. Wrong single values have been refused
 //!    already.
 //!
@@ -32,13 +35,14 @@
 //! # Ok::<(), parades_config::ConfigError>(())
 //! ```
 //!
-//! *Read next*: [`parameter`], then [`value`], [`values`], [`scenario`] and [`mod@write`]. All of them use
+//! *Read next*: [`parameter`], then [`value`], [`values`], [`fields`], [`scenario`] and [`mod@write`]. All of them use
 //! [`units`] and [`error`].
 
 #![forbid(unsafe_code)]
 
 pub mod error;
 mod fault;
+pub mod fields;
 pub mod inputs;
 mod nearest;
 mod number;
@@ -51,8 +55,10 @@ pub mod write;
 
 pub use error::{ConfigError, Place, Source, Spot, escaped, is_executed, quoted, shortened, shortened_to};
 pub use fault::{Fault, one_line};
+pub use fields::{FromValue, FromValues, Words, words};
 pub use inputs::read_text;
 pub use nearest::nearest;
+pub use parades_derive::Parameters;
 pub use parameter::{Kind, Parameter};
 pub use scenario::{SETTINGS, ScenarioFile, Settings, THREADS_MAX, malformed};
 pub use value::{Json, Value};

@@ -144,14 +144,21 @@ fn words(attributes: &[Attribute], known: &[&str]) -> Result<Vec<Ident>> {
     Ok(words)
 }
 
-/// Returns the path to `parades_core`. A crate that depends only on `parades`, the library under one name,
-/// reaches `parades_core` through it.
+/// Returns the path to `parades_core`.
 pub(crate) fn core_path() -> TokenStream {
+    path_to("core")
+}
+
+/// Returns the path to a crate of parades. A crate that depends only on `parades`, the library under one name,
+/// reaches the others through it.
+pub(crate) fn path_to(name: &str) -> TokenStream {
     let manifest = std::env::var("CARGO_MANIFEST_DIR").map(|folder| format!("{folder}/Cargo.toml"));
     let text = manifest.ok().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
-    if text.contains("parades-core") || !text.contains("parades") {
-        quote!(::parades_core)
+    if text.contains(&format!("parades-{name}")) || !text.contains("parades") {
+        let name = format_ident!("parades_{name}");
+        quote!(::#name)
     } else {
-        quote!(::parades::core)
+        let name = format_ident!("{name}");
+        quote!(::parades::#name)
     }
 }

@@ -1,14 +1,16 @@
-//! Derive macros for models: state that records its changes, and the function that undoes them.
+//! Derive macros for models: state that records its changes, the function that undoes them, and parameters.
 //!
-//! The traits and a worked example are in `parades_core::restore`; this crate only writes their
-//! implementations.
+//! The traits, with worked examples, are in `parades_core::restore` and `parades_config::fields`; this crate
+//! only writes their implementations.
 //!
-//! *Read next*: `input` (accepted types), `record` (the record of a change), `view` (the views of handlers).
+//! *Read next*: `input` (accepted types), `record` (the record of a change), `view` (the views of handlers),
+//! `parameters` (the fields that are parameters).
 
 #![forbid(unsafe_code)]
 
 mod input;
 mod model;
+mod parameters;
 mod record;
 mod view;
 mod whole;
@@ -57,4 +59,29 @@ pub fn derive_undoable(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(Restorable)]
 pub fn derive_restorable(input: TokenStream) -> TokenStream {
     model::generate(&parse_macro_input!(input as DeriveInput)).into()
+}
+
+/// Implements `FromValues` and `Default` for a struct whose fields are parameters.
+///
+/// `parades_config::fields` has an example. Each field has an attribute `#[parameter(…)]`, which holds, in any
+/// order:
+///
+/// | word | meaning |
+/// |---|---|
+/// | `integer`, `float`, `fraction`, `duration`, `size`, `rate`, `boolean`, `choice`, `text`, `path` | the kind: a constructor of `Parameter` |
+/// | `skip` | instead of a kind: the field is no parameter, and always has its default |
+/// | `default = VALUE` | the default, as the constructor takes it; a `path` has none |
+/// | `range = LEAST..=MOST` | the range of an `integer` or a `float` |
+/// | `of = WORDS` | the words of a `choice` whose field is no enum with `Words` |
+/// | `meaning = "TEXT"` | the meaning, as users see it |
+/// | `key = "KEY"` | the name for users; otherwise the name of the field |
+/// | `unit = "UNIT"` | the unit of a number without one |
+/// | `positive` | the value is above 0 |
+/// | `read = FUNCTION` | makes the field from `&Values` and the key; otherwise `FromValue` of the field's type |
+///
+/// Values of words have no commas outside brackets.
+#[proc_macro_derive(Parameters, attributes(parameter))]
+pub fn derive_parameters(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    parameters::generate(&input).unwrap_or_else(Error::into_compile_error).into()
 }

@@ -2,11 +2,15 @@
 //! `cargo run --example own_command -- compare token-ring --set nodes=100`.
 
 use parades::prelude::*;
-use parades::{Parameter, Scenario, Simulation};
+use parades::{FromValues, Parameters, Scenario, Simulation};
 
+#[derive(Parameters)]
 struct TokenRing {
+    #[parameter(integer, default = 10, range = 2..=1_000_000, meaning = "nodes in the ring")]
     nodes: u32,
+    #[parameter(duration, default = Delay::from_ms(5), meaning = "mean time for which a node holds the token")]
     hold: Delay,
+    #[parameter(duration, default = Delay::from_ms(1), positive, meaning = "delay of a link")]
     link: Delay,
 }
 
@@ -59,20 +63,10 @@ impl Model for TokenRing {
 
 impl ByCopy for TokenRing {}
 
-const SCENARIO: Scenario = Scenario::new(
-    "token-ring",
-    "a token goes round a ring",
-    &[
-        Parameter::integer("nodes", 10, 2..=1_000_000, "nodes in the ring"),
-        Parameter::duration("hold", Delay::from_ms(5), "mean time for which a node holds the token"),
-        Parameter::duration("link", Delay::from_ms(1), "delay of a link").positive(),
-    ],
-    |values, _seed| {
-        let nodes = u32::try_from(values.integer("nodes")).expect("at most a million");
-        let ring = TokenRing { nodes, hold: values.duration("hold"), link: values.duration("link") };
-        Ok(Simulation::restorable(ring, Time::from_secs(100)))
-    },
-);
+const SCENARIO: Scenario =
+    Scenario::new("token-ring", "a token goes round a ring", TokenRing::PARAMETERS, |values, _seed| {
+        Ok(Simulation::restorable(TokenRing::from_values(values)?, Time::from_secs(100)))
+    });
 
 fn main() -> std::process::ExitCode {
     parades::cli([SCENARIO])

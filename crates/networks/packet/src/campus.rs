@@ -19,17 +19,18 @@
 
 use crate::description::{Ends, Framing};
 use crate::flow::{Flow, Group, Limit};
-use crate::network::{Network, NetworkError, Settings};
+use crate::network::{Network, NetworkError, PATHS_MEANING, SAMPLE_MEANING, Settings};
 use crate::protocols::tcp::{Tcp, Writes};
 use crate::queue::QueueLimit;
 use crate::record::Record;
 use crate::segment::SegmentRef;
 use crate::traffic::{Pattern, Sizes};
+use parades_config::units::KBPS;
+use parades_config::{ConfigError, Values};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
-use parades_tcp::control::{Algorithm, Cubic};
-pub use parades_topology::generators::campus::LinkKind;
-use parades_topology::generators::campus::{Campus, SERVERS};
+use parades_tcp::control::Algorithm;
+use parades_topology::generators::campus::{Campus, LinkKind, SERVERS};
 use parades_topology::routing::Paths;
 use parades_topology::{NodeId, Topology};
 
@@ -39,39 +40,96 @@ pub const TRAFFIC_STREAM: u32 = 1;
 /// The number of the first server in Net1.
 const FIRST_SERVER: u32 = 2;
 
-/// The parameters.
-#[derive(Clone, Debug, PartialEq)]
+/// The parameters. The defaults are the published values, for two campuses.
+#[derive(Clone, Debug, PartialEq, parades_config::Parameters)]
 pub struct Parameters {
     /// The number of campuses. A single campus has no ring, and its hosts use its own servers.
+    #[parameter(
+        integer, default = Campus::PUBLISHED.networks as u64, range = 1..=1_000_000,
+        meaning = "campuses; 1: no ring, a campus's hosts use its own servers"
+    )]
     pub networks: u32,
     /// The number of hosts at each of the twelve LAN routers of a campus.
+    #[parameter(
+        integer, default = Campus::PUBLISHED.lan_clients as u64, range = 1..=1_000_000,
+        meaning = "hosts at each of the twelve LAN routers of a campus"
+    )]
     pub lan_clients: u32,
-    /// Links inside a campus.
-    pub inner: LinkKind,
-    /// Links to hosts.
-    pub access: LinkKind,
-    /// Links between campuses.
-    pub ring: LinkKind,
-    /// The limit of every queue.
-    pub queue: QueueLimit,
-    /// Headers of a packet, in bytes.
-    pub headers: u32,
+    /// The settings of TCP, for [`Parameters::streams`]. `packet_size` is its segment.
+    #[parameter(
+        choice, key = "congestion", default = "cubic", of = &["newreno", "cubic", "dctcp", "bbr", "vegas"], read = as_in_ns3,
+        meaning = "congestion control of tcp, in the profile of ns-3"
+    )]
+    pub tcp: parades_tcp::settings::Settings,
     /// Payload that a server sends to one host, in bits per second.
+    #[parameter(
+        rate, key = "flow_rate", default = 500 * KBPS, positive,
+        meaning = "payload of a flow in a second"
+    )]
     pub flow_rate_bps: u64,
     /// Payload of a packet, in bytes.
+    #[parameter(size, key = "packet", default = 512, positive, meaning = "payload of a packet")]
     pub packet_size: u32,
     /// Payload that a host receives, in bytes.
+    #[parameter(size, key = "flow", default = 500_224, positive, meaning = "payload that a host receives, in total")]
     pub flow_bytes: u64,
     /// The span from time zero within which flows start.
+    #[parameter(
+        duration, default = Delay::from_secs(10),
+        meaning = "flows start at a random time between 0 and this"
+    )]
     pub start_span: Delay,
-    /// The settings of TCP, for [`Parameters::streams`]. `packet_size` is its segment.
-    pub tcp: parades_tcp::settings::Settings,
-    /// The server and the start of each flow over TCP. Empty if they are drawn at random.
-    pub starts: Vec<Start>,
-    /// The time between two samples; zero for none.
-    pub sample: Delay,
+    /// Headers of a packet, in bytes.
+    #[parameter(size, default = 30, meaning = "headers of a packet: UDP 8, IP 20, PPP 2")]
+    pub headers: u32,
+    /// The limit of every queue.
+    #[parameter(
+        integer, default = 100, range = 0..=1_000_000_000,
+        meaning = "greatest number of packets in the queue of an interface"
+    )]
+    pub queue: QueueLimit,
+    /// Rate of links inside a campus, in bits per second.
+    #[parameter(
+        rate, key = "inner_rate", default = Campus::PUBLISHED.inner.rate_bps, positive,
+        meaning = "rate of links inside a campus"
+    )]
+    pub inner_rate_bps: u64,
+    /// Delay of links inside a campus.
+    #[parameter(
+        duration, default = Campus::PUBLISHED.inner.delay,
+        meaning = "delay of links inside a campus"
+    )]
+    pub inner_delay: Delay,
+    /// Rate of links to hosts, in bits per second.
+    #[parameter(
+        rate, key = "access_rate", default = Campus::PUBLISHED.access.rate_bps, positive,
+        meaning = "rate of links to hosts"
+    )]
+    pub access_rate_bps: u64,
+    /// Delay of links to hosts.
+    #[parameter(duration, default = Campus::PUBLISHED.access.delay, meaning = "delay of links to hosts")]
+    pub access_delay: Delay,
+    /// Rate of links between campuses, in bits per second.
+    #[parameter(
+        rate, key = "ring_rate", default = Campus::PUBLISHED.ring.rate_bps, positive,
+        meaning = "rate of links between campuses"
+    )]
+    pub ring_rate_bps: u64,
+    /// Delay of links between campuses.
+    #[parameter(
+        duration, default = Campus::PUBLISHED.ring.delay,
+        meaning = "delay of links between campuses"
+    )]
+    pub ring_delay: Delay,
     /// The paths that flows may take.
+    #[parameter(choice, default = "ecmp", meaning = PATHS_MEANING)]
     pub paths: Paths,
+    /// The time between two samples; zero for none.
+    #[parameter(duration, default = Delay::ZERO, meaning = SAMPLE_MEANING)]
+    pub sample: Delay,
+    /// The server and the start of each flow over TCP. Empty if they are drawn at random.
+    #[parameter(skip, default = Vec::new())]
+    pub starts: Vec<Start>,
 }
 
 /// The server and the start of the flow to a host.
@@ -87,31 +145,10 @@ pub struct Start {
     pub start: Time,
 }
 
-impl Default for Parameters {
-    /// The published values, for two campuses.
-    fn default() -> Parameters {
-        let Campus { networks, lan_clients, inner, access, ring } = Campus::default();
-        Parameters {
-            networks,
-            lan_clients,
-            inner,
-            access,
-            ring,
-            queue: QueueLimit::Packets(100),
-            headers: 30,
-            flow_rate_bps: 500_000,
-            packet_size: 512,
-            flow_bytes: 500_224,
-            start_span: Delay::from_secs(10),
-            tcp: parades_tcp::settings::Settings {
-                algorithm: Algorithm::Cubic(Cubic::ns3()),
-                ..parades_tcp::settings::Settings::ns3()
-            },
-            starts: Vec::new(),
-            sample: Delay::ZERO,
-            paths: Paths::All,
-        }
-    }
+/// Returns the settings of TCP in the profile of ns-3, with the congestion control that a parameter names.
+fn as_in_ns3(values: &Values, key: &str) -> Result<parades_tcp::settings::Settings, ConfigError> {
+    let algorithm: Algorithm = values.choice(key).parse().expect("the parameter lists the algorithms");
+    Ok(parades_tcp::settings::Settings { algorithm: algorithm.as_in_ns3(), ..parades_tcp::settings::Settings::ns3() })
 }
 
 impl Parameters {
@@ -201,7 +238,10 @@ impl Parameters {
 
     /// Returns the campuses and their links.
     fn campus(&self) -> Campus {
-        let Parameters { networks, lan_clients, inner, access, ring, .. } = *self;
+        let &Parameters { networks, lan_clients, .. } = self;
+        let inner = LinkKind { rate_bps: self.inner_rate_bps, delay: self.inner_delay };
+        let access = LinkKind { rate_bps: self.access_rate_bps, delay: self.access_delay };
+        let ring = LinkKind { rate_bps: self.ring_rate_bps, delay: self.ring_delay };
         Campus { networks, lan_clients, inner, access, ring }
     }
 

@@ -48,6 +48,14 @@ use parades_topology::routing::{Metric, Paths, RoutingError};
 use parades_topology::{LinkId, Topology};
 use std::marker::PhantomData;
 
+/// The meaning of the parameter for [`Settings::paths`].
+pub(crate) const PATHS_MEANING: &str = "ecmp: flows spread over equally short paths, by a hash of the flow and the \
+                                        node; single: all take the first of them";
+
+/// The meaning of the parameter for [`Settings::sample`].
+pub(crate) const SAMPLE_MEANING: &str =
+    "time between two samples of goodput, drops and queues, as series; 0: no samples";
+
 /// The settings of a network of UDP flows or groups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {

@@ -44,6 +44,8 @@ pub use own::{ArrivalQueue, Departure, DepartureQueue, Drops, HeldPacket, OtherD
 pub use priority::Priority;
 pub use red::Red;
 
+use parades_config::{ConfigError, FromValue, Values};
+
 /// The limit of a drop-tail queue. A limit of zero lets no packet wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QueueLimit {
@@ -51,6 +53,13 @@ pub enum QueueLimit {
     Packets(u32),
     /// In bytes, headers included.
     Bytes(u64),
+}
+
+impl FromValue for QueueLimit {
+    /// Returns a limit in packets.
+    fn from_value(values: &Values, key: &str) -> Result<QueueLimit, ConfigError> {
+        u32::from_value(values, key).map(QueueLimit::Packets)
+    }
 }
 
 impl QueueLimit {

@@ -4,6 +4,7 @@
 //! such a flow is slightly slower than its rate: by less than one part in a million, if a gap is at least a
 //! microsecond.
 
+use parades_config::{ConfigError, FromValue, Values};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 
@@ -14,6 +15,16 @@ pub enum Sizes {
     Constant(u32),
     /// Each packet has one of these sizes: bytes and weight of the draw.
     Mix(Vec<(u32, u32)>),
+}
+
+impl FromValue for Sizes {
+    /// Returns packets of one size, or the Internet mix if the size is zero.
+    fn from_value(values: &Values, key: &str) -> Result<Sizes, ConfigError> {
+        Ok(match u32::from_value(values, key)? {
+            0 => Sizes::internet_mix(),
+            payload => Sizes::Constant(payload),
+        })
+    }
 }
 
 impl Sizes {

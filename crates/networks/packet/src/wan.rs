@@ -23,10 +23,11 @@
 //! Everything is drawn from the seed, by the shared stream [`TRAFFIC_STREAM`].
 
 use crate::flow::{Flow, Limit};
-use crate::network::{Network, NetworkError, Settings, assemble};
+use crate::network::{Network, NetworkError, PATHS_MEANING, SAMPLE_MEANING, Settings, assemble};
 use crate::packet::direction;
 use crate::queue::QueueLimit;
 use crate::traffic::{Pattern, Period, Sizes};
+use parades_config::Words;
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 use parades_topology::routing::{Metric, Paths, Routes, Rules, StaticRoutes};
@@ -46,6 +47,11 @@ pub enum Weights {
     Equal,
 }
 
+impl Words for Weights {
+    const WORDS: &'static [(&'static str, Weights)] =
+        &[("rate", Weights::Rate), ("degree", Weights::Degree), ("equal", Weights::Equal)];
+}
+
 /// The patterns of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {
@@ -53,56 +59,78 @@ pub enum Arrivals {
     Constant,
     /// A Poisson process.
     Poisson,
-    /// Twice the rate in exponential on periods of this mean, and off periods of the same mean between them.
-    OnOff(Delay),
+    /// Twice the rate in exponential on periods, and off periods of the same mean between them.
+    OnOff,
+}
+
+impl Words for Arrivals {
+    const WORDS: &'static [(&'static str, Arrivals)] =
+        &[("constant", Arrivals::Constant), ("poisson", Arrivals::Poisson), ("on-off", Arrivals::OnOff)];
 }
 
 /// The parameters.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, parades_config::Parameters)]
 pub struct Parameters {
     /// The number of flows.
+    #[parameter(
+        integer, default = 1000, range = 1..=100_000_000,
+        meaning = "number of flows; their ends are drawn by the nodes' weights"
+    )]
     pub flows: u32,
     /// The offered load of the most loaded link, as a share of its rate. More than 1 is overload.
+    #[parameter(
+        float, default = 0.95, range = 0.0..=1000.0, positive,
+        meaning = "load offered to the most loaded link, as a share of its rate"
+    )]
     pub load: f64,
     /// The largest number of packets that all flows together send in a second, on average.
+    #[parameter(
+        float, default = 200_000.0, range = 0.0..=1e12, positive,
+        meaning = "greatest mean number of packets that all flows together send in a second"
+    )]
     pub packets_per_s: f64,
     /// The weights of nodes.
+    #[parameter(choice, default = "rate", meaning = "weight of a node: its links' rates, their number, or 1")]
     pub weights: Weights,
     /// The pattern of flows.
+    #[parameter(choice, default = "poisson", meaning = "the process by which flows send")]
     pub arrivals: Arrivals,
+    /// The mean duration of the on periods, and of the off periods, with [`Arrivals::OnOff`].
+    #[parameter(
+        duration, default = Delay::from_ms(100), positive,
+        meaning = "mean duration of the on periods, and of the off periods, of on-off flows"
+    )]
+    pub period: Delay,
     /// The payload of packets.
+    #[parameter(
+        size,
+        key = "packet",
+        default = 0,
+        meaning = "payload of packets; 0: the Internet mix of 40, 576 and 1500 bytes at 7 : 4 : 1, headers \
+                   included"
+    )]
     pub sizes: Sizes,
     /// The measure of a path's length.
+    #[parameter(choice, key = "routing", default = "delay", meaning = "measure of the length of a path")]
     pub metric: Metric,
     /// The paths that flows may take.
+    #[parameter(choice, default = "ecmp", meaning = PATHS_MEANING)]
     pub paths: Paths,
     /// The limit of every queue.
+    #[parameter(
+        integer, default = 100, range = 0..=1_000_000_000,
+        meaning = "greatest number of packets in the queue of an interface"
+    )]
     pub queue: QueueLimit,
     /// The probability of loss of each link. Links beyond the end of the list lose no packet.
+    #[parameter(skip, default = Vec::new())]
     pub losses: Vec<f64>,
     /// Headers of a packet, in bytes.
+    #[parameter(size, default = 30, meaning = "headers of a packet: UDP 8, IP 20, PPP 2")]
     pub headers: u32,
     /// The time between two samples; zero for none.
+    #[parameter(duration, default = Delay::ZERO, meaning = SAMPLE_MEANING)]
     pub sample: Delay,
-}
-
-impl Default for Parameters {
-    fn default() -> Parameters {
-        Parameters {
-            flows: 1000,
-            load: 0.95,
-            packets_per_s: 200_000.0,
-            weights: Weights::Rate,
-            arrivals: Arrivals::Poisson,
-            sizes: Sizes::internet_mix(),
-            metric: Metric::Delay,
-            paths: Paths::All,
-            queue: QueueLimit::Packets(100),
-            losses: Vec::new(),
-            headers: 30,
-            sample: Delay::ZERO,
-        }
-    }
 }
 
 /// A network under gravity traffic.
@@ -174,8 +202,8 @@ impl Parameters {
             "`packets_per_s` must be a number above 0"
         } else if self.sizes.least().is_none_or(|least| least == 0) {
             "`sizes` must all be at least 1 byte"
-        } else if self.arrivals == Arrivals::OnOff(Delay::ZERO) {
-            "the mean on period of `arrivals` must be above 0"
+        } else if self.arrivals == Arrivals::OnOff && self.period == Delay::ZERO {
+            "`period` must be above 0"
         } else {
             return Ok(());
         };
@@ -202,8 +230,8 @@ impl Parameters {
                 let residual = self.sizes.residual_gap(rate_bps, rng);
                 (Pattern::Constant { rate_bps }, Time::ZERO.checked_add(residual).unwrap_or(Time::MAX))
             }
-            Arrivals::OnOff(mean) => {
-                let period = || Period::Exponential(mean);
+            Arrivals::OnOff => {
+                let period = || Period::Exponential(self.period);
                 let rate_bps = whole(2.0 * rate);
                 (Pattern::OnOff { rate_bps, on: period(), off: period() }, Time::ZERO)
             }

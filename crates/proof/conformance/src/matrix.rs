@@ -146,11 +146,12 @@ fn campus(sample: Delay) -> parades_packet::network::Network {
 
 /// Makes a campus with TCP. Short queues before slow links to hosts drop segments of every stream.
 fn campus_tcp() -> parades_packet::network::Network<SegmentRef> {
-    use parades_packet::campus::{LinkKind, Parameters};
+    use parades_packet::campus::Parameters;
     let small = Parameters {
         lan_clients: 1,
-        access: LinkKind { rate_bps: 10_000_000, delay: Delay::from_ms(1) },
-        ring: LinkKind { rate_bps: 100_000_000, delay: Delay::from_ms(20) },
+        access_rate_bps: 10_000_000,
+        ring_rate_bps: 100_000_000,
+        ring_delay: Delay::from_ms(20),
         queue: parades_packet::queue::QueueLimit::Packets(6),
         flow_rate_bps: 50_000_000,
         flow_bytes: 100_000,

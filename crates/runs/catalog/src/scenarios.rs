@@ -25,6 +25,7 @@ use crate::installed::scenarios;
 use crate::simulation::Simulation;
 use parades_config::{ConfigError, Parameter, Place, Values, nearest, quoted};
 use parades_core::budget;
+use parades_core::text::is_same;
 use std::path::{Path, PathBuf};
 
 /// A scenario: a model that is made from parameters with names. A row of the table [`SCENARIOS`], or a
@@ -150,6 +151,48 @@ impl Scenario {
     }
 }
 
+/// Returns the number of parameters of all groups.
+const fn length(groups: &[&[Parameter]]) -> usize {
+    let (mut length, mut index) = (0, 0);
+    while index < groups.len() {
+        length += groups[index].len();
+        index += 1;
+    }
+    length
+}
+
+/// Returns the parameters of all groups, of which there are `N`, in one list.
+const fn joined<const N: usize>(groups: &[&[Parameter]]) -> [Parameter; N] {
+    let mut all = [groups[0][0]; N];
+    let (mut index, mut group, mut inner) = (0, 0, 0);
+    while index < N {
+        if inner < groups[group].len() {
+            all[index] = groups[group][inner];
+            (index, inner) = (index + 1, inner + 1);
+        } else {
+            (group, inner) = (group + 1, 0);
+        }
+    }
+    all
+}
+
+/// A list of parameters in two parts.
+struct Split {
+    before: &'static [Parameter],
+    from: &'static [Parameter],
+}
+
+/// Returns the parameters before `key`, and those from it on: for scenarios with a parameter between those of
+/// a struct.
+const fn split_at(parameters: &'static [Parameter], key: &str) -> Split {
+    let mut index = 0;
+    while !is_same(parameters[index].key(), key) {
+        index += 1;
+    }
+    let (before, from) = parameters.split_at(index);
+    Split { before, from }
+}
+
 /// Improves the error of reading the file that a parameter names. If the file cannot be read, and a scenario
 /// file names it, then the error points at that place in the scenario file.
 fn about_file(values: &Values, key: &str, error: ConfigError) -> ConfigError {
@@ -178,10 +221,4 @@ fn check_memory(values: &Values, key: &str, bytes: u64) -> Result<(), ConfigErro
 /// Returns the value of an integer parameter whose range ends below 2^32.
 fn int32(values: &Values, key: &str) -> u32 {
     u32::try_from(values.integer(key)).expect("the parameter's range ends below 2^32")
-}
-
-/// Returns the value of a size that must fit into 32 bits.
-fn bytes(values: &Values, key: &str) -> Result<u32, ConfigError> {
-    u32::try_from(values.size(key))
-        .map_err(|_| values.error_at(key, &format!("`{key}` must be below 4 GiB"), "lower it"))
 }

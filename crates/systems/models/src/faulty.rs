@@ -2,6 +2,7 @@
 //!
 //! LPs stand in a ring and pass tokens. At the event chosen, each LP commits the fault chosen.
 
+use parades_config::Words;
 use parades_core::prelude::*;
 
 /// The fault that an LP commits.
@@ -26,28 +27,49 @@ pub enum Fault {
     TieOrder,
 }
 
+impl Words for Fault {
+    const WORDS: &'static [(&'static str, Fault)] = &[
+        ("none", Fault::None),
+        ("lookahead", Fault::Lookahead),
+        ("zero-delay-loop", Fault::ZeroDelayLoop),
+        ("time-overflow", Fault::TimeOverflow),
+        ("panic", Fault::Panic),
+        ("fail", Fault::Fail),
+        ("no-channel", Fault::NoChannel),
+        ("tie-order", Fault::TieOrder),
+    ];
+}
+
 /// The model, with its parameters.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, parades_config::Parameters)]
 pub struct Faulty {
     /// The number of LPs in the ring, at least 3.
+    #[parameter(integer, default = 8, range = 3..=1_000_000, meaning = "logical processes, in a ring")]
     pub lps: u32,
     /// The fault.
+    #[parameter(
+        choice,
+        default = "panic",
+        meaning = "the fault; `tie-order` makes `metrics.order` depend on the order of simultaneous events"
+    )]
     pub fault: Fault,
     /// The number of the event at which each LP commits the fault, counted from 1.
+    #[parameter(
+        integer, default = 5, range = 1..=1_000_000_000,
+        meaning = "number of the LP's event with the fault, from 1"
+    )]
     pub at_event: u64,
     /// The limit on rounds at one time.
+    #[parameter(
+        integer, default = 1000, range = 1..=1_048_576,
+        meaning = "bound on rounds of zero-delay events at one time"
+    )]
     pub round_limit: u32,
 }
 
 /// The delay of each pass of a token.
 const HOP: Delay = Delay::from_ms(10);
 const ORDER: MetricId = MetricId(0);
-
-impl Default for Faulty {
-    fn default() -> Faulty {
-        Faulty { lps: 8, fault: Fault::Panic, at_event: 5, round_limit: 1000 }
-    }
-}
 
 /// The state of an LP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -40,33 +40,38 @@ use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 
 /// The parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, parades_config::Parameters)]
 pub struct Parameters {
     /// The number of trees. There is no link between them.
+    #[parameter(
+        integer, default = 8, range = 1..=1_000_000_000,
+        meaning = "binary trees, without links between them"
+    )]
     pub trees: u32,
     /// The number of levels of each tree, including the root and the leaves.
+    #[parameter(integer, default = 10, range = 2..=31, meaning = "levels of each tree: 2^levels - 1 nodes")]
     pub levels: u32,
     /// The number of events that each LP begins with.
+    #[parameter(integer, default = 8, range = 0..=1_000_000, meaning = "initial events of each LP")]
     pub start_events: u32,
     /// The number of 32-bit integers that a packet carries.
+    #[parameter(
+        integer, default = 256, range = 0..=16_777_216,
+        meaning = "32-bit integers of data that a packet carries"
+    )]
     pub data: u32,
     /// The least delay of a hop, which is the lookahead.
+    #[parameter(
+        duration, default = Delay::from_ms(1), positive,
+        meaning = "least delay of a hop: the lookahead"
+    )]
     pub delay: Delay,
     /// The largest delay of a hop beyond `delay`. The actual one is uniform.
+    #[parameter(
+        duration, default = Delay::from_ms(1),
+        meaning = "greatest additional delay of a hop; it is drawn uniformly"
+    )]
     pub jitter: Delay,
-}
-
-impl Default for Parameters {
-    fn default() -> Parameters {
-        Parameters {
-            trees: 8,
-            levels: 10,
-            start_events: 8,
-            data: 256,
-            delay: Delay::from_ms(1),
-            jitter: Delay::from_ms(1),
-        }
-    }
 }
 
 /// The numbers of levels that a tree may have.

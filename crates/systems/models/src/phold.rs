@@ -3,6 +3,7 @@
 //! *Source*: R. Fujimoto, *Performance of Time Warp under synthetic workloads*, SCS Multiconference on
 //! Distributed Simulation, 1990.
 
+use parades_config::Words;
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 use std::hint::select_unpredictable;
@@ -20,6 +21,15 @@ pub enum DelayKind {
     Quantised,
 }
 
+impl Words for DelayKind {
+    const WORDS: &'static [(&'static str, DelayKind)] = &[
+        ("exponential", DelayKind::Exponential),
+        ("uniform", DelayKind::Uniform),
+        ("constant", DelayKind::Constant),
+        ("quantised", DelayKind::Quantised),
+    ];
+}
+
 /// The way in which an LP's state is restored when an execution is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restore {
@@ -31,50 +41,75 @@ pub enum Restore {
     Log,
 }
 
+impl Words for Restore {
+    const WORDS: &'static [(&'static str, Restore)] =
+        &[("copy", Restore::Copy), ("reverse", Restore::Reverse), ("log", Restore::Log)];
+}
+
 /// The parameters.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, parades_config::Parameters)]
 pub struct Parameters {
     /// The number of LPs.
+    #[parameter(integer, default = 1024, range = 1..=4_000_000_000, meaning = "logical processes")]
     pub lps: u32,
     /// The number of events that each LP begins with.
+    #[parameter(integer, default = 1, range = 0..=1_000_000, meaning = "initial events of each LP")]
     pub start_events: u32,
     /// The fraction of events sent to a uniformly drawn LP, which may be the sender.
+    #[parameter(
+        fraction,
+        default = 0.5,
+        meaning = "share of events sent to an LP drawn uniformly, the sender included"
+    )]
     pub remote: f64,
     /// The least delay.
+    #[parameter(duration, default = Delay::from_ms(100), unit = "s", meaning = "least delay of an event")]
     pub lookahead: Delay,
     /// The mean delay, including the lookahead.
+    #[parameter(
+        duration, default = Delay::from_secs(1), unit = "s",
+        meaning = "mean delay of an event, lookahead included"
+    )]
     pub mean_delay: Delay,
     /// The distribution of delays.
+    #[parameter(
+        choice,
+        default = "exponential",
+        meaning = "distribution of delays: lookahead + exponential, lookahead + uniform, always the mean, \
+                   or exponential rounded up to whole lookaheads"
+    )]
     pub delay: DelayKind,
     /// The receiver of a remote event. With 0, it is any LP; with `k`, it is the LP `(id + k) mod lps`.
+    #[parameter(
+        integer, default = 0, range = 0..=4_000_000_000,
+        meaning = "0: a remote event goes to any LP; k: to (id + k) mod lps"
+    )]
     pub radius: u32,
     /// The number of bytes that each event carries.
+    #[parameter(integer, default = 0, range = 0..=16_777_216, meaning = "bytes that each event carries")]
     pub payload: usize,
     /// The time for which each event keeps the processor busy, in nanoseconds.
+    #[parameter(
+        integer, key = "work", default = 0, range = 0..=1_000_000_000,
+        meaning = "nanoseconds that each event keeps the processor busy"
+    )]
     pub work_ns: u64,
     /// The share of LPs whose events keep the processor busy. These are the first LPs. With a share below 1,
     /// some workers have more work than others.
+    #[parameter(
+        fraction,
+        default = 1.0,
+        meaning = "share of the LPs whose events keep the processor busy, the first LPs: below 1 the load \
+                   is uneven"
+    )]
     pub work_share: f64,
     /// The way in which state is restored.
+    #[parameter(
+        choice,
+        default = "copy",
+        meaning = "how state is restored after a rollback: by copy, by reverse handler, by undo log"
+    )]
     pub restore: Restore,
-}
-
-impl Default for Parameters {
-    fn default() -> Parameters {
-        Parameters {
-            lps: 1024,
-            start_events: 1,
-            remote: 0.5,
-            lookahead: Delay::from_ms(100),
-            mean_delay: Delay::from_secs(1),
-            delay: DelayKind::Exponential,
-            radius: 0,
-            payload: 0,
-            work_ns: 0,
-            work_share: 1.0,
-            restore: Restore::Copy,
-        }
-    }
 }
 
 const EVENTS_PER_LP: MetricId = MetricId(0);

@@ -19,7 +19,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let nodes = arguments.next().map_or(Ok(100_000), |nodes| nodes.parse())?;
     let seed = arguments.next().map_or(Ok(1), |seed| seed.parse())?;
-    let averaging = Averaging::new(Parameters { nodes, ..Parameters::default() }).map_err(|(_, why)| why)?;
+    let (cycle, timeout) = (Delay::from_secs(1), Delay::from_secs(10));
+    let averaging =
+        Averaging::new(Parameters { nodes, cycle, timeout, ..Parameters::default() }).map_err(|(_, why)| why)?;
     let options = RunOptions { seed, ..RunOptions::until(averaging.end()) };
     let model = AsModel::new(averaging, Constant::new(Delay::from_us(100)));
     let outcome = sequential::run(&model, options)?;

@@ -49,7 +49,8 @@ mod report;
 
 pub use machine::{MESSAGE_BYTES, Machine, Message};
 
-use crate::Invalid;
+use crate::{Invalid, NODES_MAX};
+use parades_config::Words;
 use parades_core::metrics::Metrics;
 use parades_core::time::{Delay, Time};
 use report::Ids;
@@ -69,6 +70,10 @@ pub enum Values {
     Peak,
 }
 
+impl Words for Values {
+    const WORDS: &'static [(&'static str, Values)] = &[("uniform", Values::Uniform), ("peak", Values::Peak)];
+}
+
 /// The parameters of a simulation of averaging.
 ///
 /// ```
@@ -86,32 +91,38 @@ pub enum Values {
 /// assert!(tally("after_cycle_20").deviation() < tally("after_cycle_0").deviation().map(|start| start / 10_000.0));
 /// # Ok::<(), parades_core::error::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, parades_config::Parameters)]
 pub struct Parameters {
     /// The number of nodes, 2 at least.
+    #[parameter(integer, default = 1000, range = 2..=NODES_MAX, meaning = "number of nodes")]
     pub nodes: u32,
     /// The number of cycles, 1 to [`CYCLES_MAX`].
+    #[parameter(
+        integer, default = 20, range = 1..=CYCLES_MAX as u64,
+        meaning = "number of cycles; in each, every node begins one exchange"
+    )]
     pub cycles: u32,
     /// The length of a cycle.
+    #[parameter(
+        duration, default = Delay::from_secs(100), positive,
+        meaning = "length of a cycle; latencies should be far below it"
+    )]
     pub cycle: Delay,
     /// The time after which a node gives up an exchange that has not been answered. It does so at its next
     /// start. Until then it begins no other exchange.
+    #[parameter(
+        duration, default = Delay::from_secs(1000), positive,
+        meaning = "time after which an exchange without an answer is given up; only loss and partitions need it"
+    )]
     pub timeout: Delay,
     /// The values at the start.
+    #[parameter(
+        choice,
+        default = "uniform",
+        meaning = "values at the start: drawn from 0 to 1; or 1 at one node and 0 elsewhere, from which nodes learn \
+                   their number"
+    )]
     pub values: Values,
-}
-
-impl Default for Parameters {
-    /// Returns 1,000 nodes with uniform values, 20 cycles of 1 s, and a timeout of 10 s.
-    fn default() -> Parameters {
-        Parameters {
-            nodes: 1000,
-            cycles: 20,
-            cycle: Delay::from_secs(1),
-            timeout: Delay::from_secs(10),
-            values: Values::Uniform,
-        }
-    }
 }
 
 /// The protocol: parameters that have been checked.

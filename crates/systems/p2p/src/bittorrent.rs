@@ -63,6 +63,9 @@ const FIRST_PEER: u32 = TRACKER + 1;
 /// The greatest number of peers.
 pub const PEERS_MAX: u32 = u32::MAX - 4;
 
+/// The length of a piece by default, in bits.
+const PIECE_BITS: u64 = 196;
+
 /// The random stream of the times of joins.
 const JOINS_STREAM: u32 = 0x6274_0001;
 
@@ -85,100 +88,156 @@ pub type Distance = Box<dyn Fn(LpId, LpId) -> u64 + Send + Sync>;
 /// assert_eq!(completed, Some(19)); // all but the seed
 /// # Ok::<(), parades_core::error::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, parades_config::Parameters)]
 pub struct Parameters {
     /// The number of peers, seeds among them.
+    #[parameter(
+        integer, default = 50, range = 1..=PEERS_MAX as u64,
+        meaning = "number of peers, beside the tracker"
+    )]
     pub peers: u32,
     /// The number of swarms. Their numbers of peers differ by one at most.
+    #[parameter(
+        integer, default = 1, range = 1..=PEERS_MAX as u64,
+        meaning = "number of swarms of peers, each with a file of its own"
+    )]
     pub swarms: u32,
     /// The number of peers in each swarm that have all pieces at the start. They join at time 0.
+    #[parameter(
+        integer, default = 1, range = 0..=1_000_000,
+        meaning = "number of peers in each swarm that have all pieces from the start"
+    )]
     pub seeds: u32,
     /// The number of peers in each swarm that never upload, the last of the swarm.
+    #[parameter(
+        integer, default = 0, range = 0..=1_000_000_000,
+        meaning = "number of peers in each swarm that never upload"
+    )]
     pub free_riders: u32,
     /// The number of pieces.
+    #[parameter(integer, default = 1000, range = 1..=10_000_000, meaning = "number of pieces")]
     pub pieces: u32,
     /// The length of a piece in bits.
+    #[parameter(
+        integer, default = PIECE_BITS, range = 1..=1_000_000_000_000,
+        meaning = "length of a piece in bits"
+    )]
     pub piece_bits: u64,
     /// The length of the last piece in bits.
+    #[parameter(skip, default = PIECE_BITS)]
     pub last_piece_bits: u64,
     /// Mean time between two joins of a swarm, which are a Poisson process; zero: all join at the start.
+    #[parameter(
+        duration, default = Delay::from_ms(2),
+        meaning = "mean time between two joins of a swarm, which are a Poisson process"
+    )]
     pub spacing: Delay,
     /// Greatest number of connections that a peer opens.
+    #[parameter(
+        integer, default = 7, range = 1..=60_000,
+        meaning = "greatest number of connections that a peer opens"
+    )]
     pub outgoing: u32,
     /// Greatest number of connections of a peer.
+    #[parameter(
+        integer, default = 55, range = 1..=60_000,
+        meaning = "greatest number of connections of a peer"
+    )]
     pub connections: u32,
     /// Number of neighbours that tit-for-tat unchokes.
+    #[parameter(
+        integer, default = 4, range = 0..=60_000,
+        meaning = "number of neighbours that tit-for-tat unchokes"
+    )]
     pub unchokes: u32,
     /// Period of the choice of unchoked neighbours. Amounts are those of the last two periods.
+    #[parameter(
+        duration, default = Delay::from_secs(10), positive,
+        meaning = "period of the choice of unchoked neighbours"
+    )]
     pub rechoke: Delay,
     /// True if a peer gives a free slot to the next neighbour at once; false if the neighbour waits for the
     /// end of the period.
+    #[parameter(
+        boolean,
+        default = true,
+        meaning = "a peer gives a free slot to the next neighbour at once; false: at the end of the period"
+    )]
     pub fills_slots: bool,
     /// Number of periods after which another neighbour is the optimistic one.
+    #[parameter(
+        integer, default = 3, range = 1..=1_000_000,
+        meaning = "periods after which another neighbour is the optimistic one"
+    )]
     pub optimistic_turns: u32,
     /// Time without a requested piece after which a neighbour snubs.
+    #[parameter(
+        duration, default = Delay::from_secs(60),
+        meaning = "time without a requested piece after which a neighbour snubs"
+    )]
     pub snub: Delay,
     /// Greatest number of requests to a neighbour that it has not answered.
+    #[parameter(
+        integer, default = 10, range = 1..=1_000_000,
+        meaning = "greatest number of requests to a neighbour without an answer"
+    )]
     pub pipeline: u32,
     /// Greatest number of pieces on their way to a neighbour.
+    #[parameter(
+        integer, default = 10, range = 1..=1_000_000,
+        meaning = "greatest number of pieces on their way to a neighbour"
+    )]
     pub on_way: u32,
     /// Number of pieces that a peer picks at random, before it picks the rarest.
+    #[parameter(
+        integer, default = 4, range = 0..=1_000_000,
+        meaning = "number of pieces that a peer picks at random, before the rarest"
+    )]
     pub random_first: u32,
     /// Number of peers in an answer of the tracker.
+    #[parameter(
+        integer, default = 50, range = 1..=1_000_000,
+        meaning = "number of peers in an answer of the tracker"
+    )]
     pub answer: u32,
     /// Period of announces.
+    #[parameter(
+        duration, default = Delay::from_secs(1800), positive,
+        meaning = "period of announces to the tracker"
+    )]
     pub announce: Delay,
     /// Least time between two announces of a peer that lacks neighbours.
+    #[parameter(skip, default = Delay::from_secs(10))]
     pub announce_least: Delay,
     /// Time after which a handshake without an answer has failed.
+    #[parameter(skip, default = Delay::from_secs(20))]
     pub handshake: Delay,
     /// Time of silence after which a peer sends a keep-alive. A neighbour silent for twice as long has
     /// failed.
+    #[parameter(skip, default = Delay::from_secs(60))]
     pub keep_alive: Delay,
-    /// Time for which a peer stays once it has all pieces; `None`: for ever.
-    pub seeding: Option<Delay>,
     /// Probability that a peer connects to the nearest known peer instead of to a random one, where the swarm
     /// has a distance.
+    #[parameter(
+        fraction,
+        default = 0.0,
+        meaning = "probability that a peer connects to the peer of the least latency among those that it \
+                   knows; otherwise to any"
+    )]
     pub locality: f64,
+    /// Time for which a peer stays once it has all pieces; `None`: for ever.
+    #[parameter(
+        duration, default = Delay::ZERO,
+        meaning = "time for which a peer stays once it has all pieces; 0s: for ever"
+    )]
+    pub seeding: Option<Delay>,
     /// True if each peer keeps the source of each piece, for the table `pieces` of the metrics.
+    #[parameter(skip, default = false)]
     pub keeps_sources: bool,
     /// The coming and going of nodes, if there is any. It holds for the tracker too, unless that is stable
     /// ([`Churn::with_stable`]). A peer that comes back with its state has the pieces that it had.
+    #[parameter(skip, default = None)]
     pub churn: Option<Churn>,
-}
-
-impl Default for Parameters {
-    fn default() -> Parameters {
-        Parameters {
-            peers: 50,
-            swarms: 1,
-            seeds: 1,
-            free_riders: 0,
-            pieces: 1000,
-            piece_bits: 196,
-            last_piece_bits: 196,
-            spacing: Delay::from_ms(2),
-            outgoing: 7,
-            connections: 55,
-            unchokes: 4,
-            rechoke: Delay::from_secs(10),
-            fills_slots: true,
-            optimistic_turns: 3,
-            snub: Delay::from_secs(60),
-            pipeline: 10,
-            on_way: 10,
-            random_first: 4,
-            answer: 50,
-            announce: Delay::from_secs(1800),
-            announce_least: Delay::from_secs(10),
-            handshake: Delay::from_secs(20),
-            keep_alive: Delay::from_secs(60),
-            seeding: None,
-            locality: 0.0,
-            keeps_sources: false,
-            churn: None,
-        }
-    }
 }
 
 /// The protocol of one or several swarms: parameters that have been checked, and the times of joins.

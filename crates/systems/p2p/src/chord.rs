@@ -79,9 +79,10 @@ pub use message::{MESSAGE_BYTES, Message};
 pub use peer::Peer;
 pub use ring::Ring;
 
-use crate::Invalid;
 use crate::churn::Churn;
+use crate::{Invalid, NODES_MAX};
 use parades_carriers::Constant;
+use parades_config::Words;
 use parades_core::time::Delay;
 
 /// The keys that nodes look up.
@@ -94,7 +95,12 @@ pub enum Keys {
     Uniform,
 }
 
-/// The parameters of a simulation of Chord.
+impl Words for Keys {
+    const WORDS: &'static [(&'static str, Keys)] = &[("own-fingers", Keys::OwnFingers), ("uniform", Keys::Uniform)];
+}
+
+/// The parameters of a simulation of Chord. The defaults are those of SimGrid's example. The latency is that of
+/// the star that it runs on: 50 us up, 500 us backbone, 50 us down.
 ///
 /// ```
 /// use parades_core::prelude::*;
@@ -109,67 +115,86 @@ pub enum Keys {
 /// assert_eq!(counter("wrong_look_ups"), Some(0));
 /// # Ok::<(), parades_core::error::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, parades_config::Parameters)]
 pub struct Parameters {
     /// The number of nodes.
+    #[parameter(integer, default = 1000, range = 1..=NODES_MAX, meaning = "number of nodes")]
     pub nodes: u32,
     /// Bits of an identifier, 1 to 32.
+    #[parameter(integer, default = 24, range = 1..=32, meaning = "bits of an identifier")]
     pub bits: u32,
     /// The time that a message takes.
+    #[parameter(
+        duration, default = Delay::from_us(600), positive,
+        meaning = "duration of a message, in the network or underlay `constant`"
+    )]
     pub latency: Delay,
     /// Time between the joins of two nodes; zero: all join at the start.
+    #[parameter(
+        duration, default = Delay::ZERO,
+        meaning = "time between the joins of two nodes; 0s: all join at the start"
+    )]
     pub spacing: Delay,
     /// Period of stabilising. Like all periods it counts from the end of the task to its next start.
+    #[parameter(duration, default = Delay::from_secs(20), positive, meaning = "period of stabilising")]
     pub stabilise: Delay,
     /// Period of fixing a finger.
+    #[parameter(duration, default = Delay::from_secs(120), positive, meaning = "period of fixing a finger")]
     pub fix_fingers: Delay,
     /// Period of checking the predecessor.
+    #[parameter(
+        duration, default = Delay::from_secs(120), positive,
+        meaning = "period of checking the predecessor"
+    )]
     pub check_predecessor: Delay,
     /// Period of looking up.
+    #[parameter(duration, default = Delay::from_secs(10), positive, meaning = "period of look-ups")]
     pub look_up: Delay,
     /// The time for which a node sleeps that has nothing to do. It serves no messages meanwhile. Zero: it
     /// does not sleep, but serves messages until its next task is due.
+    #[parameter(
+        duration, default = Delay::from_secs(5),
+        meaning = "sleep of a node that has nothing to do, in which it serves no messages; 0s: it never \
+                   sleeps"
+    )]
     pub idle: Delay,
     /// The time for which a node waits for an answer. Without churn no message is ever lost; then the time
     /// begins again after each other message that the node serves meanwhile.
+    #[parameter(
+        duration, default = Delay::from_secs(50), positive,
+        meaning = "greatest time for which a node waits for an answer"
+    )]
     pub timeout: Delay,
     /// The keys that nodes look up.
+    #[parameter(
+        choice,
+        default = "own-fingers",
+        meaning = "identifiers that a node looks up: those of its own fingers, or any; only own fingers \
+                   need half of log2(nodes) hops"
+    )]
     pub keys: Keys,
     /// True if a node that has joined looks up all its fingers at once, as in the paper on Chord, and not
     /// only one each period. It costs messages, and saves hops.
+    #[parameter(
+        boolean,
+        default = false,
+        meaning = "a node that has joined looks up all its fingers at once; false: one a period"
+    )]
     pub fingers_at_once: bool,
     /// The coming and going of nodes, if there is any.
+    #[parameter(skip, default = None)]
     pub churn: Option<Churn>,
     /// The time that the ring is given to settle after the last change. Later look-ups are checked, and if
     /// the ring is wrong at the end, that is an error.
+    #[parameter(
+        duration, default = Delay::from_secs(300),
+        meaning = "time after the last change from which on a wrong ring is an error"
+    )]
     pub settle: Delay,
     /// True if each node keeps its look-ups, for the table `look_up_log` of the metrics: node, start and
     /// length in picoseconds, key, successor, hops.
+    #[parameter(skip, default = false)]
     pub keeps_look_ups: bool,
-}
-
-impl Default for Parameters {
-    /// Returns the parameters of SimGrid's example. The latency is that of the star that it runs on: 50 us
-    /// up, 500 us backbone, 50 us down.
-    fn default() -> Parameters {
-        Parameters {
-            nodes: 1000,
-            bits: 24,
-            latency: Delay::from_us(600),
-            spacing: Delay::ZERO,
-            stabilise: Delay::from_secs(20),
-            fix_fingers: Delay::from_secs(120),
-            check_predecessor: Delay::from_secs(120),
-            look_up: Delay::from_secs(10),
-            idle: Delay::from_secs(5),
-            timeout: Delay::from_secs(50),
-            keys: Keys::OwnFingers,
-            fingers_at_once: false,
-            churn: None,
-            settle: Delay::from_secs(300),
-            keeps_look_ups: false,
-        }
-    }
 }
 
 impl Parameters {

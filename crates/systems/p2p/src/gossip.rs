@@ -32,7 +32,8 @@ mod report;
 pub use machine::Machine;
 pub use message::{HEADER_BYTES, ID_BYTES, Message};
 
-use crate::Invalid;
+use crate::{Invalid, NODES_MAX};
+use parades_config::Words;
 use parades_core::metrics::Metrics;
 use parades_core::time::{Delay, Time};
 use report::Ids;
@@ -51,6 +52,11 @@ pub enum Direction {
     PushPull,
 }
 
+impl Words for Direction {
+    const WORDS: &'static [(&'static str, Direction)] =
+        &[("push", Direction::Push), ("pull", Direction::Pull), ("push-pull", Direction::PushPull)];
+}
+
 /// The times at which nodes call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
@@ -58,6 +64,11 @@ pub enum Calls {
     InRounds,
     /// Each node once a period, from a random time within the first period on.
     AtRandomPhases,
+}
+
+impl Words for Calls {
+    const WORDS: &'static [(&'static str, Calls)] =
+        &[("random-phases", Calls::AtRandomPhases), ("rounds", Calls::InRounds)];
 }
 
 /// The parameters of a simulation of gossip.
@@ -75,44 +86,59 @@ pub enum Calls {
 /// assert_eq!(heard.tally().count(), 499);
 /// # Ok::<(), parades_core::error::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, parades_config::Parameters)]
 pub struct Parameters {
     /// The number of nodes, 2 at least.
+    #[parameter(integer, default = 1000, range = 2..=NODES_MAX, meaning = "number of nodes")]
     pub nodes: u32,
     /// The direction of rumours in a call.
+    #[parameter(
+        choice,
+        key = "protocol",
+        default = "push",
+        meaning = "direction of rumours in a call: to the called node, from it, or both; see also the \
+                   scenario `gossipsub`"
+    )]
     pub direction: Direction,
     /// The number of calls that a node makes each period.
+    #[parameter(
+        integer, default = 1, range = 1..=1_000_000,
+        meaning = "number of nodes that a node calls each period"
+    )]
     pub fanout: u32,
     /// The time between a node's calls.
+    #[parameter(duration, default = Delay::from_secs(1), positive, meaning = "time between a node's calls")]
     pub period: Delay,
     /// The times of calls.
+    #[parameter(
+        choice,
+        default = "random-phases",
+        meaning = "each node begins at a random time within the first period; or all call at once"
+    )]
     pub calls: Calls,
     /// The number of rumours, 1 to [`RUMOURS_MAX`].
+    #[parameter(
+        integer, default = 1, range = 1..=RUMOURS_MAX as u64,
+        meaning = "number of rumours; rumour `r` begins at node `r mod nodes`"
+    )]
     pub rumours: u32,
     /// The time between the beginnings of two rumours.
+    #[parameter(
+        duration, default = Delay::from_secs(1),
+        meaning = "time between the beginnings of two rumours"
+    )]
     pub spacing: Delay,
     /// The length of a rumour in bytes.
+    #[parameter(integer, default = 100, range = 0..=1_000_000_000, meaning = "length of a rumour in bytes")]
     pub rumour_bytes: u32,
     /// The mean number of calls to nodes that know a rumour already, after which a node stops to spread it;
     /// `None`: never. Only in the direction push.
+    #[parameter(
+        integer, default = 0, range = 0..=1_000_000,
+        meaning = "mean number of calls to nodes that know a rumour, after which a node stops to push it; \
+                   0: it never stops"
+    )]
     pub interest: Option<u32>,
-}
-
-impl Default for Parameters {
-    /// Returns 1,000 nodes that push one rumour of 100 bytes to one node each second and never lose interest.
-    fn default() -> Parameters {
-        Parameters {
-            nodes: 1000,
-            direction: Direction::Push,
-            fanout: 1,
-            period: Delay::from_secs(1),
-            calls: Calls::AtRandomPhases,
-            rumours: 1,
-            spacing: Delay::from_secs(1),
-            rumour_bytes: 100,
-            interest: None,
-        }
-    }
 }
 
 /// The protocol: parameters that have been checked.

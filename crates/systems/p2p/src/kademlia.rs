@@ -52,7 +52,9 @@ pub use message::{Message, Value};
 pub use space::{Directory, Space};
 pub use table::Table;
 
+use crate::NODES_MAX;
 use crate::churn::Churn;
+use parades_config::{ConfigError, FromValue, Values, Words};
 use parades_core::time::Delay;
 
 /// The routing tables with which the first sessions of nodes begin.
@@ -65,7 +67,12 @@ pub enum Tables {
     Ideal,
 }
 
-/// The parameters of a simulation of Kademlia.
+impl Words for Tables {
+    const WORDS: &'static [(&'static str, Tables)] = &[("joined", Tables::Joined), ("ideal", Tables::Ideal)];
+}
+
+/// The parameters of a simulation of Kademlia. The defaults are the constants of the paper, with pings as in
+/// BEP 5.
 ///
 /// ```
 /// use parades_carriers::Constant;
@@ -82,72 +89,109 @@ pub enum Tables {
 /// assert_eq!((counter("wrong_look_ups"), counter("failed_look_ups")), (0, 0));
 /// # Ok::<(), parades_core::error::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, parades_config::Parameters)]
 pub struct Parameters {
     /// The number of nodes.
+    #[parameter(integer, default = 1000, range = 1..=NODES_MAX, meaning = "number of nodes")]
     pub nodes: u32,
     /// *k*: the contacts of a bucket, the contacts of an answer, and the nodes that store a value; 1 to 128.
+    #[parameter(
+        integer, default = 20, range = 1..=128,
+        meaning = "contacts of a bucket, contacts of an answer, and nodes that store a value"
+    )]
     pub k: u8,
     /// α: the requests that a look-up has in flight; 1 to [`Parameters::k`].
+    #[parameter(
+        integer, default = 3, range = 1..=128,
+        meaning = "requests that a look-up has in flight; at most `k`"
+    )]
     pub alpha: u8,
     /// The number of closest nodes that must have answered before a look-up of a user ends; 1 to
     /// [`Parameters::k`]. The paper has *k*, libp2p 3. Joins, refreshes and stores always need *k*.
+    #[parameter(
+        integer, default = 0, range = 0..=128, read = resiliency,
+        meaning = "closest nodes that must have answered before a look-up ends; 0: `k`, as in the paper; \
+                   libp2p has 3"
+    )]
     pub resiliency: u8,
     /// The time after which a request without an answer has failed.
+    #[parameter(
+        duration, default = Delay::from_secs(2), positive,
+        meaning = "time after which a request has failed"
+    )]
     pub timeout: Delay,
     /// The time after which a contact that has not been heard of is questionable. A full bucket whose oldest
     /// contact is questionable pings it when a newcomer appears. The paper has zero, BEP 5 has 15 minutes.
+    #[parameter(
+        duration, default = Delay::from_secs(900),
+        meaning = "time without news of a full bucket's oldest contact, after which it is pinged when a \
+                   newcomer appears"
+    )]
     pub questionable: Delay,
     /// The time after which a bucket without a look-up is refreshed.
+    #[parameter(
+        duration, default = Delay::from_secs(3600), positive,
+        meaning = "time without a look-up after which a bucket is refreshed"
+    )]
     pub refresh: Delay,
     /// The tables at the start.
+    #[parameter(
+        choice,
+        default = "joined",
+        meaning = "nodes know one other node and join by looking themselves up; or they start with full \
+                   tables"
+    )]
     pub tables: Tables,
     /// Time between the first comings of two nodes, with [`Tables::Joined`]; zero: all come at the start.
+    #[parameter(
+        duration, default = Delay::from_ms(10),
+        meaning = "time between the joins of two nodes, with `tables=joined`"
+    )]
     pub spacing: Delay,
     /// Time between two look-ups of a node.
+    #[parameter(duration, default = Delay::from_secs(10), positive, meaning = "period of a node's look-ups")]
     pub look_up: Delay,
     /// The time at which look-ups begin.
+    #[parameter(duration, default = Delay::ZERO, meaning = "time at which look-ups begin")]
     pub warm_up: Delay,
     /// Time after the last first coming from which on look-ups are judged, without churn.
+    #[parameter(
+        duration, default = Delay::from_secs(60),
+        meaning = "time after the last join from which on look-ups are judged, without churn"
+    )]
     pub settle: Delay,
     /// The number of values that nodes publish. Value *v* is published by node *v* modulo the nodes, each
     /// time that this node has joined.
+    #[parameter(
+        integer, default = 0, range = 0..=1_000_000_000,
+        meaning = "number of values that nodes publish"
+    )]
     pub values: u32,
     /// The bytes of a value.
+    #[parameter(size, key = "value_size", default = 1000, meaning = "length of a value")]
     pub value_bytes: u32,
     /// The probability that a look-up asks for a random value, and not for a random identifier.
+    #[parameter(fraction, default = 0.0, meaning = "share of the look-ups that ask for a value")]
     pub find_values: f64,
     /// The time after which a node stores its values at the closest nodes again.
+    #[parameter(
+        duration, default = Delay::from_secs(3600), positive,
+        meaning = "time after which nodes store their values again"
+    )]
     pub republish: Delay,
     /// The time after which a value expires, unless its publisher has published it again. The publisher does
     /// so before.
+    #[parameter(
+        duration, default = Delay::from_secs(86_400), positive,
+        meaning = "time after which a value expires"
+    )]
     pub expire: Delay,
     /// The coming and going of nodes, if there is any.
+    #[parameter(skip, default = None)]
     pub churn: Option<Churn>,
 }
 
-impl Default for Parameters {
-    /// Returns the constants of the paper, with pings as in BEP 5.
-    fn default() -> Parameters {
-        Parameters {
-            nodes: 1000,
-            k: 20,
-            alpha: 3,
-            resiliency: 20,
-            timeout: Delay::from_secs(2),
-            questionable: Delay::from_secs(900),
-            refresh: Delay::from_secs(3600),
-            tables: Tables::Joined,
-            spacing: Delay::from_ms(10),
-            look_up: Delay::from_secs(10),
-            warm_up: Delay::ZERO,
-            settle: Delay::from_secs(60),
-            values: 0,
-            value_bytes: 1000,
-            find_values: 0.0,
-            republish: Delay::from_secs(3600),
-            expire: Delay::from_secs(86_400),
-            churn: None,
-        }
-    }
+/// Returns the number of nodes that must have answered. By zero, users mean [`Parameters::k`].
+fn resiliency(values: &Values, key: &str) -> Result<u8, ConfigError> {
+    u8::from_value(values, if values.integer(key) == 0 { "k" } else { key })
 }

@@ -32,3 +32,6 @@ mod membership;
 
 /// A refused parameter: its name, and a sentence on what is wrong.
 pub type Invalid = (&'static str, String);
+
+/// The greatest number of nodes that users can set, one fewer than the greatest number of LPs of a model.
+const NODES_MAX: u64 = 4_294_967_293;

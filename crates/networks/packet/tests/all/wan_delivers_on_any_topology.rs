@@ -22,12 +22,12 @@ fn value(outcome: &Outcome, name: &str) -> f64 {
 
 #[test]
 fn the_most_loaded_link_is_offered_the_load() {
-    let on_off = Arrivals::OnOff(Delay::from_ms(10));
-    for arrivals in [Arrivals::Constant, Arrivals::Poisson, on_off] {
+    for arrivals in [Arrivals::Constant, Arrivals::Poisson, Arrivals::OnOff] {
         for weights in [Weights::Rate, Weights::Degree, Weights::Equal] {
             let queue = QueueLimit::Packets(100_000);
             let parameters = Parameters {
                 load: 0.6,
+                period: Delay::from_ms(10),
                 flows: 300,
                 packets_per_s: 1e9,
                 arrivals,
@@ -80,7 +80,8 @@ fn a_run_can_be_undone_and_redone() {
         load: 2.0,
         flows: 100,
         packets_per_s: 1e6,
-        arrivals: Arrivals::OnOff(Delay::from_ms(5)),
+        arrivals: Arrivals::OnOff,
+        period: Delay::from_ms(5),
         queue: QueueLimit::Bytes(8000),
         ..Parameters::default()
     };
@@ -112,8 +113,8 @@ fn impossible_parameters_are_refused() {
         Parameters { load: f64::NAN, ..base.clone() },
         Parameters { load: 1e-300, ..base.clone() },
         Parameters { packets_per_s: f64::INFINITY, ..base.clone() },
-        Parameters { arrivals: Arrivals::OnOff(Delay::ZERO), ..base.clone() },
-        Parameters { arrivals: Arrivals::OnOff(Delay::from_ps(1)), ..base.clone() },
+        Parameters { arrivals: Arrivals::OnOff, period: Delay::ZERO, ..base.clone() },
+        Parameters { arrivals: Arrivals::OnOff, period: Delay::from_ps(1), ..base.clone() },
     ] {
         assert!(parameters.build(backbone(), 1).is_err(), "{parameters:?}");
     }

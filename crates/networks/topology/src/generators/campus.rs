@@ -8,6 +8,7 @@
 //! `src/nix-vector-routing/examples/nms-p2p-nix.cc` of ns-3.
 
 use crate::{Link, NodeId, Topology, TopologyError};
+use parades_config::units::{GBPS, MBPS};
 use parades_core::time::Delay;
 use std::ops::Range;
 
@@ -35,12 +36,21 @@ pub struct Campus {
     pub ring: LinkKind,
 }
 
-impl Default for Campus {
+impl Campus {
     /// The published values, for two campuses.
+    pub const PUBLISHED: Campus = Campus {
+        networks: 2,
+        lan_clients: 42,
+        inner: LinkKind { rate_bps: GBPS, delay: Delay::from_ms(5) },
+        access: LinkKind { rate_bps: 100 * MBPS, delay: Delay::from_ms(1) },
+        ring: LinkKind { rate_bps: 2 * GBPS, delay: Delay::from_ms(200) },
+    };
+}
+
+impl Default for Campus {
+    /// Returns [`Campus::PUBLISHED`].
     fn default() -> Campus {
-        let kind = |rate_bps, ms| LinkKind { rate_bps, delay: Delay::from_ms(ms) };
-        let (inner, access, ring) = (kind(1_000_000_000, 5), kind(100_000_000, 1), kind(2_000_000_000, 200));
-        Campus { networks: 2, lan_clients: 42, inner, access, ring }
+        Campus::PUBLISHED
     }
 }
 

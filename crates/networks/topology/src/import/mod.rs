@@ -49,6 +49,7 @@ use crate::Topology;
 use crate::geo::Position;
 use crate::xml::{bytes_of, text_of, too_long};
 use parades_config::ConfigError;
+use parades_config::units::MBPS;
 use parades_core::time::Delay;
 use std::path::Path;
 
@@ -65,23 +66,29 @@ pub const EDGES_MAX: usize = 1 << 22;
 /// The largest number of different names of values.
 pub const NAMES_MAX: usize = 4096;
 
-/// Values that a file may leave out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Values that a file may leave out. The defaults are 100 Mbit/s; 1 ms, some 200 km of fibre; at least 5 µs,
+/// one kilometre of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, parades_config::Parameters)]
 pub struct Options {
     /// Bits per second of a link without a speed.
+    #[parameter(
+        rate, key = "default_rate", default = 100 * MBPS, positive,
+        meaning = "rate of links for which the file gives none"
+    )]
     pub rate_bps: u64,
     /// Delay of a link with an end that has no position.
+    #[parameter(
+        duration, key = "default_delay", default = Delay::from_ms(1),
+        meaning = "delay of links with an end whose place is unknown"
+    )]
     pub delay: Delay,
     /// Least delay of a link whose ends' places are known; it holds where they coincide. At zero, such a link
     /// has no lookahead.
+    #[parameter(
+        duration, key = "least_delay", default = Delay::from_us(5),
+        meaning = "least delay of a link, however close its ends"
+    )]
     pub delay_min: Delay,
-}
-
-impl Default for Options {
-    /// 100 Mbit/s; 1 ms, some 200 km of fibre; at least 5 µs, one kilometre of it.
-    fn default() -> Options {
-        Options { rate_bps: 100_000_000, delay: Delay::from_ms(1), delay_min: Delay::from_us(5) }
-    }
 }
 
 /// The network of a file.

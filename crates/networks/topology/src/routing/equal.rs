@@ -6,6 +6,7 @@
 //! further up would stay idle.
 
 use crate::NodeId;
+use parades_config::Words;
 
 /// The paths that flows may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,6 +16,10 @@ pub enum Paths {
     All,
     /// One path: the first of the shortest paths, by neighbour and link.
     One,
+}
+
+impl Words for Paths {
+    const WORDS: &'static [(&'static str, Paths)] = &[("ecmp", Paths::All), ("single", Paths::One)];
 }
 
 /// Returns the place of the next hop that `flow` takes at `node`, among `choices` next hops. `flow` is any

@@ -42,6 +42,7 @@ pub use next_hops::{Destination, NextHops, Rules, Table};
 use crate::{NodeId, Topology};
 use fixed::Toward;
 use inner::Inner;
+use parades_config::Words;
 use parades_core::time::Delay;
 use search::Search;
 
@@ -52,6 +53,10 @@ pub enum Metric {
     Hops,
     /// The sum of the links' propagation delays.
     Delay,
+}
+
+impl Words for Metric {
+    const WORDS: &'static [(&'static str, Metric)] = &[("delay", Metric::Delay), ("hops", Metric::Hops)];
 }
 
 impl Metric {

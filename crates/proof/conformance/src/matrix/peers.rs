@@ -113,7 +113,13 @@ pub(super) fn gossipsub() -> impl Subject + WireModel + 'static {
 }
 
 pub(super) fn averaging() -> impl Subject + WireModel + 'static {
-    let parameters = averaging::Parameters { nodes: 40, cycles: 10, ..averaging::Parameters::default() };
+    let parameters = averaging::Parameters {
+        nodes: 40,
+        cycles: 10,
+        cycle: Delay::from_secs(1),
+        timeout: Delay::from_secs(10),
+        ..averaging::Parameters::default()
+    };
     let averaging = Averaging::new(parameters).expect("the parameters are possible");
     AsModel::new(averaging, Constant::new(Delay::from_ms(50)))
 }

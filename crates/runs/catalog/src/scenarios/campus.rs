@@ -2,82 +2,38 @@
 
 mod starts;
 
-use super::{Scenario, about_file, bytes, check_memory, int32};
+use super::{Scenario, Split, about_file, check_memory, joined, length, split_at};
 use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
-use parades_config::units::{GBPS, KBPS, MBPS};
-use parades_config::{ConfigError, Parameter, Values};
+use parades_config::{ConfigError, FromValues, Parameter, Values};
 use parades_core::shared::Shared;
-use parades_core::time::{Delay, Time};
-use parades_packet::campus::{LinkKind, Parameters};
+use parades_core::time::Time;
+use parades_packet::campus::Parameters;
 use parades_packet::network::NetworkError;
-use parades_packet::queue::QueueLimit;
-use parades_tcp::control::Algorithm;
-use parades_tcp::settings::Settings;
 use parades_topology::generators::campus::Campus;
-use parades_topology::routing::Paths;
 
 pub(crate) const SCENARIO: Scenario = Scenario::new(
     "campus",
     "a ring of campus networks of 538 nodes each (DARPA NMS); every host receives data from a server next door",
-    &[
-        Parameter::integer("networks", 2, 1..=1_000_000, "campuses; 1: no ring, a campus's hosts use its own servers"),
-        Parameter::integer("lan_clients", 42, 1..=1_000_000, "hosts at each of the twelve LAN routers of a campus"),
-        Parameter::choice(
-            "traffic",
-            "udp",
-            &words(&TRAFFIC),
-            "udp: each host receives a flow from a server in the next campus; tcp: so it does, over connections; multicast: a server of each campus sends one flow to all of its hosts, down a tree",
-        ),
-        Parameter::path(
-            "flows",
-            "for tcp, a file of lines `campus host server start_s` in place of random draws; servers are 2 to 5",
-        ),
-        Parameter::choice(
-            "congestion",
-            CONGESTION,
-            &["newreno", "cubic", "dctcp", "bbr", "vegas"],
-            "congestion control of tcp, in the profile of ns-3",
-        ),
-        Parameter::rate("flow_rate", 500 * KBPS, "payload of a flow in a second").positive(),
-        Parameter::size("packet", 512, "payload of a packet").positive(),
-        Parameter::size("flow", 500_224, "payload that a host receives, in total").positive(),
-        Parameter::duration("start_span", Delay::from_secs(10), "flows start at a random time between 0 and this"),
-        Parameter::size("headers", 30, "headers of a packet: UDP 8, IP 20, PPP 2"),
-        Parameter::integer("queue", 100, 0..=1_000_000_000, "greatest number of packets in the queue of an interface"),
-        Parameter::rate("inner_rate", GBPS, "rate of links inside a campus").positive(),
-        Parameter::duration("inner_delay", Delay::from_ms(5), "delay of links inside a campus"),
-        Parameter::rate("access_rate", 100 * MBPS, "rate of links to hosts").positive(),
-        Parameter::duration("access_delay", Delay::from_ms(1), "delay of links to hosts"),
-        Parameter::rate("ring_rate", 2 * GBPS, "rate of links between campuses").positive(),
-        Parameter::duration("ring_delay", Delay::from_ms(200), "delay of links between campuses"),
-        PATHS,
-        SAMPLE,
-    ],
+    &joined::<{ length(PARAMETERS) }>(PARAMETERS),
     build,
 );
 
-/// The parameter for samples, which the scenarios of packet networks have in common.
-pub(crate) const SAMPLE: Parameter = Parameter::duration(
-    "sample",
-    Delay::ZERO,
-    "time between two samples of goodput, drops and queues, as series; 0: no samples",
-);
+const SPLIT: Split = split_at(Parameters::PARAMETERS, "congestion");
+const PARAMETERS: &[&[Parameter]] = &[SPLIT.before, TRAFFIC_AND_FLOWS, SPLIT.from];
 
-/// The parameter for equal paths, which the scenarios of packet networks have in common.
-pub(crate) const PATHS: Parameter = Parameter::choice(
-    "paths",
-    "ecmp",
-    &words(&EQUAL_PATHS),
-    "ecmp: flows spread over equally short paths, by a hash of the flow and the node; single: all take the first of them",
-);
-
-const EQUAL_PATHS: Table<Paths, 2> = [("ecmp", Paths::All), ("single", Paths::One)];
-
-/// Returns the value of [`PATHS`].
-pub(crate) fn paths(values: &Values) -> Paths {
-    value_of(values, PATHS.key(), &EQUAL_PATHS)
-}
+const TRAFFIC_AND_FLOWS: &[Parameter] = &[
+    Parameter::choice(
+        "traffic",
+        "udp",
+        &words(&TRAFFIC),
+        "udp: each host receives a flow from a server in the next campus; tcp: so it does, over connections; multicast: a server of each campus sends one flow to all of its hosts, down a tree",
+    ),
+    Parameter::path(
+        "flows",
+        "for tcp, a file of lines `campus host server start_s` in place of random draws; servers are 2 to 5",
+    ),
+];
 
 /// The kind of a campus's traffic.
 #[derive(Clone, Copy)]
@@ -88,9 +44,6 @@ enum Traffic {
 }
 
 const TRAFFIC: Table<Traffic, 3> = [("udp", Traffic::Udp), ("tcp", Traffic::Tcp), ("multicast", Traffic::Multicast)];
-
-/// The congestion control of TCP by default.
-const CONGESTION: &str = "cubic";
 
 /// The LAN routers of a campus, to which hosts are linked.
 const LANS: u32 = 12;
@@ -117,17 +70,16 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
 }
 
 fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
-    let link = |rate, delay| LinkKind { rate_bps: values.rate(rate), delay: values.duration(delay) };
+    let parameters = Parameters::from_values(values)?;
     let traffic = value_of(values, "traffic", &TRAFFIC);
     // The default is not refused: `parades show campus` prints it, whatever the traffic is.
-    let of_tcp = ["flows", "congestion"]
-        .into_iter()
-        .find(|key| values.is_set(key) && (*key != "congestion" || values.choice(key) != CONGESTION));
-    if let (Some(key), Traffic::Udp | Traffic::Multicast) = (of_tcp, traffic) {
+    let is_other = parameters.tcp != Parameters::default().tcp;
+    let of_tcp = [("flows", values.is_set("flows")), ("congestion", is_other)].into_iter().find(|(_, is_set)| *is_set);
+    if let (Some((key, _)), Traffic::Udp | Traffic::Multicast) = (of_tcp, traffic) {
         let message = format!("`{key}` is for `traffic=tcp`");
         return Err(values.error_at(key, &message, &format!("set `traffic=tcp`, or leave `{key}` out")));
     }
-    let (networks, lan_clients) = (int32(values, "networks"), int32(values, "lan_clients"));
+    let Parameters { networks, lan_clients, .. } = parameters;
     let starts = match values.path("flows") {
         Some(path) => {
             let bounds = starts::Bounds { campuses: networks, hosts: lan_clients.saturating_mul(LANS) };
@@ -135,22 +87,5 @@ fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
         }
         None => Vec::new(),
     };
-    let algorithm: Algorithm = values.choice("congestion").parse().expect("the parameter lists the algorithms");
-    Ok(Parameters {
-        tcp: Settings { algorithm: algorithm.as_in_ns3(), ..Settings::ns3() },
-        starts,
-        networks,
-        lan_clients,
-        inner: link("inner_rate", "inner_delay"),
-        access: link("access_rate", "access_delay"),
-        ring: link("ring_rate", "ring_delay"),
-        queue: QueueLimit::Packets(int32(values, "queue")),
-        headers: bytes(values, "headers")?,
-        flow_rate_bps: values.rate("flow_rate"),
-        packet_size: bytes(values, "packet")?,
-        flow_bytes: values.size("flow"),
-        start_span: values.duration("start_span"),
-        sample: values.duration("sample"),
-        paths: paths(values),
-    })
+    Ok(Parameters { starts, ..parameters })
 }

@@ -1,13 +1,13 @@
 //! `chord`.
 
-use super::{Scenario, about_file, check_memory, churn, int32, underlay};
+use super::{Scenario, Split, about_file, check_memory, churn, joined, length, split_at, underlay};
 use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
 use parades_carriers::FlowLevel;
-use parades_config::{ConfigError, Parameter, Values};
+use parades_config::{ConfigError, FromValues, Parameter, Values};
 use parades_core::time::{Delay, Time};
 use parades_flow::generators::{STAR_HOSTS_MAX, star};
-use parades_p2p::chord::{Chord, Keys, MESSAGE_BYTES, Message, Parameters};
+use parades_p2p::chord::{Chord, MESSAGE_BYTES, Message, Parameters};
 use parades_p2p::driver::AsModel;
 use std::sync::Arc;
 
@@ -16,21 +16,23 @@ pub(crate) const SCENARIO: Scenario = Scenario { set_presets, is_restorable, pla
 const BASE: Scenario = Scenario::new(
     "chord",
     "a peer-to-peer look-up service: nodes join a ring, keep it right, and look identifiers up",
-    &underlay::join::<{ PEERS.len() + underlay::PARAMETERS.len() }>(PEERS, underlay::PARAMETERS),
+    &joined::<{ length(PARAMETERS) }>(PARAMETERS),
     build,
 );
 
-const PEERS: &[Parameter] = &underlay::join::<{ OWN.len() + churn::PARAMETERS.len() }>(OWN, churn::PARAMETERS);
+const SPLIT: Split = split_at(Parameters::PARAMETERS, "latency");
+const PARAMETERS: &[&[Parameter]] =
+    &[&[PRESET], SPLIT.before, NETWORK, SPLIT.from, churn::PARAMETERS, underlay::PARAMETERS];
 
-const OWN: &[Parameter] = &[
-    Parameter::choice(
-        "preset",
-        "none",
-        &words(&PRESETS),
-        "`paper`: 10,000 nodes, 32 bits, the network `precise`, as in the paper on SimGrid's parallel mode",
-    ),
-    Parameter::integer("nodes", 1000, 1..=4_294_967_293, "number of nodes"),
-    Parameter::integer("bits", 24, 1..=32, "bits of an identifier"),
+const PRESET: Parameter = Parameter::choice(
+    "preset",
+    "none",
+    &words(&PRESETS),
+    "`paper`: 10,000 nodes, 32 bits, the network `precise`, as in the paper on SimGrid's parallel mode",
+);
+
+/// The form of nodes, and the network.
+const NETWORK: &[Parameter] = &[
     Parameter::choice(
         "form",
         "program",
@@ -54,35 +56,6 @@ const OWN: &[Parameter] = &[
         "LV08",
         &["CM02", "LV08", "LV08-noct"],
         "latency and bandwidth of flows, as in SimGrid's models of this name, in the network `precise`",
-    ),
-    underlay::latency(Delay::from_us(600)),
-    Parameter::duration("spacing", Delay::ZERO, "time between the joins of two nodes; 0s: all join at the start"),
-    Parameter::duration("stabilise", Delay::from_secs(20), "period of stabilising").positive(),
-    Parameter::duration("fix_fingers", Delay::from_secs(120), "period of fixing a finger").positive(),
-    Parameter::duration("check_predecessor", Delay::from_secs(120), "period of checking the predecessor").positive(),
-    Parameter::duration("look_up", Delay::from_secs(10), "period of look-ups").positive(),
-    Parameter::duration(
-        "idle",
-        Delay::from_secs(5),
-        "sleep of a node that has nothing to do, in which it serves no messages; 0s: it never sleeps",
-    ),
-    Parameter::duration("timeout", Delay::from_secs(50), "greatest time for which a node waits for an answer")
-        .positive(),
-    Parameter::choice(
-        "keys",
-        "own-fingers",
-        &words(&KEYS),
-        "identifiers that a node looks up: those of its own fingers, or any; only own fingers need half of log2(nodes) hops",
-    ),
-    Parameter::boolean(
-        "fingers_at_once",
-        false,
-        "a node that has joined looks up all its fingers at once; false: one a period",
-    ),
-    Parameter::duration(
-        "settle",
-        Delay::from_secs(300),
-        "time after the last change from which on a wrong ring is an error",
     ),
 ];
 
@@ -109,7 +82,7 @@ const PRESETS: Table<Preset, 2> = [("none", Preset::None), ("paper", Preset::Pap
 const FORMS: Table<Form, 2> = [("program", Form::Program), ("machine", Form::Machine)];
 const NETWORKS: Table<Network, 3> =
     [("constant", Network::Constant), ("underlay", Network::Underlay), ("precise", Network::Precise)];
-const KEYS: Table<Keys, 2> = [("own-fingers", Keys::OwnFingers), ("uniform", Keys::Uniform)];
+
 /// Returns true if the model of these values can be restored: the state of a process cannot.
 fn is_restorable(values: &Values) -> bool {
     value_of(values, "form", &FORMS) == Form::Machine
@@ -205,22 +178,7 @@ fn parameters(values: &Values, seed: u64) -> Result<Parameters, ConfigError> {
         let message = "nodes of Chord keep no state: they join the ring again";
         return Err(values.error_at("keep_state", message, "leave it out"));
     }
-    let churn = churn::build(values, ("nodes", int32(values, "nodes")), seed)?;
-    Ok(Parameters {
-        nodes: int32(values, "nodes"),
-        bits: int32(values, "bits"),
-        latency: values.duration("latency"),
-        spacing: values.duration("spacing"),
-        stabilise: values.duration("stabilise"),
-        fix_fingers: values.duration("fix_fingers"),
-        check_predecessor: values.duration("check_predecessor"),
-        look_up: values.duration("look_up"),
-        idle: values.duration("idle"),
-        timeout: values.duration("timeout"),
-        keys: value_of(values, "keys", &KEYS),
-        fingers_at_once: values.boolean("fingers_at_once"),
-        churn,
-        settle: values.duration("settle"),
-        keeps_look_ups: false,
-    })
+    let mut parameters = Parameters::from_values(values)?;
+    parameters.churn = churn::build(values, ("nodes", parameters.nodes), seed)?;
+    Ok(parameters)
 }

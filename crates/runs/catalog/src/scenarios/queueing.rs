@@ -1,16 +1,14 @@
 //! `mm1` and `jackson`.
 
-use super::{Scenario, check_memory, int32};
+use super::{Scenario, Split, check_memory, joined, length, split_at};
 use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
-use parades_config::{ConfigError, Parameter, Values};
+use parades_config::{ConfigError, FromValues, Parameter, Values};
 use parades_core::time::Delay;
 use parades_models::queueing::{Generated, Layout, Network, Queueing};
 
-const UTILISATION: Parameter =
-    Parameter::fraction("utilisation", 0.8, "share of time that the busiest station is busy; above 0 and below 1");
-const SERVICE_RATE: Parameter =
-    Parameter::float("service_rate", 1000.0, 1e-6..=1e10, "customers that a station can serve in a second");
+/// The parameters from the utilisation on, and from the probability of leaving on.
+const BUSY: Split = split_at(split_at(Generated::PARAMETERS, "utilisation").from, "leave");
 const CUSTOMERS: Parameter = Parameter::integer(
     "customers",
     0,
@@ -23,32 +21,25 @@ const TRANSIT: Parameter =
 pub(crate) const MM1: Scenario = Scenario::new(
     "mm1",
     "one server with Poisson arrivals and exponential services, against theory",
-    &[UTILISATION, SERVICE_RATE, CUSTOMERS, TRANSIT],
+    &joined::<{ length(OF_MM1) }>(OF_MM1),
     build_mm1,
 );
 
 pub(crate) const JACKSON: Scenario = Scenario::new(
     "jackson",
     "an open network of exponential servers with feedback, against theory",
-    &[
-        Parameter::choice(
-            "layout",
-            "central-server",
-            &words(&LAYOUTS),
-            "paths of customers: five stations with feedback; or many stations, in a ring or at random",
-        ),
-        Parameter::integer("stations", 10_000, 2..=100_000_000, "stations of a ring or random network"),
-        UTILISATION,
-        SERVICE_RATE,
-        Parameter::fraction(
-            "leave",
-            0.1,
-            "probability that a customer of a ring or random network leaves after a service",
-        ),
-        CUSTOMERS,
-        TRANSIT,
-    ],
+    &joined::<{ length(OF_JACKSON) }>(OF_JACKSON),
     build_jackson,
+);
+
+const OF_MM1: &[&[Parameter]] = &[BUSY.before, &[CUSTOMERS, TRANSIT]];
+const OF_JACKSON: &[&[Parameter]] = &[&[LAYOUT], Generated::PARAMETERS, &[CUSTOMERS, TRANSIT]];
+
+const LAYOUT: Parameter = Parameter::choice(
+    "layout",
+    "central-server",
+    &words(&LAYOUTS),
+    "paths of customers: five stations with feedback; or many stations, in a ring or at random",
 );
 
 /// The layout of a generated network; `None` for the central server.
@@ -63,13 +54,12 @@ fn build_mm1(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
 }
 
 fn build_jackson(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
-    let (utilisation, service_rate) = (values.float("utilisation"), values.float("service_rate"));
+    let generated = Generated { seed, ..Generated::from_values(values)? };
     let network = match value_of(values, "layout", &LAYOUTS) {
-        None => Network::central_server(utilisation, service_rate),
+        None => Network::central_server(generated.utilisation, generated.service_rate),
         Some(layout) => {
-            let (stations, leave) = (int32(values, "stations"), values.float("leave"));
-            check_memory(values, "stations", u64::from(stations) * STATION_BYTES)?;
-            Network::generated(&Generated { stations, layout, utilisation, service_rate, leave, seed })
+            check_memory(values, "stations", u64::from(generated.stations) * STATION_BYTES)?;
+            Network::generated(&Generated { layout, ..generated })
         }
     };
     build(values, network)

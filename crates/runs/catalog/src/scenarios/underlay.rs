@@ -1,13 +1,6 @@
 //! The underlay of peer-to-peer scenarios: parameters that they share, and the carrier that these make.
 //!
-//! A scenario has its own parameters and those of [`PARAMETERS`]:
-//!
-//! ```ignore
-//! const OWN: &[Parameter] = &[Parameter::integer("peers", 50, 1..=1_000_000, "number of peers"), underlay::latency(Delay::from_ms(50))];
-//! const ALL: &[Parameter] = &underlay::join::<{ OWN.len() + underlay::PARAMETERS.len() }>(OWN, underlay::PARAMETERS);
-//! // In `build`:
-//! let (carrier, notes) = underlay::build(values, ("peers", peers), seed)?;
-//! ```
+//! A scenario has its own parameters, [`latency`], and those of [`PARAMETERS`]: `averaging` is an example.
 
 use super::about_file;
 use crate::words::{Table, value_of, words};
@@ -169,18 +162,6 @@ const ACCESS_STREAM: u32 = 0x756e_0005;
 const FIT_STREAM: u32 = 0x756e_0004;
 /// The random stream of the groups of a partition.
 const GROUPS_STREAM: u32 = 0x756e_0003;
-
-/// Returns the parameters of a scenario: its own, and those of a group.
-pub(crate) const fn join<const N: usize>(own: &[Parameter], group: &[Parameter]) -> [Parameter; N] {
-    assert!(N == own.len() + group.len(), "the length is that of both lists");
-    let mut all = [group[0]; N];
-    let mut index = 0;
-    while index < N {
-        all[index] = if index < own.len() { own[index] } else { group[index - own.len()] };
-        index += 1;
-    }
-    all
-}
 
 /// Makes the underlay of `peers` peers, which the parameter `peers_key` has set. Returns notes for the user
 /// too.

@@ -2,5 +2,6 @@
 
 mod classes_of_links_differ;
 mod impossible_values_are_refused_at_their_parameter;
+mod no_default_stands_twice;
 mod settings_of_the_user_replace_those_of_a_platform;
 mod speer_configurations_become_scenario_files;

@@ -63,27 +63,40 @@ pub enum Layout {
 }
 
 /// The parameters of a generated network. All its stations have the same utilisation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, parades_config::Parameters)]
 pub struct Generated {
     /// The number of stations.
+    #[parameter(
+        integer, default = 10_000, range = 2..=100_000_000,
+        meaning = "stations of a ring or random network"
+    )]
     pub stations: u32,
     /// The arrangement of the stations.
+    #[parameter(skip, default = Layout::Random)]
     pub layout: Layout,
     /// The share of time in which each station is busy.
+    #[parameter(
+        fraction,
+        default = 0.8,
+        meaning = "share of time that the busiest station is busy; above 0 and below 1"
+    )]
     pub utilisation: f64,
     /// The mean rate at which a station can serve, in customers per second.
+    #[parameter(
+        float, default = 1000.0, range = 1e-6..=1e10,
+        meaning = "customers that a station can serve in a second"
+    )]
     pub service_rate: f64,
     /// The probability that a customer leaves after a service.
+    #[parameter(
+        fraction,
+        default = 0.1,
+        meaning = "probability that a customer of a ring or random network leaves after a service"
+    )]
     pub leave: f64,
     /// The seed of the random layout.
+    #[parameter(skip, default = 1)]
     pub seed: u64,
-}
-
-impl Default for Generated {
-    fn default() -> Generated {
-        let (stations, layout) = (10_000, Layout::Random);
-        Generated { stations, layout, utilisation: 0.8, service_rate: 1000.0, leave: 0.1, seed: 1 }
-    }
 }
 
 impl Network {

@@ -1,5 +1,7 @@
 //! The parameters of transfers.
 
+use parades_config::Words;
+use parades_config::units::MBPS;
 use parades_core::time::Delay;
 
 /// The reason why a model is impossible: the key of the wrong parameter, and a sentence.
@@ -14,52 +16,65 @@ pub enum Restore {
     Log,
 }
 
-/// The parameters.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parameters {
-    /// The number of pairs of a sender and a receiver.
-    pub pairs: u32,
-    /// The number of segments that may be sent and not yet acknowledged.
-    pub window: u32,
-    /// The number of segments in a transfer.
-    pub segments: u64,
-    /// The size of a segment in bytes.
-    pub segment_bytes: u32,
-    /// The size of an acknowledgement in bytes.
-    pub ack_bytes: u32,
-    /// The probability that a segment or an acknowledgement is lost.
-    pub loss: f64,
-    /// The least delay of the channel in either direction, without the serialisation time.
-    pub delay: Delay,
-    /// The largest delay beyond `delay`. The actual one is uniform.
-    pub jitter: Delay,
-    /// The rate of the link in either direction, in bits per second.
-    pub rate: u64,
-    /// The mean of the exponential pauses before transfers.
-    pub pause: Delay,
-    /// The least retransmission timeout.
-    pub min_timeout: Delay,
-    /// The way in which state is restored.
-    pub restore: Restore,
+impl Words for Restore {
+    const WORDS: &'static [(&'static str, Restore)] = &[("copy", Restore::Copy), ("log", Restore::Log)];
 }
 
-impl Default for Parameters {
-    fn default() -> Parameters {
-        Parameters {
-            pairs: 64,
-            window: 256,
-            segments: 1000,
-            segment_bytes: 1500,
-            ack_bytes: 40,
-            loss: 0.01,
-            delay: Delay::from_ms(10),
-            jitter: Delay::from_us(200),
-            rate: 100_000_000,
-            pause: Delay::from_ms(100),
-            min_timeout: Delay::from_ms(200),
-            restore: Restore::Log,
-        }
-    }
+/// The parameters.
+#[derive(Clone, Debug, PartialEq, parades_config::Parameters)]
+pub struct Parameters {
+    /// The number of pairs of a sender and a receiver.
+    #[parameter(
+        integer, default = 64, range = 1..=1_000_000_000,
+        meaning = "pairs of a sender and a receiver"
+    )]
+    pub pairs: u32,
+    /// The number of segments that may be sent and not yet acknowledged.
+    #[parameter(
+        integer, default = 256, range = 1..=1_048_576,
+        meaning = "greatest number of segments without an acknowledgement"
+    )]
+    pub window: u32,
+    /// The number of segments in a transfer.
+    #[parameter(integer, default = 1000, range = 1..=1_000_000_000, meaning = "segments of a transfer")]
+    pub segments: u64,
+    /// The size of a segment in bytes.
+    #[parameter(size, key = "segment", default = 1500, positive, meaning = "size of a segment")]
+    pub segment_bytes: u32,
+    /// The size of an acknowledgement in bytes.
+    #[parameter(size, key = "ack", default = 40, positive, meaning = "size of an acknowledgement")]
+    pub ack_bytes: u32,
+    /// The probability that a segment or an acknowledgement is lost.
+    #[parameter(
+        fraction,
+        default = 0.01,
+        meaning = "probability that a segment or an acknowledgement is lost; below 1"
+    )]
+    pub loss: f64,
+    /// The least delay of the channel in either direction, without the serialisation time.
+    #[parameter(
+        duration, default = Delay::from_ms(10),
+        meaning = "least delay of the channel in either direction"
+    )]
+    pub delay: Delay,
+    /// The largest delay beyond `delay`. The actual one is uniform.
+    #[parameter(
+        duration, default = Delay::from_us(200),
+        meaning = "greatest additional delay; it is drawn uniformly"
+    )]
+    pub jitter: Delay,
+    /// The rate of the link in either direction, in bits per second.
+    #[parameter(rate, default = 100 * MBPS, positive, meaning = "rate of the channel in either direction")]
+    pub rate: u64,
+    /// The mean of the exponential pauses before transfers.
+    #[parameter(duration, default = Delay::from_ms(100), meaning = "mean pause between transfers")]
+    pub pause: Delay,
+    /// The least retransmission timeout.
+    #[parameter(duration, default = Delay::from_ms(200), positive, meaning = "least retransmission timeout")]
+    pub min_timeout: Delay,
+    /// The way in which state is restored.
+    #[parameter(choice, default = "log", meaning = "how state is restored after a rollback: by copy, by undo log")]
+    pub restore: Restore,
 }
 
 /// Largest number of pairs, for fewer than 2^32 - 1 LPs.

@@ -14,6 +14,11 @@ fn constant(latency: Delay) -> Matrix {
     Matrix::new(2, |_, _| latency)
 }
 
+/// Returns parameters with cycles of a second, in which many exchanges overlap.
+fn fast() -> Parameters {
+    Parameters { cycle: Delay::from_secs(1), timeout: Delay::from_secs(10), ..Parameters::default() }
+}
+
 fn averaging(parameters: &Parameters) -> Averaging {
     Averaging::new(parameters.clone()).expect("possible")
 }
@@ -43,7 +48,7 @@ fn factor(outcome: &Outcome) -> (f64, f64) {
 #[test]
 fn the_sum_is_that_of_the_start_after_every_cycle() {
     for values in [Values::Uniform, Values::Peak] {
-        let parameters = Parameters { nodes: 501, cycles: 30, values, ..Parameters::default() };
+        let parameters = Parameters { nodes: 501, cycles: 30, values, ..fast() };
         // A round trip of 80 ms: many exchanges are refused.
         let outcome = run(&parameters, Delay::from_ms(40), 3);
         assert!(counter(&outcome, "refused_exchanges") > 500.0);
@@ -60,7 +65,7 @@ fn the_sum_is_that_of_the_start_after_every_cycle() {
 
 #[test]
 fn each_cycle_multiplies_the_variance_by_the_factor_of_theory() {
-    let parameters = Parameters { nodes: 20_000, ..Parameters::default() };
+    let parameters = Parameters { nodes: 20_000, ..fast() };
     for seed in 1..=3 {
         let (found, refused) = factor(&run(&parameters, Delay::from_us(100), seed));
         let theory = 1.0 / (2.0 * libm::exp(0.5));
@@ -70,7 +75,7 @@ fn each_cycle_multiplies_the_variance_by_the_factor_of_theory() {
 
 #[test]
 fn refused_exchanges_make_the_factor_greater_as_the_formula_says() {
-    let parameters = Parameters { nodes: 20_000, ..Parameters::default() };
+    let parameters = Parameters { nodes: 20_000, ..fast() };
     let (found, refused) = factor(&run(&parameters, Delay::from_ms(20), 1));
     // A node is in an exchange of its own for 40 ms of the 900 ms in which exchanges start.
     assert!((0.03..0.06).contains(&refused), "{refused} refused");
@@ -80,7 +85,7 @@ fn refused_exchanges_make_the_factor_greater_as_the_formula_says() {
 
 #[test]
 fn nodes_learn_their_number_from_a_peak() {
-    let parameters = Parameters { nodes: 3000, cycles: 30, values: Values::Peak, ..Parameters::default() };
+    let parameters = Parameters { nodes: 3000, cycles: 30, values: Values::Peak, ..fast() };
     let outcome = run(&parameters, Delay::from_us(100), 1);
     let sizes = tally(&outcome, "size_estimate");
     assert_eq!(tally(&outcome, "after_cycle_30").sum(), u128::from(UNIT));
@@ -89,7 +94,7 @@ fn nodes_learn_their_number_from_a_peak() {
 
 #[test]
 fn all_engines_and_both_drivers_give_one_answer() {
-    let plain = Parameters { nodes: 60, cycles: 8, ..Parameters::default() };
+    let plain = Parameters { nodes: 60, cycles: 8, ..fast() };
     let end = averaging(&plain).end();
     let matrix = Matrix::new(7, |from, to| Delay::from_ms(u64::from(5 + 7 * from + to)));
     for seed in 1..=2 {
@@ -107,7 +112,7 @@ fn all_engines_and_both_drivers_give_one_answer() {
 #[test]
 fn impossible_parameters_are_refused_by_name() {
     let refused = |parameters: Parameters| Averaging::new(parameters).expect_err("it is impossible").0;
-    let plain = Parameters::default();
+    let plain = fast();
     assert_eq!(refused(Parameters { nodes: 1, ..plain.clone() }), "nodes");
     assert_eq!(refused(Parameters { cycles: 0, ..plain.clone() }), "cycles");
     assert_eq!(refused(Parameters { cycle: Delay::ZERO, ..plain.clone() }), "cycle");
