@@ -24,7 +24,7 @@
 //! struct Phold {
 //!     #[parameter(integer, default = 1024, range = 1..=4_000_000_000, meaning = "logical processes")]
 //!     lps: u32,
-//!     #[parameter(duration, default = Delay::from_secs(1), unit = "s", positive, meaning = "mean delay of an event")]
+//!     #[parameter(duration, default = Delay::from_secs(1), unit = "s", positive, meaning = "mean delay")]
 //!     mean_delay: Delay,
 //!     #[parameter(choice, key = "delay", default = "exponential", meaning = "distribution of delays")]
 //!     kind: DelayKind,

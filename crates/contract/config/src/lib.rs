@@ -6,9 +6,9 @@
 //!
 //! To add a scenario:
 //!
-//! 1. Declare its parameters at the fields of a struct, by `#[derive(Parameters)]` ([`fields`] has an example).
-//!    Parameters that are of no struct are a constant `&[Parameter]`. The table in [`parameter`] shows the
-//!    kinds.
+//! 1. Declare its parameters at the fields of a struct, by `#[derive(Parameters)]` ([`fields`] has an
+//!    example). Parameters that are of no struct are a constant `&[Parameter]`. The table in [`parameter`]
+//!    shows the kinds.
 //! 2. Create [`Values`] from them. They hold the defaults until something is set.
 //! 3. Read the struct by [`FromValues::from_values`], and other values by the getter of their kind, such as
 //!    [`Values::integer`] or [`Values::duration`].
@@ -35,8 +35,8 @@
 //! # Ok::<(), parades_config::ConfigError>(())
 //! ```
 //!
-//! *Read next*: [`parameter`], then [`value`], [`values`], [`fields`], [`scenario`] and [`mod@write`]. All of them use
-//! [`units`] and [`error`].
+//! *Read next*: [`parameter`], then [`value`], [`values`], [`fields`], [`scenario`] and [`mod@write`]. All of them
+//! use [`units`] and [`error`].
 
 #![forbid(unsafe_code)]
 

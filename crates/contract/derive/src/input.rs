@@ -149,8 +149,8 @@ pub(crate) fn core_path() -> TokenStream {
     path_to("core")
 }
 
-/// Returns the path to a crate of parades. A crate that depends only on `parades`, the library under one name,
-/// reaches the others through it.
+/// Returns the path to a crate of parades. A crate that depends only on `parades`, the library under one
+/// name, reaches the others through it.
 pub(crate) fn path_to(name: &str) -> TokenStream {
     let manifest = std::env::var("CARGO_MANIFEST_DIR").map(|folder| format!("{folder}/Cargo.toml"));
     let text = manifest.ok().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();

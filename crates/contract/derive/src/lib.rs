@@ -63,8 +63,8 @@ pub fn derive_restorable(input: TokenStream) -> TokenStream {
 
 /// Implements `FromValues` and `Default` for a struct whose fields are parameters.
 ///
-/// `parades_config::fields` has an example. Each field has an attribute `#[parameter(…)]`, which holds, in any
-/// order:
+/// `parades_config::fields` has an example. Each field has an attribute `#[parameter(…)]`, which holds, in
+/// any order:
 ///
 /// | word | meaning |
 /// |---|---|

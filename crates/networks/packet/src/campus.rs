@@ -62,10 +62,7 @@ pub struct Parameters {
     )]
     pub tcp: parades_tcp::settings::Settings,
     /// Payload that a server sends to one host, in bits per second.
-    #[parameter(
-        rate, key = "flow_rate", default = 500 * KBPS, positive,
-        meaning = "payload of a flow in a second"
-    )]
+    #[parameter(rate, key = "flow_rate", default = 500 * KBPS, positive, meaning = "payload of a flow in a second")]
     pub flow_rate_bps: u64,
     /// Payload of a packet, in bytes.
     #[parameter(size, key = "packet", default = 512, positive, meaning = "payload of a packet")]
@@ -74,10 +71,7 @@ pub struct Parameters {
     #[parameter(size, key = "flow", default = 500_224, positive, meaning = "payload that a host receives, in total")]
     pub flow_bytes: u64,
     /// The span from time zero within which flows start.
-    #[parameter(
-        duration, default = Delay::from_secs(10),
-        meaning = "flows start at a random time between 0 and this"
-    )]
+    #[parameter(duration, default = Delay::from_secs(10), meaning = "flows start at a random time between 0 and this")]
     pub start_span: Delay,
     /// Headers of a packet, in bytes.
     #[parameter(size, default = 30, meaning = "headers of a packet: UDP 8, IP 20, PPP 2")]
@@ -95,10 +89,7 @@ pub struct Parameters {
     )]
     pub inner_rate_bps: u64,
     /// Delay of links inside a campus.
-    #[parameter(
-        duration, default = Campus::PUBLISHED.inner.delay,
-        meaning = "delay of links inside a campus"
-    )]
+    #[parameter(duration, default = Campus::PUBLISHED.inner.delay, meaning = "delay of links inside a campus")]
     pub inner_delay: Delay,
     /// Rate of links to hosts, in bits per second.
     #[parameter(
@@ -116,10 +107,7 @@ pub struct Parameters {
     )]
     pub ring_rate_bps: u64,
     /// Delay of links between campuses.
-    #[parameter(
-        duration, default = Campus::PUBLISHED.ring.delay,
-        meaning = "delay of links between campuses"
-    )]
+    #[parameter(duration, default = Campus::PUBLISHED.ring.delay, meaning = "delay of links between campuses")]
     pub ring_delay: Delay,
     /// The paths that flows may take.
     #[parameter(choice, default = "ecmp", meaning = PATHS_MEANING)]

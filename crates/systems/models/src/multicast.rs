@@ -43,10 +43,7 @@ use parades_core::prelude::*;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, parades_config::Parameters)]
 pub struct Parameters {
     /// The number of trees. There is no link between them.
-    #[parameter(
-        integer, default = 8, range = 1..=1_000_000_000,
-        meaning = "binary trees, without links between them"
-    )]
+    #[parameter(integer, default = 8, range = 1..=1_000_000_000, meaning = "binary trees, without links between them")]
     pub trees: u32,
     /// The number of levels of each tree, including the root and the leaves.
     #[parameter(integer, default = 10, range = 2..=31, meaning = "levels of each tree: 2^levels - 1 nodes")]
@@ -61,10 +58,7 @@ pub struct Parameters {
     )]
     pub data: u32,
     /// The least delay of a hop, which is the lookahead.
-    #[parameter(
-        duration, default = Delay::from_ms(1), positive,
-        meaning = "least delay of a hop: the lookahead"
-    )]
+    #[parameter(duration, default = Delay::from_ms(1), positive, meaning = "least delay of a hop: the lookahead")]
     pub delay: Delay,
     /// The largest delay of a hop beyond `delay`. The actual one is uniform.
     #[parameter(

@@ -91,10 +91,7 @@ pub type Distance = Box<dyn Fn(LpId, LpId) -> u64 + Send + Sync>;
 #[derive(Clone, Debug, PartialEq, parades_config::Parameters)]
 pub struct Parameters {
     /// The number of peers, seeds among them.
-    #[parameter(
-        integer, default = 50, range = 1..=PEERS_MAX as u64,
-        meaning = "number of peers, beside the tracker"
-    )]
+    #[parameter(integer, default = 50, range = 1..=PEERS_MAX as u64, meaning = "number of peers, beside the tracker")]
     pub peers: u32,
     /// The number of swarms. Their numbers of peers differ by one at most.
     #[parameter(
@@ -118,10 +115,7 @@ pub struct Parameters {
     #[parameter(integer, default = 1000, range = 1..=10_000_000, meaning = "number of pieces")]
     pub pieces: u32,
     /// The length of a piece in bits.
-    #[parameter(
-        integer, default = PIECE_BITS, range = 1..=1_000_000_000_000,
-        meaning = "length of a piece in bits"
-    )]
+    #[parameter(integer, default = PIECE_BITS, range = 1..=1_000_000_000_000, meaning = "length of a piece in bits")]
     pub piece_bits: u64,
     /// The length of the last piece in bits.
     #[parameter(skip, default = PIECE_BITS)]
@@ -133,22 +127,13 @@ pub struct Parameters {
     )]
     pub spacing: Delay,
     /// Greatest number of connections that a peer opens.
-    #[parameter(
-        integer, default = 7, range = 1..=60_000,
-        meaning = "greatest number of connections that a peer opens"
-    )]
+    #[parameter(integer, default = 7, range = 1..=60_000, meaning = "greatest number of connections that a peer opens")]
     pub outgoing: u32,
     /// Greatest number of connections of a peer.
-    #[parameter(
-        integer, default = 55, range = 1..=60_000,
-        meaning = "greatest number of connections of a peer"
-    )]
+    #[parameter(integer, default = 55, range = 1..=60_000, meaning = "greatest number of connections of a peer")]
     pub connections: u32,
     /// Number of neighbours that tit-for-tat unchokes.
-    #[parameter(
-        integer, default = 4, range = 0..=60_000,
-        meaning = "number of neighbours that tit-for-tat unchokes"
-    )]
+    #[parameter(integer, default = 4, range = 0..=60_000, meaning = "number of neighbours that tit-for-tat unchokes")]
     pub unchokes: u32,
     /// Period of the choice of unchoked neighbours. Amounts are those of the last two periods.
     #[parameter(
@@ -195,16 +180,10 @@ pub struct Parameters {
     )]
     pub random_first: u32,
     /// Number of peers in an answer of the tracker.
-    #[parameter(
-        integer, default = 50, range = 1..=1_000_000,
-        meaning = "number of peers in an answer of the tracker"
-    )]
+    #[parameter(integer, default = 50, range = 1..=1_000_000, meaning = "number of peers in an answer of the tracker")]
     pub answer: u32,
     /// Period of announces.
-    #[parameter(
-        duration, default = Delay::from_secs(1800), positive,
-        meaning = "period of announces to the tracker"
-    )]
+    #[parameter(duration, default = Delay::from_secs(1800), positive, meaning = "period of announces to the tracker")]
     pub announce: Delay,
     /// Least time between two announces of a peer that lacks neighbours.
     #[parameter(skip, default = Delay::from_secs(10))]

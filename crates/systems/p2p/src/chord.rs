@@ -99,8 +99,8 @@ impl Words for Keys {
     const WORDS: &'static [(&'static str, Keys)] = &[("own-fingers", Keys::OwnFingers), ("uniform", Keys::Uniform)];
 }
 
-/// The parameters of a simulation of Chord. The defaults are those of SimGrid's example. The latency is that of
-/// the star that it runs on: 50 us up, 500 us backbone, 50 us down.
+/// The parameters of a simulation of Chord. The defaults are those of SimGrid's example. The latency is that
+/// of the star that it runs on: 50 us up, 500 us backbone, 50 us down.
 ///
 /// ```
 /// use parades_core::prelude::*;
@@ -142,10 +142,7 @@ pub struct Parameters {
     #[parameter(duration, default = Delay::from_secs(120), positive, meaning = "period of fixing a finger")]
     pub fix_fingers: Delay,
     /// Period of checking the predecessor.
-    #[parameter(
-        duration, default = Delay::from_secs(120), positive,
-        meaning = "period of checking the predecessor"
-    )]
+    #[parameter(duration, default = Delay::from_secs(120), positive, meaning = "period of checking the predecessor")]
     pub check_predecessor: Delay,
     /// Period of looking up.
     #[parameter(duration, default = Delay::from_secs(10), positive, meaning = "period of look-ups")]

@@ -101,10 +101,7 @@ pub struct Parameters {
     )]
     pub k: u8,
     /// α: the requests that a look-up has in flight; 1 to [`Parameters::k`].
-    #[parameter(
-        integer, default = 3, range = 1..=128,
-        meaning = "requests that a look-up has in flight; at most `k`"
-    )]
+    #[parameter(integer, default = 3, range = 1..=128, meaning = "requests that a look-up has in flight; at most `k`")]
     pub alpha: u8,
     /// The number of closest nodes that must have answered before a look-up of a user ends; 1 to
     /// [`Parameters::k`]. The paper has *k*, libp2p 3. Joins, refreshes and stores always need *k*.
@@ -115,10 +112,7 @@ pub struct Parameters {
     )]
     pub resiliency: u8,
     /// The time after which a request without an answer has failed.
-    #[parameter(
-        duration, default = Delay::from_secs(2), positive,
-        meaning = "time after which a request has failed"
-    )]
+    #[parameter(duration, default = Delay::from_secs(2), positive, meaning = "time after which a request has failed")]
     pub timeout: Delay,
     /// The time after which a contact that has not been heard of is questionable. A full bucket whose oldest
     /// contact is questionable pings it when a newcomer appears. The paper has zero, BEP 5 has 15 minutes.
@@ -162,10 +156,7 @@ pub struct Parameters {
     pub settle: Delay,
     /// The number of values that nodes publish. Value *v* is published by node *v* modulo the nodes, each
     /// time that this node has joined.
-    #[parameter(
-        integer, default = 0, range = 0..=1_000_000_000,
-        meaning = "number of values that nodes publish"
-    )]
+    #[parameter(integer, default = 0, range = 0..=1_000_000_000, meaning = "number of values that nodes publish")]
     pub values: u32,
     /// The bytes of a value.
     #[parameter(size, key = "value_size", default = 1000, meaning = "length of a value")]
@@ -181,10 +172,7 @@ pub struct Parameters {
     pub republish: Delay,
     /// The time after which a value expires, unless its publisher has published it again. The publisher does
     /// so before.
-    #[parameter(
-        duration, default = Delay::from_secs(86_400), positive,
-        meaning = "time after which a value expires"
-    )]
+    #[parameter(duration, default = Delay::from_secs(86_400), positive, meaning = "time after which a value expires")]
     pub expire: Delay,
     /// The coming and going of nodes, if there is any.
     #[parameter(skip, default = None)]

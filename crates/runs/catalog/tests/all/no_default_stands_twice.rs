@@ -40,8 +40,8 @@ const ROWS: &[Row] = &[
     row::<wan::Parameters>("wan", "wan.rs"),
 ];
 
-/// The scenarios without a struct: `mm1` has some of the parameters of `jackson`, `flows` its own, and those of
-/// `network` are in files.
+/// The scenarios without a struct: `mm1` has some of the parameters of `jackson`, `flows` its own, and those
+/// of `network` are in files.
 const WITHOUT_STRUCT: [&str; 3] = ["flows", "mm1", "network"];
 
 fn defaults_agree<P: FromValues + Default + PartialEq + Debug>(scenario: &Scenario) {

@@ -66,10 +66,7 @@ pub enum Layout {
 #[derive(Clone, Debug, PartialEq, parades_config::Parameters)]
 pub struct Generated {
     /// The number of stations.
-    #[parameter(
-        integer, default = 10_000, range = 2..=100_000_000,
-        meaning = "stations of a ring or random network"
-    )]
+    #[parameter(integer, default = 10_000, range = 2..=100_000_000, meaning = "stations of a ring or random network")]
     pub stations: u32,
     /// The arrangement of the stations.
     #[parameter(skip, default = Layout::Random)]

@@ -24,10 +24,7 @@ impl Words for Restore {
 #[derive(Clone, Debug, PartialEq, parades_config::Parameters)]
 pub struct Parameters {
     /// The number of pairs of a sender and a receiver.
-    #[parameter(
-        integer, default = 64, range = 1..=1_000_000_000,
-        meaning = "pairs of a sender and a receiver"
-    )]
+    #[parameter(integer, default = 64, range = 1..=1_000_000_000, meaning = "pairs of a sender and a receiver")]
     pub pairs: u32,
     /// The number of segments that may be sent and not yet acknowledged.
     #[parameter(
@@ -52,16 +49,10 @@ pub struct Parameters {
     )]
     pub loss: f64,
     /// The least delay of the channel in either direction, without the serialisation time.
-    #[parameter(
-        duration, default = Delay::from_ms(10),
-        meaning = "least delay of the channel in either direction"
-    )]
+    #[parameter(duration, default = Delay::from_ms(10), meaning = "least delay of the channel in either direction")]
     pub delay: Delay,
     /// The largest delay beyond `delay`. The actual one is uniform.
-    #[parameter(
-        duration, default = Delay::from_us(200),
-        meaning = "greatest additional delay; it is drawn uniformly"
-    )]
+    #[parameter(duration, default = Delay::from_us(200), meaning = "greatest additional delay; it is drawn uniformly")]
     pub jitter: Delay,
     /// The rate of the link in either direction, in bits per second.
     #[parameter(rate, default = 100 * MBPS, positive, meaning = "rate of the channel in either direction")]

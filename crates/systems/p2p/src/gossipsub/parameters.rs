@@ -46,10 +46,7 @@ pub struct Parameters {
     pub nodes: u32,
     /// The number of connections that each node has at least. Node by node, random connections are added
     /// until it has them.
-    #[parameter(
-        integer, default = 20, range = 1..=1_000_000,
-        meaning = "least number of connections of a node"
-    )]
+    #[parameter(integer, default = 20, range = 1..=1_000_000, meaning = "least number of connections of a node")]
     pub connections: u32,
     /// The number of connections beyond which a node takes no peers from peer exchange.
     #[parameter(skip, default = 100)]
@@ -83,32 +80,20 @@ pub struct Parameters {
     #[parameter(duration, default = Delay::ZERO, meaning = "time that a node needs to validate a message")]
     pub validation: Delay,
     /// The number of nodes, the last ones, that forward nothing and answer no IWANT.
-    #[parameter(
-        integer, default = 0, range = 0..=NODES_MAX,
-        meaning = "number of nodes that forward nothing"
-    )]
+    #[parameter(integer, default = 0, range = 0..=NODES_MAX, meaning = "number of nodes that forward nothing")]
     pub silent: u32,
     /// The number of nodes, those before the silent ones, that send an invalid message to their mesh at each
     /// heartbeat.
-    #[parameter(
-        integer, default = 0, range = 0..=NODES_MAX,
-        meaning = "number of nodes that send invalid messages"
-    )]
+    #[parameter(integer, default = 0, range = 0..=NODES_MAX, meaning = "number of nodes that send invalid messages")]
     pub spammers: u32,
     /// `D`: the wanted number of peers in a mesh.
     #[parameter(integer, default = 6, range = 1..=10_000, meaning = "D, wanted number of peers in a mesh")]
     pub degree: u32,
     /// `D_lo`: with fewer peers, a node grafts.
-    #[parameter(
-        integer, default = 4, range = 0..=10_000,
-        meaning = "D_lo, number of peers below which a node grafts"
-    )]
+    #[parameter(integer, default = 4, range = 0..=10_000, meaning = "D_lo, number of peers below which a node grafts")]
     pub degree_low: u32,
     /// `D_hi`: with more peers, a node prunes.
-    #[parameter(
-        integer, default = 12, range = 1..=10_000,
-        meaning = "D_hi, number of peers above which a node prunes"
-    )]
+    #[parameter(integer, default = 12, range = 1..=10_000, meaning = "D_hi, number of peers above which a node prunes")]
     pub degree_high: u32,
     /// `D_score`: the number of best peers that a node keeps when it prunes.
     #[parameter(
@@ -123,10 +108,7 @@ pub struct Parameters {
     )]
     pub degree_out: u32,
     /// `D_lazy`: the least number of peers that get gossip.
-    #[parameter(
-        integer, default = 6, range = 0..=10_000,
-        meaning = "D_lazy, least number of peers that get gossip"
-    )]
+    #[parameter(integer, default = 6, range = 0..=10_000, meaning = "D_lazy, least number of peers that get gossip")]
     pub degree_lazy: u32,
     /// The fraction of peers that get gossip.
     #[parameter(fraction, default = 0.25, meaning = "fraction of peers that get gossip")]
