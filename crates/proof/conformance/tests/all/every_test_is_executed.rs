@@ -161,7 +161,7 @@ const LONG: &str = "at_length";
 #[test]
 fn ci_executes_the_tests_that_are_left_out_because_they_take_long() {
     let run = read(&Path::new(ROOT).join(".ci/run"));
-    assert!(run.contains(&format!("cargo test --workspace -- --ignored {LONG}\n")), "`.ci/run` executes them");
+    assert!(run.contains(&format!("cargo test --workspace --tests -- --ignored {LONG}\n")), "`.ci/run` executes them");
     let mut found = 0;
     let sources: BTreeSet<_> = targets().iter().flat_map(|target| files(folder_of(&target.file))).collect();
     for file in sources {
