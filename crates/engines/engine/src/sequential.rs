@@ -98,7 +98,7 @@ impl<'k, P: Packed<'k>, Q: Queue<P>, S: Step<'k, P>> Sequential<'k, P, Q, S> {
     #[inline(always)]
     fn commit(&mut self, lp: LpId, event: Option<EventKey>) -> Result<(), Error> {
         if self.effects.others.any {
-            self.course.apply_other_effects(&self.world, (lp, event), &mut self.effects.others, None)?;
+            self.course.apply_other_effects(&self.world, lp, event, &mut self.effects.others, None)?;
         }
         self.queue.accept(&mut self.effects.outbox);
         Ok(())

@@ -69,7 +69,7 @@ impl<'k, P: Packed<'k>> Coast<P> {
     /// Returns the number of executions of an LP since its last checkpoint, counting its next one. 0 if the
     /// next one must leave a checkpoint. The LP's last execution is at `head`; the open stretch begins at
     /// `begin`.
-    pub(super) fn since_checkpoint(&self, history: &History<P>, begin: u32, (lp, head): (LpId, u32)) -> u16 {
+    pub(super) fn since_checkpoint(&self, history: &History<P>, begin: u32, lp: LpId, head: u32) -> u16 {
         if self.is_off() {
             return 0;
         }
@@ -88,9 +88,11 @@ impl<'k, P: Packed<'k>> Coast<P> {
     pub(super) fn forward(
         &mut self,
         world: &World,
-        (lps, lp): (&mut (dyn RestorableLps<'k> + 'k), usize),
+        lps: &mut (dyn RestorableLps<'k> + 'k),
+        lp: usize,
         history: &History<P>,
-        (id, head): (LpId, u32),
+        id: LpId,
+        head: u32,
     ) -> (u64, Option<u32>) {
         let Coast { effects, timers, executions, .. } = self;
         let History { records, timers: changes, .. } = history;
