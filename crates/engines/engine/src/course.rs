@@ -203,7 +203,7 @@ impl<'k> Course<'k> {
         while all.next_time() >= self.horizon() {
             let time = self.horizon();
             self.bound = self.bound.max(time);
-            self.globals.execute_at(time, (self.model, world), &mut all.lps(&mut self.metrics), effects.hide())?;
+            self.globals.execute_at(time, self.model, world, &mut all.lps(&mut self.metrics), effects.hide())?;
             effects.outbox.buffer.drain(..).for_each(|event| all.push(event));
             if self.is_over_at(time) {
                 return Ok(Some(time));

@@ -286,8 +286,7 @@ impl<'w, 's, 'k, P: Packed<'k>> Leader<'w, 's, 'k, P> {
         let Leader { course, held, effects, world, .. } = self;
         if course.globals.next_time() == Some(course.bound) {
             let Course { model, globals, metrics, bound, .. } = course;
-            world
-                .change(|world| globals.execute_at(*bound, (*model, world), &mut held.with(metrics), effects.hide()))?;
+            world.change(|world| globals.execute_at(*bound, *model, world, &mut held.with(metrics), effects.hide()))?;
         }
         for event in std::mem::take(&mut self.effects.outbox.buffer) {
             self.pending_mut().push(event);

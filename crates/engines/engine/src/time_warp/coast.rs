@@ -124,7 +124,7 @@ impl<'k, P: Packed<'k>> Coast<P> {
             let record = records.get(at).expect("it was found above");
             let event = record.event.as_ref().expect("it was found above");
             let copy = (record.since_checkpoint == 0).then_some(record.begins.undos);
-            let execution = lps.repeat(lp, (&event.header(), hide_tagged(event)), copy, world, effects.hide());
+            let execution = lps.repeat(lp, &event.header(), hide_tagged(event), copy, world, effects.hide());
             let after = match index.checked_sub(1) {
                 Some(next) => &records.get(executions[next]).expect("it was found above").before,
                 None => &reached,
