@@ -46,7 +46,9 @@ pub(crate) enum Phase {
 impl<'a, M: Model> Context<'a, M> {
     #[inline(always)]
     pub(crate) fn new(
-        (id, now, phase): (LpId, Instant, Phase),
+        id: LpId,
+        now: Instant,
+        phase: Phase,
         kernel: &'a mut Kernel,
         sends: Sends<'a, M::Message>,
         effects: &'a mut OtherEffects,
@@ -315,18 +317,15 @@ impl<'a, M: Model> Context<'a, M> {
         let sender = Sender::lp(self.id);
         let sequence = self.kernel.sequence;
         self.kernel.sequence += 1;
-        let tie = if self.world.has_ties_or_send_notes {
-            self.tie_and_note(receiver, (instant, sender, sequence))
-        } else {
-            0
-        };
+        let tie =
+            if self.world.has_ties_or_send_notes { self.tie_and_note(receiver, instant, sender, sequence) } else { 0 };
         Some(EventKey { instant, tie, sender, sequence })
     }
 
     /// Returns the tie of a send, and notes the send for a trace that wants it. Never inlined, because most
     /// runs have no tie seed and no such trace.
     #[inline(never)]
-    fn tie_and_note(&mut self, receiver: LpId, (instant, sender, sequence): (Instant, Sender, u64)) -> u32 {
+    fn tie_and_note(&mut self, receiver: LpId, instant: Instant, sender: Sender, sequence: u64) -> u32 {
         let tie = self.world.tie(instant, receiver, sender);
         if self.world.sends {
             let key = EventKey { instant, tie, sender, sequence };

@@ -141,7 +141,8 @@ impl<'k> Acting<'_, 'k> {
     /// Lets a global event act on the summary of all LPs.
     pub(crate) fn act<M: Model>(
         self,
-        (model, kind): (&M, Kind<'k, M::Message>),
+        model: &M,
+        kind: Kind<'k, M::Message>,
         global: &M::Global,
         summary: SummaryOf<M>,
     ) -> Result<(), ErrorKind> {
@@ -296,7 +297,8 @@ impl GlobalQueue {
     pub fn execute_at<'k>(
         &mut self,
         time: Time,
-        (model, world): (&'k dyn AnyModel<'k>, &mut World),
+        model: &'k dyn AnyModel<'k>,
+        world: &mut World,
         lps: &mut dyn AllLps<'k>,
         mut effects: HiddenEffects<'_, 'k>,
     ) -> Result<(), Error> {
@@ -316,7 +318,7 @@ impl GlobalQueue {
                 }
                 Scheduled::Model(global) => global,
             };
-            let summaries = visit_all((model, world, key, &global), lps, &mut effects)?;
+            let summaries = visit_all(model, world, key, &global, lps, &mut effects)?;
             let metrics = lps.metrics();
             let acting = Acting { now: time, world, metrics, effects: effects.reborrow(), queue: self };
             if let Err(kind) = model.act(&global, summaries, acting) {

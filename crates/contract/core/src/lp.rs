@@ -57,7 +57,8 @@ pub enum Execution {
 impl<S> Lp<S> {
     /// Starts the LP `id`. Its start-up events are among the effects. Returns `None` if it failed.
     pub(crate) fn start<M: Model<State = S>>(
-        (model, world): (&M, &World),
+        model: &M,
+        world: &World,
         id: LpId,
         sends: Sends<'_, M::Message>,
         effects: &mut OtherEffects,
@@ -65,7 +66,7 @@ impl<S> Lp<S> {
         let rng = Rng::stream(world.seed, id.0);
         let mut kernel =
             Kernel { rng, sequence: 0, digest: Digest::default(), last: Time::ZERO, timers: Timers::default() };
-        let mut ctx = Context::new((id, Instant::START, Phase::Start), &mut kernel, sends, effects, world);
+        let mut ctx = Context::new(id, Instant::START, Phase::Start, &mut kernel, sends, effects, world);
         let state = catch_panics(&mut ctx, |ctx| model.start(ctx));
         state.map(|state| Lp { kernel, state })
     }
@@ -74,13 +75,15 @@ impl<S> Lp<S> {
     #[inline(always)]
     pub(crate) fn execute<M: Model<State = S>>(
         &mut self,
-        (model, world): (&M, &World),
-        (header, body): (&Header, Body<&M::Message>),
+        model: &M,
+        world: &World,
+        header: &Header,
+        body: Body<&M::Message>,
         sends: Sends<'_, M::Message>,
         effects: &mut OtherEffects,
     ) -> Execution {
         let execution =
-            self.execute_by::<M>(world, (header, body), sends, effects, |state, ctx| model.handle(state, body, ctx));
+            self.execute_by::<M>(world, header, body, sends, effects, |state, ctx| model.handle(state, body, ctx));
         if execution == Execution::Done {
             world.note_round(header.instant(), header.receiver());
         }
@@ -100,7 +103,8 @@ impl<S> Lp<S> {
     fn execute_by<M: Model<State = S>>(
         &mut self,
         world: &World,
-        (header, body): (&Header, Body<&M::Message>),
+        header: &Header,
+        body: Body<&M::Message>,
         mut sends: Sends<'_, M::Message>,
         effects: &mut OtherEffects,
         handle: impl FnOnce(&mut S, &mut Context<'_, M>),
@@ -110,7 +114,7 @@ impl<S> Lp<S> {
             out_of_order(now, self.kernel.last);
         }
         if let Body::Timer(timer) = body
-            && !self.accept_wake(world, (timer, &header.key()), id, &mut sends, effects)
+            && !self.accept_wake(world, timer, &header.key(), id, &mut sends, effects)
         {
             return Execution::Skipped;
         }
@@ -120,7 +124,7 @@ impl<S> Lp<S> {
         }
         let Lp { kernel, state } = self;
         let phase = Phase::Event(header.sender());
-        let mut ctx = Context::new((id, now, phase), kernel, sends, effects, world);
+        let mut ctx = Context::new(id, now, phase, kernel, sends, effects, world);
         catch_panics(&mut ctx, |ctx| handle(state, ctx));
         Execution::Done
     }
@@ -130,7 +134,8 @@ impl<S> Lp<S> {
     fn accept_wake<T: Send + 'static>(
         &mut self,
         world: &World,
-        (id, key): (TimerId, &EventKey),
+        id: TimerId,
+        key: &EventKey,
         lp: LpId,
         sends: &mut Sends<'_, T>,
         effects: &mut OtherEffects,
@@ -163,13 +168,16 @@ impl<S> Lp<S> {
     /// Lets a global event visit this LP.
     pub(crate) fn visit<M: Model<State = S>>(
         &mut self,
-        (model, world): (&M, &World),
-        (id, time, global): (LpId, Time, &M::Global),
+        model: &M,
+        world: &World,
+        id: LpId,
+        time: Time,
+        global: &M::Global,
         sends: Sends<'_, M::Message>,
         effects: &mut OtherEffects,
     ) -> Option<SummaryOf<M>> {
         let Lp { kernel, state } = self;
-        let mut ctx = Context::new((id, Instant::at(time), Phase::Visit), kernel, sends, effects, world);
+        let mut ctx = Context::new(id, Instant::at(time), Phase::Visit, kernel, sends, effects, world);
         catch_panics(&mut ctx, |ctx| global.visit(model, state, ctx))
     }
 

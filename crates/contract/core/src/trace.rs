@@ -218,12 +218,13 @@ pub(crate) fn observe<M: Model>(
     observer: &mut TraceObserver<'_>,
 ) -> io::Result<()> {
     let body = event.body.map(|message| message as &dyn fmt::Debug);
-    observer(&executed((event.header(), body), notes, &InModel { model, event }))
+    observer(&executed(event.header(), body, notes, &InModel { model, event }))
 }
 
 /// Returns an event as a trace sees it.
 fn executed<'a>(
-    (header, body): (Header, Body<&'a dyn fmt::Debug>),
+    header: Header,
+    body: Body<&'a dyn fmt::Debug>,
     notes: &'a [Note],
     words: &'a dyn Words,
 ) -> Executed<'a> {
@@ -240,5 +241,5 @@ fn executed<'a>(
 /// ```
 pub fn line<P: Payload>(event: &Event<P>) -> String {
     let body = event.body.as_ref().map(|message| message as &dyn fmt::Debug);
-    executed((event.header(), body), &[], &Plain(event)).to_string()
+    executed(event.header(), body, &[], &Plain(event)).to_string()
 }

@@ -139,7 +139,8 @@ impl<'k> Course<'k> {
     pub(crate) fn apply_other_effects(
         &mut self,
         world: &World,
-        (lp, event): (LpId, Option<EventKey>),
+        lp: LpId,
+        event: Option<EventKey>,
         effects: &mut OtherEffects,
         metrics: Option<&mut Metrics>,
     ) -> Result<(), Error> {
@@ -202,7 +203,7 @@ impl<'k> Course<'k> {
         while all.next_time() >= self.horizon() {
             let time = self.horizon();
             self.bound = self.bound.max(time);
-            self.globals.execute_at(time, (self.model, world), &mut all.lps(&mut self.metrics), effects.hide())?;
+            self.globals.execute_at(time, self.model, world, &mut all.lps(&mut self.metrics), effects.hide())?;
             effects.outbox.buffer.drain(..).for_each(|event| all.push(event));
             if self.is_over_at(time) {
                 return Ok(Some(time));
@@ -264,14 +265,15 @@ impl<'k> Course<'k> {
         let end = self.end(end);
         let mut metrics = std::mem::take(&mut self.metrics);
         let digests = finish(&self.options, &end, lps, &mut metrics);
-        self.conclude_with(end, (digests, metrics), pending, engine_stats)
+        self.conclude_with(end, digests, metrics, pending, engine_stats)
     }
 
     /// Ends the run, given the final digests of all LPs, in id order, and their metrics.
     fn conclude_with<P: Packed<'k>>(
         self,
         end: End,
-        (digests, metrics): (Vec<u64>, Metrics),
+        digests: Vec<u64>,
+        metrics: Metrics,
         pending: Leftover<'k, P>,
         mut engine_stats: Statistics,
     ) -> Result<Outcome, Error> {
@@ -298,12 +300,13 @@ impl<'k> Course<'k> {
         end: Time,
         peers: &dyn Peers<'k, P>,
         lps: &mut dyn Iterator<Item = (LpId, &'l (dyn Lps<'k> + 'k), usize)>,
-        (metrics, pending, mut counts): (Metrics, Leftover<'k, P>, Vec<u64>),
+        mut metrics: Metrics,
+        pending: Leftover<'k, P>,
+        mut counts: Vec<u64>,
     ) -> Results<'k, P>
     where
         'k: 'l,
     {
-        let mut metrics = metrics;
         if peers.rank() == 0 {
             let mut own = std::mem::take(&mut self.metrics);
             own.merge(metrics);
@@ -332,7 +335,8 @@ impl<'k> Course<'k> {
     pub(crate) fn conclude_ranks<P: Packed<'k>>(
         self,
         end: Time,
-        (peers, lost): (&dyn Peers<'k, P>, &dyn Fn() -> Error),
+        peers: &dyn Peers<'k, P>,
+        lost: &dyn Fn() -> Error,
         mine: Results<'k, P>,
         engine_stats: &mut dyn FnMut(&[u64]) -> Statistics,
     ) -> Result<Option<Outcome>, Error> {
@@ -356,7 +360,7 @@ impl<'k> Course<'k> {
         if peers.ranks() > 1 {
             engine_stats.push(("payload_bytes_copied", copied as f64));
         }
-        self.conclude_with(end, (digests, metrics), pending, engine_stats).map(Some)
+        self.conclude_with(end, digests, metrics, pending, engine_stats).map(Some)
     }
 }
 

@@ -83,7 +83,8 @@ impl<P> Ledger<P> {
     #[inline(never)]
     pub(crate) fn collect(
         &mut self,
-        (key, lp): (EventKey, LpId),
+        key: EventKey,
+        lp: LpId,
         effects: &mut OtherEffects,
         metrics: &mut Metrics,
     ) -> bool {

@@ -199,7 +199,7 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) ->
 fn run_any<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>, settings: &Settings) -> Result<Outcome, Error> {
     let (partitions, timesheets) = (partitions_max(settings), options.timesheets.clone());
     run_over(model, options, settings, &|workers, transport| {
-        connect_threads(transport, (workers, partitions, BarrierKind::default()), timesheets.clone());
+        connect_threads(transport, workers, partitions, BarrierKind::default(), timesheets.clone());
     })
 }
 
@@ -235,7 +235,7 @@ fn run_in<'k, P: Packed<'k>>(
     connect(workers, Hidden::new::<P>(&mut transport));
     let transport = transport.expect("`connect` makes a transport");
     let seat = Seat { transport, peers: Arc::new(Alone) };
-    let (crew, leader) = window::assemble(model, options, (world, &partitioning), &shared, (seat, workers))?;
+    let (crew, leader) = window::assemble(model, options, world, &partitioning, &shared, seat, workers)?;
     run_crew(crew, leader, settings.nulls).map(|outcome| outcome.expect("the only rank has the outcome"))
 }
 
@@ -269,9 +269,11 @@ fn run_rank_in<'k, P: Packed<'k>>(
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
     let of_all = Settings { threads: settings.threads * fabric.ranks(), ..*settings };
-    let threads = (settings.threads, partitions_max(&of_all), BarrierKind::default());
+    let (workers, partitions) = (settings.threads, partitions_max(&of_all));
     let timesheets = options.timesheets.clone();
-    on_rank::<P>(model, fabric, &|_| (), threads, timesheets, |seat| run_seated(model, options, settings, seat))
+    on_rank::<P>(model, fabric, &|_| (), workers, partitions, BarrierKind::default(), timesheets, |seat| {
+        run_seated(model, options, settings, seat)
+    })
 }
 
 /// Runs the workers of this rank, and concludes the run.
@@ -284,7 +286,7 @@ fn run_seated<'k, P: Packed<'k>>(
     let world = World::new(model, &options)?;
     let settings = Settings { retreats: Retreats::Never, ..*settings };
     let (shared, partitioning) = partition(&world, &settings, seat.peers.ranks());
-    let (crew, leader) = window::assemble(model, options, (world, &partitioning), &shared, (seat, settings.threads))?;
+    let (crew, leader) = window::assemble(model, options, world, &partitioning, &shared, seat, settings.threads)?;
     run_crew(crew, leader, settings.nulls)
 }
 
@@ -367,7 +369,7 @@ impl<'k, P: Packed<'k>> Run<'k, P> {
             let _alarm = Alarm(transport);
             Worker::start(self, number, first).follow()
         };
-        let end = on_all_workers((workers, self.crew.settings.pinned), &|| transport.break_up(), &mut lead, &follow)?;
+        let end = on_all_workers(workers, self.crew.settings.pinned, &|| transport.break_up(), &mut lead, &follow)?;
         end.map_err(|Broken| lost(transport))?;
         let Some(mut outcome) = leader.conclude(&self.crew)? else { return Ok(None) };
         // Ordering: Relaxed; the other threads have been joined.
@@ -406,7 +408,7 @@ impl<'k, P: Packed<'k>> Run<'k, P> {
         leg.from = leader.course.bound;
         leg.routes.reset(leg.from);
         let nulls = sum(&peers.share_words(&[self.counts.null_messages.load(Ordering::Relaxed)])?, 0);
-        let horizon = lock(&self.pace).next((leg.from, reached), (all.events, nulls)).min(orders.horizon);
+        let horizon = lock(&self.pace).next(leg.from, reached, all.events, nulls).min(orders.horizon);
         transport.set_horizon(horizon);
         Ok(())
     }

@@ -231,7 +231,9 @@ impl<'k> Container for TaggedTransports<'k> {
 /// of all ranks.
 pub(crate) fn on_ranked<'k, T: Send + 'k>(
     codec: impl Codec<T> + 'k,
-    (fabric, threads, workers): (Box<dyn Fabric>, Threads<T>, usize),
+    fabric: Box<dyn Fabric>,
+    threads: Threads<T>,
+    workers: usize,
     timesheets: Option<Arc<Timesheets>>,
     run: impl FnOnce(Arc<Ranked<'k, T>>) -> Result<Option<Outcome>, Error>,
 ) -> OfRank {
@@ -243,35 +245,40 @@ pub(crate) fn on_ranked<'k, T: Send + 'k>(
     OfRank { result, crossed: ranked.crossed() }
 }
 
-/// Connects the workers of one process. `threads` has the number of workers, the number of partitions, and the kind of
-/// barrier.
+/// Connects the `workers` workers of one process, which own `partitions` partitions.
 pub(crate) fn connect_threads<'k>(
     transport: Hidden<'_, 'k, Transports<'k>>,
-    threads: (usize, u32, BarrierKind),
+    workers: usize,
+    partitions: u32,
+    barrier: BarrierKind,
     timesheets: Option<Arc<Timesheets>>,
 ) {
     fn connect<'k, P: Packed<'k>>(
         transport: Hidden<'_, 'k, Transports<'k>>,
-        (workers, partitions, barrier): (usize, u32, BarrierKind),
+        workers: usize,
+        partitions: u32,
+        barrier: BarrierKind,
         timesheets: Option<Arc<Timesheets>>,
     ) {
         *transport.show::<P>() = Some(Arc::new(Threads::new(workers, partitions, barrier).timed(timesheets)));
     }
-    in_form!(transport.form(), connect(transport, threads, timesheets))
+    in_form!(transport.form(), connect(transport, workers, partitions, barrier, timesheets))
 }
 
-/// Calls `run` with the seat of a rank of a conservative engine. `wrap` may replace its transport. `threads` is the
-/// number of workers of this rank, the number of partitions of all ranks, and the kind of barrier.
+/// Calls `run` with the seat of a rank of a conservative engine. `wrap` may replace its transport. `workers` is the
+/// number of workers of this rank, and `partitions` the number of partitions of all ranks.
 pub(crate) fn on_rank<'k, P: Packed<'k>>(
     model: &'k dyn AnyWire<'k>,
     fabric: Box<dyn Fabric>,
     wrap: &dyn Fn(Hidden<'_, 'k, Transports<'k>>),
-    (workers, partitions, barrier): (usize, u32, BarrierKind),
+    workers: usize,
+    partitions: u32,
+    barrier: BarrierKind,
     timesheets: Option<Arc<Timesheets>>,
     run: impl FnOnce(Seat<'k, P, P>) -> Result<Option<Outcome>, Error>,
 ) -> OfRank {
     let threads = Threads::new(workers, partitions, barrier);
-    on_ranked::<P>(ModelCodec(model), (fabric, threads, workers), timesheets, |ranked| {
+    on_ranked::<P>(ModelCodec(model), fabric, threads, workers, timesheets, |ranked| {
         let mut transport: Option<Arc<dyn Transport<P> + 'k>> = Some(Arc::clone(&ranked) as _);
         wrap(Hidden::new::<P>(&mut transport));
         let transport = transport.expect("`wrap` leaves a transport");
@@ -313,7 +320,7 @@ pub(crate) fn agree_on_failure<'k, P>(
 
 /// Returns the error of a failure that all leaders know. If it is a loop of zero delays, each rank adds its
 /// own LPs.
-pub(crate) fn error_at<P, T>(seat: &Seat<'_, P, T>, world: &World, (place, kind): (Place, ErrorKind)) -> Error {
+pub(crate) fn error_at<P, T>(seat: &Seat<'_, P, T>, world: &World, place: Place, kind: ErrorKind) -> Error {
     let error = world.error_at(kind, place);
     let ErrorKind::Rounds { limit, lps } = error.kind() else { return error };
     let own: Vec<u64> = lps.iter().map(|lp| lp.0.into()).collect();

@@ -79,10 +79,10 @@ impl<'k, P: Packed<'k>> Step<'k, P> for Twice<'k, P> {
         let not_restored = |what| Error::at(ErrorKind::NotRestored(what), place);
         self.first.outbox.buffer.clear();
         self.first.others.clear();
-        let (index, event) = (event.receiver().index(), (event.header_ref(), hide_body(&event.body)));
+        let (index, body) = (event.receiver().index(), hide_body(&event.body));
         let execution = self
             .lps
-            .execute_twice(index, event, world, self.first.hide(), effects.hide())
+            .execute_twice(index, event.header_ref(), body, world, self.first.hide(), effects.hide())
             .map_err(|why| not_restored(sentence(why)))?;
         same_effects(self.model, &self.first, effects)
             .map_err(|what| not_restored(format!("executing the event once more led to {what}")))?;

@@ -196,7 +196,7 @@ fn run_in<'k, P: Packed<'k>>(
         (Stripes::one(model, &world, traces), OnceCell::new(), Pool::new(workers, settings.waiting));
     let course = Course::new(model, options);
     let judge = Judge::new(settings.threshold, workers);
-    let mut leader = Leader::new(course, &alone, &world, (judge, settings.main == Main::Works), watch);
+    let mut leader = Leader::new(course, &alone, &world, judge, settings.main == Main::Works, watch);
     leader.start()?;
     leader.run()?;
     if leader.opening.is_none() {
@@ -205,7 +205,7 @@ fn run_in<'k, P: Packed<'k>>(
 
     let (lps, metrics) = leader.held.take_one();
     let stripes: &Stripes<'_, 'k, P> =
-        cut.get_or_init(|| Stripes::cut(model, &world, (lps, metrics), (workers + 1, traces)));
+        cut.get_or_init(|| Stripes::cut(model, &world, lps, metrics, workers + 1, traces));
     (leader.stripes, leader.held, leader.pool) = (stripes, stripes.hold_all(), Some(&pool));
     let (report_start, starts) = mpsc::channel();
     let mut lead = || {
@@ -223,7 +223,7 @@ fn run_in<'k, P: Packed<'k>>(
         pool.work(worker - 1, |task| stripes.execute(task, worker));
         Ok(())
     };
-    let led = on_all_workers((workers + 1, settings.pinned), &|| pool.close(), &mut lead, &follow)?;
+    let led = on_all_workers(workers + 1, settings.pinned, &|| pool.close(), &mut lead, &follow)?;
     led.expect("no part of a pool breaks up");
     leader.end.take().expect("the leader has come to the end")?;
     leader.conclude()

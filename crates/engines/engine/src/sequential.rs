@@ -98,7 +98,7 @@ impl<'k, P: Packed<'k>, Q: Queue<P>, S: Step<'k, P>> Sequential<'k, P, Q, S> {
     #[inline(always)]
     fn commit(&mut self, lp: LpId, event: Option<EventKey>) -> Result<(), Error> {
         if self.effects.others.any {
-            self.course.apply_other_effects(&self.world, (lp, event), &mut self.effects.others, None)?;
+            self.course.apply_other_effects(&self.world, lp, event, &mut self.effects.others, None)?;
         }
         self.queue.accept(&mut self.effects.outbox);
         Ok(())
@@ -110,7 +110,7 @@ impl<'k, P: Packed<'k>, Q: Queue<P>, S: Step<'k, P>> Sequential<'k, P, Q, S> {
     fn execute_globals(&mut self) -> Result<(), Error> {
         let Course { model, globals, metrics, bound, .. } = &mut self.course;
         let mut lps = OneList { lps: self.step.lps_mut(), metrics };
-        globals.execute_at(*bound, (*model, &mut self.world), &mut lps, self.effects.hide())?;
+        globals.execute_at(*bound, *model, &mut self.world, &mut lps, self.effects.hide())?;
         for event in std::mem::take(&mut self.effects.outbox.buffer) {
             self.queue.set_mut(&mut self.effects.outbox).push(event);
         }

@@ -172,7 +172,8 @@ fn run_any<'k>(
 ) -> Result<Outcome, Error> {
     fn connect<'k, P: Packed<'k>>(
         transport: Hidden<'_, 'k, TaggedTransports<'k>>,
-        (workers, partitions): (usize, u32),
+        workers: usize,
+        partitions: u32,
         timesheets: Option<Arc<Timesheets>>,
     ) {
         let threads = Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets);
@@ -182,7 +183,7 @@ fn run_any<'k>(
     run_over(model, options, settings, &|workers, transport| {
         let partitions = u32::try_from(workers).unwrap_or(u32::MAX);
         let timesheets = timesheets.clone();
-        in_form!(transport.form(), connect(transport, (workers, partitions), timesheets))
+        in_form!(transport.form(), connect(transport, workers, partitions, timesheets))
     })
 }
 
@@ -214,7 +215,7 @@ fn run_in<'k, P: Packed<'k>>(
     connect(workers, Hidden::new::<P>(&mut transport));
     let transport = transport.expect("`connect` makes a transport");
     let seat = Seat { transport, peers: Arc::new(Alone) };
-    let outcome = run_seated(model, options, (world, placement), settings, (seat, workers))?;
+    let outcome = run_seated(model, options, world, placement, settings, seat, workers)?;
     Ok(outcome.expect("the only rank has the outcome"))
 }
 
@@ -233,20 +234,22 @@ pub fn run_rank<M: Restorable + WireModel>(
     settings: &Settings,
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
-    with_model(model, options, |model, options| run_any_rank((model, model), options, settings, fabric))
+    with_model(model, options, |model, options| run_any_rank(model, model, options, settings, fabric))
 }
 
 fn run_any_rank<'k>(
-    model: (&'k dyn AnyRestorable<'k>, &'k dyn AnyWire<'k>),
+    model: &'k dyn AnyRestorable<'k>,
+    wire: &'k dyn AnyWire<'k>,
     options: RunOptions<'k>,
     settings: &Settings,
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
-    in_form!(model.0.form(), run_rank_in(model, options, settings, fabric))
+    in_form!(model.form(), run_rank_in(model, wire, options, settings, fabric))
 }
 
 fn run_rank_in<'k, P: Packed<'k>>(
-    (model, wire): (&'k dyn AnyRestorable<'k>, &'k dyn AnyWire<'k>),
+    model: &'k dyn AnyRestorable<'k>,
+    wire: &'k dyn AnyWire<'k>,
     options: RunOptions<'k>,
     settings: &Settings,
     fabric: Box<dyn Fabric>,
@@ -255,13 +258,13 @@ fn run_rank_in<'k, P: Packed<'k>>(
     let partitions = u32::try_from(all).unwrap_or(u32::MAX);
     let timesheets = options.timesheets.clone();
     let threads = Threads::<Tagged<P>>::new(settings.threads, partitions, BarrierKind::default());
-    on_ranked(TaggedCodec(ModelCodec(wire)), (fabric, threads, settings.threads), timesheets, |ranked| {
+    on_ranked(TaggedCodec(ModelCodec(wire)), fabric, threads, settings.threads, timesheets, |ranked| {
         let world = World::new(model, &options)?;
         let settings = Settings { retreats: Retreats::Never, ..*settings };
         let placement = place(&world, all, settings.placing);
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model: wire });
         let seat = Seat { transport: ranked, peers };
-        run_seated(model, options, (world, placement), &settings, (seat, settings.threads))
+        run_seated(model, options, world, placement, &settings, seat, settings.threads)
     })
 }
 
@@ -275,9 +278,11 @@ fn hide_tagged<'a, 'k, P: Packed<'k>>(event: &'a TaggedEvent<P>) -> Body<Message
 fn run_seated<'k, P: Packed<'k>>(
     model: &'k dyn AnyRestorable<'k>,
     options: RunOptions<'k>,
-    (world, placement): (World, Placement),
+    world: World,
+    placement: Placement,
     settings: &Settings,
-    (seat, workers): (Seat<'k, P, Tagged<P>>, usize),
+    seat: Seat<'k, P, Tagged<P>>,
+    workers: usize,
 ) -> Result<Option<Outcome>, Error> {
     let control = options.control;
     let timekeeper = Timekeeper::of(options.timesheets.clone());
@@ -286,7 +291,7 @@ fn run_seated<'k, P: Packed<'k>>(
         lps: world.lps() as usize * model.lp_bytes(),
     };
     let reviewer = Reviewer::new(settings.retreats, placement.partitions() as usize, world.lps());
-    let leader = Leader::new(model, options, (reviewer, placement.clone()));
+    let leader = Leader::new(model, options, reviewer, placement.clone());
     // Every rank keeps the trace of its LPs if rank 0 writes one.
     let traces = seat.peers.share_words(&[u64::from(leader.traces())]).map_err(|Broken| lost(&*seat.transport))?;
     let traces = sum(&traces, 0) > 0;
@@ -298,7 +303,7 @@ fn run_seated<'k, P: Packed<'k>>(
     let coasts = model.copies() && !traces;
     let copy_every =
         if coasts { settings.copy_every.unwrap_or_else(|| coast::default_interval(model.state_bytes())) } else { 1 };
-    let site = |number| Mutex::new(Site::new(number, placement.clone(), model, (traces, Coast::new(copy_every))));
+    let site = |number| Mutex::new(Site::new(number, placement.clone(), model, traces, Coast::new(copy_every)));
     let crew = Crew {
         model,
         settings: *settings,

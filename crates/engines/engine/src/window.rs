@@ -144,7 +144,7 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) ->
 fn run_any<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>, settings: &Settings) -> Result<Outcome, Error> {
     let (partitions, timesheets) = (partitions_max(settings), options.timesheets.clone());
     run_over(model, options, settings, &|workers, transport| {
-        connect_threads(transport, (workers, partitions, settings.barrier), timesheets.clone());
+        connect_threads(transport, workers, partitions, settings.barrier, timesheets.clone());
     })
 }
 
@@ -181,7 +181,7 @@ fn run_in<'k, P: Packed<'k>>(
     connect(workers, Hidden::new::<P>(&mut transport));
     let transport = transport.expect("`connect` makes a transport");
     let seat = Seat { transport, peers: Arc::new(Alone) };
-    let (crew, leader) = assemble(model, options, (world, &partitioning), settings, (seat, workers))?;
+    let (crew, leader) = assemble(model, options, world, &partitioning, settings, seat, workers)?;
     crew.run(leader).map(|outcome| outcome.expect("the only rank has the outcome"))
 }
 
@@ -223,9 +223,11 @@ fn run_rank_in<'k, P: Packed<'k>>(
     wrap: &dyn Fn(Hidden<'_, 'k, Transports<'k>>),
 ) -> OfRank {
     let of_all = Settings { threads: settings.threads * fabric.ranks(), ..*settings };
-    let threads = (settings.threads, partitions_max(&of_all), settings.barrier);
+    let (workers, partitions) = (settings.threads, partitions_max(&of_all));
     let timesheets = options.timesheets.clone();
-    on_rank::<P>(model, fabric, wrap, threads, timesheets, |seat| run_seated(model, options, settings, seat))
+    on_rank::<P>(model, fabric, wrap, workers, partitions, settings.barrier, timesheets, |seat| {
+        run_seated(model, options, settings, seat)
+    })
 }
 
 /// Runs the workers of this rank, and concludes the run.
@@ -238,7 +240,7 @@ fn run_seated<'k, P: Packed<'k>>(
     let world = World::new(model, &options)?;
     let partitioning = first_partition(&world, settings, seat.peers.ranks());
     let settings = Settings { retreats: Retreats::Never, ..*settings };
-    let (crew, leader) = assemble(model, options, (world, &partitioning), &settings, (seat, settings.threads))?;
+    let (crew, leader) = assemble(model, options, world, &partitioning, &settings, seat, settings.threads)?;
     crew.run(leader)
 }
 

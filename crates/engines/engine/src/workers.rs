@@ -30,17 +30,19 @@ pub(crate) fn imbalance(done: impl Iterator<Item = u64> + Clone) -> f64 {
 /// If the system refuses a thread, `release` ends the waits of the workers that have started.
 /// The closures are dynamic: this function is compiled once.
 pub(crate) fn on_all_workers(
-    (workers, pinned): (usize, bool),
+    workers: usize,
+    pinned: bool,
     release: &dyn Fn(),
     lead: &mut dyn FnMut() -> Result<(), Broken>,
     follow: &(dyn Fn(usize) -> Result<(), Broken> + Sync),
 ) -> Result<Result<(), Broken>, Error> {
-    on_workers_started_by((workers, pinned), release, lead, follow, &|_| Ok(()))
+    on_workers_started_by(workers, pinned, release, lead, follow, &|_| Ok(()))
 }
 
 /// Does the same as [`on_all_workers`]; `may_begin` can refuse to start a worker's thread, as the system can.
 fn on_workers_started_by(
-    (workers, pinned): (usize, bool),
+    workers: usize,
+    pinned: bool,
     release: &dyn Fn(),
     lead: &mut dyn FnMut() -> Result<(), Broken>,
     follow: &(dyn Fn(usize) -> Result<(), Broken> + Sync),
@@ -102,7 +104,7 @@ mod tests {
         };
         let wait = |worker| barrier.wait(worker);
         let release = || barrier.break_up();
-        let error = on_workers_started_by((4, false), &release, &mut || wait(0), &wait, &begin).unwrap_err();
+        let error = on_workers_started_by(4, false, &release, &mut || wait(0), &wait, &begin).unwrap_err();
         assert_eq!(error.kind(), &ErrorKind::Thread("no more threads".into()));
     }
 }

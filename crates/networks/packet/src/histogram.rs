@@ -64,7 +64,7 @@ impl DelayHistogram {
             let count = u64::from(count);
             if seen + count >= rank {
                 let (low, high) = bounds(bucket);
-                return Some(interpolate((low.max(min), high.min(max)), (rank - seen, count)));
+                return Some(interpolate(low.max(min), high.min(max), rank - seen, count));
             }
             seen += count;
         }

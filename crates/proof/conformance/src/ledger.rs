@@ -151,8 +151,7 @@ impl<'k> Ledger<'k> {
         let time = self.horizon();
         let mut lps = OneList { lps, metrics: &mut self.metrics };
         let mut effects = Effects::<P>::new();
-        let world = (self.model, &mut self.world);
-        self.globals.execute_at(time, world, &mut lps, effects.hide())?;
+        self.globals.execute_at(time, self.model, &mut self.world, &mut lps, effects.hide())?;
         let ends = time >= self.options.until || self.globals.is_stopped();
         Ok(GlobalResult { sends: effects.outbox.buffer, end: ends.then_some(time) })
     }

@@ -29,7 +29,8 @@ pub trait CheckedLps<'k>: Lps<'k> {
     fn execute_twice(
         &mut self,
         index: usize,
-        event: (&Header, Body<MessageRef<'_, 'k>>),
+        header: &Header,
+        body: Body<MessageRef<'_, 'k>>,
         world: &World,
         first: HiddenEffects<'_, 'k>,
         second: HiddenEffects<'_, 'k>,
@@ -71,7 +72,8 @@ impl<'k, M: Restorable<State: Clone + PartialEq + Debug>> CheckedLps<'k> for Res
     fn execute_twice(
         &mut self,
         index: usize,
-        event: (&Header, Body<MessageRef<'_, 'k>>),
+        header: &Header,
+        body: Body<MessageRef<'_, 'k>>,
         world: &World,
         mut first: HiddenEffects<'_, 'k>,
         second: HiddenEffects<'_, 'k>,
@@ -81,7 +83,7 @@ impl<'k, M: Restorable<State: Clone + PartialEq + Debug>> CheckedLps<'k> for Res
         first.others.timer_changes.as_mut().expect("the effects are undoable").clear();
         let (mut checkpoint, begin) = (KernelCheckpoint::unset(), self.undos_end());
         let kept = Kept { before: &mut checkpoint, records: true };
-        let (execution, end) = self.execute_optimistically(index, event, kept, world, first.reborrow());
+        let (execution, end) = self.execute_optimistically(index, (header, body), kept, world, first.reborrow());
         if execution == Execution::Skipped {
             // The wake had no effect, and an earlier event may be executed next.
             self.list.lps[index].forget_wake(&checkpoint);
@@ -89,11 +91,11 @@ impl<'k, M: Restorable<State: Clone + PartialEq + Debug>> CheckedLps<'k> for Res
         let after = self.list.lps[index].clone();
         let timers = first.others.timer_changes.as_mut().expect("the effects are undoable");
         let undone = Undone { execution, before: checkpoint, timers, records: Some((begin, end)) };
-        catch_unwind(AssertUnwindSafe(|| self.undo(index, event.1, undone)))
+        catch_unwind(AssertUnwindSafe(|| self.undo(index, body, undone)))
             .map_err(|panic| NotRestored::Panicked(text_of_panic(panic.as_ref())))?;
         self.release_undos_before(end);
         same(&before, &self.list.lps[index]).map_err(NotRestored::Undone)?;
-        let again = self.list.execute(index, event.0, event.1, world, second);
+        let again = self.list.execute(index, header, body, world, second);
         same(&after, &self.list.lps[index]).map_err(NotRestored::Repeated)?;
         assert!(again == execution, "whether a timer is due depends on the kernel's state, which is the same");
         Ok(again)

@@ -78,7 +78,8 @@ pub trait RestorableLps<'k>: Lps<'k> {
     fn repeat(
         &mut self,
         index: usize,
-        event: (&Header, Body<MessageRef<'_, 'k>>),
+        header: &Header,
+        body: Body<MessageRef<'_, 'k>>,
         record: Option<u32>,
         world: &World,
         effects: HiddenEffects<'_, 'k>,
@@ -162,15 +163,16 @@ impl<'k, M: Restorable> RestorableLps<'k> for Restored<'k, '_, M> {
         let kind = of.kind();
         *kept.before = lps[index].checkpoint_kernel();
         let log = kept.records.then_some(&mut self.log);
-        let event = (header, open(kind, body));
-        let execution = lps[index].execute_undoable((of.value().model, world), event, kind.view(outbox), others, log);
+        let (model, body) = (of.value().model, open(kind, body));
+        let execution = lps[index].execute_undoable(model, world, header, body, kind.view(outbox), others, log);
         (execution, self.log.records().end())
     }
 
     fn repeat(
         &mut self,
         index: usize,
-        (header, body): (&Header, Body<MessageRef<'_, 'k>>),
+        header: &Header,
+        body: Body<MessageRef<'_, 'k>>,
         record: Option<u32>,
         world: &World,
         effects: HiddenEffects<'_, 'k>,
@@ -199,7 +201,7 @@ impl<'k, M: Restorable> RestorableLps<'k> for Restored<'k, '_, M> {
             }
             &mut self.undoing
         });
-        lps[index].undo(of.value().model, body, (execution, before), timers, log);
+        lps[index].undo(of.value().model, body, execution, before, timers, log);
     }
 
     fn undos_end(&self) -> u32 {

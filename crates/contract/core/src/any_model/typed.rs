@@ -181,7 +181,7 @@ impl<'k, M: Model> AnyModel<'k> for Typed<'k, '_, M> {
         let Summaries::Folded(Some(summary)) = summaries.take::<SummaryOf<M>>() else {
             unreachable!("there is at least one LP, and its visit did not fail")
         };
-        acting.act((self.value().model, self.kind()), global.get(), summary)
+        acting.act(self.value().model, self.kind(), global.get(), summary)
     }
 
     fn trace(
@@ -271,7 +271,7 @@ impl<'k, M: Model> Lps<'k> for List<'k, '_, M> {
 
     fn start(&mut self, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>) -> bool {
         let HiddenEffects { outbox, others } = effects;
-        let lp = Lp::start((self.of.value().model, world), id, self.of.kind().view(outbox), others);
+        let lp = Lp::start(self.of.value().model, world, id, self.of.kind().view(outbox), others);
         let has_started = lp.is_some();
         self.lps.extend(lp);
         has_started
@@ -289,7 +289,7 @@ impl<'k, M: Model> Lps<'k> for List<'k, '_, M> {
     ) -> Execution {
         let HiddenEffects { outbox, others } = effects;
         let kind = self.of.kind();
-        self.lps[index].execute((self.of.value().model, world), (header, open(kind, body)), kind.view(outbox), others)
+        self.lps[index].execute(self.of.value().model, world, header, open(kind, body), kind.view(outbox), others)
     }
 
     fn records(&self) -> Records {
@@ -314,9 +314,9 @@ impl<'k, M: Model> Lps<'k> for List<'k, '_, M> {
     ) -> Result<(), ErrorKind> {
         let HiddenEffects { outbox, others } = effects;
         let global: &M::Global = visit.global.get();
-        let of = (self.of.value().model, world);
+        let model = self.of.value().model;
         let sends = self.of.kind().view(outbox);
-        match self.lps[index].visit(of, (visit.id, visit.time, global), sends, others) {
+        match self.lps[index].visit(model, world, visit.id, visit.time, global, sends, others) {
             Some(summary) if others.failure.is_none() => {
                 summaries.get_mut::<SummaryOf<M>>().add::<M>(global, visit.id, summary)
             }

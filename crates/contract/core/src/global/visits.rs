@@ -150,14 +150,16 @@ impl<'k> AllLps<'k> for OneList<'_, 'k> {
 
 /// Visits every LP and folds the summaries.
 pub(super) fn visit_all<'k>(
-    of: (&'k dyn AnyModel<'k>, &World, EventKey, &AnyGlobal),
+    model: &'k dyn AnyModel<'k>,
+    world: &World,
+    key: EventKey,
+    global: &AnyGlobal,
     lps: &mut dyn AllLps<'k>,
     effects: &mut HiddenEffects<'_, 'k>,
 ) -> Result<AnySummaries, Error> {
-    let (model, _, key, global) = of;
     let at = |lp, kind| Error::at(kind, Place { instant: key.instant, lp, event: Some(key) });
     let is_whole = lps.is_whole();
-    let mine = visit_here(of, lps, effects).map_err(|kind| at(None, kind))?;
+    let mine = visit_here(model, world, key, global, lps, effects).map_err(|kind| at(None, kind))?;
     if is_whole {
         return match mine.failure {
             Some((lp, kind)) => Err(at(Some(lp), kind)),
@@ -178,7 +180,10 @@ pub(super) fn visit_all<'k>(
 ///
 /// The failure of a fold.
 fn visit_here<'k>(
-    (model, world, key, global): (&'k dyn AnyModel<'k>, &World, EventKey, &AnyGlobal),
+    model: &'k dyn AnyModel<'k>,
+    world: &World,
+    key: EventKey,
+    global: &AnyGlobal,
     lps: &mut dyn AllLps<'k>,
     effects: &mut HiddenEffects<'_, 'k>,
 ) -> Result<Visits, ErrorKind> {

@@ -57,14 +57,16 @@ impl<S> Lp<S> {
     #[inline(always)]
     pub(crate) fn execute_undoable<M: Restorable<State = S>>(
         &mut self,
-        (model, world): (&M, &World),
-        (header, body): (&Header, Body<&M::Message>),
+        model: &M,
+        world: &World,
+        header: &Header,
+        body: Body<&M::Message>,
         sends: Sends<'_, M::Message>,
         effects: &mut OtherEffects,
         log: Option<&mut UndoLog<M::Undo>>,
     ) -> Execution {
         debug_assert!(effects.timer_changes.is_some(), "effects of an engine that rolls back are undoable");
-        let execution = self.execute_by::<M>(world, (header, body), sends, effects, |state, ctx| match log {
+        let execution = self.execute_by::<M>(world, header, body, sends, effects, |state, ctx| match log {
             Some(log) => model.handle_undoable(state, body, ctx, log),
             None => model.handle(state, body, ctx),
         });
@@ -83,7 +85,8 @@ impl<S> Lp<S> {
         &mut self,
         model: &M,
         body: Body<&M::Message>,
-        (execution, before): (Execution, KernelCheckpoint),
+        execution: Execution,
+        before: KernelCheckpoint,
         timers: &mut Vec<TimerChange>,
         log: Option<&mut UndoLog<M::Undo>>,
     ) {

@@ -47,15 +47,15 @@ fn bounds(bucket: usize) -> (u64, u64) {
     (low, low + ((1 << shift) - 1))
 }
 
-/// Returns the value at `rank` among `count` values, which are assumed to lie evenly between the two bounds
-/// of a bucket. Digits that are finer than a tenth of the bucket's width are rounded away.
+/// Returns the value at `rank` among `count` values, which are assumed to lie evenly from `low` to
+/// `high`, the bounds of a bucket. Digits that are finer than a tenth of the bucket's width are rounded away.
 ///
 /// ```
 /// # use parades_core::metrics::interpolate;
-/// assert_eq!(interpolate((1000, 1999), (1, 2)), 1250);
-/// assert_eq!(interpolate((7, 7), (3, 5)), 7);
+/// assert_eq!(interpolate(1000, 1999, 1, 2), 1250);
+/// assert_eq!(interpolate(7, 7, 3, 5), 7);
 /// ```
-pub fn interpolate((low, high): (u64, u64), (rank, count): (u64, u64)) -> u64 {
+pub fn interpolate(low: u64, high: u64, rank: u64, count: u64) -> u64 {
     let width = high - low;
     let share = (rank as f64 - 0.5) / count as f64;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and `width`")]
@@ -119,7 +119,7 @@ impl Histogram {
         for (bucket, &in_bucket) in self.buckets.iter().enumerate() {
             if below + in_bucket >= rank {
                 let (low, high) = bounds(bucket);
-                return Some(interpolate((low.max(min), high.min(max)), (rank - below, in_bucket)));
+                return Some(interpolate(low.max(min), high.min(max), rank - below, in_bucket));
             }
             below += in_bucket;
         }

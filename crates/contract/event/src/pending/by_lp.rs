@@ -161,7 +161,7 @@ impl<P> LpOrderedPending<P> {
                 // would delay the push, because no later step hides that time.
                 self.ring.append(&mut self.slab, window, header.with(body));
             } else {
-                self.ring.append_to((window, self.lanes.of(header.receiver())), &mut self.slab, header.with(body));
+                self.ring.append_to(window, self.lanes.of(header.receiver()), &mut self.slab, header.with(body));
             }
         } else {
             self.push_far(header.with(body));
@@ -372,7 +372,7 @@ impl<P> LpOrderedPending<P> {
                 if event.time() < bound {
                     slab.append(&mut before, event);
                 } else {
-                    ring.append_to((*open, lane), slab, event);
+                    ring.append_to(*open, lane, slab, event);
                 }
             });
             if !before.is_empty() {

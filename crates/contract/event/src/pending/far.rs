@@ -84,7 +84,7 @@ impl Far {
 
     /// Adds `coarse` windows, each `2^bits` windows wide, from the first possible start at or after `window`.
     /// Returns that start, which is the end of the ring. All events must be in `beyond`.
-    pub(super) fn add_coarse(&mut self, (coarse, bits): (usize, u32), window: u64) -> u64 {
+    pub(super) fn add_coarse(&mut self, coarse: usize, bits: u32, window: u64) -> u64 {
         debug_assert!(bits > 0 && self.beyond.len() == self.len);
         let first = window.div_ceil(1 << bits);
         self.bits = bits;

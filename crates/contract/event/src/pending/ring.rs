@@ -65,12 +65,12 @@ impl WindowRing {
     /// Adds an event to a window before the horizon, in the only lane.
     #[inline(always)]
     pub(super) fn append<P>(&mut self, slab: &mut Slab<P>, window: u64, event: Event<P>) {
-        self.append_to((window, 0), slab, event);
+        self.append_to(window, 0, slab, event);
     }
 
     /// Adds an event to a window before the horizon, in one of its lanes.
     #[inline(always)]
-    pub(super) fn append_to<P>(&mut self, (window, lane): (u64, usize), slab: &mut Slab<P>, event: Event<P>) {
+    pub(super) fn append_to<P>(&mut self, window: u64, lane: usize, slab: &mut Slab<P>, event: Event<P>) {
         debug_assert!(self.next <= window && window < self.horizon, "an event was appended to no window");
         let slot = self.slot(window);
         let chain = &mut self.windows[lane * self.len + slot];

@@ -40,7 +40,7 @@ pub(super) fn split_by<P>(
     if min == max {
         return false;
     }
-    split_within(slab, chain, parts, size, (min, max), key_of);
+    split_within(slab, chain, parts, size, min, max, key_of);
     true
 }
 
@@ -50,7 +50,8 @@ fn split_within<P>(
     chain: Chain,
     parts: &mut Vec<Chain>,
     size: usize,
-    (min, max): (u64, u64),
+    min: u64,
+    max: u64,
     key_of: impl Fn(&Header) -> u64,
 ) {
     let parts_wanted = (chain.len() / size).next_power_of_two().min(PARTS_MAX);

@@ -21,11 +21,11 @@ impl Random {
 /// Runs a hold model: each event taken sends one event. The new event goes to any LP with a delay of at least
 /// `width`, or in one of `stays` cases to its own LP with any delay.
 fn hold(seed: u64, model: (u32, u64, u64), width: u64, reach: u64, steps: u64) {
-    hold_from(seed, model, width, reach, (0, steps));
+    hold_from(seed, model, width, reach, 0, steps);
 }
 
 /// As [`hold`], with one event at time zero and all others after `late`.
-fn hold_from(seed: u64, (lps, population, stays): (u32, u64, u64), width: u64, reach: u64, (late, steps): (u64, u64)) {
+fn hold_from(seed: u64, (lps, population, stays): (u32, u64, u64), width: u64, reach: u64, late: u64, steps: u64) {
     let mut random = Random(seed | 1);
     let (grid, all) = (Grid::new(Delay::from_ps(width)), (LpId(0), LpId(lps - 1)));
     let mut pending = LpOrderedPending::new(grid, all);
@@ -124,7 +124,7 @@ fn large_windows_have_a_lane_for_each_range_of_lps() {
     hold(21, (60_000, 150_000, 3), 50_000, 200_000, 300_000);
     // The first window has few events, so lanes are rebuilt later. The number of LPs is a power of two plus
     // one.
-    hold_from(23, (65_537, 150_000, 1 << 40), 50_000, 200_000, (1_000_000, 800_000));
+    hold_from(23, (65_537, 150_000, 1 << 40), 50_000, 200_000, 1_000_000, 800_000);
 }
 
 #[test]

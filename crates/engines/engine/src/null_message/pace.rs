@@ -41,7 +41,7 @@ impl Pace {
 
     /// Returns the latest time of the next cut, after a cut at `from`. The last leg has reached time
     /// `reached`. The run has executed `events` events and sent `nulls` null messages so far.
-    pub(super) fn next(&mut self, (from, reached): (Time, Time), (events, nulls): (u64, u64)) -> Time {
+    pub(super) fn next(&mut self, from: Time, reached: Time, events: u64, nulls: u64) -> Time {
         self.cuts = self.cuts.saturating_add(1);
         let work = nulls + if self.traced { WORK_PER_TRACED * events } else { events };
         let done = work - std::mem::replace(&mut self.work, work);

@@ -171,11 +171,11 @@ impl<'r, 'k, P: Packed<'k>> Visitor<'r, 'k, P> {
         let OwnPart { part, route, reached, stride, .. } = own;
         let executes = part.visit(|part| {
             crew.seat.transport.receive(self.hand.worker, number, false, &mut |arrived| part.push_all(arrived));
-            let bound = bound(part, (route, *reached, *stride), (clock.min(control), horizon), self.routes.grid);
+            let bound = bound(part, route, *reached, *stride, clock.min(control), horizon, self.routes.grid);
             let executes = bound > *reached;
             if executes {
                 *reached = bound;
-                part.execute_before(bound, (crew.model, self.world), self.hand);
+                part.execute_before(bound, crew.model, self.world, self.hand);
             }
             executes
         });
@@ -184,7 +184,7 @@ impl<'r, 'k, P: Packed<'k>> Visitor<'r, 'k, P> {
         }
         let mut changed = self.send_and_promise(own, own.part.next.min(clock), horizon);
         if !executes && *nulls == Nulls::Demand {
-            changed |= self.request_promises(own, (clock, control), horizon);
+            changed |= self.request_promises(own, clock, control, horizon);
         }
         self.notify();
         if executes || changed { Progress::Some } else { Progress::None }
@@ -238,7 +238,7 @@ impl<'r, 'k, P: Packed<'k>> Visitor<'r, 'k, P> {
     }
 
     /// Requests the promises that a partition waits for. Returns true if there is a new request.
-    fn request_promises(&mut self, own: &OwnPart<'_, 'k, P>, (clock, control): (Time, Time), horizon: Time) -> bool {
+    fn request_promises(&mut self, own: &OwnPart<'_, 'k, P>, clock: Time, control: Time, horizon: Time) -> bool {
         let OwnPart { part, route, .. } = own;
         // Without an event before the horizon, only the lowest clocks hold the partition up.
         let next = if part.next < horizon { part.next } else { clock.min(control) };
@@ -276,8 +276,11 @@ impl<'r, 'k, P: Packed<'k>> Visitor<'r, 'k, P> {
 /// Returns the bound before which a partition may execute now. No further event will arrive before the bound.
 fn bound<'k, P: Packed<'k>>(
     part: &Part<'k, P>,
-    (route, reached, stride): (&Route, Time, Delay),
-    (clock, horizon): (Time, Time),
+    route: &Route,
+    reached: Time,
+    stride: Delay,
+    clock: Time,
+    horizon: Time,
     grid: Option<Grid>,
 ) -> Time {
     let reach = route.reach.and_then(|reach| part.next.checked_add(reach)).unwrap_or(Time::MAX);

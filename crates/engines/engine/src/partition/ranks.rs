@@ -34,13 +34,13 @@ fn links(placement: &Placement, channels: &Channels, lps: u32) -> Links {
     for channel in (0..lps).flat_map(|lp| channels.from_sender(LpId(lp))) {
         let (from, to) = (placement.partition(channel.sender), placement.partition(channel.receiver));
         if from != to {
-            connect(&mut links, (from, to));
+            connect(&mut links, from, to);
         }
     }
     links
 }
 
-fn connect(links: &mut Links, (a, b): (u32, u32)) {
+fn connect(links: &mut Links, a: u32, b: u32) {
     *links[a as usize].entry(b).or_default() += 1;
     *links[b as usize].entry(a).or_default() += 1;
 }
@@ -78,7 +78,7 @@ mod tests {
     /// Returns the ranks of partitions with one channel between each of `pairs`.
     fn homes(costs: &[u64], ranks: usize, pairs: &[(u32, u32)]) -> Vec<u32> {
         let mut links = vec![BTreeMap::new(); costs.len()];
-        pairs.iter().for_each(|&pair| connect(&mut links, pair));
+        pairs.iter().for_each(|&(a, b)| connect(&mut links, a, b));
         grow(costs, ranks, &links)
     }
 

@@ -74,7 +74,8 @@ impl<'w, 's, 'k, P: Packed<'k>> Leader<'w, 's, 'k, P> {
         course: Course<'k>,
         alone: &'s Stripes<'s, 'k, P>,
         world: &'s RwLock<World>,
-        (judge, works_along): (Judge, bool),
+        judge: Judge,
+        works_along: bool,
         watch: Option<&'w mut dyn FnMut(Round)>,
     ) -> Self {
         Leader {
@@ -123,7 +124,7 @@ impl<'w, 's, 'k, P: Packed<'k>> Leader<'w, 's, 'k, P> {
             let has_started = stripe.lps.start(id, &self.world, self.effects.hide());
             if self.effects.others.any {
                 let metrics = Some(&mut stripe.metrics);
-                self.course.apply_other_effects(&self.world, (id, None), &mut self.effects.others, metrics)?;
+                self.course.apply_other_effects(&self.world, id, None, &mut self.effects.others, metrics)?;
             }
             assert!(has_started, "an LP that failed to start has ended the run");
             self.course.check_memory(&self.world, self.pending().allocated_bytes())?;
@@ -147,14 +148,14 @@ impl<'w, 's, 'k, P: Packed<'k>> Leader<'w, 's, 'k, P> {
                 };
                 self.execute_parallel_round(event, pool)?;
             } else {
-                self.execute(event, (&mut fetcher, &records))?;
+                self.execute(event, &mut fetcher, &records)?;
             }
         }
     }
 
     /// Executes one event as `sequential` does.
     #[inline(always)]
-    fn execute(&mut self, event: Event<P>, (fetcher, records): (&mut Fetcher, &[Records])) -> Result<(), Error> {
+    fn execute(&mut self, event: Event<P>, fetcher: &mut Fetcher, records: &[Records]) -> Result<(), Error> {
         let id = event.receiver();
         let (pending, placement) = (self.effects.outbox.direct_ref(), &self.stripes.placement);
         let fetch = |id| records[placement.partition(id) as usize].prefetch(placement.index(id));
@@ -169,7 +170,7 @@ impl<'w, 's, 'k, P: Packed<'k>> Leader<'w, 's, 'k, P> {
             // hold them all.
             let metrics = (!self.are_sums).then_some(&mut stripe.metrics);
             let key = Some(event.key());
-            self.course.apply_other_effects(&self.world, (id, key), &mut self.effects.others, metrics)?;
+            self.course.apply_other_effects(&self.world, id, key, &mut self.effects.others, metrics)?;
         }
         let done = execution == Execution::Done;
         if done && self.course.record_event(&event, &mut self.effects.others.notes)? {
@@ -285,8 +286,7 @@ impl<'w, 's, 'k, P: Packed<'k>> Leader<'w, 's, 'k, P> {
         let Leader { course, held, effects, world, .. } = self;
         if course.globals.next_time() == Some(course.bound) {
             let Course { model, globals, metrics, bound, .. } = course;
-            world
-                .change(|world| globals.execute_at(*bound, (*model, world), &mut held.with(metrics), effects.hide()))?;
+            world.change(|world| globals.execute_at(*bound, *model, world, &mut held.with(metrics), effects.hide()))?;
         }
         for event in std::mem::take(&mut self.effects.outbox.buffer) {
             self.pending_mut().push(event);

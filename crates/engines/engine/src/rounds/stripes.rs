@@ -94,15 +94,17 @@ impl<'w, 'k, P: Packed<'k>> Stripes<'w, 'k, P> {
         let placement = Placement::one(read(world).lps());
         let mut lps = model.new_lps();
         lps.reserve(placement.len(0) as usize);
-        Stripes::of(world, placement, vec![Stripe::of(lps, model.metrics())], (1, traces))
+        Stripes::of(world, placement, vec![Stripe::of(lps, model.metrics())], 1, traces)
     }
 
     /// Distributes the LPs of one stripe, and their metrics, over stripes for `threads` threads.
     pub(super) fn cut(
         model: &'k dyn AnyModel<'k>,
         world: &'w RwLock<World>,
-        (all, metrics): (&mut (dyn Lps<'k> + 'k), Metrics),
-        (threads, traces): (usize, bool),
+        all: &mut (dyn Lps<'k> + 'k),
+        metrics: Metrics,
+        threads: usize,
+        traces: bool,
     ) -> Stripes<'w, 'k, P> {
         let lps = read(world).lps();
         let wanted = u32::try_from(threads).map_or(u32::MAX, |threads| {
@@ -121,14 +123,15 @@ impl<'w, 'k, P: Packed<'k>> Stripes<'w, 'k, P> {
         stripes[0].metrics = metrics;
         let mut metrics: Vec<_> = stripes.iter_mut().map(|stripe| &mut stripe.metrics).collect();
         Metrics::redistribute(&mut metrics, &|id| placement.partition(id) as usize);
-        Stripes::of(world, placement, stripes, (threads, traces))
+        Stripes::of(world, placement, stripes, threads, traces)
     }
 
     fn of(
         world: &'w RwLock<World>,
         placement: Placement,
         stripes: Vec<Stripe<'k, P>>,
-        (threads, traces): (usize, bool),
+        threads: usize,
+        traces: bool,
     ) -> Stripes<'w, 'k, P> {
         let results = || Results { effects: Effects::new(), ledger: Ledger::new(traces), events: 0 };
         Stripes {
@@ -166,8 +169,8 @@ impl<'w, 'k, P: Packed<'k>> Stripes<'w, 'k, P> {
             let sent = effects.outbox.buffer.len();
             let index = self.placement.index(event.receiver());
             let execution = lps.execute(index, &event.header(), hide_body(&event.body), &world, effects.hide());
-            let of = (event.key(), event.receiver());
-            if effects.others.any && ledger.collect(of, &mut effects.others, metrics) {
+            let (key, lp) = (event.key(), event.receiver());
+            if effects.others.any && ledger.collect(key, lp, &mut effects.others, metrics) {
                 // The remaining events of the task come after the failure.
                 inbox.clear();
                 return;

@@ -69,7 +69,7 @@ impl<'k, P: Packed<'k>> Coast<P> {
     /// Returns the number of executions of an LP since its last checkpoint, counting its next one. 0 if the
     /// next one must leave a checkpoint. The LP's last execution is at `head`; the open stretch begins at
     /// `begin`.
-    pub(super) fn since_checkpoint(&self, history: &History<P>, begin: u32, (lp, head): (LpId, u32)) -> u16 {
+    pub(super) fn since_checkpoint(&self, history: &History<P>, begin: u32, lp: LpId, head: u32) -> u16 {
         if self.is_off() {
             return 0;
         }
@@ -88,9 +88,11 @@ impl<'k, P: Packed<'k>> Coast<P> {
     pub(super) fn forward(
         &mut self,
         world: &World,
-        (lps, lp): (&mut (dyn RestorableLps<'k> + 'k), usize),
+        lps: &mut (dyn RestorableLps<'k> + 'k),
+        lp: usize,
         history: &History<P>,
-        (id, head): (LpId, u32),
+        id: LpId,
+        head: u32,
     ) -> (u64, Option<u32>) {
         let Coast { effects, timers, executions, .. } = self;
         let History { records, timers: changes, .. } = history;
@@ -122,7 +124,7 @@ impl<'k, P: Packed<'k>> Coast<P> {
             let record = records.get(at).expect("it was found above");
             let event = record.event.as_ref().expect("it was found above");
             let copy = (record.since_checkpoint == 0).then_some(record.begins.undos);
-            let execution = lps.repeat(lp, (&event.header(), hide_tagged(event)), copy, world, effects.hide());
+            let execution = lps.repeat(lp, &event.header(), hide_tagged(event), copy, world, effects.hide());
             let after = match index.checked_sub(1) {
                 Some(next) => &records.get(executions[next]).expect("it was found above").before,
                 None => &reached,

@@ -46,6 +46,13 @@ pub(super) struct Begins {
     pub(super) samples: u32,
 }
 
+/// The positions after the last send and after the last undo record, in the logs that are kept elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogEnds {
+    pub(super) sends: u32,
+    pub(super) undos: u32,
+}
+
 /// Effects that few executions have.
 #[derive(Debug)]
 pub(super) struct RareEffects {
@@ -69,39 +76,34 @@ impl<P: Taggable> History<P> {
         History { records: Ring::default(), timers: Ring::default(), samples: Ring::default(), rares: BTreeMap::new() }
     }
 
-    /// Adds the execution of `event`, by an LP whose last execution is at `head`. `of_lp` is `(head,
-    /// since_checkpoint)`.
+    /// Adds the execution of `event`, by an LP whose last execution is at `head`. The LP has executed
+    /// `since_checkpoint` events since its last checkpoint, as in [`Record::since_checkpoint`].
     ///
     /// A message is built again from its parts. If it were copied as a whole, its tag and the bytes beside
     /// it would be written and read in pieces that overlap. The reads would then wait until the writes have
     /// left the store buffer.
     #[inline(always)]
-    pub(super) fn add(&mut self, event: TaggedEvent<P>, of_lp: (&mut u32, u16), (sends, undos): (u32, u32)) {
+    pub(super) fn add(&mut self, event: TaggedEvent<P>, head: &mut u32, since_checkpoint: u16, ends: LogEnds) {
         let (key, receiver) = (event.key(), event.receiver());
         match event.body {
             Body::Message(Tagged::Message(execution, message)) => {
                 let body = Body::Message(Tagged::Message(execution, message));
-                self.add_record(Event::new(key, receiver, body), of_lp, (sends, undos));
+                self.add_record(Event::new(key, receiver, body), head, since_checkpoint, ends);
             }
-            wake => self.add_wake(Event::new(key, receiver, wake), of_lp, (sends, undos)),
+            wake => self.add_wake(Event::new(key, receiver, wake), head, since_checkpoint, ends),
         }
     }
 
     /// Does the same as [`History::add`], for a wake.
     #[inline(never)]
-    fn add_wake(&mut self, event: TaggedEvent<P>, of_lp: (&mut u32, u16), (sends, undos): (u32, u32)) {
-        self.add_record(event, of_lp, (sends, undos));
+    fn add_wake(&mut self, event: TaggedEvent<P>, head: &mut u32, since_checkpoint: u16, ends: LogEnds) {
+        self.add_record(event, head, since_checkpoint, ends);
     }
 
     #[inline(always)]
-    fn add_record(
-        &mut self,
-        event: TaggedEvent<P>,
-        (head, since_checkpoint): (&mut u32, u16),
-        (sends, undos): (u32, u32),
-    ) {
+    fn add_record(&mut self, event: TaggedEvent<P>, head: &mut u32, since_checkpoint: u16, ends: LogEnds) {
         let position = self.records.end();
-        let begins = self.ends((sends, undos));
+        let begins = self.ends(ends);
         let previous = std::mem::replace(head, position);
         let execution = Execution::Done;
         let before = KernelCheckpoint::unset();
@@ -109,15 +111,15 @@ impl<P: Taggable> History<P> {
         self.records.push(record).event = Some(event);
     }
 
-    /// Returns the begins of the next execution; its sends begin at `sends`, and its undo records at `undos`.
+    /// Returns the begins of the next execution.
     #[inline]
-    pub(super) fn ends(&self, (sends, undos): (u32, u32)) -> Begins {
+    pub(super) fn ends(&self, LogEnds { sends, undos }: LogEnds) -> Begins {
         Begins { sends, undos, timers: self.timers.end(), samples: self.samples.end() }
     }
 
     /// Returns the positions at which the effects of the execution at `position` end.
     #[inline]
-    pub(super) fn ends_of(&self, position: u32, ends: (u32, u32)) -> Begins {
+    pub(super) fn ends_of(&self, position: u32, ends: LogEnds) -> Begins {
         self.records.get(position.wrapping_add(1)).map_or_else(|| self.ends(ends), |next| next.begins)
     }
 

@@ -107,7 +107,8 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
     pub(super) fn new(
         model: &'k dyn AnyRestorable<'k>,
         options: RunOptions<'k>,
-        (reviewer, placement): (Reviewer, Placement),
+        reviewer: Reviewer,
+        placement: Placement,
     ) -> Leader<'k, P> {
         Leader {
             course: Course::new(model, options),
@@ -144,13 +145,7 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
     }
 
     /// Handles an outcome, the combined summary `all` of the workers. About `pending` events are pending.
-    pub(super) fn observe(
-        &mut self,
-        (crew, world): (&Crew<'k, P>, &World),
-        all: &Summary,
-        view: &View,
-        pending: usize,
-    ) {
+    pub(super) fn observe(&mut self, crew: &Crew<'k, P>, world: &World, all: &Summary, view: &View, pending: usize) {
         self.gvts += 1;
         // Across ranks there are no mode switches: a cut is wanted to stop, on whichever rank that was asked.
         if all.wants_cut && (self.stop == Wish::Announced || crew.seat.peers.ranks() > 1) {
@@ -236,14 +231,14 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
         agree_on_failure(&*crew.seat.peers, &mut self.end)?;
         let cut = Cut::of(&self.course, crew, &sites, view)?;
         if self.end.is_none() {
-            self.end = self.execute_globals((crew, view), &mut world, &mut sites, cut).transpose();
+            self.end = self.execute_globals(crew, view, &mut world, &mut sites, cut).transpose();
         }
         agree_on_failure(&*crew.seat.peers, &mut self.end)?;
         if self.mode_switch == Wish::Announced {
             self.mode_switch = Wish::None;
             self.count_committed(&sites);
-            let places = (&self.placement, &crew.placement);
-            self.placement = self.reviewer.switch_mode(crew.model, places, world.lps(), &mut sites);
+            let (old, first) = (&self.placement, &crew.placement);
+            self.placement = self.reviewer.switch_mode(crew.model, old, first, world.lps(), &mut sites);
             self.committed_before = sites[0].counts.committed;
             (0..sites.len()).for_each(|worker| crew.seat.transport.shrink(worker));
         }
@@ -259,7 +254,8 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
     /// The earliest failure; a stop before the run has begun; too little memory.
     fn execute_globals(
         &mut self,
-        (crew, view): (&Crew<'k, P>, &View),
+        crew: &Crew<'k, P>,
+        view: &View,
         world: &mut World,
         sites: &mut [MutexGuard<'_, Site<'k, P>>],
         cut: Cut,
@@ -273,8 +269,8 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
         } else if let Some(needed) = view.excess {
             crew.memory.check(needed - crew.memory.lps as u64)?;
         }
-        if let Some(failure) = self.course.failure.take() {
-            return Err(error_at(&crew.seat, world, failure));
+        if let Some((place, kind)) = self.course.failure.take() {
+            return Err(error_at(&crew.seat, world, place, kind));
         }
         // When all LPs move to one worker, anti-messages and their twins annihilate each other.
         // That worker then checks whether the remainder fits.
@@ -348,10 +344,10 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
         };
         let mut lps = (0..lps).map(LpId).filter_map(here);
         let pending = Box::new(pending.into_iter().flatten());
-        let mine = course.finish_rank(end, &*crew.seat.peers, &mut lps, (metrics, pending as Leftover<_>, counts));
+        let mine = course.finish_rank(end, &*crew.seat.peers, &mut lps, metrics, pending as Leftover<_>, counts);
         sites.iter_mut().for_each(|site| site.lps.clear());
         let lost = || lost(&*crew.seat.transport);
-        course.conclude_ranks(end, (&*crew.seat.peers, &lost), mine, &mut engine_stats)
+        course.conclude_ranks(end, &*crew.seat.peers, &lost, mine, &mut engine_stats)
     }
 }
 

@@ -126,12 +126,13 @@ impl Reviewer {
     pub(super) fn switch_mode<'k, P: Packed<'k>>(
         &mut self,
         model: &'k dyn AnyRestorable<'k>,
-        (old, first): (&Placement, &Placement),
+        old: &Placement,
+        first: &Placement,
         lps: u32,
         sites: &mut [MutexGuard<'_, Site<'k, P>>],
     ) -> Placement {
         let next = if self.is_alone() { first.clone() } else { Placement::ranges(lps, lps) };
-        let ((), took) = timed(|| move_all(model, sites, (old, &next), lps));
+        let ((), took) = timed(|| move_all(model, sites, old, &next, lps));
         self.retreat.note_switch(took);
         self.gvts = 0;
         self.begin_spell();
@@ -147,7 +148,8 @@ impl Reviewer {
 fn move_all<'k, P: Packed<'k>>(
     model: &'k dyn AnyRestorable<'k>,
     sites: &mut [MutexGuard<'_, Site<'k, P>>],
-    (old, new): (&Placement, &Placement),
+    old: &Placement,
+    new: &Placement,
     lps: u32,
 ) {
     let mut events = Vec::new();

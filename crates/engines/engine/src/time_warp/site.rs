@@ -110,7 +110,8 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
         number: u32,
         placement: Placement,
         model: &'k dyn AnyRestorable<'k>,
-        (traces, coast): (bool, Coast<P>),
+        traces: bool,
+        coast: Coast<P>,
     ) -> Site<'k, P> {
         let outbox = Outbox::optimistic(OptimisticSet::new(placement.clone(), number));
         let lps = placement.len(number) as usize;

@@ -54,7 +54,7 @@ impl<'k, P: Packed<'k>> Steps<'_, 'k, P> {
             if let Some(all) = self.take_outcome()? {
                 let pending = self.site.waiting() * self.crew.sites.len();
                 self.handle_outcome(&all, |steps| {
-                    leader.observe((steps.crew, steps.world), &all, steps.view, pending);
+                    leader.observe(steps.crew, steps.world, &all, steps.view, pending);
                 });
                 if self.view.is_at_cut() {
                     return self.finish();
@@ -93,7 +93,7 @@ impl<'k, P: Packed<'k>> Steps<'_, 'k, P> {
         loop {
             seats::unbind_if_due();
             let mine = self.summary(leader.announce_cut());
-            self.handle_outcome(&mine, |steps| leader.observe((steps.crew, steps.world), &mine, steps.view, 0));
+            self.handle_outcome(&mine, |steps| leader.observe(steps.crew, steps.world, &mine, steps.view, 0));
             if self.view.is_at_cut() {
                 return;
             }

@@ -36,7 +36,7 @@ impl<'k, P: Packed<'k>> Crew<'k, P> {
             let _alarm = Alarm(transport);
             Worker::start(self, number).follow()
         };
-        let end = on_all_workers((workers, self.settings.pinned), &|| transport.break_up(), &mut lead, &follow)?;
+        let end = on_all_workers(workers, self.settings.pinned, &|| transport.break_up(), &mut lead, &follow)?;
         end.map_err(|Broken| lost(transport))?;
         leader.conclude(self)
     }

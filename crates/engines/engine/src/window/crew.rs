@@ -62,12 +62,14 @@ pub(crate) struct Crew<'k, P: Taggable> {
 pub(crate) fn assemble<'k, P: Packed<'k>>(
     model: &'k dyn AnyModel<'k>,
     options: RunOptions<'k>,
-    (world, partitioning): (World, &Partitioning),
+    world: World,
+    partitioning: &Partitioning,
     settings: &Settings,
-    (seat, workers): (Seat<'k, P, P>, usize),
+    seat: Seat<'k, P, P>,
+    workers: usize,
 ) -> Result<(Crew<'k, P>, Leader<'k, P>), Error> {
     let control = options.control;
-    let leader = Leader::new(model, options, (workers, settings.retreats));
+    let leader = Leader::new(model, options, workers, settings.retreats);
     // Every rank keeps the trace of its LPs if rank 0 writes one.
     let traces =
         seat.peers.share_words(&[u64::from(leader.course.traces())]).map_err(|Broken| lost(&*seat.transport))?;
@@ -148,7 +150,7 @@ impl<'k, P: Packed<'k>> Crew<'k, P> {
             let mut part = lock(&self.parts[number as usize]);
             part.visit(|part| {
                 self.seat.transport.receive(hand.worker, number, false, &mut |arrived| part.push_all(arrived));
-                part.execute_before(bound, (self.model, &world), hand);
+                part.execute_before(bound, self.model, &world, hand);
             });
             next = next.min(part.next);
         });

@@ -2,7 +2,7 @@
 
 use super::part::Part;
 use super::plan::Plan;
-use super::review::Reviewer;
+use super::review::{Reached, Reviewer};
 use super::{Crew, Orders};
 use crate::course::{Course, just_after};
 use crate::ledger::Ledger;
@@ -92,7 +92,8 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
     pub(crate) fn new(
         model: &'k dyn AnyModel<'k>,
         options: RunOptions<'k>,
-        (workers, retreats): (usize, Retreats),
+        workers: usize,
+        retreats: Retreats,
     ) -> Leader<'k, P> {
         Leader {
             course: Course::new(model, options),
@@ -154,19 +155,17 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
         self.course.events = all.events;
         let cut = Cut::of(self, crew, &parts)?;
         if self.end.is_none() {
-            self.end = self.execute_globals(&mut world, (crew, &plan), &mut parts, cut).transpose();
+            self.end = self.execute_globals(&mut world, crew, &plan, &mut parts, cut).transpose();
         }
         let next = next_time(&parts);
         let continues = self.end.is_none() && self.course.failure.place().is_none();
+        let reached = Reached { windows: self.windows, bound: self.course.bound };
         let plan = match (continues, crew.seat.peers.ranks()) {
             (false, _) => plan,
-            (true, 1) => {
-                let now = (self.windows, self.course.bound, &mut self.stopwatch);
-                self.reviewer.review(crew, plan, &world, &mut parts, now)
-            }
+            (true, 1) => self.reviewer.review(crew, plan, &world, &mut parts, reached, &mut self.stopwatch),
             (true, _) => {
-                let now = (self.windows, self.course.bound);
-                let reviewed = self.reviewer.review_rank(Arc::clone(&plan), (&world, &crew.settings), &mut parts, now);
+                let reviewed =
+                    self.reviewer.review_rank(Arc::clone(&plan), &world, &crew.settings, &mut parts, reached);
                 reviewed.unwrap_or_else(|error| {
                     self.end = Some(Err(error));
                     plan
@@ -188,7 +187,8 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
     fn execute_globals(
         &mut self,
         world: &mut World,
-        (crew, plan): (&Crew<'k, P>, &Plan),
+        crew: &Crew<'k, P>,
+        plan: &Plan,
         parts: &mut [MutexGuard<'_, Part<'k, P>>],
         cut: Cut,
     ) -> Result<Option<Time>, Error> {
@@ -199,8 +199,8 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
                 return Ok(None);
             }
             // If an LP could not start, no event is ever executed.
-            let failure = course.failure.take().expect("`place` is its place");
-            return Err(error_at(&crew.seat, world, failure));
+            let (place, kind) = course.failure.take().expect("`place` is its place");
+            return Err(error_at(&crew.seat, world, place, kind));
         }
         if cut.stopped {
             if self.windows == 0 {
@@ -261,10 +261,10 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
         };
         let mut lps = super::ids(crew.lps).filter_map(here);
         let pending = Box::new(pending.into_iter().flatten());
-        let mine = (metrics, pending as Leftover<_>, vec![bytes, by_lp]);
-        let mine = course.finish_rank(end, &*crew.seat.peers, &mut lps, mine);
+        let counts = vec![bytes, by_lp];
+        let mine = course.finish_rank(end, &*crew.seat.peers, &mut lps, metrics, pending as Leftover<_>, counts);
         parts.iter_mut().for_each(|part| part.lps.clear());
         let lost = || lost(&*crew.seat.transport);
-        course.conclude_ranks(end, (&*crew.seat.peers, &lost), mine, &mut engine_stats)
+        course.conclude_ranks(end, &*crew.seat.peers, &lost, mine, &mut engine_stats)
     }
 }

@@ -107,7 +107,13 @@ impl<'k, P: Packed<'k>> Part<'k, P> {
 
     /// Executes the events before `bound`, and updates `next`.
     #[inline(never)]
-    pub(crate) fn execute_before(&mut self, bound: Time, of: (&'k dyn AnyModel<'k>, &World), hand: &mut Hand<P>) {
+    pub(crate) fn execute_before(
+        &mut self,
+        bound: Time,
+        model: &'k dyn AnyModel<'k>,
+        world: &World,
+        hand: &mut Hand<P>,
+    ) {
         self.reached = bound;
         if self.failed {
             self.next = Time::MAX;
@@ -120,12 +126,17 @@ impl<'k, P: Packed<'k>> Part<'k, P> {
         let mask = placement.index_mask();
         let mut effects = hand.effects.lend(self.number, &mut self.pending);
         let by_lp = effects.outbox.pending.is_by_lp();
-        let with = (&mut effects, ledger);
         let events = match (by_lp, mask) {
-            (false, None) => self.execute_by::<WindowedPending<_>>(bound, of, with, |id| placement.index(id)),
-            (true, None) => self.execute_by::<LpOrderedPending<_>>(bound, of, with, |id| placement.index(id)),
-            (false, Some(mask)) => self.execute_by::<WindowedPending<_>>(bound, of, with, masked(mask)),
-            (true, Some(mask)) => self.execute_by::<LpOrderedPending<_>>(bound, of, with, masked(mask)),
+            (false, None) => self
+                .execute_by::<WindowedPending<_>>(bound, model, world, &mut effects, ledger, |id| placement.index(id)),
+            (true, None) => self
+                .execute_by::<LpOrderedPending<_>>(bound, model, world, &mut effects, ledger, |id| placement.index(id)),
+            (false, Some(mask)) => {
+                self.execute_by::<WindowedPending<_>>(bound, model, world, &mut effects, ledger, masked(mask))
+            }
+            (true, Some(mask)) => {
+                self.execute_by::<LpOrderedPending<_>>(bound, model, world, &mut effects, ledger, masked(mask))
+            }
         };
         hand.effects.reclaim(effects, &mut self.pending);
         self.events += events;
@@ -140,8 +151,10 @@ impl<'k, P: Packed<'k>> Part<'k, P> {
     fn execute_by<Q: Queue<P>>(
         &mut self,
         bound: Time,
-        (model, world): (&'k dyn AnyModel<'k>, &World),
-        (effects, ledger): (&mut Effects<P>, &mut Ledger<P>),
+        model: &'k dyn AnyModel<'k>,
+        world: &World,
+        effects: &mut Effects<P>,
+        ledger: &mut Ledger<P>,
         index: impl Fn(LpId) -> usize + Copy,
     ) -> u64 {
         let Part { lps, metrics, .. } = self;
@@ -159,7 +172,7 @@ impl<'k, P: Packed<'k>> Part<'k, P> {
                 continue; // The event comes after its LP's failure.
             }
             let execution = lps.execute(index(id), event.header_ref(), hide_body(&event.body), world, effects.hide());
-            if effects.others.any && ledger.collect((event.key(), id), &mut effects.others, metrics) {
+            if effects.others.any && ledger.collect(event.key(), id, &mut effects.others, metrics) {
                 failed.push(id);
                 if Q::IN_TIME {
                     break;

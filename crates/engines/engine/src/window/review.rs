@@ -52,6 +52,15 @@ pub(super) struct Reviewer {
     spell_start: (u64, u64),
 }
 
+/// The progress of the run at a cut.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reached {
+    /// The number of windows so far.
+    pub(super) windows: u64,
+    /// Everything before this time has been executed.
+    pub(super) bound: Time,
+}
+
 impl Reviewer {
     /// Makes the reviewer of a run with `workers` workers.
     pub(super) fn new(retreats: Retreats, workers: usize) -> Reviewer {
@@ -101,10 +110,12 @@ impl Reviewer {
     pub(super) fn review_rank<'k, P: Packed<'k>>(
         &mut self,
         plan: Arc<Plan>,
-        (world, settings): (&World, &Settings),
+        world: &World,
+        settings: &Settings,
         parts: &mut [MutexGuard<'_, Part<'k, P>>],
-        (windows, bound): (u64, Time),
+        reached: Reached,
     ) -> Result<Arc<Plan>, Error> {
+        let windows = reached.windows;
         let has_changed = world.lookahead_changes() != self.changes;
         if !has_changed && windows < self.due {
             return Ok(plan);
@@ -124,7 +135,7 @@ impl Reviewer {
         if windows < self.due {
             return Ok(Arc::new(next));
         }
-        self.restart(windows, bound, parts);
+        self.restart(reached, parts);
         self.due = 2 * windows;
         Ok(Arc::new(next))
     }
@@ -137,8 +148,10 @@ impl Reviewer {
         plan: Arc<Plan>,
         world: &World,
         parts: &mut [MutexGuard<'_, Part<'k, P>>],
-        (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
+        reached: Reached,
+        stopwatch: &mut Stopwatch,
     ) -> Arc<Plan> {
+        let Reached { windows, bound } = reached;
         self.windows = windows;
         if windows == 0 {
             // Until now, LPs have started. Workers with few LPs have waited for the others.
@@ -147,10 +160,10 @@ impl Reviewer {
         }
         self.retreat.set_items(world.lps() as usize + parts.iter().map(|part| part.pending_events()).sum::<usize>());
         if world.lookahead_changes() != self.changes {
-            return self.adapt_to_lookahead(crew, &plan, world, parts, (windows, bound, stopwatch));
+            return self.adapt_to_lookahead(crew, &plan, world, parts, reached, stopwatch);
         }
-        if let Some(other) = self.switch_mode(crew, &plan, world, parts, (windows, bound, stopwatch)) {
-            self.restart(windows, bound, parts);
+        if let Some(other) = self.switch_mode(crew, &plan, world, parts, reached, stopwatch) {
+            self.restart(reached, parts);
             return other;
         }
         if windows < self.due {
@@ -161,12 +174,12 @@ impl Reviewer {
         if self.may_choose_partitions(&plan, &crew.settings, &costs, total_events(parts))
             && let Some(next) = self.choose_partitions(crew, &plan, world, parts, bound)
         {
-            self.restart(windows, bound, parts);
+            self.restart(reached, parts);
             return next;
         }
         let mut next = plan.unassigned();
         next.assign(&costs, &crew.settings);
-        self.restart(windows, bound, parts);
+        self.restart(reached, parts);
         self.due = 2 * windows;
         Arc::new(next)
     }
@@ -178,11 +191,12 @@ impl Reviewer {
         plan: &Plan,
         world: &World,
         parts: &mut [MutexGuard<'_, Part<'k, P>>],
-        (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
+        reached: Reached,
+        stopwatch: &mut Stopwatch,
     ) -> Arc<Plan> {
         self.changes = world.lookahead_changes();
         self.retreat.forget();
-        self.begin_spell(parts, windows, stopwatch);
+        self.begin_spell(parts, reached.windows, stopwatch);
         let workers = plan.workers();
         self.next_choice = match workers {
             // A single worker can go on without other partitions, and finding them takes time.
@@ -190,8 +204,8 @@ impl Reviewer {
             _ => total_events(parts) + EVENTS_FIRST,
         };
         let found = first_partition(world, &crew.settings, 1);
-        self.restart(windows, bound, parts);
-        Self::move_to(crew, (plan, Plan::first(&found, Workers::alone(workers), world)), parts, bound)
+        self.restart(reached, parts);
+        Self::move_to(crew, plan, Plan::first(&found, Workers::alone(workers), world), parts, reached.bound)
     }
 
     /// Returns true if partitions may be chosen by measurement, after `events` events of the run. By `costs`,
@@ -215,10 +229,10 @@ impl Reviewer {
     ) -> Option<Arc<Plan>> {
         let (next, took) = timed(|| {
             let weights = measured_weights(plan, world.lps(), parts);
-            let found = self.measured_partitioning(crew, world, (parts, &weights), bound);
+            let found = self.measured_partitioning(crew, world, parts, &weights, bound);
             is_worth_a_move(&found, plan, &weights).then(|| {
                 let next = Plan::by_weights(&found, plan.workers(), world, &weights);
-                Self::move_to(crew, (plan, next), parts, bound)
+                Self::move_to(crew, plan, next, parts, bound)
             })
         });
         let events = total_events(parts);
@@ -233,7 +247,8 @@ impl Reviewer {
         &self,
         crew: &Crew<'k, P>,
         world: &World,
-        (parts, weights): (&[MutexGuard<'_, Part<'k, P>>], &[u64]),
+        parts: &[MutexGuard<'_, Part<'k, P>>],
+        weights: &[u64],
         bound: Time,
     ) -> Partitioning {
         let rated = Wish::of_workers(workers_at_most(&crew.settings));
@@ -248,7 +263,8 @@ impl Reviewer {
         plan: &Plan,
         world: &World,
         parts: &mut [MutexGuard<'_, Part<'k, P>>],
-        (windows, bound, stopwatch): (u64, Time, &mut Stopwatch),
+        reached: Reached,
+        stopwatch: &mut Stopwatch,
     ) -> Option<Arc<Plan>> {
         if plan.has_one_partition() && !self.retreat.alone {
             return None; // The channels allow only one partition.
@@ -261,19 +277,19 @@ impl Reviewer {
             share_worked: stopwatch.share_worked(),
             share_on_core: self.core.share(),
         };
-        let switches = self.decide(spell, windows - self.spell_start.1)?;
-        self.begin_spell(parts, windows, stopwatch);
+        let switches = self.decide(spell, reached.windows - self.spell_start.1)?;
+        self.begin_spell(parts, reached.windows, stopwatch);
         if !switches {
             return None;
         }
         let (next, took) = timed(|| {
             let weights = measured_weights(plan, world.lps(), parts);
             let found = match self.retreat.alone {
-                true => self.measured_partitioning(crew, world, (parts, &weights), bound),
+                true => self.measured_partitioning(crew, world, parts, &weights, reached.bound),
                 false => Partitioning::one(world.lps()),
             };
             let next = Plan::by_weights(&found, workers, world, &weights);
-            Self::move_to(crew, (plan, next), parts, bound)
+            Self::move_to(crew, plan, next, parts, reached.bound)
         });
         self.retreat.note_switch(took);
         self.core = CoreClock::start();
@@ -313,16 +329,17 @@ impl Reviewer {
     }
 
     /// Begins to measure the partitions.
-    fn restart<'k, P: Packed<'k>>(&mut self, windows: u64, bound: Time, parts: &[MutexGuard<'_, Part<'k, P>>]) {
-        self.due = windows + WINDOWS_FIRST;
-        self.at = bound;
+    fn restart<'k, P: Packed<'k>>(&mut self, reached: Reached, parts: &[MutexGuard<'_, Part<'k, P>>]) {
+        self.due = reached.windows + WINDOWS_FIRST;
+        self.at = reached.bound;
         self.events = parts.iter().map(|part| part.events).collect();
     }
 
     /// Moves LPs, events and metrics to the partitions of another plan.
     fn move_to<'k, P: Packed<'k>>(
         crew: &Crew<'k, P>,
-        (old, new): (&Plan, Plan),
+        old: &Plan,
+        new: Plan,
         parts: &mut [MutexGuard<'_, Part<'k, P>>],
         bound: Time,
     ) -> Arc<Plan> {

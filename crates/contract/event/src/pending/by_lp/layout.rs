@@ -67,7 +67,7 @@ impl<P> LpOrderedPending<P> {
         slab.consume(far, |slab, event| {
             let window = grid.window(event.time());
             if window < ring.horizon {
-                ring.append_to((window, lanes.of(event.receiver())), slab, event);
+                ring.append_to(window, lanes.of(event.receiver()), slab, event);
             } else {
                 *far_min = (*far_min).min(event.time());
                 slab.append(still_far, event);

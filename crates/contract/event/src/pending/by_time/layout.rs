@@ -132,7 +132,7 @@ impl<P> WindowedPending<P> {
             self.ring.reset(windows, first);
         } else {
             self.ring.reset(2 * half, first);
-            self.ring.horizon = self.far.add_coarse((windows / half, half.ilog2()), first + half as u64);
+            self.ring.horizon = self.far.add_coarse(windows / half, half.ilog2(), first + half as u64);
         }
         self.side_limit = SIDE_MAX;
         self.boundary = self.last;

@@ -38,7 +38,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
                 let times = others.requests.iter().map(|request| request.key.instant.time);
                 *requested_committed = times.fold(*requested_committed, Time::min);
                 has_requested = !others.requests.is_empty();
-                *failed_alone = ledger.collect((event.key(), id), others, metrics);
+                *failed_alone = ledger.collect(event.key(), id, others, metrics);
             }
             if execution == Execution::Done && !*failed_alone {
                 executed += 1;

@@ -1,7 +1,7 @@
 //! Committing. The history consists of stretches, each of which is committed and fossil-collected as a whole.
 
 use super::Site;
-use crate::time_warp::history::{Begins, History, RareEffects};
+use crate::time_warp::history::{Begins, History, LogEnds, RareEffects};
 use parades_core::any_model::Packed;
 use parades_core::error::Place;
 use parades_core::event::{Event, LpId};
@@ -129,8 +129,8 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
     }
 
     /// Returns the positions after the last send and after the last undo record.
-    pub(super) fn log_ends(&self) -> (u32, u32) {
-        (self.effects.outbox.optimistic_ref().sent.end(), self.undos_end)
+    pub(super) fn log_ends(&self) -> LogEnds {
+        LogEnds { sends: self.effects.outbox.optimistic_ref().sent.end(), undos: self.undos_end }
     }
 
     /// Frees the history before position `first`.

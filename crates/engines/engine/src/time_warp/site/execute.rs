@@ -3,7 +3,7 @@
 use super::Site;
 use crate::time_warp::coast::NO_CHECKPOINT;
 use crate::time_warp::hide_tagged;
-use crate::time_warp::history::{History, RareEffects, Record};
+use crate::time_warp::history::{History, LogEnds, RareEffects, Record};
 use parades_core::any_model::{Kept, Packed};
 use parades_core::event::{EventKey, Header, LpId, Sender};
 use parades_core::lp::Execution;
@@ -62,7 +62,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
             prefetch(&heads[index]);
         };
         fetcher.each(|events| ahead.upcoming(events), fetch);
-        self.execute_last(world, (index, header));
+        self.execute_last(world, index, header);
         true
     }
 
@@ -83,9 +83,9 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
         }
         let id = header.receiver();
         let since_checkpoint =
-            if coast.is_off() { 0 } else { coast.since_checkpoint(history, stretch.begin, (id, heads[index])) };
+            if coast.is_off() { 0 } else { coast.since_checkpoint(history, stretch.begin, id, heads[index]) };
         let event = slot.take().expect("the slot holds it");
-        history.add(event, (&mut heads[index], since_checkpoint), (sends, *undos_end));
+        history.add(event, &mut heads[index], since_checkpoint, LogEnds { sends, undos: *undos_end });
         Ok((index, header))
     }
 
@@ -126,15 +126,14 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
         self.stretch.slow += 1;
         let header = event.parts().0;
         let Site { heads, history, undos_end, stretch, coast, .. } = self;
-        let since_checkpoint = coast.since_checkpoint(history, stretch.begin, (id, heads[index]));
-        let ends = (sends, *undos_end);
-        history.add(event, (&mut heads[index], since_checkpoint), ends);
+        let since_checkpoint = coast.since_checkpoint(history, stretch.begin, id, heads[index]);
+        history.add(event, &mut heads[index], since_checkpoint, LogEnds { sends, undos: *undos_end });
         SlowPath::Recorded(index, header)
     }
 
     /// Executes the event of the last record.
     #[inline(always)]
-    fn execute_last(&mut self, world: &World, (index, header): (usize, Header)) {
+    fn execute_last(&mut self, world: &World, index: usize, header: Header) {
         let Site { lps, history, undos_end, effects, .. } = self;
         let History { records, .. } = history;
         effects.outbox.optimistic_mut().execution = records.end().wrapping_sub(1);

@@ -40,7 +40,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
     fn coast_forward(&mut self, world: &World, index: usize, id: LpId) {
         let Site { lps, heads, history, coast, ledger, counts, .. } = self;
         let head = heads[index];
-        let (executed, differs) = coast.forward(world, (&mut **lps, index), history, (id, head));
+        let (executed, differs) = coast.forward(world, &mut **lps, index, history, id, head);
         counts.coasted += executed;
         if let Some(key) = differs.and_then(|at| history.last_key(at, id)) {
             let place = Place { instant: key.instant, lp: Some(id), event: Some(key) };

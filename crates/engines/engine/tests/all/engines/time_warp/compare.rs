@@ -36,7 +36,8 @@ type Answer = (Result<Outcome, Error>, Vec<String>, Vec<String>);
 
 fn ask(
     model: &Script,
-    (until, is_traced): (Time, bool),
+    until: Time,
+    is_traced: bool,
     run: impl FnOnce(RunOptions<'_>) -> Result<Outcome, Error>,
 ) -> Answer {
     let options = RunOptions::until(until);
@@ -45,7 +46,7 @@ fn ask(
 }
 
 pub(crate) fn in_order(model: &Script, until: Time) -> Result<Outcome, Error> {
-    ask(model, (until, false), |options| sequential::run(model, options)).0
+    ask(model, until, false, |options| sequential::run(model, options)).0
 }
 
 /// Runs the model under `control`, without a trace.
@@ -55,14 +56,14 @@ pub(crate) fn run_under(
     until: Time,
     settings: &Settings,
 ) -> (Result<Outcome, Error>, Vec<String>) {
-    let (result, _, unfinished) = ask(model, (until, false), |options| {
+    let (result, _, unfinished) = ask(model, until, false, |options| {
         time_warp::run(model, RunOptions { control: Some(control), ..options }, settings)
     });
     (result, unfinished)
 }
 
 pub(crate) fn unfinished_in_order(model: &Script, until: Time) -> Vec<String> {
-    ask(model, (until, false), |options| sequential::run(model, options)).2
+    ask(model, until, false, |options| sequential::run(model, options)).2
 }
 
 /// Counts of rollbacks over several runs.
@@ -80,11 +81,11 @@ pub(crate) fn assert_same(expected: &Outcome, found: &Outcome, how: &Settings) {
 
 /// Runs the model with all settings, with and without a trace, and compares with `sequential`.
 pub(crate) fn assert_alike(model: &Script, until: Time) -> Rolled {
-    let (expected, trace, unfinished) = ask(model, (until, true), |options| sequential::run(model, options));
+    let (expected, trace, unfinished) = ask(model, until, true, |options| sequential::run(model, options));
     let mut rolled = Rolled::default();
     for (settings, is_traced) in ways().flat_map(|settings| [(settings, false), (settings, true)]) {
         let (found, found_trace, left) =
-            ask(model, (until, is_traced), |options| time_warp::run(model, options, &settings));
+            ask(model, until, is_traced, |options| time_warp::run(model, options, &settings));
         match (&expected, &found) {
             (Ok(expected), Ok(found)) => {
                 assert_same(expected, found, &settings);

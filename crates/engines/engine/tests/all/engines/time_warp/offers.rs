@@ -111,7 +111,7 @@ fn event(from: usize, to: usize, round: u64) -> Event<u64> {
 }
 
 /// Runs a worker that makes many offers, and sends before each. It yields and sleeps at random.
-fn work(threads: &Threads<u64>, (worker, workers): (usize, usize), rounds: u64) {
+fn work(threads: &Threads<u64>, worker: usize, workers: usize, rounds: u64) {
     let rng = Rng::shared(3, u32::try_from(worker).expect("few"));
     let mut arrived = vec![0; workers];
     for round in 0..rounds {
@@ -156,7 +156,7 @@ fn events_sent_before_an_offer_have_arrived_with_its_outcome() {
         std::thread::scope(|scope| {
             for worker in 0..workers {
                 let threads = &threads;
-                scope.spawn(move || work(threads, (worker, workers), 5_000));
+                scope.spawn(move || work(threads, worker, workers, 5_000));
             }
         });
     }
