@@ -1,18 +1,18 @@
 //! A model behind a table of functions: the part of a model that engines know.
 //!
-//! Engines are compiled once for each form in which messages are stored ([`parades_raw::message`]), and not for each
-//! model. They see a model as [`AnyModel`], and its LPs as lists ([`Lps`]). [`with_model`] makes such a view of a
-//! [`Model`](crate::model::Model).
+//! Engines are compiled once for each form in which messages are stored ([`parades_raw::message`]), and not
+//! for each model. They see a model as [`AnyModel`], and its LPs as lists ([`Lps`]). [`with_model`] makes
+//! such a view of a [`Model`](crate::model::Model).
 //!
-//! Abilities that only some models have are in tables of their own: [`AnyRestorable`] for engines that roll back,
-//! [`AnyChecked`] for `rollback-check`, and [`AnyWire`] for runs of several processes. So the type of a model decides
-//! which engines can run it.
+//! Abilities that only some models have are in tables of their own: [`AnyRestorable`] for engines that roll
+//! back, [`AnyChecked`] for `rollback-check`, and [`AnyWire`] for runs of several processes. So the type of a
+//! model decides which engines can run it.
 //!
-//! *The lifetime `'k`* is that of a run. It ties a run's stored messages to its model, so that no function of one model
-//! ever reads a message of another.
+//! *The lifetime `'k`* is that of a run. It ties a run's stored messages to its model, so that no function of
+//! one model ever reads a message of another.
 //!
-//! *Cost*: one call through a table for each executed event. A handler's sends go into the pending set without another
-//! call ([`crate::effects::HiddenEffects`]).
+//! *Cost*: one call through a table for each executed event. A handler's sends go into the pending set
+//! without another call ([`crate::effects::HiddenEffects`]).
 //!
 //! *Read next*: `any_model/typed.rs`, the tables of a model.
 
@@ -80,11 +80,13 @@ pub trait AnyModel<'k>: Sync {
     fn fetch_steps(&self) -> usize;
     /// Makes an empty list of LPs.
     fn new_lps(&'k self) -> Box<dyn Lps<'k> + 'k>;
-    /// Distributes the LPs that lists have put down ([`Lps::put_down`]). List `n` has the LPs of partition `n` of
-    /// `old`; afterwards it can pick up those of partition `n` of `new`. `lps` is the number of LPs of the run.
+    /// Distributes the LPs that lists have put down ([`Lps::put_down`]). List `n` has the LPs of partition
+    /// `n` of `old`; afterwards it can pick up those of partition `n` of `new`. `lps` is the number of LPs of
+    /// the run.
     fn distribute(&self, old: &Placement, new: &Placement, lps: u32);
 
-    /// Makes the summaries of a global event, of no LP yet. `is_whole` is true if all LPs of the run are visited here.
+    /// Makes the summaries of a global event, of no LP yet. `is_whole` is true if all LPs of the run are
+    /// visited here.
     fn new_summaries(&self, is_whole: bool) -> AnySummaries;
     /// Joins the summaries of all processes.
     ///
@@ -155,8 +157,8 @@ pub trait Lps<'k>: Send + Debug {
     /// Reserves room for `lps` LPs more, in large pages if the system has them.
     fn reserve(&mut self, lps: usize);
 
-    /// Starts the LP `id`, and adds it to the list. Its start-up events are among the effects. Returns false if it
-    /// failed; then there is no new LP.
+    /// Starts the LP `id`, and adds it to the list. Its start-up events are among the effects. Returns false
+    /// if it failed; then there is no new LP.
     fn start(&mut self, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>) -> bool;
 
     /// Executes an event for its receiver. The event is a message, or else the wake of a timer.
@@ -211,8 +213,8 @@ pub trait Lps<'k>: Send + Debug {
     #[cfg(feature = "test-hooks")]
     fn skip_sequence(&mut self, index: usize);
 
-    /// Sends the wakes that the timers of an LP need after a rollback, as an engine needs them whose pending set tells
-    /// events apart by key.
+    /// Sends the wakes that the timers of an LP need after a rollback, as an engine needs them whose pending
+    /// set tells events apart by key.
     #[cfg(feature = "test-hooks")]
     fn renew_wakes(&mut self, index: usize, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>);
 }

@@ -154,8 +154,8 @@ impl<'a, M: Model> Context<'a, M> {
         self.post(self.id, delay, message);
     }
 
-    /// Sends to any LP, after the channel has been checked. Never inlined: it has the code of every kind of pending
-    /// set.
+    /// Sends to any LP, after the channel has been checked. Never inlined: it has the code of every kind of
+    /// pending set.
     #[inline(never)]
     fn post(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if !matches!(self.phase, Phase::Event(_)) && receiver != self.id {

@@ -1,7 +1,7 @@
 //! The execution of an event: one function that all engines share.
 //!
-//! Engines call it through [`Lps`](crate::any_model::Lps). They differ in *when* they call it, and in *what they do with
-//! the effects*, and in nothing else.
+//! Engines call it through [`Lps`](crate::any_model::Lps). They differ in *when* they call it, and in *what
+//! they do with the effects*, and in nothing else.
 //!
 //! *Read next*: the `sequential` engine, a loop around this function.
 

@@ -60,8 +60,8 @@ pub trait Model: Sized + Sync {
     /// The global events of the model; [`crate::global::NoGlobal`] if it has none.
     type Global: Global<Self>;
 
-    /// The number of steps of [`Model::fetch`], at most [`MOST_FETCHES`]. The default, zero, suits states that own no
-    /// other memory.
+    /// The number of steps of [`Model::fetch`], at most [`MOST_FETCHES`]. The default, zero, suits states
+    /// that own no other memory.
     const FETCHES: usize = 0;
 
     /// Returns the number of LPs, `1..2^32 - 1`. Their ids are `0..lps`.

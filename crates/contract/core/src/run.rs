@@ -199,8 +199,8 @@ impl<'l> Container for Leftovers<'l> {
 }
 
 /// Ends the part of a run that is in this process. Gives the final state of each LP to
-/// [`Model::finish`](crate::model::Model::finish), and returns the final digest of each LP, in the order of `lps`, if
-/// digests are on. Each LP comes with the list that has it, and its index there.
+/// [`Model::finish`](crate::model::Model::finish), and returns the final digest of each LP, in the order of
+/// `lps`, if digests are on. Each LP comes with the list that has it, and its index there.
 pub fn finish<'l, 'k: 'l>(
     options: &RunOptions<'_>,
     end: &End,
@@ -238,8 +238,8 @@ pub fn count_unfinished<'k, P: Packed<'k>>(
 ///
 /// # Errors
 ///
-/// The sentence of [`Model::conclude`](crate::model::Model::conclude) about a condition that does not hold, or that of
-/// [`Metrics::check`].
+/// The sentence of [`Model::conclude`](crate::model::Model::conclude) about a condition that does not hold,
+/// or that of [`Metrics::check`].
 pub fn conclude<'k, P: Packed<'k>>(
     model: &'k dyn AnyModel<'k>,
     options: &RunOptions<'_>,

@@ -169,7 +169,8 @@ impl World {
 
     /// Notes that `lp` commits an event at `instant`, if that is close to the bound on rounds.
     ///
-    /// Engines that roll back call it at commit. For the other engines [`crate::any_model::Lps::execute`] calls it.
+    /// Engines that roll back call it at commit. For the other engines [`crate::any_model::Lps::execute`]
+    /// calls it.
     #[inline]
     pub fn note_round(&self, instant: Instant, lp: LpId) {
         // The round at the bound itself is left out. When the first LP fails in that round, engines differ in

@@ -1,5 +1,5 @@
-//! The command line: one table of measurements, the list of tables, or a command of `parades` with the variants of
-//! the engines.
+//! The command line: one table of measurements, the list of tables, or a command of `parades` with the
+//! variants of the engines.
 
 mod arguments;
 
@@ -20,8 +20,8 @@ const COMMANDS: [&str; 4] = ["run", "compare", "list", RANK_COMMAND];
 
 /// Executes the command line of this process, and returns the exit status.
 ///
-/// Tables start this program again for runs in processes of their own, so the measured code was built together with
-/// the tables.
+/// Tables start this program again for runs in processes of their own, so the measured code was built
+/// together with the tables.
 pub(crate) fn command() -> ExitCode {
     let first = std::env::args_os().nth(1);
     if first.is_some_and(|word| COMMANDS.iter().any(|command| *command == word)) {

@@ -1,8 +1,8 @@
 //! The `parades` command: it parses its arguments, calls the library and prints.
 //!
 //! - [`command`]: the whole command, for the built-in scenarios and scenarios of another program.
-//! - [`like_command`], [`print()`], [`listen_to_signals`]: messages, output and exit statuses of a program beside
-//!   the command.
+//! - [`like_command`], [`print()`], [`listen_to_signals`]: messages, output and exit statuses of a program
+//!   beside the command.
 //! - [`BENCH_WORDS`]: what is known here of the program that `parades bench` starts.
 
 #![forbid(unsafe_code)]

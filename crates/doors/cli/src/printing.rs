@@ -1,4 +1,4 @@
-//! Standard output and standard error. What files and arguments contain is escaped here, in one place.
+//! Standard output and standard error. Words of files and of arguments are escaped here, in one place.
 
 use parades_report::escaping::{Escaping, escaped};
 use parades_session::Failure;

@@ -1,8 +1,9 @@
 #![doc = include_str!("../../../../README.md")]
 //! # Features
 //!
-//! All are on by default. `command` has engines by name, the scenarios and [`cli`]; `systems` has programs, carriers,
-//! sockets and peers; `networks` has packets, flows, TCP and topologies. Each has the ones after it.
+//! All are on by default. `command` has engines by name, the scenarios and [`cli`]; `systems` has programs,
+//! carriers, sockets and peers; `networks` has packets, flows, TCP and topologies. Each has the ones after
+//! it.
 #![forbid(unsafe_code)]
 
 /// # Examples

@@ -250,8 +250,8 @@ impl<'k> Course<'k> {
         }
     }
 
-    /// Ends the run at `end`, in a process that has all LPs. The LPs come in id order, each with its list and its
-    /// index there.
+    /// Ends the run at `end`, in a process that has all LPs. The LPs come in id order, each with its list and
+    /// its index there.
     pub(crate) fn conclude<'l, P: Packed<'k>>(
         mut self,
         end: Time,

@@ -75,7 +75,8 @@ impl Fetcher {
         upcoming(NEAR).into_iter().for_each(fetch);
     }
 
-    /// Calls `take` with each step that an LP needs whose event comes soon. Must be called once for each executed event.
+    /// Calls `take` with each step that an LP needs whose event comes soon. Must be called once for each
+    /// executed event.
     #[inline(always)]
     pub(crate) fn steps(&self, upcoming: impl Fn(usize) -> Option<LpId>, take: impl Fn(LpId, usize)) {
         for (step, ahead) in AHEAD.into_iter().take(self.steps).enumerate() {

@@ -1,5 +1,5 @@
-//! The synchronisation engines. Each decides *when* an LP executes an event ([`parades_core::any_model::Lps`]), and
-//! nothing else.
+//! The synchronisation engines. Each decides *when* an LP executes an event
+//! ([`parades_core::any_model::Lps`]), and nothing else.
 //!
 //! An engine knows no model. It is compiled once for each form in which messages are stored
 //! ([`parades_core::any_model`]), in this crate.

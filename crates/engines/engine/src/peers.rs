@@ -226,9 +226,9 @@ impl<'k> Container for TaggedTransports<'k> {
     type Of<P: Taggable> = Option<Arc<dyn Transport<Tagged<P>> + 'k>>;
 }
 
-/// Calls `run` with the transport and the group of a rank, which `fabric` connects to the others. `threads` connects
-/// the workers of this rank, which are `workers` in number. `codec` converts events. Rank 0 collects the timesheets
-/// of all ranks.
+/// Calls `run` with the transport and the group of a rank, which `fabric` connects to the others. `threads`
+/// connects the workers of this rank, which are `workers` in number. `codec` converts events. Rank 0 collects
+/// the timesheets of all ranks.
 pub(crate) fn on_ranked<'k, T: Send + 'k>(
     codec: impl Codec<T> + 'k,
     fabric: Box<dyn Fabric>,
@@ -265,8 +265,8 @@ pub(crate) fn connect_threads<'k>(
     in_form!(transport.form(), connect(transport, workers, partitions, barrier, timesheets))
 }
 
-/// Calls `run` with the seat of a rank of a conservative engine. `wrap` may replace its transport. `workers` is the
-/// number of workers of this rank, and `partitions` the number of partitions of all ranks.
+/// Calls `run` with the seat of a rank of a conservative engine. `wrap` may replace its transport. `workers`
+/// is the number of workers of this rank, and `partitions` the number of partitions of all ranks.
 pub(crate) fn on_rank<'k, P: Packed<'k>>(
     model: &'k dyn AnyWire<'k>,
     fabric: Box<dyn Fabric>,

@@ -187,8 +187,8 @@ fn run_any<'k>(
     })
 }
 
-/// Runs a model optimistically over a transport. `connect` makes the transport for a number of workers, which is also
-/// the number of partitions.
+/// Runs a model optimistically over a transport. `connect` makes the transport for a number of workers, which
+/// is also the number of partitions.
 ///
 /// # Errors
 ///
@@ -219,9 +219,10 @@ fn run_in<'k, P: Packed<'k>>(
     Ok(outcome.expect("the only rank has the outcome"))
 }
 
-/// Runs `model` optimistically as one of several ranks, each with `settings.threads` workers. `fabric` connects the
-/// ranks. All ranks are given the same model, options and settings. LPs do not move between ranks, and the run does not
-/// retreat to one worker. So if the memory limit leaves no room for history, the run ends with an error.
+/// Runs `model` optimistically as one of several ranks, each with `settings.threads` workers. `fabric`
+/// connects the ranks. All ranks are given the same model, options and settings. LPs do not move between
+/// ranks, and the run does not retreat to one worker. So if the memory limit leaves no room for history, the
+/// run ends with an error.
 ///
 /// Rank 0 returns the outcome; the other ranks return `None`.
 ///

@@ -185,7 +185,8 @@ fn run_in<'k, P: Packed<'k>>(
     crew.run(leader).map(|outcome| outcome.expect("the only rank has the outcome"))
 }
 
-/// Runs `model` in windows as one of several ranks, each with `settings.threads` workers. `fabric` connects the ranks.
+/// Runs `model` in windows as one of several ranks, each with `settings.threads` workers. `fabric` connects
+/// the ranks.
 ///
 /// All ranks are given the same model, settings and options. Only rank 0 is given a tracer and the control
 /// of the run. LPs do not move between ranks, and the run does not retreat to one worker.

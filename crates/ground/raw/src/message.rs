@@ -1,12 +1,12 @@
 //! Messages whose type the code around them does not know.
 //!
-//! Engines are compiled once for each [`Form`] of a message, not for each type of message. A form is a size, and
-//! whether dropping the message does anything. The code that knows the type holds a [`Kind`], which converts
-//! between messages and their forms.
+//! Engines are compiled once for each [`Form`] of a message, not for each type of message. A form is a size,
+//! and whether dropping the message does anything. The code that knows the type holds a [`Kind`], which
+//! converts between messages and their forms.
 //!
-//! *Why this is sound.* A [`Kind<'k, T>`] exists only inside [`Bound::with`], whose lifetime `'k` is different in each
-//! call, as in the token of a `GhostCell` (Yanovski and others, ICFP 2021). All forms made by it bear `'k`, which is
-//! invariant. So whatever bears `'k` holds a `T`, without a tag in each message.
+//! *Why this is sound.* A [`Kind<'k, T>`] exists only inside [`Bound::with`], whose lifetime `'k` is
+//! different in each call, as in the token of a `GhostCell` (Yanovski and others, ICFP 2021). All forms made
+//! by it bear `'k`, which is invariant. So whatever bears `'k` holds a `T`, without a tag in each message.
 //!
 //! ```
 //! use parades_raw::message::{Kind, Owned, Packed};
@@ -47,8 +47,8 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-/// Marks a form with the run that it belongs to. Invariant in `'k`, `Send`, and not `Sync`: a message may not be
-/// shared between threads.
+/// Marks a form with the run that it belongs to. Invariant in `'k`, `Send`, and not `Sync`: a message may not
+/// be shared between threads.
 type Brand<'k> = PhantomData<Cell<&'k ()>>;
 
 /// Makes a type invariant in `T`, and neither more nor less `Send` by it.
@@ -169,7 +169,8 @@ impl<'k, T: Send + 'static> Kind<'k, T> {
             // SAFETY: as above, and `packed` is never dropped, so the box has one owner.
             *unsafe { Box::from_raw(boxed) }
         } else {
-            // SAFETY: by the invariant of each form with this `'k`, it holds a `T`, and `packed` is never dropped.
+            // SAFETY: by the invariant of each form with this `'k`, it holds a `T`, and `packed` is never
+            // dropped.
             unsafe { place.cast::<T>().read() }
         }
     }

@@ -6,7 +6,7 @@
 use crate::network_model::{MaxMinModel, NetworkModel};
 use parades_core::time::Delay;
 
-/// What is set of a network model. `None`: not set, so the model's own value counts.
+/// The settings of a network model. Where one is `None`, the model's own value counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Settings {
     /// The name of the model, one of [`NetworkModel::NAMES`].

@@ -101,8 +101,8 @@ fn norm([x, y, z]: [f64; 3]) -> f64 {
 
 /// Gives each place that is missing the mean of its neighbours' places; `neighbours[i]` lists those of `i`.
 /// It goes in rounds: a round uses what was known before it, so that the result does not depend on the order
-/// in which places are visited. What stays `None` has no path to a known place, or its neighbours have no
-/// middle.
+/// in which places are visited. A place that stays `None` has no path to a known place, or its neighbours
+/// have no middle.
 pub fn place_by_neighbours(places: &mut [Option<Position>], neighbours: &[Vec<u32>]) {
     let mut fresh: Vec<usize> = (0..places.len()).filter(|&i| places[i].is_some()).collect();
     while !fresh.is_empty() {

@@ -107,7 +107,7 @@ fn check_run(
         compare(expected, &found)?;
     }
     let error = found.result.as_ref().err().map(ToString::to_string);
-    // What a model finds wrong at its end belongs to no event, and only rank 0 has all metrics.
+    // An error that a model finds at its end belongs to no event, and only rank 0 has all metrics.
     let is_at_end = found.result.as_ref().is_err_and(|error| error.place().is_none());
     for (rank, said) in (1..).zip(last_words) {
         match said {

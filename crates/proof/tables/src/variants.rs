@@ -1,5 +1,5 @@
-//! The variants of engines that exist to be compared, as settings for `--tune`. `parades-bench` has them, and the
-//! command has not.
+//! The variants of engines that exist to be compared, as settings for `--tune`. `parades-bench` has them, and
+//! the command has not.
 
 use parades_catalog::words::{Table, value_of, words};
 use parades_catalog::{Engine, Variants};

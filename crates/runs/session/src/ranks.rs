@@ -45,7 +45,7 @@ struct Order {
     inputs: Vec<Input>,
 }
 
-/// What rank 0 decides for all ranks, once the model is made.
+/// The options that rank 0 chooses for all ranks, once the model is made.
 #[derive(Debug, Serialize, Deserialize)]
 struct Go {
     until: Time,

@@ -46,9 +46,9 @@
 //!
 //! # Rollback and carriers
 //!
-//! An engine that rolls back keeps a copy of a node: the machine, and the carrier's state there. The carrier's own
-//! LPs are restored as the carrier says ([`parades_program::RestorableCarrier`]). Over a carrier that says nothing,
-//! the compiler refuses an engine that rolls back. `FlowLevel` is such a carrier.
+//! An engine that rolls back keeps a copy of a node: the machine, and the carrier's state there. The
+//! carrier's own LPs are restored as the carrier says ([`parades_program::RestorableCarrier`]). Over a
+//! carrier that says nothing, the compiler refuses an engine that rolls back. `FlowLevel` is such a carrier.
 //!
 //! *Read next*: [`Protocol`].
 

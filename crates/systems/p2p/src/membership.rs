@@ -1,5 +1,5 @@
-//! What protocols with look-ups measure alike: the sessions of all nodes, against which look-ups are judged at
-//! the end of a run, and rates for a member and a second.
+//! The measures that protocols with look-ups have in common: the sessions of all nodes, against which
+//! look-ups are judged at the end of a run, and rates for a member and a second.
 
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;

@@ -20,8 +20,9 @@ pub trait AnyChecked<'k>: AnyModel<'k> {
 
 /// A list of LPs whose rollbacks can be checked.
 pub trait CheckedLps<'k>: Lps<'k> {
-    /// Executes an event, undoes the execution, and executes the event again by the plain handler. The effects of the
-    /// first execution go to `first`, which must be undoable, and those of the second to `second`.
+    /// Executes an event, undoes the execution, and executes the event again by the plain handler. The
+    /// effects of the first execution go to `first`, which must be undoable, and those of the second to
+    /// `second`.
     ///
     /// # Errors
     ///

@@ -37,11 +37,12 @@ pub struct Undone<'a> {
     pub before: KernelCheckpoint,
     /// The changes of timers, in their order. Empty afterwards.
     pub timers: &'a mut Vec<TimerChange>,
-    /// The positions of the first undo record of the execution, and after the last. `None` to leave the state as it is.
+    /// The positions of the first undo record of the execution, and after the last. `None` to leave the state
+    /// as it is.
     pub records: Option<(u32, u32)>,
 }
 
-/// What an execution keeps so that it can be undone.
+/// The records that an execution keeps so that it can be undone.
 #[derive(Debug)]
 pub struct Kept<'a> {
     /// Receives the kernel's part of the LP before the execution.
@@ -50,10 +51,11 @@ pub struct Kept<'a> {
     pub records: bool,
 }
 
-/// A list of LPs, and the log of the undo records that their executions leave. Records have positions, which rise.
+/// A list of LPs, and the log of the undo records that their executions leave. Records have positions, which
+/// rise.
 pub trait RestorableLps<'k>: Lps<'k> {
-    /// Returns the time of the last executed event of an LP. After an optimistic execution, the wake of a cancelled
-    /// timer counts too.
+    /// Returns the time of the last executed event of an LP. After an optimistic execution, the wake of a
+    /// cancelled timer counts too.
     fn last(&self, index: usize) -> Time;
 
     /// Returns the kernel's part of an LP.
@@ -62,8 +64,8 @@ pub trait RestorableLps<'k>: Lps<'k> {
     /// Restores the kernel's part of an LP, without its timers.
     fn restore_kernel(&mut self, index: usize, before: KernelCheckpoint);
 
-    /// Executes an event so that it can be undone. Returns also the position after its last undo record. The effects
-    /// must be undoable. Call [`World::note_round`] when the execution is committed.
+    /// Executes an event so that it can be undone. Returns also the position after its last undo record. The
+    /// effects must be undoable. Call [`World::note_round`] when the execution is committed.
     fn execute_optimistically(
         &mut self,
         index: usize,
@@ -73,8 +75,8 @@ pub trait RestorableLps<'k>: Lps<'k> {
         effects: HiddenEffects<'_, 'k>,
     ) -> (Execution, u32);
 
-    /// Executes an event again that has been undone. `record` is the position of the copy of the state that its first
-    /// execution left. The new copy is put there. `None` if it left none.
+    /// Executes an event again that has been undone. `record` is the position of the copy of the state that
+    /// its first execution left. The new copy is put there. `None` if it left none.
     fn repeat(
         &mut self,
         index: usize,

@@ -56,8 +56,8 @@ pub fn with_model<'m, M: Model, R>(
     Bound::with(InRun { model, dock: Mutex::default() }, |typed| run(typed, options))
 }
 
-/// Starts the LP `id` of a model, and lets it execute messages at the times of their events. Each execution begins with
-/// `effects`. Returns the effects of each execution without its sends. For tests of models.
+/// Starts the LP `id` of a model, and lets it execute messages at the times of their events. Each execution
+/// begins with `effects`. Returns the effects of each execution without its sends. For tests of models.
 ///
 /// # Panics
 ///

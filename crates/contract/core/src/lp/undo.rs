@@ -50,8 +50,8 @@ impl<S> Lp<S> {
     /// Undoing needs three things: [`Lp::checkpoint_kernel`] from before, the changes of timers that this
     /// execution adds to the effects, and the records that the model adds to `log`. Without a log, the caller
     /// must restore the state by other means. The effects must come from
-    /// [`Effects::undoable`](crate::effects::Effects::undoable). The caller must call [`World::note_round`] when it
-    /// commits the execution.
+    /// [`Effects::undoable`](crate::effects::Effects::undoable). The caller must call [`World::note_round`]
+    /// when it commits the execution.
     ///
     /// Used in one place, so that a handler and the code around it are compiled once.
     #[inline(always)]

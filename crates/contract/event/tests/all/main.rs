@@ -1,7 +1,7 @@
 //! The integration tests of this crate, in one program: cargo compiles and links each program by itself.
 //!
-//! `bytes_cross_without_being_copied` is a program of its own: it puts an arena into its process, and counts the
-//! bytes that the process copies.
+//! `bytes_cross_without_being_copied` is a program of its own: it puts an arena into its process, and counts
+//! the bytes that the process copies.
 
 mod each_lp_gets_its_events_in_order;
 mod pending_sets_pop_every_event_in_order;

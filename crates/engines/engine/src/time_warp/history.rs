@@ -143,8 +143,8 @@ impl<P: Taggable> History<P> {
         self.rares.remove(&position)
     }
 
-    /// Frees the history before `position`, whose effects begin at `begins` (fossil collection). The list of LPs frees
-    /// undo records.
+    /// Frees the history before `position`, whose effects begin at `begins` (fossil collection). The list of
+    /// LPs frees undo records.
     pub(super) fn release_before(&mut self, position: u32, begins: Begins) {
         self.records.release_before(position);
         self.timers.release_before(begins.timers);

@@ -43,7 +43,8 @@ pub(super) struct Site<'k, P: Taggable> {
     pub(super) heads: Vec<u32>,
     pub(super) fetcher: Fetcher,
     history: History<P>,
-    /// The position after the last undo record. A copy of [`RestorableLps::undos_end`], which is a call for each event.
+    /// The position after the last undo record. A copy of [`RestorableLps::undos_end`], which is a call for
+    /// each event.
     undos_end: u32,
 
     /// By LP whose last execution failed: events that come after the failure.
@@ -147,7 +148,8 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
         self.records = self.lps.records();
     }
 
-    /// Takes the LPs that have moved here ([`AnyModel::distribute`](parades_core::any_model::AnyModel::distribute)).
+    /// Takes the LPs that have moved here
+    /// ([`AnyModel::distribute`](parades_core::any_model::AnyModel::distribute)).
     pub(super) fn pick_up(&mut self) {
         self.lps.pick_up(self.number as usize);
         self.heads = vec![NONE; self.lps.len()];

@@ -19,8 +19,8 @@ impl Bundles {
         Bundles((0..workers).map(|_| CachePadded(Mutex::new(vec![Vec::new(); ranks]))).collect())
     }
 
-    /// Appends a frame, which `write` writes, to the bundle of a worker for rank `to`. Sends the bundle if it is
-    /// large.
+    /// Appends a frame, which `write` writes, to the bundle of a worker for rank `to`. Sends the bundle if it
+    /// is large.
     pub(super) fn append(&self, fabric: &dyn Fabric, worker: usize, to: usize, write: impl FnOnce(&mut Vec<u8>)) {
         let bundle = &mut lock(&self.0[worker].0)[to];
         FrameWriter::new(destination(fabric, to)).within(|| write(bundle));

@@ -54,8 +54,8 @@ impl<'a, 'k, C: Container> Hidden<'a, 'k, C> {
     pub fn show<P: Packed<'k>>(self) -> &'a mut C::Of<P> {
         assert!(self.form == P::FORM, "a container is shown in its own form");
         let mut container = self.container.cast::<C::Of<P>>();
-        // SAFETY: `new` made it of a `C::Of<Q>`, which it borrowed exclusively for `'a`. `Q` and `P` are the same type:
-        // each is the one type with this form and this `'k`.
+        // SAFETY: `new` made it of a `C::Of<Q>`, which it borrowed exclusively for `'a`. `Q` and `P` are the
+        // same type: each is the one type with this form and this `'k`.
         unsafe { container.as_mut() }
     }
 
@@ -99,8 +99,8 @@ impl<T: Send + 'static, C: Container> View<'_, T, C> {
     /// Acts on the container.
     #[inline(always)]
     pub fn apply<U: Use<T, C>>(&mut self, act: U) -> U::Out {
-        // The form is constant, so one arm of the match is compiled.
-        // SAFETY: `Kind::view` has checked that the container is one for this form, and has borrowed it for `self`.
+        // The form is constant, so one arm of the match is compiled. SAFETY: `Kind::view` has checked that
+        // the container is one for this form, and has borrowed it for `self`.
         unsafe { in_form!(const { Form::of::<T>() }, act_in::<T, C, U>(self.container, act)) }
     }
 }
@@ -109,8 +109,8 @@ impl<T: Send + 'static, C: Container> View<'_, T, C> {
 ///
 /// # Safety
 ///
-/// `container` must be a `C::Of<P>`, apart from the lifetime of the brand, and nobody else may use it meanwhile. Its
-/// brand must be that of a [`Kind`] of `T`.
+/// `container` must be a `C::Of<P>`, apart from the lifetime of the brand, and nobody else may use it
+/// meanwhile. Its brand must be that of a [`Kind`] of `T`.
 #[inline(always)]
 unsafe fn act_in<'k, P: Packed<'k>, T, C: Container, U: Use<T, C>>(container: NonNull<()>, act: U) -> U::Out {
     // SAFETY: the caller's promise. The brand that the container gets here is that of the kind below.

@@ -47,8 +47,8 @@ pub(super) const fn is_boxed<T>() -> bool {
     size_of::<T>() > size_of::<Room<56>>() || align_of::<T>() > align_of::<Room<8>>()
 }
 
-/// Room for a message. Bytes, not words: a copy of words would lose the origin of pointers inside. In a cell, because
-/// a message may have cells of its own, which its handler may change.
+/// Room for a message. Bytes, not words: a copy of words would lose the origin of pointers inside. In a cell,
+/// because a message may have cells of its own, which its handler may change.
 #[repr(C, align(8))]
 struct Room<const N: usize>(UnsafeCell<[MaybeUninit<u8>; N]>);
 
@@ -66,7 +66,8 @@ impl<const N: usize> Room<N> {
 
 /// A message without bytes and without a destructor.
 ///
-/// *Invariant*: messages of the type of the [`Kind`](super::Kind) of the same `'k` have this form, and this is one.
+/// *Invariant*: messages of the type of the [`Kind`](super::Kind) of the same `'k` have this form, and this
+/// is one.
 pub struct Empty<'k> {
     brand: Brand<'k>,
 }
@@ -82,9 +83,9 @@ pub struct Plain<'k, const N: usize> {
     brand: Brand<'k>,
 }
 
-/// Says that there is a message. An `enum` around the message keeps its tag in the other values of the mark. So the
-/// enum is copied from its first byte, in the same words each time. A copy that began behind a short tag would read
-/// words across two earlier writes, and wait until these have left the core.
+/// Says that there is a message. An `enum` around the message keeps its tag in the other values of the mark.
+/// So the enum is copied from its first byte, in the same words each time. A copy that began behind a short
+/// tag would read words across two earlier writes, and wait until these have left the core.
 #[derive(Clone, Copy)]
 #[repr(u64)]
 enum Mark {
@@ -102,8 +103,8 @@ pub struct Unmarked<'k, const N: usize> {
 
 /// A message with a destructor, in `N` bytes, or a pointer to a message. Dropping it drops the message.
 ///
-/// *Invariant*: it holds a message of the type of the [`Kind`](super::Kind) of the same `'k`, or a box of one. `drop` is the
-/// function that drops what it holds.
+/// *Invariant*: it holds a message of the type of the [`Kind`](super::Kind) of the same `'k`, or a box of
+/// one. `drop` is the function that drops what it holds.
 #[repr(C)]
 pub struct Owned<'k, const N: usize> {
     drop: unsafe fn(*mut u8),
@@ -219,11 +220,13 @@ mod private {
         /// Returns the same place of a message without its mark.
         fn bare_place(bare: &Self::Bare) -> NonNull<u8>;
 
-        /// Makes a stored message. `write` writes the message, or the pointer to it, at the place that it gets.
+        /// Makes a stored message. `write` writes the message, or the pointer to it, at the place that it
+        /// gets.
         ///
         /// # Safety
         ///
-        /// The result must fulfil the invariant of its form, with `drop` as the function of an [`Owned`](super::Owned).
+        /// The result must fulfil the invariant of its form, with `drop` as the function of an
+        /// [`Owned`](super::Owned).
         unsafe fn filled(write: impl FnOnce(NonNull<u8>), drop: unsafe fn(*mut u8)) -> Self;
     }
 }
@@ -303,8 +306,8 @@ packed! {
     Owned56: Owned<'k, 56>,
 }
 
-/// Calls a function that is generic over [`Packed`], for a [`Form`] that is known only at run time. Further type
-/// arguments of the function come after the form.
+/// Calls a function that is generic over [`Packed`], for a [`Form`] that is known only at run time. Further
+/// type arguments of the function come after the form.
 ///
 /// ```
 /// use parades_raw::{in_form, message::{Form, Packed}};
@@ -331,7 +334,8 @@ macro_rules! in_form {
 
 /// A message by reference, whose type the holder does not know.
 ///
-/// *Invariant*: `place` is that of a stored message with the same `'k`, which is neither moved nor dropped during `'a`.
+/// *Invariant*: `place` is that of a stored message with the same `'k`, which is neither moved nor dropped
+/// during `'a`.
 #[derive(Clone, Copy)]
 pub struct MessageRef<'a, 'k> {
     /// The place of the message, or of the pointer to it.

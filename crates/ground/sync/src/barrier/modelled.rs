@@ -81,8 +81,8 @@ fn adaptive(parties: usize, spins_max: u32) -> Box<dyn Barrier> {
     Box::new(Adaptive::new(parties, || Patience::new(spins_max, 0)))
 }
 
-/// The tests of each kind. The first number is the bound on preemptions with three parties, small enough for the test
-/// to end within seconds. The second is that of the tests at length, for kinds that have them.
+/// The tests of each kind. The first number is the bound on preemptions with three parties, small enough for
+/// the test to end within seconds. The second is that of the tests at length, for kinds that have them.
 macro_rules! kinds {
     ($($name:ident, $preemptions:literal $(to $at_length:literal)?: $open:expr;)*) => {$(
         mod $name {

@@ -1,4 +1,4 @@
-//! What platform and pattern files say is applied, or named in a note.
+//! Each part of a platform file or a pattern file is applied, or named in a note.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 

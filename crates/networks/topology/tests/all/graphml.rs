@@ -59,7 +59,7 @@ fn refused(graph: &str) -> ConfigError {
     parse("net.graphml".as_ref(), zoo(graph).as_bytes(), &Options::default()).expect_err("the file must be refused")
 }
 
-/// What light needs along an arc of this many degrees.
+/// Returns the time in seconds that light in a fibre needs along an arc of a number of degrees.
 fn arc(degrees: f64) -> f64 {
     degrees.to_radians() * EARTH_RADIUS_KM / FIBRE_KM_PER_S
 }

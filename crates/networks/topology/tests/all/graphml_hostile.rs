@@ -16,7 +16,7 @@ fn refused(bytes: impl AsRef<[u8]>) -> ConfigError {
     parse("bad".as_ref(), bytes.as_ref(), &Options::default()).expect_err("the file must be refused")
 }
 
-/// What a refusal says, without its remedy: `line:column: message`.
+/// Returns the sentence of a refusal without its remedy: `line:column: message`.
 fn sentence(bytes: impl AsRef<[u8]>) -> String {
     let error = refused(bytes);
     let (line, column) = spot(&error);

@@ -251,7 +251,8 @@ fn time_warp_held_back<'k>(
     })
 }
 
-/// Returns the view of a model whose messages can be written. A function, so that models without one have tests too.
+/// Returns the view of a model whose messages can be written. A function, so that models without one have
+/// tests too.
 pub type WireView<M> = for<'k, 'm> fn(&'k Typed<'k, 'm, M>) -> &'k dyn AnyWire<'k>;
 
 /// Returns the view of a model whose messages can be written.

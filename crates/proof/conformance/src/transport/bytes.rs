@@ -31,8 +31,8 @@ impl<'k, P> Bytes<'k, P> {
     }
 }
 
-/// The length of the header: time, sequence and execution id have 8 bytes each; round, tie, sender and receiver
-/// have 4 bytes each; the kind has 1 byte. The event follows, unless this is an anti-message.
+/// The length of the header: time, sequence and execution id have 8 bytes each; round, tie, sender and
+/// receiver have 4 bytes each; the kind has 1 byte. The event follows, unless this is an anti-message.
 const HEADER: usize = 3 * 8 + 4 * 4 + 1;
 const EVENT: u8 = 0;
 const ANTI: u8 = 1;

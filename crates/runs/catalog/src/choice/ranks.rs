@@ -14,7 +14,8 @@ use std::fmt::Debug;
 /// The result of one rank: the outcome on rank 0, `None` on the other ranks.
 pub type OfRank = Result<Option<Outcome>, Error>;
 
-/// Returns the outcome of a rank. Its statistics have the number of events that the rank has sent to other ranks.
+/// Returns the outcome of a rank. Its statistics have the number of events that the rank has sent to other
+/// ranks.
 fn outcome(of_rank: parades_engine::OfRank) -> OfRank {
     let mut outcome = of_rank.result?;
     if let Some(outcome) = &mut outcome {

@@ -1,5 +1,5 @@
-//! Variants of the engines that exist to be compared. The command does not have them: a program that measures brings
-//! them along.
+//! Variants of the engines that exist to be compared. The command does not have them: a program that measures
+//! brings them along.
 
 use super::Engine;
 use parades_config::{Parameter, Values};
@@ -31,7 +31,8 @@ struct Added {
     settings: Vec<Vec<Parameter>>,
 }
 
-/// Adds variants to the engines of this process. Only the first call counts, so it belongs to the start of `main`.
+/// Adds variants to the engines of this process. Only the first call counts, so it belongs to the start of
+/// `main`.
 pub fn add_variants(variants: Variants) {
     let of = |engine: Engine| [engine.own_settings(), (variants.settings)(engine)].concat();
     let _ = ADDED.set(Added { variants, settings: Engine::ALL.into_iter().map(of).collect() });

@@ -170,7 +170,7 @@ fn keys_are_found_in_any_case_as_go_finds_them() {
     assert!(converted(&null).notes.iter().all(|note| !note.contains("transferInterval")));
 }
 
-/// What is replaced in a published configuration, by what, and the sentence that follows.
+/// A text of a published configuration, the text in its place, and the sentence that follows.
 const WRONG: &[(&str, &str, &str)] = &[
     ("\"pieces\"", "\"peices\"", "6:13: the configuration has no key `peices`; did you mean `pieces`?"),
     ("\"seeds\"", "\"sedes\"", "4:28: the configuration has no key `sedes`; did you mean `seeds`?"),

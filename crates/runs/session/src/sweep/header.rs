@@ -79,8 +79,8 @@ impl SweepPlan {
             (path.to_string_lossy().into_owned(), Value::from(format!("{:016x}", hash.value())))
         };
         let network = self.plan.network.iter().map(|network| entry(network.path(), network.text().as_bytes()));
-        // What is read from a pipe is gone for the run, unless this process holds its inputs. Then the run
-        // gets what was read here.
+        // The content of a pipe is gone for the run once it is read here, unless this process holds its
+        // inputs. Then the run gets that content.
         let read = |path: &Path| if path.is_file() { inputs::read(path, FILE_BYTES_MAX).ok() } else { None };
         network.chain(files.iter().filter_map(|path| Some(entry(path, &read(path)?)))).collect()
     }

@@ -7,8 +7,9 @@ use super::rarity::any_of;
 use crate::driver::Dependencies;
 
 impl<D: Dependencies<Message>> At<'_, D> {
-    /// Chooses the neighbours that get pieces: those with the greatest rates over the last two periods, and an
-    /// optimistic one. A rate is that of the bits received; where the peer has all pieces, of the bits sent.
+    /// Chooses the neighbours that get pieces: those with the greatest rates over the last two periods, and
+    /// an optimistic one. A rate is that of the bits received; where the peer has all pieces, of the bits
+    /// sent.
     pub(super) fn rechoke(&mut self) {
         if self.swarm.rides_free(self.peer.id) {
             return;

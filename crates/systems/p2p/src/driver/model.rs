@@ -182,8 +182,8 @@ impl<P: Protocol, C: Carrier<P::Message>> Model for AsModel<P, C> {
     }
 }
 
-/// The record of an execution, which undoes it. `S`, `M` and `A` are those of [`LpState`]. `U` is the carrier's record
-/// for an LP of its own.
+/// The record of an execution, which undoes it. `S`, `M` and `A` are those of [`LpState`]. `U` is the
+/// carrier's record for an LP of its own.
 #[derive(Debug)]
 pub enum Undo<S, M, A, U> {
     /// The node before the execution.

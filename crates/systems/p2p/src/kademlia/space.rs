@@ -77,8 +77,8 @@ impl Directory {
         Directory(all)
     }
 
-    /// Returns the nodes in the bucket `shared` of the node `own`: those that share exactly so many bits with
-    /// it from the first on.
+    /// Returns the nodes in the bucket `shared` of the node `own`: those whose first `shared` bits are
+    /// those of `own`, and whose next bit is not.
     pub fn bucket(&self, own: u64, shared: u32) -> &[(u64, LpId)] {
         let bit = 1 << 63 >> shared;
         let first = (own ^ bit) & !(bit - 1);

@@ -39,8 +39,8 @@ pub trait Restore<L> {
     /// The record that undoes an execution.
     type Undo: Send;
 
-    /// True if it is a copy of the state from before the execution. Then an engine may let only some executions make a
-    /// copy ([`parades_core::restore::Restorable::copies`]).
+    /// True if it is a copy of the state from before the execution. Then an engine may let only some
+    /// executions make a copy ([`parades_core::restore::Restorable::copies`]).
     const COPIES: bool;
 
     /// Called before the LP executes an event.
@@ -54,8 +54,8 @@ pub trait Restore<L> {
     fn undo(lp: &mut L, undo: Option<Self::Undo>);
 }
 
-/// Restores from a copy. Right for small states. A large one, such as that of a solver that knows all transfers of a
-/// network, should record the changes of each execution instead.
+/// Restores from a copy. Right for small states. A large one, such as that of a solver that knows all
+/// transfers of a network, should record the changes of each execution instead.
 #[derive(Clone, Copy, Debug)]
 pub struct Copies;
 
