@@ -105,9 +105,7 @@ fn case_on<M: Model + 'static>(
     let traced = std::rc::Rc::clone(&model);
     Case {
         name,
-        check: Box::new(move |selection, report| {
-            check_case((name, &engines()), until, wire, &*model, (selection, report))
-        }),
+        check: Box::new(move |selection, report| check_case(name, &engines(), until, wire, &*model, selection, report)),
         trace: Box::new(move |tie_seed| expected(&*traced, Question { until, seed: 1, tie_seed, traced: true })),
     }
 }
@@ -295,11 +293,13 @@ pub fn check_models(models: &[Case], selection: &Selection) -> Report {
 }
 
 fn check_case<M: Model>(
-    (name, engines): (&str, &[Engine<M>]),
+    name: &str,
+    engines: &[Engine<M>],
     until: Time,
     wire: Option<WireView<M>>,
     model: &M,
-    (selection, report): (&Selection, &mut Report),
+    selection: &Selection,
+    report: &mut Report,
 ) {
     let seeds = match selection.seed {
         Some(seed) => vec![(seed, selection.tie_seed)],

@@ -74,15 +74,17 @@ pub fn check_network(text: &str, report: &mut Report) {
             let workers = workers[index_below(&rng, workers.len())];
             let wire = Some(wire_view as WireView<_>);
             let setting = Setting { workers, seed: rng.next_u64(), carrier, wire, fault: Fault::None };
-            check_run((&model, question), (&engine, &setting), &answer, report);
+            check_run(&model, question, &engine, &setting, &answer, report);
         }
     }
 }
 
 /// Compares one run. Another run with a trace shows where a difference begins.
 fn check_run(
-    (model, question): (&Model, Question),
-    (engine, setting): (&Engine<Model>, &Setting<Model>),
+    model: &Model,
+    question: Question,
+    engine: &Engine<Model>,
+    setting: &Setting<Model>,
     answer: &Answer,
     report: &mut Report,
 ) {

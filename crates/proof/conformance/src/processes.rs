@@ -63,7 +63,7 @@ pub fn check_seeds(program: &Path, seeds: impl IntoIterator<Item = u64>, has_fau
         for engine in OnRanks::ALL {
             for (processes, workers) in PROCESSES.into_iter().flat_map(|n| WORKERS.map(|workers| (n, workers))) {
                 let order = Order { engine, workers, setting_seed: rng.next_u64(), ..first };
-                let same = check_run(program, (&model, question), (&order, processes), &expected, &mut report);
+                let same = check_run(program, &model, question, &order, processes, &expected, &mut report);
                 if let Err(what) = same {
                     let of = format!("{} on {processes} processes of {workers} workers", engine.name());
                     report.difference(
@@ -80,8 +80,10 @@ pub fn check_seeds(program: &Path, seeds: impl IntoIterator<Item = u64>, has_fau
 /// Runs a model as rank 0 of processes that it starts.
 fn check_run(
     program: &Path,
-    (model, question): (&RandomModel, Question),
-    (order, processes): (&Order, usize),
+    model: &RandomModel,
+    question: Question,
+    order: &Order,
+    processes: usize,
     expected: &Answer,
     report: &mut Report,
 ) -> Result<(), String> {
@@ -94,7 +96,7 @@ fn check_run(
         .map_err(|error| format!("the processes cannot be started: {error}"))?;
     let found = ask(question, |options| {
         let fabric = Box::new(crew.fabric());
-        let of_rank = order.engine.run_rank(model, options, (order.workers, order.setting_seed), fabric);
+        let of_rank = order.engine.run_rank(model, options, order.workers, order.setting_seed, fabric);
         let mut outcome = of_rank.result?.expect("rank 0 has the outcome");
         outcome.engine_stats.push(("crossed", of_rank.crossed as f64));
         Ok(outcome)
@@ -153,6 +155,6 @@ fn run_joined(joined: &Joined, order: &Order) -> Option<String> {
     let options = model.options();
     let options = RunOptions { notes: order.traced, sends: order.traced, ..options };
     let fabric = Box::new(joined.fabric.clone());
-    let of_rank = order.engine.run_rank(&model, options, (order.workers, order.setting_seed), fabric);
+    let of_rank = order.engine.run_rank(&model, options, order.workers, order.setting_seed, fabric);
     of_rank.result.err().map(|error| error.to_string())
 }

@@ -109,7 +109,7 @@ impl Carrier {
     /// Returns a link between `partitions` partitions. Without a codec, [`Carrier::Bytes`] opens [`Direct`].
     pub fn open<'k, P: Packed<'k>>(self, codec: Option<ModelCodec<'k>>, partitions: usize, seed: u64) -> Link<'k, P> {
         match (self, codec) {
-            (Carrier::Bytes, Some(codec)) => Link::Bytes(Bytes::new(codec, (partitions, partitions), seed)),
+            (Carrier::Bytes, Some(codec)) => Link::Bytes(Bytes::new(codec, partitions, partitions, seed)),
             _ => {
                 Link::Direct(Direct { partitions, queues: (0..partitions * partitions).map(|_| Vec::new()).collect() })
             }

@@ -169,7 +169,7 @@ mod tests {
     }
 
     /// Records a figure, and returns the text that compares another one with it.
-    fn said((recorded, on): (&Figure, &str), (now, here): (&Figure, &str)) -> String {
+    fn said(recorded: &Figure, on: &str, now: &Figure, here: &str) -> String {
         let mut file = Vec::new();
         let (there, here) = (machine(on), machine(here));
         let origin = |machine| Origin { table: "b", commit: "c", machine };
@@ -182,17 +182,17 @@ mod tests {
 
     #[test]
     fn a_change_is_told_from_noise() {
-        let same = said((&figure(1.0, 10), "a"), (&figure(1.0, 10), "a"));
+        let same = said(&figure(1.0, 10), "a", &figure(1.0, 10), "a");
         assert!(same.contains("within chance (p = 1.00)"), "{same}");
-        let slower = said((&figure(1.0, 10), "a"), (&figure(0.8, 10), "a"));
+        let slower = said(&figure(1.0, 10), "a", &figure(0.8, 10), "a");
         assert!(slower.contains("lower, typically by 20.0 % (p = 0.0000)"), "{slower}");
-        let few = said((&figure(1.0, 3), "a"), (&figure(0.8, 3), "a"));
+        let few = said(&figure(1.0, 3), "a", &figure(0.8, 3), "a");
         assert!(few.contains("too few values to tell from chance"), "{few}");
     }
 
     #[test]
     fn figures_of_another_machine_are_not_judged() {
-        let other = said((&figure(1.0, 10), "a"), (&figure(0.8, 10), "b"));
+        let other = said(&figure(1.0, 10), "a", &figure(0.8, 10), "b");
         assert!(
             other.contains("on another machine: not judged") && other.contains("recorded on a, 2 cores"),
             "{other}"

@@ -166,7 +166,7 @@ fn window_held_back<'k>(
 ) -> Result<Outcome, Error> {
     let partitions = window_engine::partitions_max(settings);
     window_engine::run_over(model, options, settings, &|workers, transport| {
-        in_form!(transport.form(), hold_back(transport, codec, (workers, partitions), seed))
+        in_form!(transport.form(), hold_back(transport, codec, workers, partitions, seed))
     })
 }
 
@@ -174,7 +174,8 @@ fn window_held_back<'k>(
 fn hold_back<'k, P: Packed<'k>>(
     transport: Hidden<'_, 'k, Transports<'k>>,
     codec: ModelCodec<'k>,
-    (workers, partitions): (usize, u32),
+    workers: usize,
+    partitions: u32,
     seed: u64,
 ) {
     *transport.show::<P>() = Some(Arc::new(HeldBack::new(codec, workers, partitions, seed)));
@@ -207,7 +208,7 @@ fn null_message_held_back<'k>(
 ) -> Result<Outcome, Error> {
     let partitions = null_message::partitions_max(settings);
     null_message::run_over(model, options, settings, &|workers, transport| {
-        in_form!(transport.form(), hold_back(transport, codec, (workers, partitions), seed))
+        in_form!(transport.form(), hold_back(transport, codec, workers, partitions, seed))
     })
 }
 

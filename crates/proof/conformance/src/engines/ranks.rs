@@ -34,7 +34,7 @@ fn on_threads<M: Subject + WireModel>(
 ) -> Result<Outcome, Error> {
     let Carrier::Ranks(ranks) = setting.carrier else { unreachable!("these engines vary the ranks") };
     let (workers, seed) = (setting.workers, setting.seed);
-    on_ranks(ranks, seed, options, |options, fabric| engine.run_rank(model, options, (workers, seed), fabric))
+    on_ranks(ranks, seed, options, |options, fabric| engine.run_rank(model, options, workers, seed, fabric))
 }
 
 /// An engine that runs on ranks.
@@ -66,7 +66,8 @@ impl OnRanks {
         self,
         model: &M,
         options: RunOptions<'_>,
-        (workers, seed): (usize, u64),
+        workers: usize,
+        seed: u64,
         fabric: Box<dyn Fabric>,
     ) -> OfRank {
         match self {

@@ -25,7 +25,7 @@ pub struct Bytes<'k, P> {
 
 impl<'k, P> Bytes<'k, P> {
     /// Returns the path from `from` senders to `to` receivers.
-    pub(super) fn new(codec: ModelCodec<'k>, (from, to): (usize, usize), seed: u64) -> Bytes<'k, P> {
+    pub(super) fn new(codec: ModelCodec<'k>, from: usize, to: usize, seed: u64) -> Bytes<'k, P> {
         let queues = (0..from * to).map(|_| VecDeque::new()).collect();
         Bytes { partitions: from, codec, of: PhantomData, queues, rng: Rng::shared(seed, 3) }
     }

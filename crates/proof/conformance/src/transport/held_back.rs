@@ -85,7 +85,7 @@ impl<'k, P: Packed<'k>> HeldBack<'k, P> {
     pub fn new(codec: ModelCodec<'k>, workers: usize, partitions: u32, seed: u64) -> HeldBack<'k, P> {
         let pairs = partitions as usize * workers;
         let held = Held {
-            bytes: Bytes::new(codec, (workers, partitions as usize), seed),
+            bytes: Bytes::new(codec, workers, partitions as usize, seed),
             sent: vec![0; pairs],
             promises: (0..pairs).map(|_| VecDeque::new()).collect(),
             receiving: vec![0; partitions as usize],

@@ -132,7 +132,7 @@ impl Published {
         for (side, share) in SHARES.iter().enumerate() {
             let relative = by_share_s[side] / by_share_s[ALL];
             let mut row = vec![threads.to_string(), format!("{share:.2}"), format!("{relative:.2}")];
-            row.extend(times(columns, (side, ALL), &format!("{threads} threads, {share:.2} dedicated"), figures));
+            row.extend(times(columns, side, ALL, &format!("{threads} threads, {share:.2} dedicated"), figures));
             drawn.add_row(row);
         }
     }
@@ -144,7 +144,7 @@ impl Published {
             let known = by_sets_s.get(sets - 1).filter(|_| way.taking == Taking::AtomicIndex);
             let relative = known.map_or(String::new(), |seconds| format!("{:.2}", seconds / by_sets_s[0]));
             let mut row = vec![threads.to_string(), taken_by.to_owned(), sets.to_string(), relative];
-            row.extend(times(columns, (side, 0), &format!("{threads} threads, {taken_by}, {sets} sets"), figures));
+            row.extend(times(columns, side, 0, &format!("{threads} threads, {taken_by}, {sets} sets"), figures));
             drawn.add_row(row);
         }
     }
@@ -153,7 +153,8 @@ impl Published {
 /// Returns the ratio of each model's run times with two settings.
 fn times<'a>(
     columns: &'a [Column],
-    (side, to): (usize, usize),
+    side: usize,
+    to: usize,
     what: &'a str,
     figures: &'a mut Vec<Figure>,
 ) -> impl Iterator<Item = String> + 'a {

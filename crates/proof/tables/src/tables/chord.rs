@@ -40,10 +40,10 @@ enum Side<'a> {
 }
 
 impl Side<'_> {
-    fn run(self, parades: &Path, network: &str, size: (u64, u64)) -> Result<Run, Failure> {
+    fn run(self, parades: &Path, network: &str, nodes: u64, seconds: u64) -> Result<Run, Failure> {
         match self {
-            Side::Ours(way) => ours(parades, network, size, way),
-            Side::SimGrid(program) => theirs(program, network, size),
+            Side::Ours(way) => ours(parades, network, nodes, seconds, way),
+            Side::SimGrid(program) => theirs(program, network, nodes, seconds),
         }
     }
 
@@ -90,7 +90,7 @@ fn beside(options: &Options, found: &mut Measured) -> Result<(), Failure> {
         // Executing LP by LP needs lookahead, and the network `precise` has none.
         sides.extend((network == "constant").then_some(Side::Ours("window --threads 1 --tune order=lp")));
         sides.extend(simgrid.map(Side::SimGrid));
-        let bases = sides.iter().map(|side| Ok(side.run(program, network, (FEW, 1))?.peak_bytes));
+        let bases = sides.iter().map(|side| Ok(side.run(program, network, FEW, 1)?.peak_bytes));
         let bases = bases.collect::<Result<Vec<f64>, Failure>>()?;
         for (nodes, seconds) in BESIDE {
             let mut runs: Vec<Runs> = sides.iter().map(|_| Runs::default()).collect();
@@ -99,7 +99,7 @@ fn beside(options: &Options, found: &mut Measured) -> Result<(), Failure> {
                 progress.inc(1);
                 for step in 0..sides.len() {
                     let side = (pair + step) % sides.len();
-                    runs[side].0.push(sides[side].run(program, network, (nodes, seconds))?);
+                    runs[side].0.push(sides[side].run(program, network, nodes, seconds)?);
                 }
             }
             progress.finish_and_clear();
@@ -148,7 +148,7 @@ fn alone(Options { pairs, program, large, .. }: &Options, found: &mut Measured) 
                 if network == "constant" { "window --threads 2 --tune order=lp" } else { "rounds --threads 2" };
             let mut ways = vec!["sequential"];
             ways.extend((cores() >= 2).then_some(parallel));
-            let bases = ways.iter().map(|&way| Ok(ours(program, network, (FEW, 1), way)?.peak_bytes));
+            let bases = ways.iter().map(|&way| Ok(ours(program, network, FEW, 1, way)?.peak_bytes));
             let bases = bases.collect::<Result<Vec<f64>, Failure>>()?;
             let times = times.min(*pairs);
             let mut runs: Vec<Runs> = ways.iter().map(|_| Runs::default()).collect();
@@ -157,7 +157,7 @@ fn alone(Options { pairs, program, large, .. }: &Options, found: &mut Measured) 
                 progress.inc(1);
                 for step in 0..ways.len() {
                     let way = (pair + step) % ways.len();
-                    runs[way].0.push(ours(program, network, (nodes, seconds), ways[way])?);
+                    runs[way].0.push(ours(program, network, nodes, seconds, ways[way])?);
                 }
             }
             progress.finish_and_clear();
@@ -185,7 +185,7 @@ fn alone(Options { pairs, program, large, .. }: &Options, found: &mut Measured) 
 }
 
 /// Runs parades, set-up included, with an engine and its options in words of the command line.
-fn ours(program: &Path, network: &str, (nodes, seconds): (u64, u64), way: &str) -> Result<Run, Failure> {
+fn ours(program: &Path, network: &str, nodes: u64, seconds: u64, way: &str) -> Result<Run, Failure> {
     let mut words = vec!["chord".to_owned(), "--until".to_owned(), format!("{seconds}s")];
     for set in [format!("nodes={nodes}"), format!("network={network}")] {
         words.extend(["--set".to_owned(), set]);
@@ -201,7 +201,7 @@ fn ours(program: &Path, network: &str, (nodes, seconds): (u64, u64), way: &str) 
 }
 
 /// Runs the program for SimGrid.
-fn theirs(program: &Path, network: &str, (nodes, seconds): (u64, u64)) -> Result<Run, Failure> {
+fn theirs(program: &Path, network: &str, nodes: u64, seconds: u64) -> Result<Run, Failure> {
     let mut command = Command::new(program);
     command.args([nodes.to_string(), seconds.to_string(), network.to_owned()]);
     let name = program.display().to_string();

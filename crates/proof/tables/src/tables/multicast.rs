@@ -63,7 +63,7 @@ impl Case {
     }
 
     /// Returns the arguments of `parades run`.
-    fn words(self, share: bool, (engine, threads): (&str, u64), until_ps: u64) -> Vec<String> {
+    fn words(self, share: bool, engine: &str, threads: u64, until_ps: u64) -> Vec<String> {
         let Case(trees, levels, start_events, data) = self;
         let mut words = vec!["multicast".to_owned()];
         let numbers = [("trees", trees), ("levels", levels), ("start_events", start_events), ("data", data)];
@@ -88,20 +88,21 @@ impl Case {
     }
 }
 
-const SEQUENTIAL: (&str, u64) = ("sequential", 1);
+const SEQUENTIAL: &str = "sequential";
 
 /// Returns a side whose runs are processes of their own. Each run adds its peak of memory, in MB.
 fn side<'a>(
     program: &'a Path,
     case: Case,
     share: bool,
-    engine: (&'static str, u64),
+    engine: &'static str,
+    threads: u64,
     peaks_mb: &'a RefCell<Vec<f64>>,
 ) -> Side<'a> {
     let mut set_up = SetUp::default();
     Box::new(move || {
-        let set_up = set_up.seconds(|| Ok(child::run(program, &case.words(share, engine, 1))?.ran))?;
-        let Child { mut ran, peak_bytes } = child::run(program, &case.words(share, engine, case.until_ps()))?;
+        let set_up = set_up.seconds(|| Ok(child::run(program, &case.words(share, engine, threads, 1))?.ran))?;
+        let Child { mut ran, peak_bytes } = child::run(program, &case.words(share, engine, threads, case.until_ps()))?;
         ran.seconds -= set_up;
         peaks_mb.borrow_mut().push(peak_bytes as f64 / 1e6);
         Ok(ran)
@@ -142,9 +143,9 @@ fn table_1(Options { pairs, program, .. }: &Options, figures: &mut Vec<Figure>) 
     let (mut drawn, mut skipped) = (table(&HEADINGS), String::new());
     for Published { case, memory_mb: [copied_mb, shared_mb], events_per_s: [copied, shared], .. } in TABLE_1 {
         let peaks = [RefCell::default(), RefCell::default()];
-        let mut sides = vec![side(program, case, true, SEQUENTIAL, &peaks[0])];
+        let mut sides = vec![side(program, case, true, SEQUENTIAL, 1, &peaks[0])];
         if case.fits_copied() {
-            sides.extend([side(program, case, false, SEQUENTIAL, &peaks[1]), copying(case.bytes(), case.waiting())]);
+            sides.extend([side(program, case, false, SEQUENTIAL, 1, &peaks[1]), copying(case.bytes(), case.waiting())]);
         } else {
             let needed = case.copied_bytes() as f64 / 1e9;
             let _ = writeln!(
@@ -199,7 +200,7 @@ fn figure_4(program: &Path, figures: &mut Vec<Figure>) -> Result<String, Failure
     for case in FIGURE_4.map(of_levels) {
         let Case(trees, levels, ..) = case;
         let mut measured = |share: bool, what: &str| {
-            let Child { peak_bytes, .. } = child::run(program, &case.words(share, SEQUENTIAL, case.until_ps()))?;
+            let Child { peak_bytes, .. } = child::run(program, &case.words(share, SEQUENTIAL, 1, case.until_ps()))?;
             let mb = peak_bytes as f64 / 1e6;
             let name = format!("figure 4, {levels} levels, {what}, MB");
             figures.push(Figure { name, spread: Spread::of(&[mb]) });
@@ -246,7 +247,7 @@ fn table_2(Options { pairs, program, .. }: &Options, figures: &mut Vec<Figure>) 
         let mut cells = case.cells();
         cells.push(format!("{copied:.4} / {shared:.4}"));
         for (share, what) in [(false, "copied"), (true, "shared")] {
-            let words = case.words(share, SEQUENTIAL, case.until_ps());
+            let words = case.words(share, SEQUENTIAL, 1, case.until_ps());
             let runs = (0..*pairs).filter_map(|_| counters::misses_per_load(program, &words).transpose());
             let ratios = runs.collect::<Result<Vec<f64>, _>>()?;
             if ratios.is_empty() {
@@ -284,10 +285,10 @@ fn table_3(Options { pairs, program, .. }: &Options, figures: &mut Vec<Figure>) 
         let peaks = RefCell::default();
         // The first side is sequential. Then each number of threads has the same four sides.
         let of = |threads: u64| -> [Side<'_>; 4] {
-            let engine = |name: &'static str| side(program, case, true, (name, threads), &peaks);
+            let engine = |name: &'static str| side(program, case, true, name, threads, &peaks);
             [engine("window"), engine("time-warp"), arithmetic::<1>(threads), arithmetic::<4>(threads)]
         };
-        let mut sides = vec![side(program, case, true, SEQUENTIAL, &peaks)];
+        let mut sides = vec![side(program, case, true, SEQUENTIAL, 1, &peaks)];
         sides.extend(std::iter::once(1).chain(threads.iter().copied()).flat_map(of));
         let rates = in_turn(&format!("{}, threads", case.name()), *pairs, &mut sides)?;
         for (index, (threads, published)) in threads.iter().zip(published).enumerate() {
@@ -342,7 +343,7 @@ mod tests {
     fn the_published_numbers_are_in_the_tables_of_the_machine() {
         let [.., largest] = &TABLE_1;
         assert_eq!(
-            largest.case.words(false, SEQUENTIAL, 7).join(" "),
+            largest.case.words(false, SEQUENTIAL, 1, 7).join(" "),
             "multicast --set trees=16 --set levels=15 --set start_events=8 --set data=1024 --set share=false --engine sequential --threads 1 --until 7ps"
         );
         assert!((17e9..19e9).contains(&(largest.case.copied_bytes() as f64)));

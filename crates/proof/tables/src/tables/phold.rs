@@ -207,7 +207,7 @@ fn find(block: &Block, size: Size, pairs: u32) -> Result<Found, Failure> {
     Ok(Found { rates, engines: engines.len(), bytes: bytes.into_iter().map(Cell::into_inner).collect() })
 }
 
-fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, (block, size): (&Block, Size), found: &Found) {
+fn draw(drawn: &mut Table, figures: &mut Vec<Figure>, block: &Block, size: Size, found: &Found) {
     let Size { lps, start_events, .. } = size;
     let (rates, short, keyed) = (&found.rates, found.short(), found.keyed());
     let mut events = if start_events == 1 { String::new() } else { format!("{start_events} start events, ") };
@@ -281,7 +281,7 @@ fn measure_blocks(blocks: &[Block], pairs: u32) -> Result<Measured, Failure> {
         }
         for &size in block.sizes {
             let found = find(block, size, pairs)?;
-            draw(&mut drawn, &mut figures, (block, size), &found);
+            draw(&mut drawn, &mut figures, block, size, &found);
             if cores() >= 2 {
                 gains.iter_mut().zip(found.gains()).for_each(|(all, more)| all.extend(more));
             }

@@ -74,7 +74,7 @@ pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
 }
 
 /// Returns a side whose runs are processes of their own; `peak` is the memory of the last run.
-fn side<'a>(program: &'a Path, (nodes, seconds): (u32, u64), way: Way, peak: &'a Cell<u64>) -> Side<'a> {
+fn side<'a>(program: &'a Path, nodes: u32, seconds: u64, way: Way, peak: &'a Cell<u64>) -> Side<'a> {
     let (_, engine, threads, tune) = way;
     let mut words: Vec<String> =
         ["chord", "--set", &format!("nodes={nodes}"), "--until", &format!("{seconds}s")].map(str::to_owned).to_vec();
@@ -91,11 +91,11 @@ fn side<'a>(program: &'a Path, (nodes, seconds): (u32, u64), way: Way, peak: &'a
 }
 
 /// Runs these ways in turn. Returns their rates, and the memory of each.
-fn compare(options: &Options, size: (u32, u64), ways: &[Way]) -> Result<(Rates, Vec<u64>), Failure> {
+fn compare(options: &Options, nodes: u32, seconds: u64, ways: &[Way]) -> Result<(Rates, Vec<u64>), Failure> {
     let peaks = vec![Cell::new(0); ways.len()];
     let mut sides: Vec<Side<'_>> =
-        ways.iter().zip(&peaks).map(|(way, peak)| side(&options.program, size, *way, peak)).collect();
-    let rates = in_turn(&format!("Chord of {} nodes", size.0), options.pairs, &mut sides)?;
+        ways.iter().zip(&peaks).map(|(way, peak)| side(&options.program, nodes, seconds, *way, peak)).collect();
+    let rates = in_turn(&format!("Chord of {nodes} nodes"), options.pairs, &mut sides)?;
     drop(sides);
     Ok((rates, peaks.iter().map(Cell::get).collect()))
 }
@@ -114,8 +114,8 @@ fn by_size(options: &Options, found: &mut Measured) -> Result<(), Failure> {
         .chain(ways.iter().skip(1).map(|(name, ..)| format!("{name}\nover sequential")))
         .collect();
     let mut drawn = table(&headings.iter().map(String::as_str).collect::<Vec<_>>());
-    for size @ (nodes, seconds) in SIZES {
-        let (rates, peaks) = compare(options, size, &ways)?;
+    for (nodes, seconds) in SIZES {
+        let (rates, peaks) = compare(options, nodes, seconds, &ways)?;
         let mut row = vec![nodes.to_string(), format!("{seconds} s"), format!("{:.2}", rates.of(0).median / 1e6)];
         row.push(format!("{}", peaks[0] / u64::from(nodes)));
         for (way, (name, ..)) in ways.iter().enumerate().skip(1) {
@@ -173,11 +173,11 @@ fn by_round(pairs: u32, found: &mut Measured) -> Result<(), Failure> {
             timed(|| Ran::engine(run))?;
         }
     }
-    let all = sizes.iter().fold((0, 0), |(rounds, events), of| (rounds + of.rounds, events + of.events));
+    let (rounds, events) = sizes.iter().fold((0, 0), |(rounds, events), of| (rounds + of.rounds, events + of.events));
     let mut drawn =
         table(&["events", "rounds", "of rounds", "of events", "µs one by one", "µs in parallel", "speed-up"]);
     for (class, of) in sizes.iter().enumerate().filter(|(_, of)| of.rounds > 0) {
-        row_of(&mut drawn, class, *of, all, pairs);
+        row_of(&mut drawn, class, *of, rounds, events, pairs);
     }
     let _ = writeln!(
         found.text,
@@ -187,7 +187,7 @@ fn by_round(pairs: u32, found: &mut Measured) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row_of(drawn: &mut Table, class: usize, of: Sizes, (rounds, events): (u64, u64), pairs: u32) {
+fn row_of(drawn: &mut Table, class: usize, of: Sizes, rounds: u64, events: u64, pairs: u32) {
     let (least, most) = (1_u64 << class, (2_u64 << class) - 1);
     let percent = |part: u64, whole: u64| format!("{:.1} %", 100.0 * part as f64 / whole as f64);
     let us = |way: usize| of.took[way] / of.rounds as f64 / 1e3;
@@ -205,14 +205,14 @@ fn row_of(drawn: &mut Table, class: usize, of: Sizes, (rounds, events): (u64, u6
 /// Compares the settings.
 fn by_setting(options: &Options, found: &mut Measured) -> Result<(), Failure> {
     let ways = possible(&BY_SETTING);
-    let (rates, _) = compare(options, SETTINGS_AT, &ways)?;
+    let (nodes, seconds) = SETTINGS_AT;
+    let (rates, _) = compare(options, nodes, seconds, &ways)?;
     let mut drawn = table(&["", "M events/s", "over 1 thread"]);
     for (way, (name, ..)) in ways.iter().enumerate() {
         let ratio = rates.ratio(way, 0);
         drawn.add_row([(*name).to_owned(), format!("{:.2}", rates.of(way).median / 1e6), ratio.show(2)]);
         found.figures.push(Figure { name: format!("{name}, over 1 thread"), spread: ratio });
     }
-    let (nodes, seconds) = SETTINGS_AT;
     let _ = writeln!(
         found.text,
         "settings, {nodes} nodes, {seconds} s (published: busy waiting up to 3 times as fast as futexes at small sizes; the leading thread asleep, or \n\

@@ -71,12 +71,12 @@ pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
         [Some(ours), mpi(PAPER), mpi(BATCHED), Some(first_fit)].into_iter().flatten().collect();
     let row = |payload| move |radius| Row { ranks: 2, payload, radius };
     let rows: Vec<Row> = PAYLOADS.into_iter().flat_map(|payload| RADII.map(row(payload))).collect();
-    figure(options, &mut found, ("Two processes (figure 8)", &contenders), &rows)?;
+    figure(options, &mut found, "Two processes (figure 8)", &contenders, &rows)?;
     if over_mpi {
         let contenders = [("hybrid", Some(Path::Hybrid(RANKS_PER_MACHINE))), PAPER, BATCHED];
         let rows = HYBRID_RANKS.map(|ranks| Row { ranks, payload: PAYLOADS[1], radius: 400 });
         let title = "This machine plays several, of two processes each (figure 9)";
-        figure(options, &mut found, (title, &contenders), &rows)?;
+        figure(options, &mut found, title, &contenders, &rows)?;
     } else if cfg!(feature = "mpi") {
         found.text.push_str("MPI was skipped, and figure 9 with it: there is no `mpirun`\n");
     } else {
@@ -97,7 +97,8 @@ fn has_mpi() -> bool {
 fn figure(
     options: &Options,
     found: &mut Measured,
-    (title, contenders): (&str, &[Contender]),
+    title: &str,
+    contenders: &[Contender],
     rows: &[Row],
 ) -> Result<(), Failure> {
     let folder = TempDir::new().map_err(|error| cannot_start(&error))?;

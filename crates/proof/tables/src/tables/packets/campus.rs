@@ -65,8 +65,8 @@ fn beside(Options { pairs, program, ns3, .. }: &Options, found: &mut Measured) -
     let progress = progress(*pairs, "campus with TCP beside ns-3");
     for _ in 0..*pairs {
         progress.inc(1);
-        our_runs.push(ours(program, BESIDE, Some(file.path()), "sequential")?);
-        their_runs.push(theirs(ns3, BESIDE, file.path())?);
+        our_runs.push(ours(program, networks, seconds, Some(file.path()), "sequential")?);
+        their_runs.push(theirs(ns3, networks, seconds, file.path())?);
     }
     progress.finish_and_clear();
     let mut drawn = table(&["side", "seconds", "events", "packets delivered", "peak, MB"]);
@@ -102,20 +102,20 @@ fn alone(Options { pairs, program, .. }: &Options, found: &mut Measured) -> Resu
         ways.extend(["window --threads 2", "null-message --threads 2", "time-warp --threads 2"]);
     }
     let mut drawn = table(&["networks", "virtual", "engine", "seconds", "M events/s", "peak, MB", "over sequential"]);
-    for size in ALONE {
+    for (networks, seconds) in ALONE {
         let mut runs: Vec<Vec<Run>> = ways.iter().map(|_| Vec::new()).collect();
-        let progress = progress(*pairs, &format!("campus of {} networks with TCP", size.0));
+        let progress = progress(*pairs, &format!("campus of {networks} networks with TCP"));
         for pair in 0..*pairs as usize {
             progress.inc(1);
             for step in 0..ways.len() {
                 let way = (pair + step) % ways.len();
-                runs[way].push(ours(program, size, None, ways[way])?);
+                runs[way].push(ours(program, networks, seconds, None, ways[way])?);
             }
         }
         progress.finish_and_clear();
         for (way, name) in ways.iter().enumerate() {
             let spread = |of: fn(&Run) -> f64| Spread::of(&runs[way].iter().map(of).collect::<Vec<_>>());
-            let mut row = vec![size.0.to_string(), format!("{} s", size.1), (*name).to_owned()];
+            let mut row = vec![networks.to_string(), format!("{seconds} s"), (*name).to_owned()];
             row.push(spread(|run| run.seconds).show(2));
             row.push(format!("{:.2}", spread(|run| run.events / run.seconds).median / 1e6));
             row.push(format!("{:.1}", spread(|run| run.peak_bytes).median / 1e6));
@@ -123,7 +123,7 @@ fn alone(Options { pairs, program, .. }: &Options, found: &mut Measured) -> Resu
                 let pairs = runs[0].iter().zip(&runs[way]);
                 let ratio = Spread::of(&pairs.map(|(one, two)| one.seconds / two.seconds).collect::<Vec<_>>());
                 row.push(ratio.show(2));
-                let name = format!("campus of {} networks, TCP: {name} over sequential", size.0);
+                let name = format!("campus of {networks} networks, TCP: {name} over sequential");
                 found.figures.push(Figure { name, spread: ratio });
             }
             drawn.add_row(row);
@@ -134,7 +134,7 @@ fn alone(Options { pairs, program, .. }: &Options, found: &mut Measured) -> Resu
 }
 
 /// Runs parades with an engine and its options in words of the command line.
-fn ours(program: &Path, (networks, seconds): (u32, &str), flows: Option<&Path>, way: &str) -> Result<Run, Failure> {
+fn ours(program: &Path, networks: u32, seconds: &str, flows: Option<&Path>, way: &str) -> Result<Run, Failure> {
     let mut words = vec!["campus".to_owned(), "--until".to_owned(), format!("{seconds}s")];
     let flows = flows.map(|path| format!("flows={}", path.display()));
     for set in ["traffic=tcp".to_owned(), format!("networks={networks}")].into_iter().chain(flows) {
@@ -154,7 +154,7 @@ fn ours(program: &Path, (networks, seconds): (u32, &str), flows: Option<&Path>, 
 }
 
 /// Runs the program for ns-3.
-fn theirs(program: &Path, (networks, seconds): (u32, &str), flows: &Path) -> Result<Run, Failure> {
+fn theirs(program: &Path, networks: u32, seconds: &str, flows: &Path) -> Result<Run, Failure> {
     let mut command = Command::new(program);
     command.arg(flows).args([&networks.to_string(), seconds]);
     let name = program.display().to_string();
