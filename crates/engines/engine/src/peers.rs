@@ -245,7 +245,7 @@ pub(crate) fn on_ranked<'k, T: Send + 'k>(
     OfRank { result, crossed: ranked.crossed() }
 }
 
-/// Connects the `workers` workers of one process, which own `partitions` partitions.
+/// Connects the workers of one process, for runs of `partitions` partitions.
 pub(crate) fn connect_threads<'k>(
     transport: Hidden<'_, 'k, Transports<'k>>,
     workers: usize,

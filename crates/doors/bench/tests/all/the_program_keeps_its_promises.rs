@@ -98,6 +98,14 @@ fn every_variant_of_an_engine_gives_the_same_answer() {
     assert_eq!(run_of(alone)["digest"], expected);
 }
 
+/// Without a bound, and with workers that fall behind, so that many executions are rolled back.
+#[test]
+fn executions_without_a_bound_keep_to_a_memory_limit() {
+    let long = "phold --set work=2000 --until 150s --memory-limit 2MiB --engine";
+    let digest = |engine: &str| run_of(&format!("{long} {engine}"))["digest"].clone();
+    assert_eq!(digest("time-warp --tune bound=false --tune stalls=3"), digest("sequential"));
+}
+
 #[test]
 fn the_variants_are_listed_with_the_settings() {
     let listed = text(&mut command("list --engines"));

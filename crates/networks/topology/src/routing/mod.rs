@@ -2,8 +2,8 @@
 //!
 //! A table for every node and every destination takes memory with the square of the network. A model that
 //! knows its flows beforehand needs only their paths. A packet carries the number of its flow and its
-//! position on the path, and each node reads from the *source route* which interface comes next (Riley, Ammar
-//! and Zegura, *Stateless Routing in Network Simulations*, MASCOTS 2000, who call them nix-vectors).
+//! position on the path. Each node reads its next interface from the *source route*, the nix-vector of Riley,
+//! Ammar and Zegura, *Stateless Routing in Network Simulations*, MASCOTS 2000.
 //! [`Routes`] takes four bytes a hop. [`NextHops`] has tables, one for each state of the links, for networks
 //! whose links change.
 //!
