@@ -148,7 +148,7 @@ fn run_on(
     let memory_limit = plan.memory_limit();
     let failed = |error: Error| Failure::of_run(error, &plan.command());
     let room = memory_limit.saturating_sub(simulation.bytes);
-    simulation.check_room(room).map_err(failed)?;
+    simulation.check_room(room).map_err(|error| failed(with_model(error, room, memory_limit)))?;
     let choice = simulation.resolve(choice);
     let mut notes = simulation.notes.clone();
     let until = plan.until.unwrap_or(simulation.until);
@@ -252,11 +252,22 @@ impl Execution<'_> {
                 Err(Error::new(ErrorKind::Memory { limit: memory_limit, needed }))
             }
             (outcome, memory) => {
-                let outcome = outcome?;
+                let outcome = outcome.map_err(|error| with_model(error, room, memory_limit))?;
                 let ending = ending(rank, outcome.as_ref(), memory, &control);
                 Ok(Executed { outcome, setup_wall, run_wall, ending })
             }
         }
+    }
+}
+
+/// Returns the error of a run. If it says that `room`, the memory beside the model, is not enough, it then
+/// says so of the whole limit, which the user knows.
+fn with_model(error: Error, room: u64, memory_limit: u64) -> Error {
+    match *error.kind() {
+        ErrorKind::Memory { limit, needed } if limit == room => {
+            Error::new(ErrorKind::Memory { limit: memory_limit, needed: needed.saturating_add(memory_limit - room) })
+        }
+        _ => error,
     }
 }
 
@@ -302,6 +313,13 @@ fn idle_threads(stats: &[(&str, f64)], threads: u64, lps: u32) -> Option<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_about_the_room_beside_a_model_names_the_limit_that_the_user_knows() {
+        let of = |limit| with_model(Error::new(ErrorKind::Memory { limit, needed: 500 }), 90, 100);
+        assert_eq!(*of(90).kind(), ErrorKind::Memory { limit: 100, needed: 510 });
+        assert_eq!(*of(100).kind(), ErrorKind::Memory { limit: 100, needed: 500 }, "it is about the whole limit");
+    }
 
     #[test]
     fn the_note_on_idle_threads_names_what_there_are_too_few_of() {
