@@ -22,8 +22,10 @@ mod typed;
 mod wire;
 
 pub use checked::{AnyChecked, CheckedLps, Difference, NotRestored};
-pub use parades_raw::in_form;
-pub use parades_raw::message::{Container, Empty, Form, Hidden, MessageRef, Owned, Packed, Plain, Taggable};
+pub use parades_raw::message::{
+    AnyMessage, Container, Empty, Form, Hidden, InForm, MessageRef, Owned, Packed, Plain, Taggable,
+};
+pub use parades_raw::{in_form, with_form};
 pub use restorable::{AnyRestorable, Kept, RestorableLps, Undone};
 pub use typed::{InRun, Typed, execute_alone, with_model};
 pub use wire::{AnyWire, Bodies, WireModel};
@@ -36,8 +38,9 @@ use crate::event::{Body, Event, Header, LpId};
 use crate::global::{Acting, AnyGlobal, AnySummaries};
 use crate::lp::Execution;
 use crate::metrics::Metrics;
+use crate::pending::Leftover;
 use crate::placement::Placement;
-use crate::run::{End, Leftovers};
+use crate::run::End;
 use crate::time::Time;
 use crate::trace::{Note, TraceObserver};
 use crate::world::{Controllers, World};
@@ -120,7 +123,7 @@ pub trait AnyModel<'k>: Sync {
     /// Returns true if [`AnyModel::unfinished`] may be called once in each process.
     fn splits_unfinished(&self) -> bool;
     /// Shows the model the events that are pending at the end.
-    fn unfinished(&self, pending: Hidden<'_, 'k, Leftovers<'k>>, metrics: &mut Metrics);
+    fn unfinished(&self, pending: AnyLeftover<'k>, metrics: &mut Metrics);
     /// Lets the model conclude its metrics.
     ///
     /// # Errors
@@ -217,6 +220,33 @@ pub trait Lps<'k>: Send + Debug {
     /// set tells events apart by key.
     #[cfg(feature = "test-hooks")]
     fn renew_wakes(&mut self, index: usize, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>);
+}
+
+/// An event with a message of any form, where speed does not matter.
+pub type AnyEvent<'k> = Event<AnyMessage<'k>>;
+
+/// Pending events of any form, which have left their set.
+pub type AnyLeftover<'k> = Leftover<'k, AnyMessage<'k>>;
+
+/// Returns an event as one of any form.
+pub fn any_event<'k, P: Packed<'k>>(event: Event<P>) -> AnyEvent<'k> {
+    let (header, body) = event.into_parts();
+    header.with(body.map(AnyMessage::new))
+}
+
+/// Returns an event of any form as one of its own form.
+///
+/// # Panics
+///
+/// If `P` is not the type of its form.
+pub fn event_of<'k, P: Packed<'k>>(event: AnyEvent<'k>) -> Event<P> {
+    let (header, body) = event.into_parts();
+    header.with(body.map(AnyMessage::into_of))
+}
+
+/// Returns the body of an event of any form with the message by reference.
+pub fn body_ref<'a, 'k>(event: &'a AnyEvent<'k>) -> Body<MessageRef<'a, 'k>> {
+    event.body.as_ref().map(AnyMessage::as_message)
 }
 
 /// Returns a body with the message by reference, for a table of functions.

@@ -1,13 +1,16 @@
 //! The effects of an execution, until the engine commits or undoes it.
 
+use crate::any_model::{AnyEvent, any_event};
 use crate::error::ErrorKind;
 use crate::event::{Body, EventKey, LpId, TimerId};
 use crate::global::Scheduled;
 use crate::metrics::Sample;
 use crate::outbox::{Outbox, Pending};
+use crate::placement::Placement;
 use crate::timer::TimerChange;
 use crate::trace::Note;
-use parades_raw::message::{Container, Hidden, Kind, Packed, Taggable, Use, View};
+use parades_raw::message::{Container, Form, Hidden, InForm, Kind, Packed, Taggable, Use, View};
+use parades_raw::{in_form, with_form};
 use std::any::Any;
 
 /// A global event that a controller asked for.
@@ -61,6 +64,67 @@ pub enum Outboxes {}
 
 impl Container for Outboxes {
     type Of<P: Taggable> = Outbox<P>;
+}
+
+/// The container [`Effects`].
+#[derive(Debug)]
+pub enum EveryEffect {}
+
+impl Container for EveryEffect {
+    type Of<P: Taggable> = Effects<P>;
+}
+
+/// [`Effects`] of any form.
+#[derive(Debug)]
+pub struct AnyEffects<'k>(InForm<'k, EveryEffect>);
+
+impl<'k> AnyEffects<'k> {
+    /// Makes effects of any form.
+    pub fn new<P: Packed<'k>>(effects: Effects<P>) -> AnyEffects<'k> {
+        AnyEffects(InForm::new::<P>(effects))
+    }
+
+    /// Makes effects for global events. Their sends are in the buffer.
+    pub fn buffered(form: Form) -> AnyEffects<'k> {
+        fn buffered<'k, P: Packed<'k>>() -> AnyEffects<'k> {
+            AnyEffects::new::<P>(Effects::new())
+        }
+        in_form!(form, buffered())
+    }
+
+    /// Makes effects whose outbox collects events for other partitions in parcels.
+    pub fn partitioned(form: Form, placement: &Placement) -> AnyEffects<'k> {
+        fn partitioned<'k, P: Packed<'k>>(placement: &Placement) -> AnyEffects<'k> {
+            AnyEffects::new::<P>(Effects::with(Outbox::partitioned(placement.clone())))
+        }
+        in_form!(form, partitioned(placement))
+    }
+
+    /// Returns the form of the messages.
+    pub fn form(&self) -> Form {
+        self.0.form()
+    }
+
+    /// Returns the effects for a table of functions.
+    #[inline]
+    pub fn hide(&mut self) -> HiddenEffects<'_, 'k> {
+        with_form!(&mut self.0, effects => effects.hide())
+    }
+
+    /// Returns the effects for code that knows their form.
+    ///
+    /// # Panics
+    ///
+    /// If `P` is not the type of their form.
+    #[inline(always)]
+    pub fn of_mut<P: Packed<'k>>(&mut self) -> &mut Effects<P> {
+        self.0.of_mut()
+    }
+
+    /// Removes and returns the events in the buffer.
+    pub fn take_buffer(&mut self) -> Vec<AnyEvent<'k>> {
+        with_form!(&mut self.0, effects => effects.outbox.buffer.drain(..).map(any_event).collect())
+    }
 }
 
 /// The outbox of a model whose messages have type `T`.

@@ -1,6 +1,6 @@
 //! A run: its options, its control from outside, and its outcome.
 
-use crate::any_model::{AnyModel, Lps};
+use crate::any_model::{AnyLeftover, AnyModel, Lps};
 use crate::digest::Digest;
 use crate::error::{Error, ErrorKind};
 use crate::event::{Body, Event, LpId, Sender};
@@ -10,8 +10,6 @@ use crate::pending::Leftover;
 use crate::time::Time;
 use crate::timesheet::Timesheets;
 use crate::trace::Tracer;
-use parades_raw::message::{Container, Hidden, Packed, Taggable};
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -171,31 +169,23 @@ impl<'l, P: 'l> Unfinished<'l, P> {
 }
 
 /// A finished run, as an engine passes it to [`conclude`].
-pub struct Finished<'l, P> {
+pub struct Finished<'k> {
     /// The end of the run.
     pub end: End,
     /// The metrics committed by the engine.
     pub metrics: Metrics,
     /// The events that are still pending, in any order, including wakes of timers.
-    pub pending: Leftover<'l, P>,
+    pub pending: AnyLeftover<'k>,
     /// The global events, executed and still to come.
     pub globals: GlobalQueue,
     /// Figures that only this engine has: name and value.
     pub engine_stats: Vec<(&'static str, f64)>,
 }
 
-impl<P> std::fmt::Debug for Finished<'_, P> {
+impl std::fmt::Debug for Finished<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Finished").field("end", &self.end).finish_non_exhaustive()
     }
-}
-
-/// The container [`Leftover`].
-#[derive(Debug)]
-pub struct Leftovers<'l>(PhantomData<&'l ()>);
-
-impl<'l> Container for Leftovers<'l> {
-    type Of<P: Taggable> = Option<Leftover<'l, P>>;
 }
 
 /// Ends the part of a run that is in this process. Gives the final state of each LP to
@@ -220,16 +210,16 @@ pub fn finish<'l, 'k: 'l>(
 
 /// Passes the pending messages of this process to the model, if it takes them by process. Otherwise returns
 /// them, for [`conclude`].
-pub fn count_unfinished<'k, P: Packed<'k>>(
+pub fn count_unfinished<'k>(
     model: &'k dyn AnyModel<'k>,
-    pending: Leftover<'k, P>,
+    pending: AnyLeftover<'k>,
     metrics: &mut Metrics,
-) -> Leftover<'k, P> {
+) -> AnyLeftover<'k> {
     if !model.splits_unfinished() {
         return pending;
     }
     metrics.record_as(Sender::GLOBAL);
-    model.unfinished(Hidden::new(&mut Some(pending)), metrics);
+    model.unfinished(pending, metrics);
     Box::new(std::iter::empty())
 }
 
@@ -240,11 +230,11 @@ pub fn count_unfinished<'k, P: Packed<'k>>(
 ///
 /// The sentence of [`Model::conclude`](crate::model::Model::conclude) about a condition that does not hold,
 /// or that of [`Metrics::check`].
-pub fn conclude<'k, P: Packed<'k>>(
+pub fn conclude<'k>(
     model: &'k dyn AnyModel<'k>,
     options: &RunOptions<'_>,
     lp_digests: Vec<u64>,
-    finished: Finished<'k, P>,
+    finished: Finished<'k>,
 ) -> Result<Outcome, Error> {
     let Finished { end, mut metrics, pending, globals, engine_stats } = finished;
     let mut combined = Digest::default();
@@ -253,7 +243,7 @@ pub fn conclude<'k, P: Packed<'k>>(
         combined.word(globals.digest());
     }
     metrics.record_as(Sender::GLOBAL);
-    model.unfinished(Hidden::new(&mut Some(pending)), &mut metrics);
+    model.unfinished(pending, &mut metrics);
     let model_error = |what| Error::new(ErrorKind::Model(what));
     model.conclude(&end, &mut metrics).map_err(model_error)?;
     metrics.check().map_err(model_error)?;

@@ -9,14 +9,13 @@
 
 mod words;
 
-use crate::any_model::{AnyModel, hide_body};
+use crate::any_model::{AnyModel, MessageRef};
 use crate::capture::Captured;
 use crate::digest::Payload;
 use crate::escape::escaped;
 use crate::event::{Body, Event, EventKey, Header, LpId, Sender, TimerId};
 use crate::model::Model;
 use crate::time::Time;
-use parades_raw::message::Packed;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
@@ -184,16 +183,16 @@ impl<'a> Tracer<'a> {
     /// # Errors
     ///
     /// The error of the observer.
-    pub fn record<'k, P: Packed<'k>>(
+    pub fn record<'k>(
         &mut self,
         model: &'k dyn AnyModel<'k>,
-        event: &Event<P>,
+        event: &Event<MessageRef<'_, 'k>>,
         notes: &[Note],
     ) -> io::Result<()> {
         if !self.filter.wants(event.time(), event.receiver()) {
             return Ok(());
         }
-        model.trace(&event.header().with(hide_body(&event.body)), notes, &mut self.observer)
+        model.trace(event, notes, &mut self.observer)
     }
 }
 

@@ -78,7 +78,8 @@ pub fn advise<M: Model>(model: &M, threads: usize, copies: bool) -> Advice {
     with_model(model, RunOptions::until(Time::ZERO), |model, options| advise_any(model, &options, threads, copies))
 }
 
-fn advise_any(model: &dyn AnyModel<'_>, options: &RunOptions<'_>, threads: usize, copies: bool) -> Advice {
+/// Does the same as [`advise`], for a model of any type.
+pub fn advise_any(model: &dyn AnyModel<'_>, options: &RunOptions<'_>, threads: usize, copies: bool) -> Advice {
     let sequential = |why: &str| Advice { engine: Suits::Sequential, why: why.into() };
     let window = |threads, shared, why| Advice { engine: Suits::Window { threads, shared }, why };
     let Ok(world) = World::new(model, options) else {

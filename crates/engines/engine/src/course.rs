@@ -4,14 +4,13 @@
 
 use crate::ledger::{self, EarliestFailure, Ledger, Trace};
 use crate::peers::{Peers, Results};
-use parades_core::any_model::{AnyModel, Lps, Packed};
+use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, Lps, MessageRef, Packed, body_ref, hide_body};
 use parades_core::bytes;
-use parades_core::effects::{Effects, OtherEffects};
+use parades_core::effects::{AnyEffects, OtherEffects};
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Event, EventKey, LpId};
 use parades_core::global::{AllLps, GlobalQueue};
 use parades_core::metrics::Metrics;
-use parades_core::pending::Leftover;
 use parades_core::run::{Control, End, Finished, Outcome, RunOptions, conclude, count_unfinished, finish};
 use parades_core::time::{Delay, Time};
 use parades_core::trace::Note;
@@ -45,13 +44,13 @@ pub(crate) struct Course<'k> {
 }
 
 /// All LPs of a run at a cut, with their pending events. No LP is being executed.
-pub(crate) trait Quiescent<'k, P> {
+pub(crate) trait Quiescent<'k> {
     /// Returns the time of the next pending event, on any rank.
     fn next_time(&mut self) -> Time;
     /// Returns the LPs, for global events that record in `metrics`.
     fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<'k> + 'b;
     /// Adds an event.
-    fn push(&mut self, event: Event<P>);
+    fn push(&mut self, event: AnyEvent<'k>);
 }
 
 /// Returns the smallest time above `time`.
@@ -114,7 +113,7 @@ impl<'k> Course<'k> {
         notes: &mut Vec<Note>,
     ) -> Result<bool, Error> {
         if self.traces() {
-            self.trace(event, notes)?;
+            self.trace(&event.header().with(hide_body(&event.body)), notes)?;
             notes.clear();
         }
         self.events += 1;
@@ -163,17 +162,19 @@ impl<'k> Course<'k> {
     }
 
     /// Writes an event to the trace, if there is one.
-    pub(crate) fn trace<P: Packed<'k>>(&mut self, event: &Event<P>, notes: &[Note]) -> Result<(), Error> {
+    pub(crate) fn trace(&mut self, event: &Event<MessageRef<'_, 'k>>, notes: &[Note]) -> Result<(), Error> {
         let Some(tracer) = &mut self.options.tracer else { return Ok(()) };
         tracer.record(self.model, event, notes).map_err(|error| Error::new(ErrorKind::Trace(error.to_string())))
     }
 
+    /// Writes an event of any form to the trace, if there is one.
+    pub(crate) fn trace_any(&mut self, event: &AnyEvent<'k>, notes: &[Note]) -> Result<(), Error> {
+        self.trace(&event.header().with(body_ref(event)), notes)
+    }
+
     /// Collects the ledgers of the workers: requests, the earliest failure, and the trace before that
     /// failure.
-    pub(crate) fn collect_ledgers<P: Packed<'k>>(
-        &mut self,
-        ledgers: impl IntoIterator<Item = Ledger<P>>,
-    ) -> Result<(), Error> {
+    pub(crate) fn collect_ledgers(&mut self, ledgers: Vec<Ledger<'k>>) -> Result<(), Error> {
         let mut trace = Vec::new();
         for ledger in ledgers {
             ledger.requests.into_iter().for_each(|request| self.globals.add(request));
@@ -184,27 +185,30 @@ impl<'k> Course<'k> {
     }
 
     /// Writes events to the trace, in order, up to the earliest failure.
-    pub(crate) fn trace_all<P: Packed<'k>>(&mut self, mut trace: Trace<P>) -> Result<(), Error> {
-        let place =
-            |event: &Event<P>| Place { instant: event.instant(), lp: Some(event.receiver()), event: Some(event.key()) };
+    fn trace_all(&mut self, mut trace: Trace<'k>) -> Result<(), Error> {
+        let place = |event: &AnyEvent<'k>| Place {
+            instant: event.instant(),
+            lp: Some(event.receiver()),
+            event: Some(event.key()),
+        };
         trace.retain(|(event, _)| self.failure.place().is_none_or(|failed| place(event) < *failed));
         ledger::sort(&mut trace);
-        trace.iter().try_for_each(|(event, notes)| self.trace(event, notes))
+        trace.iter().try_for_each(|(event, notes)| self.trace_any(event, notes))
     }
 
     /// Executes the global events that come before any pending event. Returns the end of the run if it is
     /// reached.
-    pub(crate) fn execute_globals_first<P: Packed<'k>>(
+    pub(crate) fn execute_globals_first(
         &mut self,
         world: &mut World,
-        all: &mut impl Quiescent<'k, P>,
-        effects: &mut Effects<P>,
+        all: &mut impl Quiescent<'k>,
+        effects: &mut AnyEffects<'k>,
     ) -> Result<Option<Time>, Error> {
         while all.next_time() >= self.horizon() {
             let time = self.horizon();
             self.bound = self.bound.max(time);
             self.globals.execute_at(time, self.model, world, &mut all.lps(&mut self.metrics), effects.hide())?;
-            effects.outbox.buffer.drain(..).for_each(|event| all.push(event));
+            effects.take_buffer().into_iter().for_each(|event| all.push(event));
             if self.is_over_at(time) {
                 return Ok(Some(time));
             }
@@ -252,11 +256,11 @@ impl<'k> Course<'k> {
 
     /// Ends the run at `end`, in a process that has all LPs. The LPs come in id order, each with its list and
     /// its index there.
-    pub(crate) fn conclude<'l, P: Packed<'k>>(
+    pub(crate) fn conclude<'l>(
         mut self,
         end: Time,
         lps: &mut dyn Iterator<Item = (LpId, &'l (dyn Lps<'k> + 'k), usize)>,
-        pending: Leftover<'k, P>,
+        pending: AnyLeftover<'k>,
         engine_stats: Statistics,
     ) -> Result<Outcome, Error>
     where
@@ -269,12 +273,12 @@ impl<'k> Course<'k> {
     }
 
     /// Ends the run, given the final digests of all LPs, in id order, and their metrics.
-    fn conclude_with<P: Packed<'k>>(
+    fn conclude_with(
         self,
         end: End,
         digests: Vec<u64>,
         metrics: Metrics,
-        pending: Leftover<'k, P>,
+        pending: AnyLeftover<'k>,
         mut engine_stats: Statistics,
     ) -> Result<Outcome, Error> {
         let Course { model, options, globals, .. } = self;
@@ -295,15 +299,15 @@ impl<'k> Course<'k> {
     /// Metrics of global events are the same on all ranks, so those of rank 0 count.
     ///
     /// The results hold no LPs. So the caller can free the LPs before the results of all ranks come together.
-    pub(crate) fn finish_rank<'l, P: Packed<'k>>(
+    pub(crate) fn finish_rank<'l>(
         &mut self,
         end: Time,
-        peers: &dyn Peers<'k, P>,
+        peers: &dyn Peers<'k>,
         lps: &mut dyn Iterator<Item = (LpId, &'l (dyn Lps<'k> + 'k), usize)>,
         mut metrics: Metrics,
-        pending: Leftover<'k, P>,
+        pending: AnyLeftover<'k>,
         mut counts: Vec<u64>,
-    ) -> Results<'k, P>
+    ) -> Results<'k>
     where
         'k: 'l,
     {
@@ -332,12 +336,12 @@ impl<'k> Course<'k> {
     /// # Errors
     ///
     /// An error that the model finds at its end; a lost rank.
-    pub(crate) fn conclude_ranks<P: Packed<'k>>(
+    pub(crate) fn conclude_ranks(
         self,
         end: Time,
-        peers: &dyn Peers<'k, P>,
+        peers: &dyn Peers<'k>,
         lost: &dyn Fn() -> Error,
-        mine: Results<'k, P>,
+        mine: Results<'k>,
         engine_stats: &mut dyn FnMut(&[u64]) -> Statistics,
     ) -> Result<Option<Outcome>, Error> {
         let end = self.end(end);

@@ -1,5 +1,6 @@
 //! The ledger: the effects of a worker's executions that are left to the leader. Sends are not among them.
 
+use parades_core::any_model::{AnyEvent, Packed, any_event};
 use parades_core::effects::{OtherEffects, Request};
 use parades_core::error::{ErrorKind, Place};
 use parades_core::event::{Event, EventKey, LpId};
@@ -9,10 +10,10 @@ use parades_core::trace::Note;
 use serde::{Deserialize, Serialize};
 
 /// Executed events for the trace, with their notes.
-pub(crate) type Trace<P> = Vec<(Event<P>, Vec<Note>)>;
+pub(crate) type Trace<'k> = Vec<(AnyEvent<'k>, Vec<Note>)>;
 
 /// Sorts a trace by event.
-pub(crate) fn sort<P>(trace: &mut Trace<P>) {
+pub(crate) fn sort(trace: &mut Trace<'_>) {
     trace.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
 }
 
@@ -53,28 +54,28 @@ impl EarliestFailure {
 
 /// The effects of a worker's executions other than sends and metrics. The leader collects them at the next
 /// cut.
-pub(crate) struct Ledger<P> {
+pub(crate) struct Ledger<'k> {
     /// True if executions must be traced.
     pub(crate) traces: bool,
-    pub(crate) trace: Trace<P>,
+    pub(crate) trace: Trace<'k>,
     pub(crate) requests: Vec<Request>,
     pub(crate) failure: EarliestFailure,
 }
 
-impl<P> Ledger<P> {
-    pub(crate) fn new(traces: bool) -> Ledger<P> {
+impl<'k> Ledger<'k> {
+    pub(crate) fn new(traces: bool) -> Ledger<'k> {
         Ledger { traces, trace: Vec::new(), requests: Vec::new(), failure: EarliestFailure::default() }
     }
 
     /// Adds the content of another ledger.
-    pub(crate) fn merge(&mut self, other: Ledger<P>) {
+    pub(crate) fn merge(&mut self, other: Ledger<'k>) {
         self.trace.extend(other.trace);
         self.requests.extend(other.requests);
         self.failure.merge(other.failure);
     }
 
     /// Removes and returns the content.
-    pub(crate) fn take(&mut self) -> Ledger<P> {
+    pub(crate) fn take(&mut self) -> Ledger<'k> {
         std::mem::replace(self, Ledger::new(self.traces))
     }
 
@@ -117,7 +118,7 @@ impl<P> Ledger<P> {
     /// Adds an executed event, with its notes, to the trace.
     #[cold]
     #[inline(never)]
-    pub(crate) fn trace(&mut self, event: Event<P>, effects: &mut OtherEffects) {
-        self.trace.push((event, std::mem::take(&mut effects.notes)));
+    pub(crate) fn trace<P: Packed<'k>>(&mut self, event: Event<P>, effects: &mut OtherEffects) {
+        self.trace.push((any_event(event), std::mem::take(&mut effects.notes)));
     }
 }

@@ -28,4 +28,4 @@ mod workers;
 
 pub use codec::{ModelCodec, TaggedCodec};
 pub use parades_core::any_model::WireModel;
-pub use peers::{OfRank, TaggedTransports, Transports};
+pub use peers::OfRank;

@@ -78,15 +78,16 @@ mod routes;
 mod visit;
 mod worker;
 
+use crate::codec::ModelCodec;
 use crate::partition::{Partitioning, Placing};
-use crate::peers::{Alone, OfRank, Seat, Transports, connect_threads, lost, on_rank, sum};
+use crate::peers::{Alone, OfRank, Peers, Ranks, Seat, lost, on_ranked, sum};
 use crate::retreat::Retreats;
 use crate::window::leader::Leader;
 use crate::window::plan::Plan;
 use crate::window::{self, Crew, Order};
 use crate::workers::{Alarm, lock, on_all_workers};
 use pace::Pace;
-use parades_core::any_model::{AnyModel, AnyWire, Hidden, Packed, Taggable, WireModel, in_form, with_model};
+use parades_core::any_model::{AnyModel, AnyWire, WireModel, with_model};
 use parades_core::error::Error;
 use parades_core::event::LpId;
 use parades_core::model::Model;
@@ -94,7 +95,7 @@ use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
-use parades_transport::{Fabric, Summary};
+use parades_transport::{Fabric, Promising, Summary, Threads};
 use routes::Routes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -196,10 +197,19 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) ->
     with_model(model, options, |model, options| run_any(model, options, settings))
 }
 
-fn run_any<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>, settings: &Settings) -> Result<Outcome, Error> {
+/// Does the same as [`run`], for a model of any type.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_any<'k>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+) -> Result<Outcome, Error> {
     let (partitions, timesheets) = (partitions_max(settings), options.timesheets.clone());
-    run_over(model, options, settings, &|workers, transport| {
-        connect_threads(transport, workers, partitions, BarrierKind::default(), timesheets.clone());
+    run_over(model, options, settings, &|workers| {
+        Arc::new(Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone()))
     })
 }
 
@@ -217,26 +227,15 @@ pub fn run_over<'k>(
     model: &'k dyn AnyModel<'k>,
     options: RunOptions<'k>,
     settings: &Settings,
-    connect: &dyn Fn(usize, Hidden<'_, 'k, Transports<'k>>),
-) -> Result<Outcome, Error> {
-    in_form!(model.form(), run_in(model, options, settings, connect))
-}
-
-fn run_in<'k, P: Packed<'k>>(
-    model: &'k dyn AnyModel<'k>,
-    options: RunOptions<'k>,
-    settings: &Settings,
-    connect: &dyn Fn(usize, Hidden<'_, 'k, Transports<'k>>),
+    connect: &dyn Fn(usize) -> Arc<dyn Promising<'k> + 'k>,
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
     let (shared, partitioning) = partition(&world, settings, 1);
     let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
-    let mut transport = None;
-    connect(workers, Hidden::new::<P>(&mut transport));
-    let transport = transport.expect("`connect` makes a transport");
-    let seat = Seat { transport, peers: Arc::new(Alone) };
+    let transport = connect(workers);
+    let seat = Seat { transport: Arc::clone(&transport) as _, peers: Arc::new(Alone) };
     let (crew, leader) = window::assemble(model, options, world, &partitioning, &shared, seat, workers)?;
-    run_crew(crew, leader, settings.nulls).map(|outcome| outcome.expect("the only rank has the outcome"))
+    run_crew(crew, transport, leader, settings.nulls).map(|outcome| outcome.expect("the only rank has the outcome"))
 }
 
 /// Runs `model` by null messages as one of several ranks, as [`window::run_rank`] does in windows.
@@ -253,41 +252,29 @@ pub fn run_rank<M: WireModel>(
     with_model(model, options, |model, options| run_any_rank(model, options, settings, fabric))
 }
 
-fn run_any_rank<'k>(
-    model: &'k dyn AnyWire<'k>,
-    options: RunOptions<'k>,
-    settings: &Settings,
-    fabric: Box<dyn Fabric>,
-) -> OfRank {
-    in_form!(model.form(), run_rank_in(model, options, settings, fabric))
-}
-
-fn run_rank_in<'k, P: Packed<'k>>(
+/// Does the same as [`run_rank`], for a model of any type.
+///
+/// # Errors
+///
+/// As [`run_rank`].
+pub fn run_any_rank<'k>(
     model: &'k dyn AnyWire<'k>,
     options: RunOptions<'k>,
     settings: &Settings,
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
     let of_all = Settings { threads: settings.threads * fabric.ranks(), ..*settings };
-    let (workers, partitions) = (settings.threads, partitions_max(&of_all));
+    let threads = Threads::new(settings.threads, partitions_max(&of_all), BarrierKind::default());
     let timesheets = options.timesheets.clone();
-    on_rank::<P>(model, fabric, &|_| (), workers, partitions, BarrierKind::default(), timesheets, |seat| {
-        run_seated(model, options, settings, seat)
+    on_ranked(Box::new(ModelCodec(model)), fabric, threads, settings.threads, timesheets, |ranked| {
+        let world = World::new(model, &options)?;
+        let settings = Settings { retreats: Retreats::Never, ..*settings };
+        let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model });
+        let (shared, partitioning) = partition(&world, &settings, peers.ranks());
+        let seat = Seat { transport: Arc::clone(&ranked) as _, peers };
+        let (crew, leader) = window::assemble(model, options, world, &partitioning, &shared, seat, settings.threads)?;
+        run_crew(crew, ranked, leader, settings.nulls)
     })
-}
-
-/// Runs the workers of this rank, and concludes the run.
-fn run_seated<'k, P: Packed<'k>>(
-    model: &'k dyn AnyWire<'k>,
-    options: RunOptions<'k>,
-    settings: &Settings,
-    seat: Seat<'k, P, P>,
-) -> Result<Option<Outcome>, Error> {
-    let world = World::new(model, &options)?;
-    let settings = Settings { retreats: Retreats::Never, ..*settings };
-    let (shared, partitioning) = partition(&world, &settings, seat.peers.ranks());
-    let (crew, leader) = window::assemble(model, options, world, &partitioning, &shared, seat, settings.threads)?;
-    run_crew(crew, leader, settings.nulls)
 }
 
 /// Returns the partitions to begin with, and the settings of the parts that are shared with `window`.
@@ -300,18 +287,20 @@ fn partition(world: &World, settings: &Settings, ranks: usize) -> (window::Setti
 }
 
 /// Runs the workers of this rank, and concludes the run.
-fn run_crew<'k, P: Packed<'k>>(
-    crew: Crew<'k, P>,
-    leader: Leader<'k, P>,
+fn run_crew<'k>(
+    crew: Crew<'k>,
+    transport: Arc<dyn Promising<'k> + 'k>,
+    leader: Leader<'k>,
     nulls: Nulls,
 ) -> Result<Option<Outcome>, Error> {
     // A worker may be busy with promises alone.
     let leader = leader.ignoring_busyness();
     let plan = Arc::clone(&lock(&crew.orders).plan);
     let routes = Arc::new(Routes::new(&plan, &crew.read_world()));
-    crew.seat.transport.settle(&plan.homes, &routes.clocks());
+    transport.settle_clocks(&routes.clocks());
     let run = Run {
         nulls,
+        transport,
         leg: Mutex::new(Leg { plan, routes, from: Time::ZERO }),
         pace: Mutex::new(Pace::new(&crew)),
         counts: Counts::default(),
@@ -328,8 +317,10 @@ fn usual_partitions(world: &World, settings: &Settings) -> u32 {
 }
 
 /// The state that the workers of a run share.
-struct Run<'k, P: Taggable> {
-    crew: Crew<'k, P>,
+struct Run<'k> {
+    crew: Crew<'k>,
+    /// The same transport as the crew's.
+    transport: Arc<dyn Promising<'k> + 'k>,
     nulls: Nulls,
     leg: Mutex<Leg>,
     pace: Mutex<Pace>,
@@ -354,9 +345,9 @@ struct Counts {
     cuts: AtomicU64,
 }
 
-impl<'k, P: Packed<'k>> Run<'k, P> {
+impl<'k> Run<'k> {
     /// Runs all workers.
-    fn all(&self, mut leader: Leader<'k, P>) -> Result<Option<Outcome>, Error> {
+    fn all(&self, mut leader: Leader<'k>) -> Result<Option<Outcome>, Error> {
         let (workers, transport) = (self.crew.ledgers.len(), &*self.crew.seat.transport);
         // All workers begin by this plan. A leader that goes on alone may have another plan before the thread
         // of the last worker has begun.
@@ -383,8 +374,8 @@ impl<'k, P: Packed<'k>> Run<'k, P> {
     }
 
     /// Executes a cut as the leader: does the same as under `window`, and sets the next horizon.
-    fn execute_cut(&self, leader: &mut Leader<'k, P>, all: &Summary) -> Result<(), Broken> {
-        let Seat { transport, peers } = &self.crew.seat;
+    fn execute_cut(&self, leader: &mut Leader<'k>, all: &Summary) -> Result<(), Broken> {
+        let Run { transport, crew, .. } = self;
         let reached = transport.horizon();
         // Ordering: Relaxed, here and below. All other workers are at the cut. The exchanges before and
         // after the cut publish the stores of each.
@@ -403,11 +394,12 @@ impl<'k, P: Packed<'k>> Run<'k, P> {
             leg.routes = Arc::new(Routes::new(&orders.plan, &self.crew.read_world()));
             lock(&self.pace).restart(&self.crew);
             leg.plan = orders.plan;
-            transport.settle(&leg.plan.homes, &leg.routes.clocks());
+            transport.settle(&leg.plan.homes);
+            transport.settle_clocks(&leg.routes.clocks());
         }
         leg.from = leader.course.bound;
         leg.routes.reset(leg.from);
-        let nulls = sum(&peers.share_words(&[self.counts.null_messages.load(Ordering::Relaxed)])?, 0);
+        let nulls = sum(&crew.seat.peers.share_words(&[self.counts.null_messages.load(Ordering::Relaxed)])?, 0);
         let horizon = lock(&self.pace).next(leg.from, reached, all.events, nulls).min(orders.horizon);
         transport.set_horizon(horizon);
         Ok(())

@@ -14,53 +14,51 @@ mod words;
 
 use crate::codec::ModelCodec;
 use crate::ledger::{EarliestFailure, Ledger};
-use parades_core::any_model::{AnyWire, Container, Hidden, Packed, Taggable, in_form};
+use parades_core::any_model::{AnyEvent, AnyLeftover, AnyWire, Packed, any_event, body_ref, in_form};
 use parades_core::effects::Request;
 use parades_core::error::{Error, ErrorKind, Place};
-use parades_core::event::{Body, Event, EventKey, LpId};
+use parades_core::event::{Body, EventKey, LpId};
 use parades_core::global::{Scheduled, Visits};
 use parades_core::metrics::{Metrics, Recorded};
-use parades_core::optimistic::Tagged;
-use parades_core::pending::Leftover;
 use parades_core::run::Outcome;
 use parades_core::time::Time;
 use parades_core::timesheet::Timesheets;
 use parades_core::trace::Note;
 use parades_core::wire::{self, FrameWriter, Malformed};
 use parades_core::world::World;
-use parades_sync::barrier::{BarrierKind, Broken};
+use parades_sync::barrier::Broken;
 use parades_transport::{
-    Codec, Fabric, Group, Ranked, Threads, Transport, gather_all, gather_all_by, gather_to_first, gather_to_first_by,
+    Codec, Fabric, Group, Meeting, Ranked, Threads, Traffic, Transport, gather_all, gather_all_by, gather_to_first,
+    gather_to_first_by,
 };
 use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// The place of a rank in a run: the way to the workers of all ranks, and to the leaders. `T` is the type of
-/// messages that travel, and `P` the form of the model's messages.
-pub(crate) struct Seat<'k, P, T> {
-    pub(crate) transport: Arc<dyn Transport<T> + 'k>,
-    pub(crate) peers: Arc<dyn Peers<'k, P> + 'k>,
+/// The place of a rank in a run: the way to the workers of all ranks, and to the leaders. `T` is the kind of
+/// messages that travel.
+pub(crate) struct Seat<'k, T: Traffic> {
+    pub(crate) transport: Arc<dyn Transport<'k, T> + 'k>,
+    pub(crate) peers: Arc<dyn Peers<'k> + 'k>,
 }
 
 /// The leaders of all ranks. Every leader makes the same calls in the same order.
-pub(crate) trait Peers<'k, P>: Send + Sync {
+pub(crate) trait Peers<'k>: Send + Sync {
     /// Returns the number of this rank, from 0.
     fn rank(&self) -> usize;
     /// Returns the number of ranks.
     fn ranks(&self) -> usize;
     /// Returns the ledgers of all ranks, in rank order.
-    fn share_ledger(&self, mine: Ledger<P>) -> Result<Vec<Ledger<P>>, Broken>;
+    fn share_ledger(&self, mine: Ledger<'k>) -> Result<Vec<Ledger<'k>>, Broken>;
     /// Returns the words of all ranks, in rank order.
     fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken>;
     /// Returns the visits of all ranks, in rank order.
     fn share_visits(&self, mine: Visits) -> Result<Vec<Visits>, Broken>;
     /// Returns the results of all ranks, in rank order, on rank 0; `None` elsewhere.
-    fn collect(&self, mine: Results<'k, P>) -> Result<Option<Vec<Results<'k, P>>>, Broken>;
+    fn collect(&self, mine: Results<'k>) -> Result<Option<Vec<Results<'k>>>, Broken>;
 }
 
 /// The results of one rank.
-pub(crate) struct Results<'k, P> {
+pub(crate) struct Results<'k> {
     /// The LPs of the rank, in the order of their digests. Empty if this is the only rank: then all LPs are
     /// here, in id order.
     pub(crate) ids: Vec<LpId>,
@@ -68,7 +66,7 @@ pub(crate) struct Results<'k, P> {
     pub(crate) digests: Vec<u64>,
     pub(crate) metrics: Metrics,
     /// The events that were pending at the end.
-    pub(crate) pending: Leftover<'k, P>,
+    pub(crate) pending: AnyLeftover<'k>,
     /// Counts of the engine, which are added up over the ranks.
     pub(crate) counts: Vec<u64>,
 }
@@ -76,14 +74,14 @@ pub(crate) struct Results<'k, P> {
 /// The only rank of a run.
 pub(crate) struct Alone;
 
-impl<'k, P> Peers<'k, P> for Alone {
+impl<'k> Peers<'k> for Alone {
     fn rank(&self) -> usize {
         0
     }
     fn ranks(&self) -> usize {
         1
     }
-    fn share_ledger(&self, mine: Ledger<P>) -> Result<Vec<Ledger<P>>, Broken> {
+    fn share_ledger(&self, mine: Ledger<'k>) -> Result<Vec<Ledger<'k>>, Broken> {
         Ok(vec![mine])
     }
     fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken> {
@@ -92,7 +90,7 @@ impl<'k, P> Peers<'k, P> for Alone {
     fn share_visits(&self, mine: Visits) -> Result<Vec<Visits>, Broken> {
         Ok(vec![mine])
     }
-    fn collect(&self, mine: Results<'k, P>) -> Result<Option<Vec<Results<'k, P>>>, Broken> {
+    fn collect(&self, mine: Results<'k>) -> Result<Option<Vec<Results<'k>>>, Broken> {
         Ok(Some(vec![mine]))
     }
 }
@@ -103,7 +101,7 @@ pub(crate) struct Ranks<'k> {
     pub(crate) model: &'k dyn AnyWire<'k>,
 }
 
-impl Ranks<'_> {
+impl<'k> Ranks<'k> {
     fn write_request(&self, request: &Request, to: &mut Vec<u8>) {
         let Request { key, global } = request;
         let is_stop = matches!(global, Scheduled::Stop);
@@ -113,6 +111,13 @@ impl Ranks<'_> {
         }
     }
 
+    fn read_event(&self, from: &mut &[u8]) -> Result<AnyEvent<'k>, Malformed> {
+        fn read_in<'k, P: Packed<'k>>(codec: ModelCodec<'k>, from: &mut &[u8]) -> Result<AnyEvent<'k>, Malformed> {
+            codec.read_event::<P>(from).map(any_event)
+        }
+        in_form!(self.model.form(), read_in(ModelCodec(self.model), from))
+    }
+
     fn read_request(&self, from: &mut &[u8]) -> Result<Request, Malformed> {
         let (key, is_stop): (EventKey, bool) = wire::read(from)?;
         let global = if is_stop { Scheduled::Stop } else { Scheduled::Model(self.model.read_global(from)?) };
@@ -120,7 +125,7 @@ impl Ranks<'_> {
     }
 }
 
-impl<'k, P: Packed<'k>> Peers<'k, P> for Ranks<'k> {
+impl<'k> Peers<'k> for Ranks<'k> {
     fn rank(&self) -> usize {
         self.group.rank()
     }
@@ -129,7 +134,7 @@ impl<'k, P: Packed<'k>> Peers<'k, P> for Ranks<'k> {
         self.group.ranks()
     }
 
-    fn share_ledger(&self, mine: Ledger<P>) -> Result<Vec<Ledger<P>>, Broken> {
+    fn share_ledger(&self, mine: Ledger<'k>) -> Result<Vec<Ledger<'k>>, Broken> {
         let codec = ModelCodec(self.model);
         let Ledger { traces, trace, requests, failure } = mine;
         let mut bytes = Vec::new();
@@ -137,7 +142,7 @@ impl<'k, P: Packed<'k>> Peers<'k, P> for Ranks<'k> {
             wire::write(&(trace.len(), requests.len()), &mut bytes);
             wire::write(&failure, &mut bytes);
             for (event, notes) in &trace {
-                codec.write(event, &mut bytes);
+                codec.write_event(event.header(), body_ref(event), &mut bytes);
                 wire::write::<Vec<Note>>(notes, &mut bytes);
             }
             requests.iter().for_each(|request| self.write_request(request, &mut bytes));
@@ -146,7 +151,7 @@ impl<'k, P: Packed<'k>> Peers<'k, P> for Ranks<'k> {
         gather_all_by(&*self.group, bytes, |from| {
             let (events, requests): (usize, usize) = wire::read(from)?;
             let failure: EarliestFailure = wire::read(from)?;
-            let event = |from: &mut &[u8]| Ok((codec.read(from)?, wire::read::<Vec<Note>>(from)?));
+            let event = |from: &mut &[u8]| Ok((self.read_event(from)?, wire::read::<Vec<Note>>(from)?));
             let trace = (0..events).map(|_| event(from)).collect::<Result<_, _>>()?;
             let requests = (0..requests).map(|_| self.read_request(from)).collect::<Result<_, _>>()?;
             Ok(Ledger { traces, trace, requests, failure })
@@ -167,22 +172,22 @@ impl<'k, P: Packed<'k>> Peers<'k, P> for Ranks<'k> {
         })
     }
 
-    fn collect(&self, mine: Results<'k, P>) -> Result<Option<Vec<Results<'k, P>>>, Broken> {
+    fn collect(&self, mine: Results<'k>) -> Result<Option<Vec<Results<'k>>>, Broken> {
         let codec = ModelCodec(self.model);
-        let write = |results: Results<'k, P>, to: &mut Vec<u8>| {
+        let write = |results: Results<'k>, to: &mut Vec<u8>| {
             let Results { ids, digests, metrics, pending, counts } = results;
-            let messages: Vec<Event<P>> = pending.filter(|event| matches!(event.body, Body::Message(_))).collect();
+            let messages: Vec<AnyEvent<'k>> = pending.filter(|event| matches!(event.body, Body::Message(_))).collect();
             let sent = Sent { ids, digests, recorded: metrics.into_recorded(), messages: messages.len(), counts };
             wire::write(&sent, to);
-            messages.iter().for_each(|event| codec.write(event, to));
+            messages.iter().for_each(|event| codec.write_event(event.header(), body_ref(event), to));
         };
         let declared = mine.metrics.declarations();
         let read = |from: &mut &[u8]| {
             let Sent { ids, digests, recorded, messages, counts } = wire::read(from)?;
-            let messages = (0..messages).map(|_| codec.read(from)).collect::<Result<Vec<_>, _>>()?;
+            let messages = (0..messages).map(|_| self.read_event(from)).collect::<Result<Vec<_>, _>>()?;
             let mut metrics = declared.declarations();
             metrics.merge_recorded(recorded);
-            let pending = Box::new(messages.into_iter()) as Leftover<'k, P>;
+            let pending = Box::new(messages.into_iter()) as AnyLeftover<'k>;
             Ok(Results { ids, digests, metrics, pending, counts })
         };
         gather_to_first_by(&*self.group, mine, write, read)
@@ -210,29 +215,13 @@ pub struct OfRank {
     pub crossed: u64,
 }
 
-/// The container of a transport, whose form of messages the caller does not know.
-#[derive(Debug)]
-pub struct Transports<'k>(PhantomData<&'k ()>);
-
-impl<'k> Container for Transports<'k> {
-    type Of<P: Taggable> = Option<Arc<dyn Transport<P> + 'k>>;
-}
-
-/// The container of a transport for an engine that rolls back.
-#[derive(Debug)]
-pub struct TaggedTransports<'k>(PhantomData<&'k ()>);
-
-impl<'k> Container for TaggedTransports<'k> {
-    type Of<P: Taggable> = Option<Arc<dyn Transport<Tagged<P>> + 'k>>;
-}
-
 /// Calls `run` with the transport and the group of a rank, which `fabric` connects to the others. `threads`
 /// connects the workers of this rank, which are `workers` in number. `codec` converts events. Rank 0 collects
 /// the timesheets of all ranks.
-pub(crate) fn on_ranked<'k, T: Send + 'k>(
-    codec: impl Codec<T> + 'k,
+pub(crate) fn on_ranked<'k, T: Traffic>(
+    codec: Box<dyn Codec<'k, T> + 'k>,
     fabric: Box<dyn Fabric>,
-    threads: Threads<T>,
+    threads: Threads<'k, T>,
     workers: usize,
     timesheets: Option<Arc<Timesheets>>,
     run: impl FnOnce(Arc<Ranked<'k, T>>) -> Result<Option<Outcome>, Error>,
@@ -243,47 +232,6 @@ pub(crate) fn on_ranked<'k, T: Send + 'k>(
         Ok(outcome)
     });
     OfRank { result, crossed: ranked.crossed() }
-}
-
-/// Connects the workers of one process, for runs of `partitions` partitions.
-pub(crate) fn connect_threads<'k>(
-    transport: Hidden<'_, 'k, Transports<'k>>,
-    workers: usize,
-    partitions: u32,
-    barrier: BarrierKind,
-    timesheets: Option<Arc<Timesheets>>,
-) {
-    fn connect<'k, P: Packed<'k>>(
-        transport: Hidden<'_, 'k, Transports<'k>>,
-        workers: usize,
-        partitions: u32,
-        barrier: BarrierKind,
-        timesheets: Option<Arc<Timesheets>>,
-    ) {
-        *transport.show::<P>() = Some(Arc::new(Threads::new(workers, partitions, barrier).timed(timesheets)));
-    }
-    in_form!(transport.form(), connect(transport, workers, partitions, barrier, timesheets))
-}
-
-/// Calls `run` with the seat of a rank of a conservative engine. `wrap` may replace its transport. `workers`
-/// is the number of workers of this rank, and `partitions` the number of partitions of all ranks.
-pub(crate) fn on_rank<'k, P: Packed<'k>>(
-    model: &'k dyn AnyWire<'k>,
-    fabric: Box<dyn Fabric>,
-    wrap: &dyn Fn(Hidden<'_, 'k, Transports<'k>>),
-    workers: usize,
-    partitions: u32,
-    barrier: BarrierKind,
-    timesheets: Option<Arc<Timesheets>>,
-    run: impl FnOnce(Seat<'k, P, P>) -> Result<Option<Outcome>, Error>,
-) -> OfRank {
-    let threads = Threads::new(workers, partitions, barrier);
-    on_ranked::<P>(ModelCodec(model), fabric, threads, workers, timesheets, |ranked| {
-        let mut transport: Option<Arc<dyn Transport<P> + 'k>> = Some(Arc::clone(&ranked) as _);
-        wrap(Hidden::new::<P>(&mut transport));
-        let transport = transport.expect("`wrap` leaves a transport");
-        run(Seat { transport, peers: Arc::new(Ranks { group: ranked, model }) })
-    })
 }
 
 /// Adds the timesheets of the other ranks to those of rank 0.
@@ -299,17 +247,14 @@ fn collect_timesheets(timesheets: &Timesheets, group: &dyn Group) -> Result<(), 
 }
 
 /// Returns the error of a run whose transport has broken up without a panic of this process.
-pub(crate) fn lost<P>(transport: &dyn Transport<P>) -> Error {
+pub(crate) fn lost(transport: &(impl Meeting + ?Sized)) -> Error {
     let why = transport.failure().unwrap_or_else(|| "a worker of another rank failed".into());
     Error::new(ErrorKind::Ranks(why))
 }
 
 /// Ends the run on this rank if it has failed on another. For example, only rank 0 notices that it cannot
 /// write the trace.
-pub(crate) fn agree_on_failure<'k, P>(
-    peers: &dyn Peers<'k, P>,
-    end: &mut Option<Result<Time, Error>>,
-) -> Result<(), Broken> {
+pub(crate) fn agree_on_failure(peers: &dyn Peers<'_>, end: &mut Option<Result<Time, Error>>) -> Result<(), Broken> {
     let failed = matches!(end, Some(Err(_)));
     let all = peers.share_words(&[u64::from(failed)])?;
     if !failed && let Some(rank) = all.iter().position(|words| words[0] > 0) {
@@ -320,7 +265,7 @@ pub(crate) fn agree_on_failure<'k, P>(
 
 /// Returns the error of a failure that all leaders know. If it is a loop of zero delays, each rank adds its
 /// own LPs.
-pub(crate) fn error_at<P, T>(seat: &Seat<'_, P, T>, world: &World, place: Place, kind: ErrorKind) -> Error {
+pub(crate) fn error_at<T: Traffic>(seat: &Seat<'_, T>, world: &World, place: Place, kind: ErrorKind) -> Error {
     let error = world.error_at(kind, place);
     let ErrorKind::Rounds { limit, lps } = error.kind() else { return error };
     let own: Vec<u64> = lps.iter().map(|lp| lp.0.into()).collect();

@@ -2,9 +2,9 @@
 
 use crate::course::Quiescent;
 use crate::peers::{Peers, least};
-use parades_core::any_model::Lps;
+use parades_core::any_model::{AnyEvent, Lps};
 use parades_core::error::ErrorKind;
-use parades_core::event::{Event, LpId};
+use parades_core::event::LpId;
 use parades_core::global::{AllLps, Visitor, Visits};
 use parades_core::metrics::Metrics;
 use parades_core::placement::Placement;
@@ -13,26 +13,26 @@ use parades_sync::barrier::Broken;
 use std::sync::MutexGuard;
 
 /// A place where some of the LPs are executed, with their pending events.
-pub(crate) trait Home<'k, P> {
+pub(crate) trait Home<'k> {
     /// Returns the time of the next pending event here.
     fn earliest_time(&mut self) -> Time;
     /// Adds an event that is never annihilated.
-    fn add(&mut self, event: Event<P>);
+    fn add(&mut self, event: AnyEvent<'k>);
     /// Returns the LPs, by their index in the placement, and their metrics.
     fn residents(&mut self) -> (&mut (dyn Lps<'k> + 'k), &mut Metrics);
 }
 
 /// All homes of a run, of which some may be on other ranks.
-pub(crate) struct Homes<'a, 'l, 'k, P, H> {
+pub(crate) struct Homes<'a, 'l, 'k, H> {
     /// By partition. The homes of other ranks are empty.
     pub(crate) homes: &'a mut [MutexGuard<'l, H>],
     pub(crate) placement: &'a Placement,
     /// The number of LPs.
     pub(crate) lps: u32,
-    pub(crate) peers: &'a dyn Peers<'k, P>,
+    pub(crate) peers: &'a dyn Peers<'k>,
 }
 
-impl<'k, P, H: Home<'k, P>> Quiescent<'k, P> for Homes<'_, '_, 'k, P, H> {
+impl<'k, H: Home<'k>> Quiescent<'k> for Homes<'_, '_, 'k, H> {
     fn next_time(&mut self) -> Time {
         let here = self.homes.iter_mut().map(|home| home.earliest_time()).min().unwrap_or(Time::MAX);
         match self.peers.share_words(&[here.as_ps()]) {
@@ -44,7 +44,7 @@ impl<'k, P, H: Home<'k, P>> Quiescent<'k, P> for Homes<'_, '_, 'k, P, H> {
     fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<'k> + 'b {
         Residents { homes: self, metrics }
     }
-    fn push(&mut self, event: Event<P>) {
+    fn push(&mut self, event: AnyEvent<'k>) {
         let home = &mut self.homes[self.placement.partition(event.receiver()) as usize];
         let (lps, _) = home.residents();
         // Every rank executes the global event. The rank of the receiver keeps what it sends.
@@ -55,12 +55,12 @@ impl<'k, P, H: Home<'k, P>> Quiescent<'k, P> for Homes<'_, '_, 'k, P, H> {
 }
 
 /// The LPs of all homes, as a global event visits them.
-struct Residents<'b, 'a, 'l, 'k, P, H> {
-    homes: &'b mut Homes<'a, 'l, 'k, P, H>,
+struct Residents<'b, 'a, 'l, 'k, H> {
+    homes: &'b mut Homes<'a, 'l, 'k, H>,
     metrics: &'b mut Metrics,
 }
 
-impl<'k, P, H: Home<'k, P>> AllLps<'k> for Residents<'_, '_, '_, 'k, P, H> {
+impl<'k, H: Home<'k>> AllLps<'k> for Residents<'_, '_, '_, 'k, H> {
     fn is_whole(&self) -> bool {
         self.homes.peers.ranks() == 1
     }

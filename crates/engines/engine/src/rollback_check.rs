@@ -23,7 +23,8 @@ mod difference;
 use crate::sequential::{Step, Through, run_by};
 use difference::difference as first_difference;
 use parades_core::any_model::{
-    AnyChecked, AnyModel, CheckedLps, Difference, Lps, NotRestored, Packed, Taggable, hide_body, in_form, with_model,
+    AnyChecked, AnyModel, CheckedLps, Difference, Lps, MessageRef, NotRestored, Packed, Taggable, hide_body, in_form,
+    with_model,
 };
 use parades_core::effects::{Effects, OtherEffects};
 use parades_core::error::{Error, ErrorKind, Place};
@@ -48,7 +49,12 @@ pub fn run<M: Restorable<State: Clone + PartialEq + Debug>>(
     with_model(model, options, |model, options| run_any(model, options))
 }
 
-fn run_any<'k>(model: &'k dyn AnyChecked<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
+/// Does the same as [`run`], for a model of any type.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_any<'k>(model: &'k dyn AnyChecked<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
     fn run_in<'k, P: Packed<'k>>(model: &'k dyn AnyChecked<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
         let first = Effects::undoable(Outbox::buffered());
         let twice = Twice { model, lps: model.new_checked_lps(), first };
@@ -75,19 +81,42 @@ impl<'k, P: Packed<'k>> Step<'k, P> for Twice<'k, P> {
     }
 
     fn execute(&mut self, event: &Event<P>, world: &World, effects: &mut Effects<P>) -> Result<Execution, Error> {
-        let place = Place { instant: event.instant(), lp: Some(event.receiver()), event: Some(event.key()) };
-        let not_restored = |what| Error::at(ErrorKind::NotRestored(what), place);
         self.first.outbox.buffer.clear();
         self.first.others.clear();
-        let (index, body) = (event.receiver().index(), hide_body(&event.body));
+        let event = hide_message(event);
+        let not_restored = |what| {
+            let place = Place { instant: event.instant(), lp: Some(event.receiver()), event: Some(event.key()) };
+            Error::at(ErrorKind::NotRestored(what), place)
+        };
         let execution = self
             .lps
-            .execute_twice(index, event.header_ref(), body, world, self.first.hide(), effects.hide())
+            .execute_twice(
+                event.receiver().index(),
+                event.header_ref(),
+                event.body,
+                world,
+                self.first.hide(),
+                effects.hide(),
+            )
             .map_err(|why| not_restored(sentence(why)))?;
-        same_effects(self.model, &self.first, effects)
+        same_sends(self.model, &sends(&self.first), &sends(effects))
+            .and_then(|()| same_others(&self.first.others, &effects.others))
             .map_err(|what| not_restored(format!("executing the event once more led to {what}")))?;
         Ok(execution)
     }
+}
+
+/// An event with the message by reference.
+type Shown<'a, 'k> = Event<MessageRef<'a, 'k>>;
+
+/// Returns an event with the message by reference.
+fn hide_message<'a, 'k, P: Packed<'k>>(event: &'a Event<P>) -> Shown<'a, 'k> {
+    event.header().with(hide_body(&event.body))
+}
+
+/// Returns the events that an execution sent.
+fn sends<'a, 'k, P: Packed<'k>>(effects: &'a Effects<P>) -> Vec<Shown<'a, 'k>> {
+    effects.outbox.buffer.iter().map(hide_message).collect()
 }
 
 /// Says why an execution is not undone.
@@ -103,24 +132,22 @@ fn sentence(why: NotRestored) -> String {
     }
 }
 
-/// Checks that two executions of an event had equal effects. The error describes the difference.
-fn same_effects<'k, P: Packed<'k>>(
+/// Checks that two executions of an event sent the same. The error describes the difference.
+fn same_sends<'k>(
     model: &'k dyn AnyModel<'k>,
-    first: &Effects<P>,
-    second: &Effects<P>,
+    first: &[Shown<'_, 'k>],
+    second: &[Shown<'_, 'k>],
 ) -> Result<(), String> {
-    let count = |effects: &Effects<P>| effects.outbox.buffer.len();
-    if count(first) != count(second) {
-        return Err(format!("{} sends instead of {}", count(second), count(first)));
+    if first.len() != second.len() {
+        return Err(format!("{} sends instead of {}", second.len(), first.len()));
     }
-    for (expected, found) in first.outbox.buffer.iter().zip(&second.outbox.buffer) {
-        let of = |event: &Event<P>| (event.key(), event.receiver(), digest(model, &event.body));
-        if of(expected) != of(found) {
-            let [expected, found] = [expected, found].map(|event| text(model, event));
-            return Err(format!("the send {}", first_difference(&expected, &found)));
+    let of = |event: &Shown<'_, 'k>| (event.key(), event.receiver(), digest(model, event.body));
+    match first.iter().zip(second).find(|(expected, found)| of(expected) != of(found)) {
+        Some((expected, found)) => {
+            Err(format!("the send {}", first_difference(&text(model, expected), &text(model, found))))
         }
+        None => Ok(()),
     }
-    same_others(&first.others, &second.others)
 }
 
 /// Checks that two executions of an event had equal effects other than sends.
@@ -146,19 +173,19 @@ fn same_others(first: &OtherEffects, second: &OtherEffects) -> Result<(), String
 }
 
 /// Returns a number that identifies a body: the timer's id, or a digest of the message.
-fn digest<'k, P: Packed<'k>>(model: &'k dyn AnyModel<'k>, body: &Body<P>) -> (Option<u32>, u64) {
+fn digest<'k>(model: &'k dyn AnyModel<'k>, body: Body<MessageRef<'_, 'k>>) -> (Option<u32>, u64) {
     match body {
-        Body::Message(message) => (None, model.digest(message.as_message())),
+        Body::Message(message) => (None, model.digest(message)),
         Body::Timer(id) => (Some(id.0), 0),
     }
 }
 
 /// Returns the text of an event for debugging.
-fn text<'k, P: Packed<'k>>(model: &'k dyn AnyModel<'k>, event: &Event<P>) -> String {
+fn text<'k>(model: &'k dyn AnyModel<'k>, event: &Shown<'_, 'k>) -> String {
     let mut text = String::new();
-    match &event.body {
-        Body::Timer(timer) => text = format!("{:?}", event.header().with(Body::<()>::Timer(*timer))),
-        Body::Message(message) => model.show(message.as_message(), &mut |message| {
+    match event.body {
+        Body::Timer(timer) => text = format!("{:?}", event.header().with(Body::<()>::Timer(timer))),
+        Body::Message(message) => model.show(message, &mut |message| {
             text = format!("{:?}", event.header().with(Body::Message(message)));
         }),
     }

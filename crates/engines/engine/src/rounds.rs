@@ -33,6 +33,7 @@
 
 mod adaptive;
 mod leader;
+mod one_by_one;
 mod stripes;
 mod threshold;
 
@@ -42,7 +43,7 @@ use crate::course::Course;
 use crate::seats;
 use crate::workers::on_all_workers;
 use leader::Leader;
-use parades_core::any_model::{AnyModel, Packed, in_form, with_model};
+use parades_core::any_model::{AnyModel, with_model};
 use parades_core::error::Error;
 use parades_core::model::Model;
 use parades_core::run::{Outcome, RunOptions};
@@ -156,7 +157,7 @@ pub struct Round {
 ///
 /// The earliest error of the run, or an error that the model finds at its end.
 pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) -> Result<Outcome, Error> {
-    run_watched(model, options, settings, None)
+    with_model(model, options, |model, options| run_any(model, options, settings))
 }
 
 /// Runs `model` round by round, and calls `watch` after each round. All rounds are then timed.
@@ -170,19 +171,23 @@ pub fn run_watched<M: Model>(
     settings: &Settings,
     watch: Option<&mut dyn FnMut(Round)>,
 ) -> Result<Outcome, Error> {
-    with_model(model, options, |model, options| run_any(model, options, settings, watch))
+    with_model(model, options, |model, options| run_any_watched(model, options, settings, watch))
 }
 
-fn run_any<'k>(
+/// Does the same as [`run`], for a model of any type.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_any<'k>(
     model: &'k dyn AnyModel<'k>,
     options: RunOptions<'k>,
     settings: &Settings,
-    watch: Option<&mut dyn FnMut(Round)>,
 ) -> Result<Outcome, Error> {
-    in_form!(model.form(), run_in(model, options, settings, watch))
+    run_any_watched(model, options, settings, None)
 }
 
-fn run_in<'k, P: Packed<'k>>(
+fn run_any_watched<'k>(
     model: &'k dyn AnyModel<'k>,
     options: RunOptions<'k>,
     settings: &Settings,
@@ -199,21 +204,21 @@ fn run_in<'k, P: Packed<'k>>(
     let mut leader = Leader::new(course, &alone, &world, judge, settings.main == Main::Works, watch);
     leader.start()?;
     leader.run()?;
-    if leader.opening.is_none() {
+    if !leader.needs_workers() {
         return leader.conclude();
     }
 
-    let (lps, metrics) = leader.held.take_one();
-    let stripes: &Stripes<'_, 'k, P> =
-        cut.get_or_init(|| Stripes::cut(model, &world, lps, metrics, workers + 1, traces));
-    (leader.stripes, leader.held, leader.pool) = (stripes, stripes.hold_all(), Some(&pool));
+    let (lps, metrics) = leader.state.held.take_one();
+    let stripes: &Stripes<'_, 'k> = cut.get_or_init(|| Stripes::cut(model, &world, lps, metrics, workers + 1, traces));
+    leader.join(stripes, &pool);
+    let mut end = None;
     let (report_start, starts) = mpsc::channel();
     let mut lead = || {
         seats::unbind();
         let _closing = Closing(&pool);
         // Rounds are timed once all workers take part.
         starts.iter().take(workers).for_each(drop);
-        leader.end = Some(leader.run());
+        end = Some(leader.run());
         Ok(())
     };
     let follow = |worker: usize| {
@@ -225,7 +230,7 @@ fn run_in<'k, P: Packed<'k>>(
     };
     let led = on_all_workers(workers + 1, settings.pinned, &|| pool.close(), &mut lead, &follow)?;
     led.expect("no part of a pool breaks up");
-    leader.end.take().expect("the leader has come to the end")?;
+    end.expect("the leader has come to the end")?;
     leader.conclude()
 }
 

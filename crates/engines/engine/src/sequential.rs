@@ -8,16 +8,19 @@
 //!
 //! *Read next*: [`parades_core::pending`], which finds the earliest event.
 
+mod events;
+
+pub(crate) use events::{AnyEvents, Direct, Events, Queue, Through};
+
 use crate::course::Course;
 use crate::fetch::Fetcher;
 use parades_core::any_model::{AnyModel, Lps, Packed, Taggable, hide_body, in_form, with_model};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
-use parades_core::event::{Event, EventKey, LpId};
+use parades_core::event::{Event, LpId};
 use parades_core::global::OneList;
 use parades_core::lp::Execution;
 use parades_core::model::Model;
-use parades_core::outbox::Outbox;
 use parades_core::pending::{HeapPending, PendingSet};
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
@@ -32,8 +35,12 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>) -> Result<Outcome, Erro
     with_model(model, options, |model, options| run_any(model, options))
 }
 
-// Not generic, so that it is compiled once, here, and not again for each model.
-fn run_any<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
+/// Does the same as [`run`], for a model of any type.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_any<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
     fn run_in<'k, P: Packed<'k>>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
         run_by::<P, Direct, _>(model, options, Once(model.new_lps()))
     }
@@ -49,7 +56,12 @@ pub fn run_on_heap<M: Model>(model: &M, options: RunOptions<'_>) -> Result<Outco
     with_model(model, options, |model, options| run_any_on_heap(model, options))
 }
 
-fn run_any_on_heap<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
+/// Does the same as [`run_on_heap`], for a model of any type.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_any_on_heap<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
     fn run_in<'k, P: Packed<'k>>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
         run_by::<P, Through<HeapPending<P>>, _>(model, options, Once(model.new_lps()))
     }
@@ -57,120 +69,51 @@ fn run_any_on_heap<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> 
 }
 
 /// Runs `model`, and executes each event by `step`, which has an empty list of its LPs.
+///
+/// Its frame holds the effects; see [`Effects::lend`] for the reason. So it is inlined nowhere.
+#[inline(never)]
 pub(crate) fn run_by<'k, P: Packed<'k>, Q: Queue<P>, S: Step<'k, P>>(
     model: &'k dyn AnyModel<'k>,
     options: RunOptions<'k>,
-    step: S,
+    mut step: S,
 ) -> Result<Outcome, Error> {
-    let mut run = Sequential::<P, Q, S>::start(model, options, step)?;
+    let mut events = Events::<P, Q>::new();
+    let mut run = Sequential::start(model, options, step.lps_mut(), &mut events)?;
     loop {
         run.course.advance_to_horizon();
-        run.execute_before_bound()?;
-        run.execute_globals()?;
+        execute_before_bound(&mut run, &mut step, &mut events)?;
+        run.execute_globals(step.lps_mut(), &mut events)?;
         if run.course.is_over() {
-            return run.conclude();
+            return run.conclude(step.lps(), &mut events);
         }
-        run.poll(run.course.bound)?;
+        run.poll(run.course.bound, &events)?;
     }
 }
 
-impl<'k, P: Packed<'k>, Q: Queue<P>, S: Step<'k, P>> Sequential<'k, P, Q, S> {
-    /// Executes every event before the bound, in order. Always inlined into the frame that holds the
-    /// effects; see [`Effects::lend`] for the reason.
-    #[inline(always)]
-    fn execute_before_bound(&mut self) -> Result<(), Error> {
-        let (mut fetcher, records) = (Fetcher::of(self.course.model, self.step.lps().len()), self.step.lps().records());
-        while let Some(event) = self.queue.set_mut(&mut self.effects.outbox).pop_before(self.course.bound) {
-            let set = self.queue.set(&self.effects.outbox);
-            fetcher.each(|ahead| set.upcoming(ahead), |id| records.prefetch(id.index()));
-            fetcher.steps(|ahead| set.upcoming(ahead), |id, step| self.step.lps().fetch(id.index(), step));
-            let execution = self.step.execute(&event, &self.world, &mut self.effects)?;
-            self.commit(event.receiver(), Some(event.key()))?;
-            let done = execution == Execution::Done;
-            if done && self.course.record_event(&event, &mut self.effects.others.notes)? {
-                self.poll(event.time())?;
-            }
+/// Executes every event before the bound, in order. Always inlined into the frame that holds the effects.
+#[inline(always)]
+fn execute_before_bound<'k, P: Packed<'k>, Q: Queue<P>, S: Step<'k, P>>(
+    run: &mut Sequential<'k>,
+    step: &mut S,
+    events: &mut Events<P, Q>,
+) -> Result<(), Error> {
+    let (mut fetcher, records) = (Fetcher::of(run.course.model, step.lps().len()), step.lps().records());
+    while let Some(event) = events.set_mut().pop_before(run.course.bound) {
+        let set = events.set();
+        fetcher.each(|ahead| set.upcoming(ahead), |id| records.prefetch(id.index()));
+        fetcher.steps(|ahead| set.upcoming(ahead), |id, at| step.lps().fetch(id.index(), at));
+        let execution = step.execute(&event, &run.world, &mut events.effects)?;
+        let others = &mut events.effects.others;
+        if others.any {
+            run.course.apply_other_effects(&run.world, event.receiver(), Some(event.key()), others, None)?;
         }
-        Ok(())
-    }
-
-    /// Commits the effects of an LP that executed an event or started up.
-    #[inline(always)]
-    fn commit(&mut self, lp: LpId, event: Option<EventKey>) -> Result<(), Error> {
-        if self.effects.others.any {
-            self.course.apply_other_effects(&self.world, lp, event, &mut self.effects.others, None)?;
+        events.accept();
+        let done = execution == Execution::Done;
+        if done && run.course.record_event(&event, &mut events.effects.others.notes)? {
+            run.poll(event.time(), events)?;
         }
-        self.queue.accept(&mut self.effects.outbox);
-        Ok(())
     }
-
-    /// Executes the global events at the bound.
-    #[cold]
-    #[inline(never)]
-    fn execute_globals(&mut self) -> Result<(), Error> {
-        let Course { model, globals, metrics, bound, .. } = &mut self.course;
-        let mut lps = OneList { lps: self.step.lps_mut(), metrics };
-        globals.execute_at(*bound, *model, &mut self.world, &mut lps, self.effects.hide())?;
-        for event in std::mem::take(&mut self.effects.outbox.buffer) {
-            self.queue.set_mut(&mut self.effects.outbox).push(event);
-        }
-        Ok(())
-    }
-}
-
-/// The place of the pending set: inside the outbox, or beside it.
-pub(crate) trait Queue<P: Taggable>: Default {
-    /// Makes the outbox.
-    fn outbox() -> Outbox<P>;
-    /// Returns the pending set.
-    fn set<'a>(&'a self, outbox: &'a Outbox<P>) -> &'a impl PendingSet<P>;
-    /// Returns the pending set.
-    fn set_mut<'a>(&'a mut self, outbox: &'a mut Outbox<P>) -> &'a mut impl PendingSet<P>;
-    /// Moves the events that an execution sent into the pending set.
-    fn accept(&mut self, outbox: &mut Outbox<P>);
-}
-
-/// Sends write events directly into the outbox's own pending set.
-#[derive(Default)]
-struct Direct;
-
-impl<P: Taggable> Queue<P> for Direct {
-    fn outbox() -> Outbox<P> {
-        Outbox::direct()
-    }
-    #[inline(always)]
-    fn set<'a>(&'a self, outbox: &'a Outbox<P>) -> &'a impl PendingSet<P> {
-        outbox.direct_ref()
-    }
-    #[inline(always)]
-    fn set_mut<'a>(&'a mut self, outbox: &'a mut Outbox<P>) -> &'a mut impl PendingSet<P> {
-        outbox.direct_mut()
-    }
-    #[inline(always)]
-    fn accept(&mut self, _: &mut Outbox<P>) {}
-}
-
-/// Sends write events into the outbox's buffer, where they can be compared. From there they move to any
-/// pending set.
-#[derive(Default)]
-pub(crate) struct Through<Q>(Q);
-
-impl<P: Taggable, Q: PendingSet<P>> Queue<P> for Through<Q> {
-    fn outbox() -> Outbox<P> {
-        Outbox::buffered()
-    }
-    #[inline(always)]
-    fn set<'a>(&'a self, _: &'a Outbox<P>) -> &'a impl PendingSet<P> {
-        &self.0
-    }
-    #[inline(always)]
-    fn set_mut<'a>(&'a mut self, _: &'a mut Outbox<P>) -> &'a mut impl PendingSet<P> {
-        &mut self.0
-    }
-    #[inline(always)]
-    fn accept(&mut self, outbox: &mut Outbox<P>) {
-        outbox.buffer.drain(..).for_each(|event| self.0.push(event));
-    }
+    Ok(())
 }
 
 /// The LPs of a run, and the way to execute an event: once, or twice with checks (`rollback_check`).
@@ -204,62 +147,63 @@ impl<'k, P: Packed<'k>> Step<'k, P> for Once<'k> {
     }
 }
 
-/// The state of a run.
-struct Sequential<'k, P: Taggable, Q, S> {
-    step: S,
+/// The state of a run, without its LPs and pending events: what does not depend on the form of messages.
+struct Sequential<'k> {
     course: Course<'k>,
     world: World,
-    queue: Q,
-    effects: Effects<P>,
     /// The most pending events at any poll.
     pending_max: usize,
 }
 
-/// The start, the polls, and the end.
-impl<'k, P: Packed<'k>, Q: Queue<P>, S: Step<'k, P>> Sequential<'k, P, Q, S> {
-    fn start(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>, step: S) -> Result<Self, Error> {
+/// The start, the global events, the polls, and the end.
+impl<'k> Sequential<'k> {
+    fn start(
+        model: &'k dyn AnyModel<'k>,
+        options: RunOptions<'k>,
+        lps: &mut (dyn Lps<'k> + 'k),
+        events: &mut dyn AnyEvents<'k>,
+    ) -> Result<Self, Error> {
         let world = World::new(model, &options)?;
-        let mut run = Sequential {
-            step,
-            course: Course::new(model, options),
-            world,
-            queue: Q::default(),
-            effects: Effects::with(Q::outbox()),
-            pending_max: 0,
-        };
-        run.step.lps_mut().reserve(run.world.lps() as usize);
+        let mut run = Sequential { course: Course::new(model, options), world, pending_max: 0 };
+        lps.reserve(run.world.lps() as usize);
         for id in (0..run.world.lps()).map(LpId) {
-            let has_started = run.step.lps_mut().start(id, &run.world, run.effects.hide());
-            run.commit(id, None)?;
+            let has_started = lps.start(id, &run.world, events.effects());
+            let others = events.effects().others;
+            if others.any {
+                run.course.apply_other_effects(&run.world, id, None, others, None)?;
+            }
+            events.accept_sent();
             assert!(has_started, "an LP that failed to start has ended the run");
-            run.course.check_memory(&run.world, run.pending().allocated_bytes())?;
+            run.course.check_memory(&run.world, events.allocated_bytes())?;
             run.course.check_not_stopped()?;
         }
-        run.pending_max = run.pending().len();
+        run.pending_max = events.len();
         Ok(run)
     }
 
-    fn pending(&self) -> &impl PendingSet<P> {
-        self.queue.set(&self.effects.outbox)
+    /// Executes the global events at the bound.
+    #[cold]
+    fn execute_globals(&mut self, lps: &mut (dyn Lps<'k> + 'k), events: &mut dyn AnyEvents<'k>) -> Result<(), Error> {
+        let Course { model, globals, metrics, bound, .. } = &mut self.course;
+        globals.execute_at(*bound, *model, &mut self.world, &mut OneList { lps, metrics }, events.effects())?;
+        events.accept_sent();
+        Ok(())
     }
 
     /// Polls at `time`.
     #[cold]
-    fn poll(&mut self, time: Time) -> Result<(), Error> {
-        self.pending_max = self.pending_max.max(self.pending().len());
-        let bytes = self.pending().allocated_bytes();
-        self.course.poll(&self.world, time, bytes)
+    fn poll(&mut self, time: Time, events: &dyn AnyEvents<'k>) -> Result<(), Error> {
+        self.pending_max = self.pending_max.max(events.len());
+        self.course.poll(&self.world, time, events.allocated_bytes())
     }
 
-    fn conclude(self) -> Result<Outcome, Error> {
-        let Sequential { course, step, mut queue, mut effects, pending_max, .. } = self;
-        let pending = queue.set_mut(&mut effects.outbox);
+    #[cold]
+    fn conclude(self, lps: &(dyn Lps<'k> + 'k), events: &mut dyn AnyEvents<'k>) -> Result<Outcome, Error> {
+        let Sequential { course, pending_max, .. } = self;
         let engine_stats =
-            vec![("pending_bytes", pending.allocated_bytes() as f64), ("pending_events_max", pending_max as f64)];
-        let pending = pending.take_all();
+            vec![("pending_bytes", events.allocated_bytes() as f64), ("pending_events_max", pending_max as f64)];
         let end = course.bound;
-        let lps = step.lps();
         let mut all = (0..lps.len()).map(|index| (LpId::from_index(index), lps, index));
-        course.conclude(end, &mut all, pending, engine_stats)
+        course.conclude(end, &mut all, events.take_all(), engine_stats)
     }
 }

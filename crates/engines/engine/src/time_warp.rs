@@ -84,14 +84,11 @@ pub use parades_core::optimistic::{ExecutionId, Tagged};
 use crate::codec::{ModelCodec, TaggedCodec, hide_unless_anti};
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Placing, Wish};
-use crate::peers::{Alone, OfRank, Ranks, Seat, TaggedTransports, lost, on_ranked, sum};
+use crate::peers::{Alone, OfRank, Ranks, Seat, lost, on_ranked, sum};
 use crate::retreat::Retreats;
 use crate::workers::lock;
-use coast::Coast;
 use leader::Leader;
-use parades_core::any_model::{
-    AnyRestorable, AnyWire, Hidden, MessageRef, Packed, Taggable, WireModel, in_form, with_model,
-};
+use parades_core::any_model::{AnyRestorable, AnyWire, MessageRef, Packed, WireModel, with_model};
 use parades_core::error::Error;
 use parades_core::event::{Body, LpId};
 use parades_core::optimistic::TaggedEvent;
@@ -99,12 +96,11 @@ use parades_core::placement::Placement;
 use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
-use parades_core::timesheet::Timesheets;
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
-use parades_transport::{Fabric, Threads, Timekeeper};
+use parades_transport::{Fabric, Optimistic, Threads, Timekeeper, Transport};
 use reviewer::Reviewer;
-use site::Site;
+use site::SiteBox;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use view::View;
 
@@ -165,25 +161,20 @@ pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, settings: &Setting
     with_model(model, options, |model, options| run_any(model, options, settings))
 }
 
-fn run_any<'k>(
+/// Does the same as [`run`], for a model of any type.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_any<'k>(
     model: &'k dyn AnyRestorable<'k>,
     options: RunOptions<'k>,
     settings: &Settings,
 ) -> Result<Outcome, Error> {
-    fn connect<'k, P: Packed<'k>>(
-        transport: Hidden<'_, 'k, TaggedTransports<'k>>,
-        workers: usize,
-        partitions: u32,
-        timesheets: Option<Arc<Timesheets>>,
-    ) {
-        let threads = Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets);
-        *transport.show::<P>() = Some(Arc::new(threads));
-    }
     let timesheets = options.timesheets.clone();
-    run_over(model, options, settings, &|workers, transport| {
+    run_over(model, options, settings, &|workers| {
         let partitions = u32::try_from(workers).unwrap_or(u32::MAX);
-        let timesheets = timesheets.clone();
-        in_form!(transport.form(), connect(transport, workers, partitions, timesheets))
+        Arc::new(Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone()))
     })
 }
 
@@ -197,24 +188,12 @@ pub fn run_over<'k>(
     model: &'k dyn AnyRestorable<'k>,
     options: RunOptions<'k>,
     settings: &Settings,
-    connect: &dyn Fn(usize, Hidden<'_, 'k, TaggedTransports<'k>>),
-) -> Result<Outcome, Error> {
-    in_form!(model.form(), run_in(model, options, settings, connect))
-}
-
-fn run_in<'k, P: Packed<'k>>(
-    model: &'k dyn AnyRestorable<'k>,
-    options: RunOptions<'k>,
-    settings: &Settings,
-    connect: &dyn Fn(usize, Hidden<'_, 'k, TaggedTransports<'k>>),
+    connect: &dyn Fn(usize) -> Arc<dyn Transport<'k, Optimistic> + 'k>,
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
     let placement = place(&world, settings.threads, settings.placing);
     let workers = placement.partitions() as usize;
-    let mut transport = None;
-    connect(workers, Hidden::new::<P>(&mut transport));
-    let transport = transport.expect("`connect` makes a transport");
-    let seat = Seat { transport, peers: Arc::new(Alone) };
+    let seat = Seat { transport: connect(workers), peers: Arc::new(Alone) };
     let outcome = run_seated(model, options, world, placement, settings, seat, workers)?;
     Ok(outcome.expect("the only rank has the outcome"))
 }
@@ -238,17 +217,12 @@ pub fn run_rank<M: Restorable + WireModel>(
     with_model(model, options, |model, options| run_any_rank(model, model, options, settings, fabric))
 }
 
-fn run_any_rank<'k>(
-    model: &'k dyn AnyRestorable<'k>,
-    wire: &'k dyn AnyWire<'k>,
-    options: RunOptions<'k>,
-    settings: &Settings,
-    fabric: Box<dyn Fabric>,
-) -> OfRank {
-    in_form!(model.form(), run_rank_in(model, wire, options, settings, fabric))
-}
-
-fn run_rank_in<'k, P: Packed<'k>>(
+/// Does the same as [`run_rank`], for a model of any type, which is both `model` and `wire`.
+///
+/// # Errors
+///
+/// As [`run_rank`].
+pub fn run_any_rank<'k>(
     model: &'k dyn AnyRestorable<'k>,
     wire: &'k dyn AnyWire<'k>,
     options: RunOptions<'k>,
@@ -258,8 +232,9 @@ fn run_rank_in<'k, P: Packed<'k>>(
     let all = settings.threads * fabric.ranks();
     let partitions = u32::try_from(all).unwrap_or(u32::MAX);
     let timesheets = options.timesheets.clone();
-    let threads = Threads::<Tagged<P>>::new(settings.threads, partitions, BarrierKind::default());
-    on_ranked(TaggedCodec(ModelCodec(wire)), fabric, threads, settings.threads, timesheets, |ranked| {
+    let threads = Threads::new(settings.threads, partitions, BarrierKind::default());
+    let codec = Box::new(TaggedCodec(ModelCodec(wire)));
+    on_ranked(codec, fabric, threads, settings.threads, timesheets, |ranked| {
         let world = World::new(model, &options)?;
         let settings = Settings { retreats: Retreats::Never, ..*settings };
         let placement = place(&world, all, settings.placing);
@@ -276,13 +251,13 @@ fn hide_tagged<'a, 'k, P: Packed<'k>>(event: &'a TaggedEvent<P>) -> Body<Message
 }
 
 /// Runs the workers of this rank, `workers` in number, and concludes the run.
-fn run_seated<'k, P: Packed<'k>>(
+fn run_seated<'k>(
     model: &'k dyn AnyRestorable<'k>,
     options: RunOptions<'k>,
     world: World,
     placement: Placement,
     settings: &Settings,
-    seat: Seat<'k, P, Tagged<P>>,
+    seat: Seat<'k, Optimistic>,
     workers: usize,
 ) -> Result<Option<Outcome>, Error> {
     let control = options.control;
@@ -298,13 +273,13 @@ fn run_seated<'k, P: Packed<'k>>(
     let traces = sum(&traces, 0) > 0;
     let all = u32::try_from(workers * seat.peers.ranks()).unwrap_or(u32::MAX);
     let rank_of = |partition: u32| partition / u32::try_from(workers).unwrap_or(u32::MAX);
-    seat.transport.settle(&(0..all).map(rank_of).collect::<Vec<_>>(), &[]);
+    seat.transport.settle(&(0..all).map(rank_of).collect::<Vec<_>>());
     // With a trace, executions are committed one by one, and their events leave the history. Coasting
     // forward would need these events.
     let coasts = model.copies() && !traces;
     let copy_every =
         if coasts { settings.copy_every.unwrap_or_else(|| coast::default_interval(model.state_bytes())) } else { 1 };
-    let site = |number| Mutex::new(Site::new(number, placement.clone(), model, traces, Coast::new(copy_every)));
+    let site = |number| Mutex::new(site::of_form(number, placement.clone(), model, traces, copy_every));
     let crew = Crew {
         model,
         settings: *settings,
@@ -365,7 +340,7 @@ struct Memory {
 }
 
 /// The state that the workers of a run share.
-struct Crew<'k, P: Taggable> {
+struct Crew<'k> {
     model: &'k dyn AnyRestorable<'k>,
     settings: Settings,
     /// By this the user stops the run while its LPs are set up.
@@ -375,21 +350,21 @@ struct Crew<'k, P: Taggable> {
     /// The place of each LP while all workers execute.
     placement: Placement,
     /// The way to the workers of all ranks, and to their leaders.
-    seat: Seat<'k, P, Tagged<P>>,
+    seat: Seat<'k, Optimistic>,
     /// The number of this rank's first worker among the workers of all ranks.
     first: usize,
     /// Changes only at a cut.
     world: RwLock<World>,
     /// By worker. The worker holds the lock except at a cut.
-    sites: Vec<Mutex<Site<'k, P>>>,
+    sites: Vec<Mutex<SiteBox<'k>>>,
     /// By worker: the ledger that it has deposited at the last cut.
-    ledgers: Vec<Mutex<Option<Ledger<P>>>>,
+    ledgers: Vec<Mutex<Option<Ledger<'k>>>>,
     /// By worker: the events that it has committed for the trace.
-    traced: Vec<Mutex<Trace<P>>>,
+    traced: Vec<Mutex<Trace<'k>>>,
     orders: Mutex<Orders>,
 }
 
-impl<'k, P: Packed<'k>> Crew<'k, P> {
+impl<'k> Crew<'k> {
     /// Starts the LPs of a worker. The worker itself allocates their memory, which is then near its core.
     fn start(&self, worker: usize) {
         let mut site = lock(&self.sites[self.first + worker]);

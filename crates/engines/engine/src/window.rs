@@ -38,7 +38,7 @@
 //! INRIA, 2009.
 //!
 //! *Read next*: `window/worker.rs`, the loops of the workers; `window/leader.rs`, the work at a cut;
-//! `window/part.rs`, the loop that executes.
+//! `window/part.rs`, a partition.
 
 mod crew;
 pub(crate) mod hand;
@@ -55,11 +55,12 @@ pub use shared::Taking;
 
 pub(crate) use crew::{Crew, assemble};
 
+use crate::codec::ModelCodec;
 use crate::partition::{Partitioning, Placing, Wish};
-use crate::peers::{Alone, OfRank, Seat, Transports, connect_threads, on_rank};
+use crate::peers::{Alone, OfRank, Ranks, Seat, on_ranked};
 use crate::retreat::Retreats;
 use crew::Orders;
-use parades_core::any_model::{AnyModel, AnyWire, Hidden, Packed, WireModel, in_form, with_model};
+use parades_core::any_model::{AnyModel, AnyWire, WireModel, with_model};
 use parades_core::error::Error;
 use parades_core::event::LpId;
 use parades_core::model::Model;
@@ -67,7 +68,7 @@ use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Delay;
 use parades_core::world::World;
 use parades_sync::barrier::BarrierKind;
-use parades_transport::Fabric;
+use parades_transport::{Conservative, Fabric, Threads, Transport};
 use std::sync::Arc;
 
 /// The settings of a run. None of them changes the results.
@@ -141,10 +142,19 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) ->
     with_model(model, options, |model, options| run_any(model, options, settings))
 }
 
-fn run_any<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>, settings: &Settings) -> Result<Outcome, Error> {
+/// Does the same as [`run`], for a model of any type.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn run_any<'k>(
+    model: &'k dyn AnyModel<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+) -> Result<Outcome, Error> {
     let (partitions, timesheets) = (partitions_max(settings), options.timesheets.clone());
-    run_over(model, options, settings, &|workers, transport| {
-        connect_threads(transport, workers, partitions, settings.barrier, timesheets.clone());
+    run_over(model, options, settings, &|workers| {
+        Arc::new(Threads::new(workers, partitions, settings.barrier).timed(timesheets.clone()))
     })
 }
 
@@ -163,24 +173,12 @@ pub fn run_over<'k>(
     model: &'k dyn AnyModel<'k>,
     options: RunOptions<'k>,
     settings: &Settings,
-    connect: &dyn Fn(usize, Hidden<'_, 'k, Transports<'k>>),
-) -> Result<Outcome, Error> {
-    in_form!(model.form(), run_in(model, options, settings, connect))
-}
-
-fn run_in<'k, P: Packed<'k>>(
-    model: &'k dyn AnyModel<'k>,
-    options: RunOptions<'k>,
-    settings: &Settings,
-    connect: &dyn Fn(usize, Hidden<'_, 'k, Transports<'k>>),
+    connect: &dyn Fn(usize) -> Arc<dyn Transport<'k, Conservative> + 'k>,
 ) -> Result<Outcome, Error> {
     let world = World::new(model, &options)?;
     let partitioning = first_partition(&world, settings, 1);
     let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
-    let mut transport = None;
-    connect(workers, Hidden::new::<P>(&mut transport));
-    let transport = transport.expect("`connect` makes a transport");
-    let seat = Seat { transport, peers: Arc::new(Alone) };
+    let seat = Seat { transport: connect(workers), peers: Arc::new(Alone) };
     let (crew, leader) = assemble(model, options, world, &partitioning, settings, seat, workers)?;
     crew.run(leader).map(|outcome| outcome.expect("the only rank has the outcome"))
 }
@@ -202,7 +200,21 @@ pub fn run_rank<M: WireModel>(
     settings: &Settings,
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
-    with_model(model, options, |model, options| run_rank_over(model, options, settings, fabric, &|_| ()))
+    with_model(model, options, |model, options| run_any_rank(model, options, settings, fabric))
+}
+
+/// Does the same as [`run_rank`], for a model of any type.
+///
+/// # Errors
+///
+/// As [`run_rank`].
+pub fn run_any_rank<'k>(
+    model: &'k dyn AnyWire<'k>,
+    options: RunOptions<'k>,
+    settings: &Settings,
+    fabric: Box<dyn Fabric>,
+) -> OfRank {
+    run_rank_over(model, options, settings, fabric, &|transport| transport)
 }
 
 /// Does the same as [`run_rank`]. `wrap` may replace the transport of this rank, for measurements and tests.
@@ -211,32 +223,23 @@ pub fn run_rank_over<'k>(
     options: RunOptions<'k>,
     settings: &Settings,
     fabric: Box<dyn Fabric>,
-    wrap: &dyn Fn(Hidden<'_, 'k, Transports<'k>>),
-) -> OfRank {
-    in_form!(model.form(), run_rank_in(model, options, settings, fabric, wrap))
-}
-
-fn run_rank_in<'k, P: Packed<'k>>(
-    model: &'k dyn AnyWire<'k>,
-    options: RunOptions<'k>,
-    settings: &Settings,
-    fabric: Box<dyn Fabric>,
-    wrap: &dyn Fn(Hidden<'_, 'k, Transports<'k>>),
+    wrap: &dyn Fn(Arc<dyn Transport<'k, Conservative> + 'k>) -> Arc<dyn Transport<'k, Conservative> + 'k>,
 ) -> OfRank {
     let of_all = Settings { threads: settings.threads * fabric.ranks(), ..*settings };
-    let (workers, partitions) = (settings.threads, partitions_max(&of_all));
+    let threads = Threads::new(settings.threads, partitions_max(&of_all), settings.barrier);
     let timesheets = options.timesheets.clone();
-    on_rank::<P>(model, fabric, wrap, workers, partitions, settings.barrier, timesheets, |seat| {
-        run_seated(model, options, settings, seat)
+    on_ranked(Box::new(ModelCodec(model)), fabric, threads, settings.threads, timesheets, |ranked| {
+        let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model });
+        run_seated(model, options, settings, Seat { transport: wrap(ranked), peers })
     })
 }
 
 /// Runs the workers of this rank, and concludes the run.
-fn run_seated<'k, P: Packed<'k>>(
+fn run_seated<'k>(
     model: &'k dyn AnyWire<'k>,
     options: RunOptions<'k>,
     settings: &Settings,
-    seat: Seat<'k, P, P>,
+    seat: Seat<'k, Conservative>,
 ) -> Result<Option<Outcome>, Error> {
     let world = World::new(model, &options)?;
     let partitioning = first_partition(&world, settings, seat.peers.ranks());

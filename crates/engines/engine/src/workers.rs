@@ -4,7 +4,7 @@ use crate::seats;
 use parades_core::error::{Error, ErrorKind};
 use parades_raw::affinity;
 use parades_sync::barrier::Broken;
-use parades_transport::Transport;
+use parades_transport::Meeting;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Locks a mutex, even if a thread has panicked while it held the lock.
@@ -79,9 +79,9 @@ fn on_workers_started_by(
 }
 
 /// Breaks up the transport if this worker panics, so that the others do not wait for it for ever.
-pub(crate) struct Alarm<'a, P>(pub(crate) &'a dyn Transport<P>);
+pub(crate) struct Alarm<'a, T: Meeting + ?Sized>(pub(crate) &'a T);
 
-impl<P> Drop for Alarm<'_, P> {
+impl<T: Meeting + ?Sized> Drop for Alarm<'_, T> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.break_up();

@@ -1,31 +1,20 @@
 //! The conversion of events to bytes and back.
 
-use parades_core::event::Event;
-use parades_core::wire::{self, Malformed, Wire};
+use crate::parcel::{Parcel, ParcelRef};
+use parades_core::wire::Malformed;
+use std::ops::Range;
 
-/// Writes events as bytes, and reads them back.
-pub trait Codec<P>: Send + Sync {
-    /// Appends the bytes of an event. Called within [`FrameWriter::within`](wire::FrameWriter::within).
-    fn write(&self, event: &Event<P>, to: &mut Vec<u8>);
+/// Writes events as bytes, and reads them back. `T` is the [`Traffic`](crate::Traffic) of the run.
+pub trait Codec<'k, T: crate::Traffic>: Send + Sync {
+    /// Appends the bytes of some events of a list. Called within
+    /// [`FrameWriter::within`](parades_core::wire::FrameWriter::within).
+    fn write(&self, events: ParcelRef<'_, 'k, T>, range: Range<usize>, to: &mut Vec<u8>);
 
-    /// Reads an event from the front of `from`. Called within [`wire::read_frame`].
+    /// Reads `count` events from the front of `from`. Called within
+    /// [`read_frame`](parades_core::wire::read_frame).
     ///
     /// # Errors
     ///
-    /// If the bytes are not those of an event.
-    fn read(&self, from: &mut &[u8]) -> Result<Event<P>, Malformed>;
-}
-
-/// The codec of messages that serde can serialise.
-#[derive(Clone, Copy, Debug)]
-pub struct BySerde;
-
-impl<P: Wire> Codec<P> for BySerde {
-    fn write(&self, event: &Event<P>, to: &mut Vec<u8>) {
-        wire::write(event, to);
-    }
-
-    fn read(&self, from: &mut &[u8]) -> Result<Event<P>, Malformed> {
-        wire::read(from)
-    }
+    /// If the bytes are not those of events.
+    fn read(&self, count: u32, from: &mut &[u8]) -> Result<Parcel<'k, T>, Malformed>;
 }

@@ -2,8 +2,8 @@
 //!
 //! The parallel engines are written over two traits and know nothing of the memory behind them:
 //!
-//! - [`Transport`] carries events, promises and reductions between workers. [`Threads`] is the transport of
-//!   one process.
+//! - [`Transport`] carries events between workers, in lists ([`Parcel`]). By its [`Meeting`] the workers agree
+//!   and wait; with [`Promising`] it also carries promises. [`Threads`] is the transport of one process.
 //! - [`Group`] carries byte strings between the *ranks* of a run: processes that share no memory. Each rank
 //!   has workers of its own. Its leader uses the group at cuts, for everything that is neither an event nor a
 //!   promise.
@@ -24,6 +24,7 @@ mod clocks;
 mod codec;
 mod fabric;
 mod group;
+mod parcel;
 mod ranked;
 mod routed;
 #[cfg(target_os = "linux")]
@@ -35,11 +36,12 @@ mod transport;
 
 pub use arrived::Arrived;
 pub use clocks::{Between, ClockId, Clocks};
-pub use codec::{BySerde, Codec};
+pub use codec::Codec;
 pub use fabric::{Bell, Fabric, Loopback, Lost};
 pub use group::{Group, gather_all, gather_all_by, gather_to_first, gather_to_first_by};
 #[cfg(target_os = "linux")]
 pub use parades_raw::shared::{lane::LaneShape, segment::SegmentFile};
+pub use parcel::{Conservative, Lists, Optimistic, Parcel, ParcelRef, Traffic, parcel_len};
 pub use ranked::Ranked;
 pub use routed::Routed;
 #[cfg(target_os = "linux")]
@@ -47,4 +49,4 @@ pub use shared_memory::SharedMemory;
 pub use summary::Summary;
 pub use threads::Threads;
 pub use timekeeper::Timekeeper;
-pub use transport::Transport;
+pub use transport::{Meeting, Promising, Transport};

@@ -11,7 +11,7 @@
 //! its summary after all its workers have arrived: worker 0 sends it at an exchange, and the last worker at
 //! an offer. The other workers have emptied their bundles before, and the sender puts the summary behind its
 //! own events. So a rank that has received a summary has also received all events and promises that were
-//! sent before it. [`Transport::exchange`] and [`Transport::outcome`] rest on that. For the same reason each
+//! sent before it. [`Meeting::exchange`] and [`Meeting::outcome`] rest on that. For the same reason each
 //! rank sends its summary to every other rank. A summary that came through a third rank could overtake
 //! events.
 //!
@@ -32,16 +32,15 @@ mod group;
 mod offers;
 mod received;
 
-use crate::arrived::Arrived;
 use crate::clocks::{ClockId, Clocks};
 use crate::codec::Codec;
 use crate::fabric::Fabric;
+use crate::parcel::{self, Conservative, ParcelRef, Traffic, parcel_len};
 use crate::summary::Summary;
 use crate::threads::Threads;
-use crate::transport::Transport;
+use crate::transport::{Meeting, Promising, Transport};
 use bundles::Bundles;
 use frame::Frame;
-use parades_core::event::Event;
 use parades_core::time::Time;
 use parades_core::wire::{self, Malformed};
 use parades_sync::barrier::Broken;
@@ -56,9 +55,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 const EVENTS_PER_FRAME: usize = 128;
 
 /// The transport and the group of one rank.
-pub struct Ranked<'c, P> {
-    threads: Threads<P>,
-    codec: Box<dyn Codec<P> + 'c>,
+pub struct Ranked<'k, T: Traffic> {
+    threads: Threads<'k, T>,
+    codec: Box<dyn Codec<'k, T> + 'k>,
     fabric: Box<dyn Fabric>,
     workers: usize,
     /// By worker.
@@ -75,7 +74,7 @@ pub struct Ranked<'c, P> {
     failure: OnceLock<String>,
 }
 
-impl<P> fmt::Debug for Ranked<'_, P> {
+impl<T: Traffic> fmt::Debug for Ranked<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Ranked(rank {} of {})", self.fabric.rank(), self.fabric.ranks())
     }
@@ -86,21 +85,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<'c, P: Send> Ranked<'c, P> {
+impl<'k, T: Traffic> Ranked<'k, T> {
     /// Makes the transport of the rank at one end of a fabric. `threads` connects the workers of this rank,
     /// which are `workers` in number. `codec` converts events.
     pub fn new(
         fabric: Box<dyn Fabric>,
-        threads: Threads<P>,
+        threads: Threads<'k, T>,
         workers: usize,
-        codec: impl Codec<P> + 'c,
-    ) -> Ranked<'c, P> {
+        codec: Box<dyn Codec<'k, T> + 'k>,
+    ) -> Ranked<'k, T> {
         let ranks = fabric.ranks();
         fabric.set_bell(Arc::new(threads.bell()));
         let received = Received::new(fabric.rank(), ranks, workers);
         Ranked {
             threads,
-            codec: Box::new(codec),
+            codec,
             workers,
             patience: (0..workers).map(|_| Patience::for_threads(workers * ranks)).collect(),
             bundles: Bundles::new(workers, ranks),
@@ -197,8 +196,8 @@ impl<'c, P: Send> Ranked<'c, P> {
     fn accept(&self, received: &mut Received, from: usize, bytes: &mut &[u8]) -> Result<(), Malformed> {
         match wire::read(bytes)? {
             Frame::Events(partition, count) => {
-                let mut events = (0..count).map(|_| self.codec.read(bytes)).collect::<Result<_, _>>()?;
-                self.threads.send(0, partition, &mut events);
+                let mut events = self.codec.read(count, bytes)?;
+                self.threads.send(0, partition, events.hide());
             }
             Frame::Promise(set, clock, time) => {
                 let clocks = self.clocks(set);
@@ -206,7 +205,7 @@ impl<'c, P: Send> Ranked<'c, P> {
                 clocks.set(clock, time);
             }
             Frame::Request(set, clock) => self.clocks(set).note_request(clock),
-            Frame::Horizon(time) => self.threads.lower_horizon(0, time),
+            Frame::Horizon(time) => self.threads.lower_horizon_to(time),
             Frame::Exchange(summary) => received.exchanges[from].push_back(summary),
             Frame::Offer(summary) => received.offers.of_rank(from, summary),
             Frame::Collective(bytes) => received.collectives[from].push_back(bytes),
@@ -227,11 +226,11 @@ impl<'c, P: Send> Ranked<'c, P> {
 
     /// Waits, as `worker`, until `ready` returns a value. Until then `ready` names the ranks whose frames are
     /// missing.
-    fn wait_for<T>(
+    fn wait_for<R>(
         &self,
         worker: usize,
-        mut ready: impl FnMut(&mut Received) -> Result<T, Vec<usize>>,
-    ) -> Result<T, Broken> {
+        mut ready: impl FnMut(&mut Received) -> Result<R, Vec<usize>>,
+    ) -> Result<R, Broken> {
         loop {
             let seen = self.threads.news(worker);
             // A rank that has ended may have sent the frame before its end. So the ends are read before the
@@ -250,26 +249,24 @@ impl<'c, P: Send> Ranked<'c, P> {
     }
 }
 
-impl<P: Send> Transport<P> for Ranked<'_, P> {
-    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
-        match self.elsewhere(partition) {
-            None => self.threads.send(worker, partition, events),
-            Some(rank) => {
-                // Ordering: Relaxed; a count that publishes nothing.
-                self.crossed.fetch_add(events.len() as u64, Ordering::Relaxed);
-                for batch in events.chunks(EVENTS_PER_FRAME) {
-                    let count = u32::try_from(batch.len()).expect("a frame has few events");
-                    self.bundles.append(&*self.fabric, worker, rank, |bytes| {
-                        wire::write(&Frame::Events(partition, count), bytes);
-                        batch.iter().for_each(|event| self.codec.write(event, bytes));
-                    });
-                }
-                events.clear();
-            }
+impl<'k, T: Traffic> Transport<'k, T> for Ranked<'k, T> {
+    fn send(&self, worker: usize, partition: u32, mut events: ParcelRef<'_, 'k, T>) {
+        let Some(rank) = self.elsewhere(partition) else { return self.threads.send(worker, partition, events) };
+        let len = parcel_len(events.reborrow());
+        // Ordering: Relaxed; a count that publishes nothing.
+        self.crossed.fetch_add(len as u64, Ordering::Relaxed);
+        for begin in (0..len).step_by(EVENTS_PER_FRAME) {
+            let range = begin..len.min(begin + EVENTS_PER_FRAME);
+            let count = u32::try_from(range.len()).expect("a frame has few events");
+            self.bundles.append(&*self.fabric, worker, rank, |bytes| {
+                wire::write(&Frame::Events(partition, count), bytes);
+                self.codec.write(events.reborrow(), range, bytes);
+            });
         }
+        parcel::clear(events);
     }
 
-    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, P>)) {
+    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(ParcelRef<'_, 'k, T>)) {
         self.flush(worker);
         // A rank that sends malformed bytes breaks up the transport; the worker learns of it when it next
         // waits or asks.
@@ -277,6 +274,21 @@ impl<P: Send> Transport<P> for Ranked<'_, P> {
         self.threads.receive(worker, partition, all, accept);
     }
 
+    fn settle(&self, homes: &[u32]) {
+        *self.homes.write().unwrap_or_else(PoisonError::into_inner) = homes.to_vec();
+    }
+
+    fn allocated_bytes(&self, worker: usize, partition: u32) -> usize {
+        self.bundles.allocated_bytes(worker) + self.threads.allocated_bytes(worker, partition)
+    }
+
+    fn shrink(&self, worker: usize) {
+        self.bundles.shrink(worker);
+        self.threads.shrink(worker);
+    }
+}
+
+impl<T: Traffic> Meeting for Ranked<'_, T> {
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
         if worker > 0 {
             self.flush(worker);
@@ -308,35 +320,6 @@ impl<P: Send> Transport<P> for Ranked<'_, P> {
         Ok(lock(&self.received).offers.outcome(worker))
     }
 
-    fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
-        match self.elsewhere(clock.to) {
-            None => clocks.set(clock, time),
-            Some(rank) => self.send_frame(worker, rank, &Frame::Promise(self.set_of(clocks), clock, time)),
-        }
-    }
-
-    fn request_promise(&self, clocks: &Arc<Clocks>, clock: ClockId, from: u32) {
-        if let Some(rank) = self.elsewhere(from) {
-            // A request need not keep its place among the frames of a worker.
-            let mut bytes = Vec::new();
-            wire::write(&Frame::Request(self.set_of(clocks), clock), &mut bytes);
-            self.fabric.send(rank, &bytes);
-        }
-    }
-
-    fn horizon(&self) -> Time {
-        self.threads.horizon()
-    }
-
-    fn set_horizon(&self, time: Time) {
-        self.threads.set_horizon(time);
-    }
-
-    fn lower_horizon(&self, worker: usize, time: Time) {
-        self.threads.lower_horizon(worker, time);
-        self.send_to_others(worker, &Frame::Horizon(time));
-    }
-
     fn news(&self, worker: usize) -> u64 {
         self.flush(worker);
         let seen = self.threads.news(worker);
@@ -357,25 +340,46 @@ impl<P: Send> Transport<P> for Ranked<'_, P> {
         self.sleep(worker, seen)
     }
 
-    fn settle(&self, homes: &[u32], clocks: &[Arc<Clocks>]) {
-        *self.homes.write().unwrap_or_else(PoisonError::into_inner) = homes.to_vec();
-        *self.clocks.write().unwrap_or_else(PoisonError::into_inner) = clocks.to_vec();
-    }
-
-    fn allocated_bytes(&self, worker: usize, partition: u32) -> usize {
-        self.bundles.allocated_bytes(worker) + self.threads.allocated_bytes(worker, partition)
-    }
-
-    fn shrink(&self, worker: usize) {
-        self.bundles.shrink(worker);
-        self.threads.shrink(worker);
-    }
-
     fn failure(&self) -> Option<String> {
         self.failure.get().cloned()
     }
 
     fn break_up(&self) {
         self.threads.break_up();
+    }
+}
+
+impl<'k> Promising<'k> for Ranked<'k, Conservative> {
+    fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
+        match self.elsewhere(clock.to) {
+            None => clocks.set(clock, time),
+            Some(rank) => self.send_frame(worker, rank, &Frame::Promise(self.set_of(clocks), clock, time)),
+        }
+    }
+
+    fn request_promise(&self, clocks: &Arc<Clocks>, clock: ClockId, from: u32) {
+        if let Some(rank) = self.elsewhere(from) {
+            // A request need not keep its place among the frames of a worker.
+            let mut bytes = Vec::new();
+            wire::write(&Frame::Request(self.set_of(clocks), clock), &mut bytes);
+            self.fabric.send(rank, &bytes);
+        }
+    }
+
+    fn settle_clocks(&self, clocks: &[Arc<Clocks>]) {
+        *self.clocks.write().unwrap_or_else(PoisonError::into_inner) = clocks.to_vec();
+    }
+
+    fn horizon(&self) -> Time {
+        self.threads.horizon()
+    }
+
+    fn set_horizon(&self, time: Time) {
+        self.threads.set_horizon(time);
+    }
+
+    fn lower_horizon(&self, worker: usize, time: Time) {
+        self.threads.lower_horizon(worker, time);
+        self.send_to_others(worker, &Frame::Horizon(time));
     }
 }

@@ -1,11 +1,10 @@
 //! The transport between threads of one process.
 
-use crate::arrived::Arrived;
 use crate::clocks::{ClockId, Clocks};
+use crate::parcel::{self, Conservative, Parcel, ParcelRef, Traffic};
 use crate::summary::{Summary, WORDS, combine, to_words};
 use crate::timekeeper::Timekeeper;
-use crate::transport::Transport;
-use parades_core::event::Event;
+use crate::transport::{Meeting, Promising, Transport};
 use parades_core::time::Time;
 use parades_core::timesheet::{Spent, Timesheets};
 use parades_raw::prefetch::{prefetch, prefetch_for_write};
@@ -22,28 +21,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lists of events.
-type Lists<P> = Vec<Vec<Event<P>>>;
-
-/// The events that were sent to a partition and not received yet.
+/// The events that were sent to a partition and not received yet, in the lists as they were sent.
 #[derive(Debug)]
-struct Inbox<P> {
+struct Inbox<'k, T: Traffic> {
     /// The first list. It lies on the cache line of the lock, and is mostly the only list.
-    first: Vec<Event<P>>,
-    more: Lists<P>,
+    first: Option<Parcel<'k, T>>,
+    more: Vec<Parcel<'k, T>>,
 }
 
-impl<P> Default for Inbox<P> {
-    fn default() -> Inbox<P> {
-        Inbox { first: Vec::new(), more: Vec::new() }
+impl<T: Traffic> Default for Inbox<'_, T> {
+    fn default() -> Self {
+        Inbox { first: None, more: Vec::new() }
     }
 }
 
 /// The transport between threads of one process. Events change owner: they are neither copied nor delayed.
 #[derive(Debug)]
-pub struct Threads<P> {
-    /// By partition: the lists of events as they were sent.
-    inboxes: Vec<CachePadded<Mutex<Inbox<P>>>>,
+pub struct Threads<'k, T: Traffic> {
+    /// By partition.
+    inboxes: Vec<CachePadded<Mutex<Inbox<'k, T>>>>,
     /// By parity of the exchange, then by worker. The slots of one parity are read while those of the other
     /// are written.
     slots: [Slots<WORDS>; 2],
@@ -51,7 +47,7 @@ pub struct Threads<P> {
     exchanges: Vec<CachePadded<AtomicU64>>,
     offers: Reduction<WORDS>,
     /// By worker: empty lists, which are filled again.
-    spare: Vec<CachePadded<Mutex<Lists<P>>>>,
+    spare: Vec<CachePadded<Mutex<Vec<Parcel<'k, T>>>>>,
     /// By worker: its notifications.
     news: Arc<[EventCount]>,
     barrier: Box<dyn Barrier>,
@@ -63,10 +59,10 @@ pub struct Threads<P> {
 /// The most empty lists that a worker keeps.
 const SPARE_MAX: usize = 1 << 10;
 
-impl<P> Threads<P> {
+impl<'k, T: Traffic> Threads<'k, T> {
     /// Connects `workers` threads, for `partitions` partitions.
-    pub fn new(workers: usize, partitions: u32, barrier: BarrierKind) -> Threads<P> {
-        fn many<T: Default>(n: usize) -> Vec<CachePadded<T>> {
+    pub fn new(workers: usize, partitions: u32, barrier: BarrierKind) -> Threads<'k, T> {
+        fn many<V: Default>(n: usize) -> Vec<CachePadded<V>> {
             std::iter::repeat_with(CachePadded::default).take(n).collect()
         }
         Threads {
@@ -85,7 +81,7 @@ impl<P> Threads<P> {
     /// Records the time that workers wait, and the time that they receive events, in `timesheets` if there
     /// are any.
     #[must_use]
-    pub fn timed(self, timesheets: Option<Arc<Timesheets>>) -> Threads<P> {
+    pub fn timed(self, timesheets: Option<Arc<Timesheets>>) -> Threads<'k, T> {
         Threads { timekeeper: Timekeeper::of(timesheets), ..self }
     }
 
@@ -104,19 +100,23 @@ impl<P> Threads<P> {
         move || news.iter().for_each(EventCount::notify)
     }
 
+    /// Lowers the horizon to `time`, unless it is earlier already.
+    pub(crate) fn lower_horizon_to(&self, time: Time) {
+        // Ordering: Relaxed; the promises that follow release it.
+        self.horizon.fetch_min(time.as_ps(), Ordering::Relaxed);
+    }
+
     /// Calls `wait`, and records the time as time that `worker` waits.
-    pub(crate) fn spend_waiting<T>(&self, worker: usize, wait: impl FnOnce() -> T) -> T {
+    pub(crate) fn spend_waiting<R>(&self, worker: usize, wait: impl FnOnce() -> R) -> R {
         self.timekeeper.spend(worker, Spent::Waiting, wait)
     }
 
     /// Passes the events that have arrived for a partition to `accept`.
-    fn take_inbox(&self, worker: usize, partition: u32, accept: &mut dyn FnMut(Arrived<'_, P>)) {
-        let Inbox { mut first, mut more } = std::mem::take(&mut *lock(&self.inboxes[partition as usize].0));
-        if first.is_empty() {
-            return;
-        }
-        for list in std::iter::once(&mut first).chain(&mut more) {
-            accept(Arrived::of(list));
+    fn take_inbox(&self, worker: usize, partition: u32, accept: &mut dyn FnMut(ParcelRef<'_, 'k, T>)) {
+        let Inbox { first, mut more } = std::mem::take(&mut *lock(&self.inboxes[partition as usize].0));
+        let Some(mut first) = first else { return };
+        for parcel in std::iter::once(&mut first).chain(&mut more) {
+            accept(parcel.hide());
         }
         let mut spare = lock(&self.spare[worker].0);
         if spare.len() < SPARE_MAX {
@@ -126,12 +126,12 @@ impl<P> Threads<P> {
     }
 }
 
-impl<P: Send> Transport<P> for Threads<P> {
-    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
-        let empty = lock(&self.spare[worker].0).pop().unwrap_or_default();
-        let events = std::mem::replace(events, empty);
+impl<'k, T: Traffic> Transport<'k, T> for Threads<'k, T> {
+    fn send(&self, worker: usize, partition: u32, events: ParcelRef<'_, 'k, T>) {
+        let mut parcel = lock(&self.spare[worker].0).pop().unwrap_or_else(|| parcel::empty(events.form()));
+        parcel::swap(&mut parcel, events);
         let mut inbox = lock(&self.inboxes[partition as usize].0);
-        if inbox.first.is_empty() { inbox.first = events } else { inbox.more.push(events) }
+        if inbox.first.is_none() { inbox.first = Some(parcel) } else { inbox.more.push(parcel) }
     }
 
     fn prefetch_inboxes(&self, worker: usize, receivers: &mut dyn Iterator<Item = u32>) {
@@ -143,10 +143,25 @@ impl<P: Send> Transport<P> for Threads<P> {
         }
     }
 
-    fn receive(&self, worker: usize, partition: u32, _: bool, accept: &mut dyn FnMut(Arrived<'_, P>)) {
+    fn receive(&self, worker: usize, partition: u32, _: bool, accept: &mut dyn FnMut(ParcelRef<'_, 'k, T>)) {
         self.timekeeper.spend(worker, Spent::Exchange, || self.take_inbox(worker, partition, accept));
     }
 
+    fn allocated_bytes(&self, worker: usize, partition: u32) -> usize {
+        let spare: usize = lock(&self.spare[worker].0).iter().map(parcel::allocated_bytes).sum();
+        let arrived = self.inboxes.get(partition as usize).map_or(0, |inbox| {
+            let Inbox { first, more } = &*lock(&inbox.0);
+            first.iter().chain(more).map(parcel::allocated_bytes).sum::<usize>()
+        });
+        spare + arrived
+    }
+
+    fn shrink(&self, worker: usize) {
+        lock(&self.spare[worker].0).clear();
+    }
+}
+
+impl<T: Traffic> Meeting for Threads<'_, T> {
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
         // Ordering: Relaxed throughout. The barrier makes stores before it visible after it. A worker that
         // runs ahead writes the slots of the other parity. It returns to these slots only after all workers
@@ -170,6 +185,25 @@ impl<P: Send> Transport<P> for Threads<P> {
         Ok(self.offers.outcome(worker).map(combine))
     }
 
+    fn news(&self, worker: usize) -> u64 {
+        self.news[worker].count()
+    }
+
+    fn notify(&self, worker: usize) {
+        self.news[worker].notify();
+    }
+
+    fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken> {
+        self.timekeeper.spend(worker, Spent::Waiting, || self.news[worker].wait(seen))
+    }
+
+    fn break_up(&self) {
+        self.barrier.break_up();
+        self.news.iter().for_each(EventCount::break_up);
+    }
+}
+
+impl<'k> Promising<'k> for Threads<'k, Conservative> {
     fn promise(&self, _: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
         clocks.set(clock, time);
     }
@@ -186,37 +220,6 @@ impl<P: Send> Transport<P> for Threads<P> {
     }
 
     fn lower_horizon(&self, _: usize, time: Time) {
-        // Ordering: Relaxed; the promises that follow release it.
-        self.horizon.fetch_min(time.as_ps(), Ordering::Relaxed);
-    }
-
-    fn news(&self, worker: usize) -> u64 {
-        self.news[worker].count()
-    }
-
-    fn notify(&self, worker: usize) {
-        self.news[worker].notify();
-    }
-
-    fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken> {
-        self.timekeeper.spend(worker, Spent::Waiting, || self.news[worker].wait(seen))
-    }
-
-    fn allocated_bytes(&self, worker: usize, partition: u32) -> usize {
-        let spare: usize = lock(&self.spare[worker].0).iter().map(Vec::capacity).sum();
-        let arrived = self.inboxes.get(partition as usize).map_or(0, |inbox| {
-            let Inbox { first, more } = &*lock(&inbox.0);
-            first.capacity() + more.iter().map(Vec::capacity).sum::<usize>()
-        });
-        (spare + arrived) * size_of::<Event<P>>()
-    }
-
-    fn shrink(&self, worker: usize) {
-        lock(&self.spare[worker].0).clear();
-    }
-
-    fn break_up(&self) {
-        self.barrier.break_up();
-        self.news.iter().for_each(EventCount::break_up);
+        self.lower_horizon_to(time);
     }
 }

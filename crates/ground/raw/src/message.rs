@@ -37,7 +37,7 @@
 mod container;
 mod form;
 
-pub use container::{Container, Hidden, Use, View};
+pub use container::{AnyMessage, Container, Hidden, InForm, One, Use, View};
 pub use form::{Empty, Form, MessageRef, Owned, Packed, Plain, Taggable, Unmarked};
 
 use form::is_boxed;

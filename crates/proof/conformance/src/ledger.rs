@@ -3,8 +3,8 @@
 //! Executions are committed in the order of events: by instant, then LP, then key. So metrics and traces are
 //! in that order, and the first failure met is the first failure of the run.
 
-use parades_core::any_model::{AnyModel, Lps, Packed};
-use parades_core::effects::{Effects, OtherEffects, Request};
+use parades_core::any_model::{AnyEvent, AnyModel, Lps, body_ref};
+use parades_core::effects::{AnyEffects, OtherEffects, Request};
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Event, LpId};
 use parades_core::global::{GlobalQueue, OneList};
@@ -68,21 +68,21 @@ impl<'k> Ledger<'k> {
     /// # Errors
     ///
     /// A wrong declaration, or the failure of the first LP that cannot start.
-    pub fn start<P: Packed<'k>>(
+    pub fn start(
         model: &'k dyn AnyModel<'k>,
         options: RunOptions<'k>,
         lps: &mut (dyn Lps<'k> + 'k),
-    ) -> Result<(Self, Vec<Event<P>>), Error> {
+    ) -> Result<(Self, Vec<AnyEvent<'k>>), Error> {
         let world = World::new(model, &options)?;
         let (globals, metrics) = (GlobalQueue::new(model), model.metrics());
         let mut ledger = Ledger { model, world, options, globals, metrics, events: 0 };
-        let mut effects = Effects::<P>::new();
+        let mut effects = AnyEffects::buffered(model.form());
         for id in (0..ledger.world.lps()).map(LpId) {
             let has_started = lps.start(id, &ledger.world, effects.hide());
-            ledger.apply::<P>(id, None, Uncommitted::take(Execution::Done, &mut effects.others))?;
+            ledger.apply(id, None, Uncommitted::take(Execution::Done, effects.hide().others))?;
             assert!(has_started, "an LP that failed to start has ended the run");
         }
-        Ok((ledger, effects.outbox.buffer))
+        Ok((ledger, effects.take_buffer()))
     }
 
     /// Returns the time of the next global event, or the end if it comes first. Events before it may be
@@ -101,7 +101,7 @@ impl<'k> Ledger<'k> {
     /// # Errors
     ///
     /// The failure of the first execution that failed.
-    pub fn commit_all<P: Packed<'k>>(&mut self, mut executed: Vec<(Event<P>, Uncommitted)>) -> Result<(), Error> {
+    pub fn commit_all(&mut self, mut executed: Vec<(AnyEvent<'k>, Uncommitted)>) -> Result<(), Error> {
         executed.sort_by(|(a, _), (b, _)| a.cmp(b));
         executed.into_iter().try_for_each(|(event, uncommitted)| self.commit(&event, uncommitted))
     }
@@ -111,19 +111,14 @@ impl<'k> Ledger<'k> {
     /// # Errors
     ///
     /// The failure of the execution.
-    pub fn commit<P: Packed<'k>>(&mut self, event: &Event<P>, uncommitted: Uncommitted) -> Result<(), Error> {
+    pub fn commit(&mut self, event: &AnyEvent<'k>, uncommitted: Uncommitted) -> Result<(), Error> {
         if uncommitted.execution == Execution::Skipped {
             return Ok(());
         }
         self.apply(event.receiver(), Some(event), uncommitted)
     }
 
-    fn apply<P: Packed<'k>>(
-        &mut self,
-        lp: LpId,
-        event: Option<&Event<P>>,
-        uncommitted: Uncommitted,
-    ) -> Result<(), Error> {
+    fn apply(&mut self, lp: LpId, event: Option<&AnyEvent<'k>>, uncommitted: Uncommitted) -> Result<(), Error> {
         let Uncommitted { samples, notes, requests, failure, .. } = uncommitted;
         if let Some(kind) = failure {
             let instant = event.map(Event::instant).unwrap_or_default();
@@ -137,7 +132,7 @@ impl<'k> Ledger<'k> {
         match &mut self.options.tracer {
             None => Ok(()),
             Some(tracer) => tracer
-                .record(self.model, event, &notes)
+                .record(self.model, &event.header().with(body_ref(event)), &notes)
                 .map_err(|error| Error::new(ErrorKind::Trace(error.to_string()))),
         }
     }
@@ -147,13 +142,13 @@ impl<'k> Ledger<'k> {
     /// # Errors
     ///
     /// The failure of a global event.
-    pub fn execute_globals<P: Packed<'k>>(&mut self, lps: &mut (dyn Lps<'k> + 'k)) -> Result<GlobalResult<P>, Error> {
+    pub fn execute_globals(&mut self, lps: &mut (dyn Lps<'k> + 'k)) -> Result<GlobalResult<'k>, Error> {
         let time = self.horizon();
         let mut lps = OneList { lps, metrics: &mut self.metrics };
-        let mut effects = Effects::<P>::new();
+        let mut effects = AnyEffects::buffered(self.model.form());
         self.globals.execute_at(time, self.model, &mut self.world, &mut lps, effects.hide())?;
         let ends = time >= self.options.until || self.globals.is_stopped();
-        Ok(GlobalResult { sends: effects.outbox.buffer, end: ends.then_some(time) })
+        Ok(GlobalResult { sends: effects.take_buffer(), end: ends.then_some(time) })
     }
 
     /// Ends the run, and returns its outcome. `pending` has all events that are still pending or in transit.
@@ -161,11 +156,11 @@ impl<'k> Ledger<'k> {
     /// # Errors
     ///
     /// The sentence of the model about a condition that does not hold.
-    pub fn conclude<P: Packed<'k>>(
+    pub fn conclude(
         self,
         end: Time,
         lps: &(dyn Lps<'k> + 'k),
-        pending: Vec<Event<P>>,
+        pending: Vec<AnyEvent<'k>>,
         engine_stats: Vec<(&'static str, f64)>,
     ) -> Result<Outcome, Error> {
         let Ledger { model, options, globals, mut metrics, events, .. } = self;
@@ -179,9 +174,9 @@ impl<'k> Ledger<'k> {
 
 /// The result of the global events of one time.
 #[derive(Debug)]
-pub struct GlobalResult<P> {
+pub struct GlobalResult<'k> {
     /// The events that they sent, including wakes of timers.
-    pub sends: Vec<Event<P>>,
+    pub sends: Vec<AnyEvent<'k>>,
     /// The end of the run, if it is at this time.
     pub end: Option<Time>,
 }

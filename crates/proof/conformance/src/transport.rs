@@ -18,21 +18,21 @@ pub use held_back::HeldBack;
 pub use ranks::on_ranks;
 pub use speculative::Speculative;
 
-use parades_core::any_model::Packed;
-use parades_core::event::{Event, EventKey, LpId};
+use parades_core::any_model::AnyEvent;
+use parades_core::event::{EventKey, LpId};
 use parades_core::time::Instant;
 use parades_engine::ModelCodec;
 
 /// A message between partitions.
 #[derive(Debug)]
-pub enum Parcel<P> {
+pub enum Parcel<'k> {
     /// An event, and the id of the execution that sent it.
-    Event(Event<P>, u64),
+    Event(AnyEvent<'k>, u64),
     /// An anti-message: it annihilates the event with this receiver, key and execution id.
     Anti(LpId, EventKey, u64),
 }
 
-impl<P> Parcel<P> {
+impl Parcel<'_> {
     /// Returns the receiver, the key and the execution id.
     pub fn address(&self) -> (LpId, EventKey, u64) {
         match self {
@@ -45,24 +45,24 @@ impl<P> Parcel<P> {
 /// Carries parcels between the partitions of a test engine, which runs on one thread. Parcels from one
 /// partition to another stay in order.
 #[derive(Debug)]
-pub enum Link<'k, P> {
+pub enum Link<'k> {
     /// Parcels arrive at the next exchange.
-    Direct(Direct<P>),
+    Direct(Direct<'k>),
     /// Parcels are written as bytes, and some are delayed.
-    Bytes(Bytes<'k, P>),
+    Bytes(Bytes<'k>),
 }
 
-impl<'k, P: Packed<'k>> Link<'k, P> {
+impl<'k> Link<'k> {
     /// Sends a parcel.
-    pub fn send(&mut self, from: usize, to: usize, parcel: Parcel<P>) {
+    pub fn send(&mut self, from: usize, to: usize, parcel: Parcel<'k>) {
         match self {
             Link::Direct(direct) => direct.send(from, to, parcel),
-            Link::Bytes(bytes) => bytes.send(from, to, &parcel),
+            Link::Bytes(bytes) => bytes.send(from, to, parcel),
         }
     }
 
     /// Returns the parcels that arrive at a partition at this exchange.
-    pub fn receive(&mut self, to: usize) -> Vec<Parcel<P>> {
+    pub fn receive(&mut self, to: usize) -> Vec<Parcel<'k>> {
         match self {
             Link::Direct(direct) => direct.receive(to),
             Link::Bytes(bytes) => bytes.receive(to),
@@ -107,7 +107,7 @@ impl Carrier {
     }
 
     /// Returns a link between `partitions` partitions. Without a codec, [`Carrier::Bytes`] opens [`Direct`].
-    pub fn open<'k, P: Packed<'k>>(self, codec: Option<ModelCodec<'k>>, partitions: usize, seed: u64) -> Link<'k, P> {
+    pub fn open<'k>(self, codec: Option<ModelCodec<'k>>, partitions: usize, seed: u64) -> Link<'k> {
         match (self, codec) {
             (Carrier::Bytes, Some(codec)) => Link::Bytes(Bytes::new(codec, partitions, partitions, seed)),
             _ => {
@@ -119,18 +119,18 @@ impl Carrier {
 
 /// Delivers parcels at the next exchange.
 #[derive(Debug)]
-pub struct Direct<P> {
+pub struct Direct<'k> {
     partitions: usize,
     /// By receiver, then sender.
-    queues: Vec<Vec<Parcel<P>>>,
+    queues: Vec<Vec<Parcel<'k>>>,
 }
 
-impl<P> Direct<P> {
-    fn send(&mut self, from: usize, to: usize, parcel: Parcel<P>) {
+impl<'k> Direct<'k> {
+    fn send(&mut self, from: usize, to: usize, parcel: Parcel<'k>) {
         self.queues[to * self.partitions + from].push(parcel);
     }
 
-    fn receive(&mut self, to: usize) -> Vec<Parcel<P>> {
+    fn receive(&mut self, to: usize) -> Vec<Parcel<'k>> {
         let begin = to * self.partitions;
         self.queues[begin..begin + self.partitions].iter_mut().flat_map(std::mem::take).collect()
     }

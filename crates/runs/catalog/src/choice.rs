@@ -1,14 +1,18 @@
 //! An engine chosen at run time, with its settings.
 
+mod able;
 mod configure;
 mod ranks;
 
+pub(crate) use able::Able;
 pub use ranks::OfRank;
 
 use crate::engine::Engine;
 use crate::engine::variants::variants;
 use crate::scenarios::Scenario;
+use able::Undoes;
 use parades_config::{ConfigError, Values, nearest, quoted};
+use parades_core::any_model::with_model;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::model::Model;
 use parades_core::restore::Restorable;
@@ -124,15 +128,15 @@ impl Choice {
     }
 
     /// Returns the choice for a model: for [`Engine::Auto`], the engine that suits the model; otherwise this
-    /// choice. Of the engines that roll back, only a model that `copies` its state gets one.
-    pub fn for_model<M: Model>(&self, model: &M, copies: bool) -> Choice {
+    /// choice. Of the engines that roll back, only a model that copies its state gets one.
+    pub(crate) fn for_model(&self, able: &Able<'_>, options: &RunOptions<'_>) -> Choice {
         if self.engine != Engine::Auto {
             return self.clone();
         }
         if self.processes > 1 {
-            return self.for_model_on_ranks(model, copies);
+            return self.for_model_on_ranks(able, options);
         }
-        let advice = auto::advise(model, self.worker_threads(), copies);
+        let advice = auto::advise_any(able.model, options, self.worker_threads(), able.copies());
         let (engine, threads, setting) = match advice.engine {
             Suits::Sequential => (Engine::Sequential, 1, None),
             Suits::Window { threads, shared } => (Engine::Window, threads, shared.then_some("dedicated=0")),
@@ -154,14 +158,7 @@ impl Choice {
     where
         M: Restorable<State: Clone + PartialEq + Debug>,
     {
-        match self.engine {
-            Engine::Auto => self.for_model(model, model.copies()).run(model, options),
-            Engine::RollbackCheck => rollback_check::run(model, options),
-            Engine::TimeWarp => time_warp::run(model, options, &self.time_warp_settings()),
-            Engine::Sequential | Engine::Rounds | Engine::Window | Engine::NullMessage => {
-                self.run_unrestorable(model, options)
-            }
-        }
+        with_model(model, options, |model, options| self.run_any(Able::plain(model).undoing(model), options))
     }
 
     /// Runs a model whose state cannot be restored.
@@ -172,16 +169,26 @@ impl Choice {
     ///
     /// Also an error if the engine rolls back ([`Engine::rolls_back`]).
     pub fn run_unrestorable<M: Model>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
-        match self.engine {
-            Engine::Auto => self.for_model(model, false).run_unrestorable(model, options),
-            Engine::Sequential if variants().is_some_and(|variants| (variants.uses_heap)(&self.settings)) => {
-                sequential::run_on_heap(model, options)
+        with_model(model, options, |model, options| self.run_any(Able::plain(model), options))
+    }
+
+    /// Runs a model in one process.
+    pub(crate) fn run_any<'k>(&self, able: Able<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
+        let Able { model, undoes, .. } = able;
+        match (self.engine, undoes) {
+            (Engine::Auto, _) => self.for_model(&able, &options).run_any(able, options),
+            (Engine::Sequential, _) if variants().is_some_and(|variants| (variants.uses_heap)(&self.settings)) => {
+                sequential::run_any_on_heap(model, options)
             }
-            Engine::Sequential => sequential::run(model, options),
-            Engine::Rounds => rounds::run(model, options, &self.rounds_settings()),
-            Engine::Window => window::run(model, options, &self.window_settings()),
-            Engine::NullMessage => null_message::run(model, options, &self.null_message_settings()),
-            Engine::RollbackCheck | Engine::TimeWarp => {
+            (Engine::Sequential, _) => sequential::run_any(model, options),
+            (Engine::Rounds, _) => rounds::run_any(model, options, &self.rounds_settings()),
+            (Engine::Window, _) => window::run_any(model, options, &self.window_settings()),
+            (Engine::NullMessage, _) => null_message::run_any(model, options, &self.null_message_settings()),
+            (Engine::TimeWarp, Some(Undoes { restorable, .. })) => {
+                time_warp::run_any(restorable, options, &self.time_warp_settings())
+            }
+            (Engine::RollbackCheck, Some(Undoes { checked, .. })) => rollback_check::run_any(checked, options),
+            (Engine::RollbackCheck | Engine::TimeWarp, None) => {
                 let engine = self.engine;
                 let what = format!("the engine `{engine}` rolls back, and the state of this model cannot be restored");
                 Err(Error::new(ErrorKind::Model(what)))

@@ -1,11 +1,11 @@
 //! The model of a scenario, with all engines that can run it.
 
-use crate::choice::{Choice, OfRank};
+use crate::choice::{Able, Choice, OfRank};
 use crate::scenarios::{Scenario, network};
 use parades_config::{ConfigError, Values};
 use parades_core::any_model::with_model;
 use parades_core::capture::CapturePoint;
-use parades_core::error::{Error, ErrorKind};
+use parades_core::error::Error;
 use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
@@ -84,24 +84,36 @@ impl Simulation {
         Simulation { notes, ..self }
     }
 
+    /// Returns the result of `act`, which is called with the model in a run.
+    fn with_options<T>(&self, options: RunOptions<'_>, act: impl for<'k> FnOnce(Able<'k>, RunOptions<'k>) -> T) -> T {
+        let (mut act, mut result) = (Some(act), None);
+        self.model.with(options, &mut |able, options| result = act.take().map(|act| act(able, options)));
+        result.expect("a model calls what it is given once")
+    }
+
+    /// Returns the result of `act`, which asks the model about itself.
+    fn with<T>(&self, act: impl for<'k> FnOnce(Able<'k>) -> T) -> T {
+        self.with_options(nothing(), |able, _| act(able))
+    }
+
     /// Returns the number of LPs.
     pub fn lps(&self) -> u32 {
-        self.model.lps()
+        self.with(|able| able.model.lps())
     }
 
     /// Returns the name that the model gives to an LP, if it gives any.
     pub fn lp_name(&self, lp: LpId) -> Option<String> {
-        self.model.lp_name(lp)
+        self.with(|able| if lp.0 < able.model.lps() { able.model.lp_name(lp) } else { None })
     }
 
     /// Returns the places where packets can be captured, in the order of LPs and ports.
     pub fn capture_points(&self) -> Vec<CapturePoint> {
-        self.model.capture_points()
+        self.with(|able| able.model.capture_points())
     }
 
     /// Returns the metrics that a run will have, all empty.
     pub fn metrics(&self) -> Metrics {
-        self.model.metrics()
+        self.with(|able| able.model.metrics())
     }
 
     /// Checks that the LPs fit into `memory_limit` bytes.
@@ -110,12 +122,12 @@ impl Simulation {
     ///
     /// [`ErrorKind::Memory`](parades_core::error::ErrorKind::Memory) if they do not.
     pub fn check_room(&self, memory_limit: u64) -> Result<(), Error> {
-        self.model.check_room(memory_limit)
+        self.with(|able| World::check_memory(able.model, Some(memory_limit)))
     }
 
     /// Returns the choice for this model: for `auto`, the engine that suits the model, with the reason.
     pub fn resolve(&self, choice: &Choice) -> Choice {
-        self.model.resolve(choice)
+        self.with_options(nothing(), |able, options| choice.for_model(&able, &options))
     }
 
     /// Runs the model.
@@ -125,7 +137,8 @@ impl Simulation {
     /// The earliest error of the run, and errors that the model finds at its end. Also an error if the engine
     /// rolls back and the model's state cannot be restored; [`Choice::check`] finds it before.
     pub fn run(&self, choice: &Choice, options: RunOptions<'_>) -> Result<Outcome, Error> {
-        self.model.run(choice, options).map_err(|error| error.with_names(|lp| self.lp_name(lp)))
+        let outcome = self.with_options(options, |able, options| choice.run_any(able, options));
+        outcome.map_err(|error| error.with_names(|lp| self.lp_name(lp)))
     }
 }
 
@@ -138,33 +151,32 @@ impl Simulation {
     /// Those of [`Simulation::run`], and a lost rank. Also an error if the model was not made by
     /// [`Simulation::distributed`] or [`Simulation::distributed_unrestorable`].
     pub fn run_rank(&self, choice: &Choice, options: RunOptions<'_>, fabric: Box<dyn Fabric>) -> OfRank {
-        self.model.run_rank(choice, options, fabric).map_err(|error| error.with_names(|lp| self.lp_name(lp)))
+        let of_rank = self.with_options(options, |able, options| choice.run_rank_any(able, options, fabric));
+        of_rank.map_err(|error| error.with_names(|lp| self.lp_name(lp)))
     }
 
     /// True if several processes can run the model together.
     pub fn is_distributed(&self) -> bool {
-        self.model.is_distributed()
+        self.with(|able| able.wire.is_some())
     }
 }
 
 impl Debug for Simulation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Simulation { model, until, notes, .. } = self;
-        f.debug_struct("Simulation").field("lps", &model.lps()).field("until", until).field("notes", notes).finish()
+        let Simulation { until, notes, .. } = self;
+        f.debug_struct("Simulation").field("lps", &self.lps()).field("until", until).field("notes", notes).finish()
     }
 }
 
-/// A model with every engine that can run it.
+/// Returns the options of a run that ends at its start.
+fn nothing() -> RunOptions<'static> {
+    RunOptions::until(Time::ZERO)
+}
+
+/// A model that can be run. The abilities that its type gives it are all that is compiled for each model.
 trait Runnable {
-    fn lps(&self) -> u32;
-    fn lp_name(&self, lp: LpId) -> Option<String>;
-    fn capture_points(&self) -> Vec<CapturePoint>;
-    fn metrics(&self) -> Metrics;
-    fn check_room(&self, memory_limit: u64) -> Result<(), Error>;
-    fn resolve(&self, choice: &Choice) -> Choice;
-    fn run(&self, choice: &Choice, options: RunOptions<'_>) -> Result<Outcome, Error>;
-    fn is_distributed(&self) -> bool;
-    fn run_rank(&self, choice: &Choice, options: RunOptions<'_>, fabric: Box<dyn Fabric>) -> OfRank;
+    /// Calls `act` with the model in a run.
+    fn with(&self, options: RunOptions<'_>, act: &mut dyn for<'k> FnMut(Able<'k>, RunOptions<'k>));
 }
 
 /// A model whose state can be restored.
@@ -176,62 +188,22 @@ struct Distributed<M>(M);
 /// A model for several processes. Its state cannot be restored.
 struct DistributedUnrestorable<M>(M);
 
-/// Refuses to run a model whose messages cannot cross processes.
-fn refuse_rank<M>(_: &Choice, _: &M, _: RunOptions<'_>, _: Box<dyn Fabric>) -> OfRank {
-    Err(Error::new(ErrorKind::Model("the messages of this model cannot cross processes; use one process".into())))
-}
-
 // A blanket implementation for one wrapper with flags is impossible: the bounds on the model differ.
 macro_rules! runnable {
-    ($wrapper:ident, $run:ident, $copies:expr, ($is_distributed:expr, $run_rank:expr), $($bounds:tt)+) => {
+    ($wrapper:ident, $model:ident => $able:expr, $($bounds:tt)+) => {
         impl<M: $($bounds)+> Runnable for $wrapper<M> {
-            fn lps(&self) -> u32 {
-                self.0.lps()
-            }
-
-            fn lp_name(&self, lp: LpId) -> Option<String> {
-                if lp.0 < self.0.lps() { self.0.lp_name(lp) } else { None }
-            }
-
-            fn capture_points(&self) -> Vec<CapturePoint> {
-                self.0.capture_points()
-            }
-
-            fn metrics(&self) -> Metrics {
-                self.0.metrics()
-            }
-
-            fn check_room(&self, memory_limit: u64) -> Result<(), Error> {
-                let options = RunOptions::until(Time::ZERO);
-                with_model(&self.0, options, |model, _| World::check_memory(model, Some(memory_limit)))
-            }
-
-            fn resolve(&self, choice: &Choice) -> Choice {
-                choice.for_model(&self.0, $copies(&self.0))
-            }
-
-            fn run(&self, choice: &Choice, options: RunOptions<'_>) -> Result<Outcome, Error> {
-                choice.$run(&self.0, options)
-            }
-
-            fn is_distributed(&self) -> bool {
-                $is_distributed
-            }
-
-            fn run_rank(&self, choice: &Choice, options: RunOptions<'_>, fabric: Box<dyn Fabric>) -> OfRank {
-                $run_rank(choice, &self.0, options, fabric)
+            fn with(&self, options: RunOptions<'_>, act: &mut dyn for<'k> FnMut(Able<'k>, RunOptions<'k>)) {
+                with_model(&self.0, options, |$model, options| act($able, options));
             }
         }
     };
 }
 
-runnable!(Restored, run, M::copies, (false, refuse_rank), Restorable<State: Clone + PartialEq + Debug>);
-runnable!(Unrestorable, run_unrestorable, (|_| false), (false, refuse_rank), Model);
+runnable!(Restored, model => Able::plain(model).undoing(model), Restorable<State: Clone + PartialEq + Debug>);
+runnable!(Unrestorable, model => Able::plain(model), Model);
 runnable!(
     Distributed,
-    run,
-    M::copies,
-    (true, Choice::run_rank),
+    model => Able::plain(model).undoing(model).wired(model),
     Restorable<State: Clone + PartialEq + Debug> + WireModel
 );
-runnable!(DistributedUnrestorable, run_unrestorable, (|_| false), (true, Choice::run_rank_unrestorable), WireModel);
+runnable!(DistributedUnrestorable, model => Able::plain(model).wired(model), WireModel);

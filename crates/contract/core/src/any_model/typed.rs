@@ -1,6 +1,6 @@
 //! The tables of a model whose type is known: [`AnyModel`] and [`Lps`].
 
-use super::{AnyModel, Lps, Visit};
+use super::{AnyLeftover, AnyModel, Lps, Visit};
 use crate::capture::CapturePoint;
 use crate::channel::Channels;
 use crate::digest::{Digest, Payload};
@@ -11,13 +11,12 @@ use crate::global::{Acting, AnyGlobal, AnySummaries, Summaries, SummaryOf};
 use crate::lp::{Execution, Lp};
 use crate::metrics::Metrics;
 use crate::model::{MOST_FETCHES, Model};
-use crate::pending::Leftover;
 use crate::placement::Placement;
-use crate::run::{End, Leftovers, RunOptions, Unfinished};
+use crate::run::{End, RunOptions, Unfinished};
 use crate::time::Time;
 use crate::trace::{Note, TraceObserver, observe};
 use crate::world::{Controllers, World};
-use parades_raw::message::{Bound, Form, Hidden, Kind, MessageRef, Packed, Use};
+use parades_raw::message::{Bound, Form, Kind, MessageRef, Packed};
 use parades_raw::prefetch::Records;
 use parades_raw::{huge_pages, in_form};
 use std::fmt::{self, Debug};
@@ -208,8 +207,13 @@ impl<'k, M: Model> AnyModel<'k> for Typed<'k, '_, M> {
         self.value().model.splits_unfinished()
     }
 
-    fn unfinished(&self, pending: Hidden<'_, 'k, Leftovers<'k>>, metrics: &mut Metrics) {
-        self.kind().view(pending).apply(ShowUnfinished { model: self.value().model, metrics });
+    fn unfinished(&self, pending: AnyLeftover<'k>, metrics: &mut Metrics) {
+        let kind = self.kind();
+        let messages = pending.map(move |event| {
+            let (header, body) = event.into_parts();
+            header.with(body.map(|message| kind.unpack_any(message)))
+        });
+        self.value().model.unfinished(Unfinished(Box::new(messages)), metrics);
     }
 
     fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
@@ -221,24 +225,6 @@ impl<'k, M: Model> AnyModel<'k> for Typed<'k, '_, M> {
 #[inline(always)]
 pub(super) fn open<'a, 'k, T: Send + 'static>(kind: Kind<'k, T>, body: Body<MessageRef<'a, 'k>>) -> Body<&'a T> {
     body.map(|message| kind.open(message))
-}
-
-/// Shows a model the events that are pending at the end.
-struct ShowUnfinished<'a, M> {
-    model: &'a M,
-    metrics: &'a mut Metrics,
-}
-
-impl<'l, M: Model> Use<M::Message, Leftovers<'l>> for ShowUnfinished<'_, M> {
-    type Out = ();
-
-    fn with<'k, P: Packed<'k>>(self, pending: &mut Option<Leftover<'l, P>>, kind: Kind<'k, M::Message>) {
-        let events = pending.take().into_iter().flatten().map(|event| {
-            let (header, body) = event.into_parts();
-            header.with(body.map(|message| kind.unpack(message)))
-        });
-        self.model.unfinished(Unfinished(Box::new(events)), self.metrics);
-    }
 }
 
 /// A list of LPs of a model.

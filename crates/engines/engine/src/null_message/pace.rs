@@ -2,7 +2,6 @@
 
 use crate::window::Crew;
 use crate::workers::lock;
-use parades_core::any_model::Taggable;
 use parades_core::time::{Delay, Time};
 
 /// The most work between two cuts, in events and null messages. Only at a cut can a run be stopped and
@@ -27,7 +26,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new<P: Taggable>(crew: &Crew<'_, P>) -> Pace {
+    pub(super) fn new(crew: &Crew<'_>) -> Pace {
         let plan = &lock(&crew.orders).plan;
         let lookahead = plan.lookahead.or(plan.width).unwrap_or_default();
         let distance = Delay::from_ps(lookahead.as_ps().saturating_mul(LOOKAHEADS_FIRST)).max(Delay::from_us(1));
@@ -35,7 +34,7 @@ impl Pace {
     }
 
     /// Forgets the distance between cuts, because the plan has changed.
-    pub(super) fn restart<P: Taggable>(&mut self, crew: &Crew<'_, P>) {
+    pub(super) fn restart(&mut self, crew: &Crew<'_>) {
         *self = Pace { work: self.work, ..Pace::new(crew) };
     }
 

@@ -8,22 +8,21 @@ use crate::stopwatch::Stopwatch;
 use crate::window::hand::Hand;
 use crate::window::part::Part;
 use crate::workers::lock;
-use parades_core::any_model::{Packed, Taggable};
 use parades_core::pending::Grid;
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
-use parades_transport::{ClockId, Transport};
+use parades_transport::{ClockId, Promising};
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 /// A worker that visits its partitions.
-pub(super) struct Visitor<'r, 'k, P: Taggable> {
-    run: &'r Run<'k, P>,
+pub(super) struct Visitor<'r, 'k> {
+    run: &'r Run<'k>,
     routes: &'r Routes,
     world: &'r World,
-    hand: &'r mut Hand<P>,
-    own: Vec<OwnPart<'r, 'k, P>>,
+    hand: &'r mut Hand<'k>,
+    own: Vec<OwnPart<'r, 'k>>,
     /// By worker: true if it must be notified.
     news_for: Vec<bool>,
     /// The number of requests for which the horizon has been lowered already.
@@ -34,8 +33,8 @@ pub(super) struct Visitor<'r, 'k, P: Taggable> {
 }
 
 /// A partition of the worker's own.
-struct OwnPart<'r, 'k, P: Taggable> {
-    part: MutexGuard<'r, Part<'k, P>>,
+struct OwnPart<'r, 'k> {
+    part: MutexGuard<'r, Part<'k>>,
     route: &'r Route,
     /// The last promise on each outgoing channel.
     promised: Vec<Time>,
@@ -58,8 +57,8 @@ enum Progress {
     None,
 }
 
-impl<'r, 'k, P: Packed<'k>> Visitor<'r, 'k, P> {
-    pub(super) fn new(run: &'r Run<'k, P>, leg: &'r Leg, world: &'r World, hand: &'r mut Hand<P>) -> Self {
+impl<'r, 'k> Visitor<'r, 'k> {
+    pub(super) fn new(run: &'r Run<'k>, leg: &'r Leg, world: &'r World, hand: &'r mut Hand<'k>) -> Self {
         let own_part = |&number: &u32| {
             let route = &leg.routes.of[number as usize];
             let promised = route.out.iter().map(|out| out.earliest_arrival(leg.from)).collect();
@@ -117,8 +116,8 @@ impl<'r, 'k, P: Packed<'k>> Visitor<'r, 'k, P> {
         Ok(())
     }
 
-    fn transport(&self) -> &'r dyn Transport<P> {
-        &*self.run.crew.seat.transport
+    fn transport(&self) -> &'r (dyn Promising<'k> + 'k) {
+        &*self.run.transport
     }
 
     /// Waits until there is more than `news`.
@@ -152,11 +151,11 @@ impl<'r, 'k, P: Packed<'k>> Visitor<'r, 'k, P> {
     }
 
     fn horizon(&self) -> Time {
-        self.run.crew.seat.transport.horizon()
+        self.transport().horizon()
     }
 
     /// Visits a partition: steps 1 to 4 of the protocol.
-    fn visit(&mut self, own: &mut OwnPart<'_, 'k, P>) -> Progress {
+    fn visit(&mut self, own: &mut OwnPart<'_, 'k>) -> Progress {
         let number = own.part.number;
         let (clock, control) = (self.routes.clocks.earliest(number), self.routes.controls.earliest(number));
         let horizon = self.horizon();
@@ -167,10 +166,10 @@ impl<'r, 'k, P: Packed<'k>> Visitor<'r, 'k, P> {
             self.notify();
             return if changed { Progress::Some } else { Progress::Done };
         }
-        let Run { crew, nulls, .. } = self.run;
+        let Run { crew, nulls, transport, .. } = self.run;
         let OwnPart { part, route, reached, stride, .. } = own;
         let executes = part.visit(|part| {
-            crew.seat.transport.receive(self.hand.worker, number, false, &mut |arrived| part.push_all(arrived));
+            transport.receive(self.hand.worker, number, false, &mut |arrived| part.receive(arrived));
             let bound = bound(part, route, *reached, *stride, clock.min(control), horizon, self.routes.grid);
             let executes = bound > *reached;
             if executes {
@@ -199,7 +198,7 @@ impl<'r, 'k, P: Packed<'k>> Visitor<'r, 'k, P> {
         let earliest = requests.fold(failed, Time::min);
         self.requests_handled = ledger.requests.len();
         if earliest < self.horizon() {
-            self.run.crew.seat.transport.lower_horizon(self.hand.worker, earliest);
+            self.transport().lower_horizon(self.hand.worker, earliest);
             // Waiting workers may have come to the horizon by this alone.
             self.news_for.fill(true);
         }
@@ -207,13 +206,13 @@ impl<'r, 'k, P: Packed<'k>> Visitor<'r, 'k, P> {
 
     /// Sends the new events to each other partition. Then promises on each channel that this partition
     /// executes nothing before `idle_until`. Returns true if it made a promise.
-    fn send_and_promise(&mut self, own: &mut OwnPart<'_, 'k, P>, idle_until: Time, horizon: Time) -> bool {
-        let (transport, worker) = (&*self.run.crew.seat.transport, self.hand.worker);
+    fn send_and_promise(&mut self, own: &mut OwnPart<'_, 'k>, idle_until: Time, horizon: Time) -> bool {
+        let (transport, worker) = (self.transport(), self.hand.worker);
         let mut changed = false;
         for (out, promised) in own.route.out.iter().zip(&mut own.promised) {
-            let parcel = &mut self.hand.effects.outbox.parcels[out.to.partition as usize];
-            let with_events = !parcel.is_empty();
-            if with_events {
+            let parcel = self.hand.parcel(out.to.partition);
+            let with_events = parcel.is_some();
+            if let Some(parcel) = parcel {
                 transport.send(worker, out.to.partition, parcel);
                 self.messages += 1;
             }
@@ -233,18 +232,21 @@ impl<'r, 'k, P: Packed<'k>> Visitor<'r, 'k, P> {
                 changed = true;
             }
         }
-        debug_assert!(self.hand.effects.outbox.parcels.iter().all(Vec::is_empty), "events go by channels");
+        debug_assert!(
+            (0..self.hand.placement.partitions()).all(|to| self.hand.parcel(to).is_none()),
+            "events go by channels"
+        );
         changed
     }
 
     /// Requests the promises that a partition waits for. Returns true if there is a new request.
-    fn request_promises(&mut self, own: &OwnPart<'_, 'k, P>, clock: Time, control: Time, horizon: Time) -> bool {
+    fn request_promises(&mut self, own: &OwnPart<'_, 'k>, clock: Time, control: Time, horizon: Time) -> bool {
         let OwnPart { part, route, .. } = own;
         // Without an event before the horizon, only the lowest clocks hold the partition up.
         let next = if part.next < horizon { part.next } else { clock.min(control) };
         let mut changed = false;
         let Visitor { routes, news_for, run, .. } = self;
-        let transport = &*run.crew.seat.transport;
+        let transport = &*run.transport;
         for (clocks, sources, earliest) in
             [(&routes.clocks, &route.sources, clock), (&routes.controls, &route.controllers, control)]
         {
@@ -265,17 +267,18 @@ impl<'r, 'k, P: Packed<'k>> Visitor<'r, 'k, P> {
 
     /// Notifies the other workers for which something may have changed.
     fn notify(&mut self) {
+        let transport = self.transport();
         for (worker, news) in self.news_for.iter_mut().enumerate() {
             if std::mem::take(news) && worker != self.hand.worker {
-                self.run.crew.seat.transport.notify(worker);
+                transport.notify(worker);
             }
         }
     }
 }
 
 /// Returns the bound before which a partition may execute now. No further event will arrive before the bound.
-fn bound<'k, P: Packed<'k>>(
-    part: &Part<'k, P>,
+fn bound<'k>(
+    part: &Part<'k>,
     route: &Route,
     reached: Time,
     stride: Delay,

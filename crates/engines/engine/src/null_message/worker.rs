@@ -6,32 +6,31 @@ use crate::window::hand::Hand;
 use crate::window::leader::Leader;
 use crate::window::plan::Plan;
 use crate::workers::lock;
-use parades_core::any_model::{Packed, Taggable};
 use parades_sync::barrier::Broken;
 use parades_transport::Summary;
 use std::sync::Arc;
 
 /// A worker.
-pub(super) struct Worker<'r, 'k, P: Taggable> {
-    run: &'r Run<'k, P>,
-    hand: Hand<P>,
+pub(super) struct Worker<'r, 'k> {
+    run: &'r Run<'k>,
+    hand: Hand<'k>,
     plan: Arc<Plan>,
     /// The number of events that all other workers had executed at the last cut.
     events_of_others: u64,
 }
 
-impl<'r, 'k, P: Packed<'k>> Worker<'r, 'k, P> {
+impl<'r, 'k> Worker<'r, 'k> {
     /// Starts the LPs of a worker, by the first plan.
-    pub(super) fn start(run: &'r Run<'k, P>, number: usize, plan: &Arc<Plan>) -> Self {
+    pub(super) fn start(run: &'r Run<'k>, number: usize, plan: &Arc<Plan>) -> Self {
         let plan = Arc::clone(plan);
-        let mut hand = Hand::new(number, plan.placement.clone(), run.crew.traces);
+        let mut hand = Hand::new(number, plan.placement.clone(), run.crew.traces, run.crew.model.form());
         run.crew.start(&mut hand, &plan);
         Worker { run, hand, plan, events_of_others: 0 }
     }
 
     /// Leads the other workers from cut to cut, until the run is over. Goes on alone while the plan has one
     /// partition.
-    pub(super) fn lead(&mut self, leader: &mut Leader<'k, P>) -> Result<(), Broken> {
+    pub(super) fn lead(&mut self, leader: &mut Leader<'k>) -> Result<(), Broken> {
         loop {
             let all = self.begin_cut()?;
             self.run.execute_cut(leader, &all)?;

@@ -2,15 +2,16 @@
 
 use crate::ledger::Ledger;
 use crate::workers::lock;
-use parades_core::any_model::{AnyModel, Lps, Packed, Taggable, hide_body};
-use parades_core::effects::Effects;
-use parades_core::event::{Event, LpId};
+use parades_core::any_model::{AnyModel, Form, Lps, Packed, hide_body, in_form};
+use parades_core::effects::AnyEffects;
+use parades_core::event::LpId;
 use parades_core::global::{AllLps, Visitor};
 use parades_core::lp::Execution;
 use parades_core::metrics::Metrics;
 use parades_core::placement::Placement;
 use parades_core::world::World;
 use parades_raw::prefetch::Records;
+use parades_transport::{Conservative, Parcel};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -24,14 +25,14 @@ const LPS_PER_SHARD: u32 = 64;
 const SHARDS_MIN: u32 = 4;
 
 /// The state that the threads of a run share.
-pub(super) struct Stripes<'w, 'k, P: Taggable> {
+pub(super) struct Stripes<'w, 'k> {
     pub(super) placement: Placement,
     world: &'w RwLock<World>,
-    stripes: Vec<Mutex<Stripe<'k, P>>>,
+    stripes: Vec<Mutex<Stripe<'k>>>,
     /// The stripes that have events in the current round.
     tasks: Vec<AtomicU32>,
     /// By thread: the results of the current round.
-    results: Vec<Mutex<Results<P>>>,
+    results: Vec<Mutex<Results<'k>>>,
 }
 
 fn read(world: &RwLock<World>) -> RwLockReadGuard<'_, World> {
@@ -68,33 +69,36 @@ impl Deref for Reading<'_> {
 }
 
 /// A range of LPs.
-pub(super) struct Stripe<'k, P> {
+pub(super) struct Stripe<'k> {
     pub(super) lps: Box<dyn Lps<'k> + 'k>,
     pub(super) metrics: Metrics,
     /// The events of the current round, in order.
-    pub(super) inbox: Vec<Event<P>>,
+    pub(super) inbox: Parcel<'k, Conservative>,
 }
 
-impl<'k, P> Stripe<'k, P> {
-    fn of(lps: Box<dyn Lps<'k> + 'k>, metrics: Metrics) -> Stripe<'k, P> {
-        Stripe { lps, metrics, inbox: Vec::new() }
+impl<'k> Stripe<'k> {
+    fn of(model: &'k dyn AnyModel<'k>, lps: Box<dyn Lps<'k> + 'k>) -> Stripe<'k> {
+        fn empty<'k, P: Packed<'k>>() -> Parcel<'k, Conservative> {
+            Parcel::new::<P>(Vec::new())
+        }
+        Stripe { lps, metrics: model.metrics(), inbox: in_form!(model.form(), empty()) }
     }
 }
 
 /// The results of a thread, for the leader.
-pub(super) struct Results<P: Taggable> {
-    pub(super) effects: Effects<P>,
-    pub(super) ledger: Ledger<P>,
+pub(super) struct Results<'k> {
+    pub(super) effects: AnyEffects<'k>,
+    pub(super) ledger: Ledger<'k>,
     pub(super) events: u64,
 }
 
-impl<'w, 'k, P: Packed<'k>> Stripes<'w, 'k, P> {
+impl<'w, 'k> Stripes<'w, 'k> {
     /// Makes one stripe for all LPs, which are added later, for one thread.
-    pub(super) fn one(model: &'k dyn AnyModel<'k>, world: &'w RwLock<World>, traces: bool) -> Stripes<'w, 'k, P> {
+    pub(super) fn one(model: &'k dyn AnyModel<'k>, world: &'w RwLock<World>, traces: bool) -> Stripes<'w, 'k> {
         let placement = Placement::one(read(world).lps());
         let mut lps = model.new_lps();
         lps.reserve(placement.len(0) as usize);
-        Stripes::of(world, placement, vec![Stripe::of(lps, model.metrics())], 1, traces)
+        Stripes::of(world, placement, vec![Stripe::of(model, lps)], model.form(), 1, traces)
     }
 
     /// Distributes the LPs of one stripe, and their metrics, over stripes for `threads` threads.
@@ -105,7 +109,7 @@ impl<'w, 'k, P: Packed<'k>> Stripes<'w, 'k, P> {
         metrics: Metrics,
         threads: usize,
         traces: bool,
-    ) -> Stripes<'w, 'k, P> {
+    ) -> Stripes<'w, 'k> {
         let lps = read(world).lps();
         let wanted = u32::try_from(threads).map_or(u32::MAX, |threads| {
             let each = (lps / threads / LPS_PER_SHARD).clamp(SHARDS_MIN, SHARDS_PER_THREAD);
@@ -117,23 +121,24 @@ impl<'w, 'k, P: Packed<'k>> Stripes<'w, 'k, P> {
         let stripe = |number| {
             let mut lps = model.new_lps();
             lps.pick_up(number as usize);
-            Stripe::of(lps, model.metrics())
+            Stripe::of(model, lps)
         };
         let mut stripes: Vec<_> = (0..placement.partitions()).map(stripe).collect();
         stripes[0].metrics = metrics;
         let mut metrics: Vec<_> = stripes.iter_mut().map(|stripe| &mut stripe.metrics).collect();
         Metrics::redistribute(&mut metrics, &|id| placement.partition(id) as usize);
-        Stripes::of(world, placement, stripes, threads, traces)
+        Stripes::of(world, placement, stripes, model.form(), threads, traces)
     }
 
     fn of(
         world: &'w RwLock<World>,
         placement: Placement,
-        stripes: Vec<Stripe<'k, P>>,
+        stripes: Vec<Stripe<'k>>,
+        form: Form,
         threads: usize,
         traces: bool,
-    ) -> Stripes<'w, 'k, P> {
-        let results = || Results { effects: Effects::new(), ledger: Ledger::new(traces), events: 0 };
+    ) -> Stripes<'w, 'k> {
+        let results = || Results { effects: AnyEffects::buffered(form), ledger: Ledger::new(traces), events: 0 };
         Stripes {
             placement,
             world,
@@ -144,7 +149,7 @@ impl<'w, 'k, P: Packed<'k>> Stripes<'w, 'k, P> {
     }
 
     /// Returns the results of each thread.
-    pub(super) fn results(&self) -> &[Mutex<Results<P>>] {
+    pub(super) fn results(&self) -> &[Mutex<Results<'k>>] {
         &self.results
     }
 
@@ -161,58 +166,70 @@ impl<'w, 'k, P: Packed<'k>> Stripes<'w, 'k, P> {
     /// Executes the events of a task on a thread.
     pub(super) fn execute(&self, task: u32, thread: usize) {
         let mut stripe = lock(&self.stripes[self.task(task) as usize]);
-        let Stripe { lps, metrics, inbox } = &mut *stripe;
-        let Results { effects, ledger, events } = &mut *lock(&self.results[thread]);
+        let mut results = lock(&self.results[thread]);
         let world = read(self.world);
-        inbox.reverse();
-        while let Some(event) = inbox.pop() {
-            let sent = effects.outbox.buffer.len();
-            let index = self.placement.index(event.receiver());
-            let execution = lps.execute(index, &event.header(), hide_body(&event.body), &world, effects.hide());
-            let (key, lp) = (event.key(), event.receiver());
-            if effects.others.any && ledger.collect(key, lp, &mut effects.others, metrics) {
-                // The remaining events of the task come after the failure.
-                inbox.clear();
-                return;
-            }
-            let instant = event.instant();
-            while let Some(found) = effects.outbox.buffer[sent..].iter().position(|sent| sent.instant() == instant) {
-                let wake = effects.outbox.buffer.swap_remove(sent + found);
-                let place = inbox.partition_point(|event| *event > wake);
-                inbox.insert(place, wake);
-            }
-            if execution == Execution::Done {
-                *events += 1;
-                if ledger.traces {
-                    ledger.trace(event, &mut effects.others);
-                }
-            }
-        }
+        in_form!(stripe.inbox.form(), execute_inbox(&mut stripe, &self.placement, &world, &mut results));
     }
 
     /// Locks all stripes.
-    pub(super) fn hold_all(&self) -> AllStripes<'_, 'k, P> {
+    pub(super) fn hold_all(&self) -> AllStripes<'_, 'k> {
         AllStripes { stripes: self, held: self.stripes.iter().map(|stripe| Some(lock(stripe))).collect() }
     }
 }
 
+/// Executes the events of a stripe's inbox.
+fn execute_inbox<'k, P: Packed<'k>>(
+    stripe: &mut Stripe<'k>,
+    placement: &Placement,
+    world: &World,
+    results: &mut Results<'k>,
+) {
+    let Stripe { lps, metrics, inbox } = stripe;
+    let Results { effects, ledger, events } = results;
+    let (inbox, effects) = (inbox.of_mut::<P>(), effects.of_mut::<P>());
+    inbox.reverse();
+    while let Some(event) = inbox.pop() {
+        let sent = effects.outbox.buffer.len();
+        let index = placement.index(event.receiver());
+        let execution = lps.execute(index, event.header_ref(), hide_body(&event.body), world, effects.hide());
+        let (key, lp) = (event.key(), event.receiver());
+        if effects.others.any && ledger.collect(key, lp, &mut effects.others, metrics) {
+            // The remaining events of the task come after the failure.
+            inbox.clear();
+            return;
+        }
+        let instant = event.instant();
+        while let Some(found) = effects.outbox.buffer[sent..].iter().position(|sent| sent.instant() == instant) {
+            let wake = effects.outbox.buffer.swap_remove(sent + found);
+            let place = inbox.partition_point(|event| *event > wake);
+            inbox.insert(place, wake);
+        }
+        if execution == Execution::Done {
+            *events += 1;
+            if ledger.traces {
+                ledger.trace(event, &mut effects.others);
+            }
+        }
+    }
+}
+
 /// The locks of the stripes that the leader holds.
-pub(super) struct AllStripes<'s, 'k, P: Taggable> {
-    stripes: &'s Stripes<'s, 'k, P>,
-    held: Vec<Option<MutexGuard<'s, Stripe<'k, P>>>>,
+pub(super) struct AllStripes<'s, 'k> {
+    stripes: &'s Stripes<'s, 'k>,
+    held: Vec<Option<MutexGuard<'s, Stripe<'k>>>>,
 }
 
 const HELD: &str = "the leader holds all stripes except those of a parallel round";
 
-impl<'s, 'k, P: Packed<'k>> AllStripes<'s, 'k, P> {
+impl<'s, 'k> AllStripes<'s, 'k> {
     #[inline(always)]
-    pub(super) fn stripe(&mut self, number: u32) -> &mut Stripe<'k, P> {
+    pub(super) fn stripe(&mut self, number: u32) -> &mut Stripe<'k> {
         self.held[number as usize].as_deref_mut().expect(HELD)
     }
 
     /// Returns the stripe of an LP.
     #[inline(always)]
-    pub(super) fn of(&mut self, id: LpId) -> &mut Stripe<'k, P> {
+    pub(super) fn of(&mut self, id: LpId) -> &mut Stripe<'k> {
         self.stripe(self.stripes.placement.partition(id))
     }
 
@@ -241,7 +258,7 @@ impl<'s, 'k, P: Packed<'k>> AllStripes<'s, 'k, P> {
         self.held[number as usize] = Some(lock(&self.stripes.stripes[number as usize]));
     }
 
-    pub(super) fn each_stripe(&mut self, each: impl FnMut(&mut Stripe<'k, P>)) {
+    pub(super) fn each_stripe(&mut self, each: impl FnMut(&mut Stripe<'k>)) {
         self.held.iter_mut().map(|held| &mut **held.as_mut().expect(HELD)).for_each(each);
     }
 
@@ -253,18 +270,18 @@ impl<'s, 'k, P: Packed<'k>> AllStripes<'s, 'k, P> {
     }
 
     /// Returns all LPs, for global events that record in `metrics`.
-    pub(super) fn with<'a>(&'a mut self, metrics: &'a mut Metrics) -> Residents<'a, 's, 'k, P> {
+    pub(super) fn with<'a>(&'a mut self, metrics: &'a mut Metrics) -> Residents<'a, 's, 'k> {
         Residents { all: self, metrics }
     }
 }
 
 /// The LPs of all stripes, as a global event visits them.
-pub(super) struct Residents<'a, 's, 'k, P: Taggable> {
-    all: &'a mut AllStripes<'s, 'k, P>,
+pub(super) struct Residents<'a, 's, 'k> {
+    all: &'a mut AllStripes<'s, 'k>,
     metrics: &'a mut Metrics,
 }
 
-impl<'k, P: Packed<'k>> AllLps<'k> for Residents<'_, '_, 'k, P> {
+impl<'k> AllLps<'k> for Residents<'_, '_, 'k> {
     fn visit_each(&mut self, visitor: &mut Visitor<'_, 'k>) {
         let mut ids = (0..).map(LpId);
         self.all.each_stripe(|Stripe { lps, metrics, .. }| {

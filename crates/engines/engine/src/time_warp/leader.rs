@@ -1,19 +1,18 @@
 //! The leader of the workers. It writes the trace; at a cut it executes global events and ends the run.
 
 use super::reviewer::Reviewer;
-use super::site::{Counts, Site};
+use super::site::{AnySite, Counts, SiteBox};
 use super::{Crew, Memory, Orders, View};
 use crate::course::Course;
 use crate::ledger::{self, Ledger, Trace};
 use crate::peers::{Seat, agree_on_failure, error_at, greatest, lost, sum};
 use crate::quiescence::{Home, Homes};
 use crate::workers::imbalance;
-use parades_core::any_model::{AnyRestorable, Lps, Packed, Taggable};
-use parades_core::effects::Effects;
+use parades_core::any_model::{AnyEvent, AnyLeftover, AnyRestorable, Lps};
+use parades_core::effects::AnyEffects;
 use parades_core::error::{Error, ErrorKind};
-use parades_core::event::{Event, LpId};
+use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
-use parades_core::pending::Leftover;
 use parades_core::placement::Placement;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
@@ -23,11 +22,11 @@ use parades_transport::Summary;
 use std::sync::{MutexGuard, PoisonError};
 
 /// The state that belongs to the leader alone.
-pub(super) struct Leader<'k, P: Taggable> {
+pub(super) struct Leader<'k> {
     /// Everything before its bound has been committed.
     course: Course<'k>,
     /// The effects of global events.
-    effects: Effects<P>,
+    effects: AnyEffects<'k>,
     /// The end of the run, once it has ended.
     end: Option<Result<Time, Error>>,
     /// A wish for a cut because the user has stopped the run.
@@ -38,7 +37,7 @@ pub(super) struct Leader<'k, P: Taggable> {
     /// The place where each LP lives now.
     placement: Placement,
     /// Events that are committed and not yet written to the trace.
-    trace: Trace<P>,
+    trace: Trace<'k>,
     /// All workers have committed everything before this time, as of the last outcome.
     committed: Time,
     /// By worker: the number of events committed before the last mode switch.
@@ -72,13 +71,13 @@ struct Cut {
 }
 
 impl Cut {
-    fn of<'k, P: Packed<'k>>(
+    fn of<'k>(
         course: &Course<'k>,
-        crew: &Crew<'k, P>,
-        sites: &[MutexGuard<'_, Site<'k, P>>],
+        crew: &Crew<'k>,
+        sites: &[MutexGuard<'_, SiteBox<'k>>],
         view: &View,
     ) -> Result<Cut, Broken> {
-        let committed = sites.iter().map(|site| site.counts.committed).sum();
+        let committed = sites.iter().map(|site| site.counts().committed).sum();
         let reached = view.gvt.min(view.horizon);
         let stopped = course.options.control.is_some_and(|control| control.poll(reached, committed));
         let all = crew.seat.peers.share_words(&[allocated(sites), committed, u64::from(stopped)])?;
@@ -87,32 +86,32 @@ impl Cut {
 }
 
 /// The bytes that pending events and histories take.
-fn allocated<'k, P: Packed<'k>>(sites: &[MutexGuard<'_, Site<'k, P>>]) -> u64 {
+fn allocated<'k>(sites: &[MutexGuard<'_, SiteBox<'k>>]) -> u64 {
     sites.iter().map(|site| site.allocated_bytes() as u64).sum()
 }
 
-impl<'k, P: Packed<'k>> Home<'k, P> for Site<'k, P> {
+impl<'k> Home<'k> for SiteBox<'k> {
     fn earliest_time(&mut self) -> Time {
         self.next_time()
     }
-    fn add(&mut self, event: Event<P>) {
+    fn add(&mut self, event: AnyEvent<'k>) {
         self.push_unmarked(event);
     }
     fn residents(&mut self) -> (&mut (dyn Lps<'k> + 'k), &mut Metrics) {
-        (&mut *self.lps, &mut self.metrics)
+        AnySite::residents(&mut **self)
     }
 }
 
-impl<'k, P: Packed<'k>> Leader<'k, P> {
+impl<'k> Leader<'k> {
     pub(super) fn new(
         model: &'k dyn AnyRestorable<'k>,
         options: RunOptions<'k>,
         reviewer: Reviewer,
         placement: Placement,
-    ) -> Leader<'k, P> {
+    ) -> Leader<'k> {
         Leader {
             course: Course::new(model, options),
-            effects: Effects::new(),
+            effects: AnyEffects::buffered(model.form()),
             end: None,
             stop: Wish::None,
             mode_switch: Wish::None,
@@ -145,7 +144,7 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
     }
 
     /// Handles an outcome, the combined summary `all` of the workers. About `pending` events are pending.
-    pub(super) fn observe(&mut self, crew: &Crew<'k, P>, world: &World, all: &Summary, view: &View, pending: usize) {
+    pub(super) fn observe(&mut self, crew: &Crew<'k>, world: &World, all: &Summary, view: &View, pending: usize) {
         self.gvts += 1;
         // Across ranks there are no mode switches: a cut is wanted to stop, on whichever rank that was asked.
         if all.wants_cut && (self.stop == Wish::Announced || crew.seat.peers.ranks() > 1) {
@@ -176,16 +175,16 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
     }
 
     /// Collects the events that the workers have committed for the trace.
-    fn collect_trace(&mut self, crew: &Crew<'k, P>) {
+    fn collect_trace(&mut self, crew: &Crew<'k>) {
         crew.traced.iter().for_each(|traced| self.trace.append(&mut super::lock(traced)));
     }
 
     /// Adds the events that each worker has committed since the last mode switch.
-    fn count_committed(&mut self, sites: &[MutexGuard<'_, Site<'k, P>>]) {
+    fn count_committed(&mut self, sites: &[MutexGuard<'_, SiteBox<'k>>]) {
         self.committed_by.resize(sites.len(), 0);
         for (worker, (by, site)) in self.committed_by.iter_mut().zip(sites).enumerate() {
             // At a mode switch, the counts of all sites move to the first site.
-            *by += site.counts.committed - if worker == 0 { self.committed_before } else { 0 };
+            *by += site.counts().committed - if worker == 0 { self.committed_before } else { 0 };
         }
     }
 
@@ -198,7 +197,7 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
             std::mem::take(&mut self.trace).into_iter().partition::<Vec<_>, _>(|(event, _)| event.time() < bound);
         self.trace = after;
         ledger::sort(&mut before);
-        let written = before.iter().try_for_each(|(event, notes)| self.course.trace(event, notes));
+        let written = before.iter().try_for_each(|(event, notes)| self.course.trace_any(event, notes));
         if let (Err(error), None) = (written, &self.end) {
             self.end = Some(Err(error));
             self.stop = Wish::New;
@@ -206,13 +205,15 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
     }
 
     /// Executes a cut: the work that needs every LP at rest. Gives new orders.
-    pub(super) fn execute_cut(&mut self, crew: &Crew<'k, P>, view: &View) -> Result<(), Broken> {
+    pub(super) fn execute_cut(&mut self, crew: &Crew<'k>, view: &View) -> Result<(), Broken> {
         self.cuts += 1;
         let mut world = crew.world.write().unwrap_or_else(PoisonError::into_inner);
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();
         for site in &mut sites[crew.first..crew.first + crew.ledgers.len()] {
-            let number = site.number;
-            crew.seat.transport.receive(0, number, true, &mut |arrived| arrived.for_each(|event| site.push(event)));
+            let number = site.number();
+            crew.seat.transport.receive(0, number, true, &mut |arrived| {
+                site.receive(arrived);
+            });
         }
         self.collect_trace(crew);
         let mut mine = Ledger::new(self.traces());
@@ -239,7 +240,7 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
             self.count_committed(&sites);
             let (old, first) = (&self.placement, &crew.placement);
             self.placement = self.reviewer.switch_mode(crew.model, old, first, world.lps(), &mut sites);
-            self.committed_before = sites[0].counts.committed;
+            self.committed_before = sites[0].counts().committed;
             (0..sites.len()).for_each(|worker| crew.seat.transport.shrink(worker));
         }
         let (over, alone) = (self.end.is_some(), self.reviewer.is_alone());
@@ -254,10 +255,10 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
     /// The earliest failure; a stop before the run has begun; too little memory.
     fn execute_globals(
         &mut self,
-        crew: &Crew<'k, P>,
+        crew: &Crew<'k>,
         view: &View,
         world: &mut World,
-        sites: &mut [MutexGuard<'_, Site<'k, P>>],
+        sites: &mut [MutexGuard<'_, SiteBox<'k>>],
         cut: Cut,
     ) -> Result<Option<Time>, Error> {
         let Seat { peers, transport } = &crew.seat;
@@ -293,7 +294,7 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
     }
 
     /// Ends the run, once all workers have returned.
-    pub(super) fn conclude(mut self, crew: &Crew<'k, P>) -> Result<Option<Outcome>, Error> {
+    pub(super) fn conclude(mut self, crew: &Crew<'k>) -> Result<Option<Outcome>, Error> {
         let end = self.end.take().expect("the workers have come to the end")?;
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();
         self.count_committed(&sites);
@@ -301,11 +302,11 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
         let (mut metrics, mut pending) = (course.metrics.declarations(), Vec::new());
         let bytes = allocated(&sites);
         for site in &mut sites {
-            metrics.merge(std::mem::take(&mut site.metrics));
+            metrics.merge(std::mem::take(site.residents().1));
             pending.push(site.take_all());
         }
-        let history = sites.iter().map(|site| site.counts.history_max).max().unwrap_or(0);
-        let sum_of = |count: fn(&Counts) -> u64| sites.iter().map(|site| count(&site.counts)).sum::<u64>();
+        let history = sites.iter().map(|site| site.counts().history_max).max().unwrap_or(0);
+        let sum_of = |count: fn(&Counts) -> u64| sites.iter().map(|site| count(site.counts())).sum::<u64>();
         let counts: [fn(&Counts) -> u64; 6] = [
             |counts| counts.committed,
             |counts| counts.executed,
@@ -339,13 +340,13 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
         };
         let lps = crew.world.read().unwrap_or_else(PoisonError::into_inner).lps();
         let here = |id| {
-            let lps: &(dyn Lps<'k> + 'k) = &*sites[placement.partition(id) as usize].lps;
+            let lps: &(dyn Lps<'k> + 'k) = sites[placement.partition(id) as usize].lps();
             Some((id, lps, placement.index(id))).filter(|(_, lps, index)| *index < lps.len())
         };
         let mut lps = (0..lps).map(LpId).filter_map(here);
         let pending = Box::new(pending.into_iter().flatten());
-        let mine = course.finish_rank(end, &*crew.seat.peers, &mut lps, metrics, pending as Leftover<_>, counts);
-        sites.iter_mut().for_each(|site| site.lps.clear());
+        let mine = course.finish_rank(end, &*crew.seat.peers, &mut lps, metrics, pending as AnyLeftover<'k>, counts);
+        sites.iter_mut().for_each(|site| site.residents().0.clear());
         let lost = || lost(&*crew.seat.transport);
         course.conclude_ranks(end, &*crew.seat.peers, &lost, mine, &mut engine_stats)
     }

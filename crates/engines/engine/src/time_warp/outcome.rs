@@ -3,7 +3,6 @@
 use super::steps::Steps;
 use crate::course::just_after;
 use crate::workers::lock;
-use parades_core::any_model::Packed;
 use parades_core::time::Time;
 use parades_core::timesheet::Spent;
 use parades_transport::Summary;
@@ -22,7 +21,7 @@ const SHARE_UNCOUNTED: u64 = 8;
 /// Bytes of memory that nobody counts and that a process may take beside its limit.
 const UNCOUNTED_BESIDE: u64 = 8 << 20;
 
-impl<'k, P: Packed<'k>> Steps<'_, 'k, P> {
+impl<'k> Steps<'_, 'k> {
     /// Handles an outcome: computes GVT, and commits everything before it. `observe` is called in between.
     pub(super) fn handle_outcome(&mut self, all: &Summary, observe: impl FnOnce(&mut Self)) {
         let crew = self.crew;
@@ -34,8 +33,8 @@ impl<'k, P: Packed<'k>> Steps<'_, 'k, P> {
                 site.close_stretch();
             }
             site.commit_before(world, view.gvt.min(view.horizon));
-            if site.ledger.traces {
-                lock(&crew.traced[self.worker]).append(&mut site.ledger.trace);
+            if site.ledger_mut().traces {
+                lock(&crew.traced[self.worker]).append(&mut site.ledger_mut().trace);
             }
         });
     }
@@ -97,6 +96,6 @@ impl<'k, P: Packed<'k>> Steps<'_, 'k, P> {
         } else {
             site.shrink()
         }
-        crew.seat.transport.shrink(site.number as usize - crew.first);
+        crew.seat.transport.shrink(site.number() as usize - crew.first);
     }
 }

@@ -5,10 +5,10 @@
 //! events, and the cost of an undisturbed execution. Their product is the number of workers whose work is
 //! kept. If it is small, one worker is tried, which rolls nothing back, while the others wait.
 
-use super::site::{Counts, Site};
+use super::site::{Counts, SiteBox};
 use crate::retreat::{Retreat, Retreats, Spell};
 use crate::stopwatch::{CoreClock, now, timed};
-use parades_core::any_model::{AnyRestorable, Packed};
+use parades_core::any_model::AnyRestorable;
 use parades_core::metrics::Metrics;
 use parades_core::placement::Placement;
 use std::sync::MutexGuard;
@@ -123,13 +123,13 @@ impl Reviewer {
 
     /// Switches from several workers to one, or back to the first placement. Must be called at a cut.
     /// Returns the new placement.
-    pub(super) fn switch_mode<'k, P: Packed<'k>>(
+    pub(super) fn switch_mode<'k>(
         &mut self,
         model: &'k dyn AnyRestorable<'k>,
         old: &Placement,
         first: &Placement,
         lps: u32,
-        sites: &mut [MutexGuard<'_, Site<'k, P>>],
+        sites: &mut [MutexGuard<'_, SiteBox<'k>>],
     ) -> Placement {
         let next = if self.is_alone() { first.clone() } else { Placement::ranges(lps, lps) };
         let ((), took) = timed(|| move_all(model, sites, old, &next, lps));
@@ -145,9 +145,9 @@ impl Reviewer {
 }
 
 /// Moves LPs, events and metrics to other sites.
-fn move_all<'k, P: Packed<'k>>(
+fn move_all<'k>(
     model: &'k dyn AnyRestorable<'k>,
-    sites: &mut [MutexGuard<'_, Site<'k, P>>],
+    sites: &mut [MutexGuard<'_, SiteBox<'k>>],
     old: &Placement,
     new: &Placement,
     lps: u32,
@@ -156,8 +156,8 @@ fn move_all<'k, P: Packed<'k>>(
     let mut counts = Counts::default();
     for (number, site) in sites.iter_mut().enumerate() {
         events.push(site.take_all());
-        site.lps.put_down(number);
-        counts = counts.and(std::mem::take(&mut site.counts));
+        site.residents().0.put_down(number);
+        counts = counts.and(std::mem::take(site.counts_mut()));
         site.restart(new, number == 0 && new.partitions() == 1);
     }
     model.distribute(old, new, lps);
@@ -165,8 +165,8 @@ fn move_all<'k, P: Packed<'k>>(
     for event in events.into_iter().flatten() {
         sites[new.partition(event.receiver()) as usize].push_unmarked(event);
     }
-    sites[0].counts = counts;
-    let mut metrics: Vec<&mut Metrics> = sites.iter_mut().map(|site| &mut site.metrics).collect();
+    *sites[0].counts_mut() = counts;
+    let mut metrics: Vec<&mut Metrics> = sites.iter_mut().map(|site| site.residents().1).collect();
     Metrics::redistribute(&mut metrics, &|id| new.partition(id) as usize);
 }
 

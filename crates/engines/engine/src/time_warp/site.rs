@@ -1,6 +1,7 @@
 //! A site: the LPs of a worker, their pending events, and their history.
 
 mod alone;
+mod any;
 mod commit;
 mod execute;
 mod rollback;
@@ -9,39 +10,39 @@ use super::coast::Coast;
 use super::history::{History, NONE, Record};
 use crate::fetch::Fetcher;
 use crate::ledger::Ledger;
+pub(super) use any::{AnySite, SiteBox, of_form};
+
 use commit::Stretch;
 use parades_core::any_model::{AnyRestorable, Packed, RestorableLps, Taggable};
 use parades_core::effects::Effects;
 use parades_core::error::Place;
 use parades_core::event::{Event, LpId};
 use parades_core::metrics::Metrics;
-use parades_core::optimistic::{COMMITTED, NEVER, OptimisticSet, Sent, Tagged, TaggedEvent, tag};
+use parades_core::optimistic::{COMMITTED, NEVER, OptimisticSet, Sent, TaggedEvent, tag};
 use parades_core::outbox::{Outbox, Pending};
-use parades_core::pending::{Leftover, PendingSet};
+use parades_core::pending::PendingSet;
 use parades_core::placement::Placement;
 use parades_core::time::{Instant, Time};
 use parades_core::timer::TimerChange;
 use parades_core::world::World;
 use parades_raw::prefetch::Records;
-use parades_transport::{Arrived, Transport};
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
 
 /// The LPs of a worker.
 ///
 /// A site takes its pending events in the order of time. A straggler is found when it is taken: its LP has
 /// then executed a later event.
-pub(super) struct Site<'k, P: Taggable> {
+struct Site<'k, P: Taggable> {
     model: &'k dyn AnyRestorable<'k>,
-    pub(super) number: u32,
+    number: u32,
     placement: Placement,
     /// The LPs, in the order of their ids.
-    pub(super) lps: Box<dyn RestorableLps<'k> + 'k>,
+    lps: Box<dyn RestorableLps<'k> + 'k>,
     /// The places of the LPs' records.
     records: Records,
     /// By LP: the position of its last execution in the history.
-    pub(super) heads: Vec<u32>,
-    pub(super) fetcher: Fetcher,
+    heads: Vec<u32>,
+    fetcher: Fetcher,
     history: History<P>,
     /// The position after the last undo record. A copy of [`RestorableLps::undos_end`], which is a call for
     /// each event.
@@ -65,13 +66,13 @@ pub(super) struct Site<'k, P: Taggable> {
     timers: Vec<TimerChange>,
     coast: Coast<P>,
 
-    pub(super) metrics: Metrics,
-    pub(super) ledger: Ledger<P>,
+    metrics: Metrics,
+    ledger: Ledger<'k>,
     /// The uncommitted requests for global events: the position of the execution, and the time requested.
     requested: Vec<(u32, Time)>,
     /// The earliest time that committed executions have requested.
     requested_committed: Time,
-    pub(super) counts: Counts,
+    counts: Counts,
 }
 
 /// Counts of the work that a worker has done so far.
@@ -107,7 +108,7 @@ impl Counts {
 }
 
 impl<'k, P: Packed<'k>> Site<'k, P> {
-    pub(super) fn new(
+    fn new(
         number: u32,
         placement: Placement,
         model: &'k dyn AnyRestorable<'k>,
@@ -141,29 +142,14 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
         }
     }
 
-    /// Reserves room for `lps` LPs.
-    pub(super) fn reserve(&mut self, lps: usize) {
-        self.lps.reserve(lps);
-        self.heads.reserve_exact(lps);
-        self.records = self.lps.records();
-    }
-
-    /// Takes the LPs that have moved here
-    /// ([`AnyModel::distribute`](parades_core::any_model::AnyModel::distribute)).
-    pub(super) fn pick_up(&mut self) {
-        self.lps.pick_up(self.number as usize);
-        self.heads = vec![NONE; self.lps.len()];
-        self.records = self.lps.records();
-    }
-
     /// Bytes that an uncommitted execution takes in the logs, if it sends and changes little.
-    pub(super) fn execution_bytes(&self) -> usize {
+    fn execution_bytes(&self) -> usize {
         size_of::<Record<P>>() + 2 * size_of::<Sent>() + 2 * self.model.undo_bytes() + size_of::<TimerChange>()
     }
 
     /// Prepares the site, whose LPs have been taken away, for other LPs. If `alone`, it will execute
     /// all LPs of the run.
-    pub(super) fn restart(&mut self, placement: &Placement, alone: bool) {
+    fn restart(&mut self, placement: &Placement, alone: bool) {
         assert!(self.uncommitted() == 0 && self.in_stretch() == 0, "I5: LPs that move have committed everything");
         self.placement = placement.clone();
         self.heads = Vec::new();
@@ -178,7 +164,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
     }
 
     /// Starts an LP of this worker. LPs start in the order of their ids. Returns false if the LP failed.
-    pub(super) fn start(&mut self, world: &World, id: LpId) -> bool {
+    fn start(&mut self, world: &World, id: LpId) -> bool {
         let effects = &mut self.effects;
         if self.lps.start(id, world, effects.hide()) {
             self.heads.push(NONE);
@@ -203,27 +189,20 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
 
     /// Adds a pending event, which may be a straggler.
     #[inline]
-    pub(super) fn push(&mut self, event: TaggedEvent<P>) {
+    fn push(&mut self, event: TaggedEvent<P>) {
         self.ahead().push(event);
     }
 
     /// Adds an event that is never annihilated.
-    pub(super) fn push_unmarked(&mut self, event: Event<P>) {
+    fn push_unmarked(&mut self, event: Event<P>) {
         match &mut self.effects.outbox.pending {
             Pending::ByTime(pending) => pending.push(event),
             _ => self.push(tag(COMMITTED, event)),
         }
     }
 
-    /// Adds events that have arrived from other workers.
-    #[inline(always)]
-    pub(super) fn push_all(&mut self, arrived: Arrived<'_, Tagged<P>>) {
-        let ahead = self.ahead();
-        arrived.for_each(|event| ahead.push(event));
-    }
-
     /// Returns the instant of the earliest event, or [`NEVER`].
-    pub(super) fn next_instant(&mut self) -> Instant {
+    fn next_instant(&mut self) -> Instant {
         match &mut self.effects.outbox.pending {
             Pending::ByTime(_) if self.failed_alone => NEVER,
             Pending::ByTime(pending) => pending.next_instant().unwrap_or(NEVER),
@@ -231,56 +210,10 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
         }
     }
 
-    /// Returns the time of the earliest event, or [`Time::MAX`].
-    pub(super) fn next_time(&mut self) -> Time {
-        self.next_instant().time
-    }
-
-    /// Returns the number of pending events; see [`OptimisticSet::len_from_frontier`].
-    pub(super) fn waiting(&self) -> usize {
-        self.effects.outbox.optimistic_ref().len_from_frontier()
-    }
-
-    /// Returns the workers for which there are events to send.
-    pub(super) fn full_parcels(&self) -> impl Iterator<Item = u32> {
-        let parcels = (0..).zip(&self.effects.outbox.optimistic_ref().parcels);
-        parcels.filter(|(_, parcel)| !parcel.is_empty()).map(|(to, _)| to)
-    }
-
-    /// Sends the events for other workers. Returns the instant of the earliest. `here` is the range of this
-    /// rank's workers among the workers of all ranks.
-    pub(super) fn flush(&mut self, transport: &dyn Transport<Tagged<P>>, here: &Range<usize>) -> Instant {
-        let mut next = NEVER;
-        let worker = self.number as usize - here.start;
-        for (to, parcel) in (0..).zip(&mut self.ahead().parcels) {
-            if !parcel.is_empty() {
-                next = parcel.iter().map(Event::instant).fold(next, Instant::min);
-                transport.send(worker, to, parcel);
-                if here.contains(&(to as usize)) {
-                    transport.notify(to as usize - here.start);
-                }
-            }
-        }
-        next
-    }
-
     // At a cut.
 
-    /// Removes and returns the ledger, for the leader. Everything before the horizon has been committed.
-    pub(super) fn take_ledger(&mut self) -> Ledger<P> {
-        self.requested_committed = Time::MAX;
-        self.ledger.take()
-    }
-
-    /// Removes and returns all pending messages and wakes, in no order. No anti-message is in flight.
-    pub(super) fn take_all(&mut self) -> Leftover<'k, P> {
-        let behind = std::mem::take(&mut self.behind_failures).into_values().flatten();
-        behind.for_each(|event| self.push(event));
-        self.effects.outbox.pending.take_all()
-    }
-
     /// Frees memory that is not in use.
-    pub(super) fn shrink(&mut self) {
+    fn shrink(&mut self) {
         self.history.shrink();
         self.lps.shrink_undos();
         if !self.is_alone() {
@@ -290,13 +223,13 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
 
     /// Does the same as [`Site::shrink`], and also compacts the pending set. Without compaction, the set
     /// keeps the room for the most events that it has ever held.
-    pub(super) fn compact(&mut self) {
+    fn compact(&mut self) {
         self.history.shrink();
         self.lps.shrink_undos();
         self.effects.outbox.pending.compact();
     }
 
-    pub(super) fn allocated_bytes(&self) -> usize {
+    fn allocated_bytes(&self) -> usize {
         let waiting = self.effects.outbox.pending.allocated_bytes();
         waiting
             + self.history.allocated_bytes()

@@ -3,13 +3,13 @@
 use super::Crew;
 use super::leader::Leader;
 use super::reviewer::Cost;
-use super::site::Site;
+use super::site::AnySite;
 use super::stalls::Stalls;
 use super::view::View;
 use crate::course::just_after;
 use crate::seats;
 use crate::stopwatch::timed;
-use parades_core::any_model::{Packed, Taggable};
+
 use parades_core::optimistic::NEVER;
 use parades_core::time::Instant;
 use parades_core::world::World;
@@ -31,11 +31,11 @@ const BATCH_LAST: u32 = 8;
 const BATCHES_PER_MEASUREMENT: u32 = 16;
 
 /// A worker between two cuts. It holds its site and the world.
-pub(super) struct Steps<'w, 'k, P: Taggable> {
-    pub(super) crew: &'w Crew<'k, P>,
+pub(super) struct Steps<'w, 'k> {
+    pub(super) crew: &'w Crew<'k>,
     /// The worker's number in its rank.
     pub(super) worker: usize,
-    pub(super) site: &'w mut Site<'k, P>,
+    pub(super) site: &'w mut (dyn AnySite<'k> + 'k),
     pub(super) world: &'w World,
     pub(super) view: &'w mut View,
     /// The worker's stalls, in a test.
@@ -46,9 +46,9 @@ pub(super) struct Steps<'w, 'k, P: Taggable> {
     pub(super) idle: bool,
 }
 
-impl<'k, P: Packed<'k>> Steps<'_, 'k, P> {
+impl<'k> Steps<'_, 'k> {
     /// Repeats the steps of the protocol until GVT has reached the horizon, as the leader.
-    pub(super) fn lead(mut self, leader: &mut Leader<'k, P>) -> Result<(), Broken> {
+    pub(super) fn lead(mut self, leader: &mut Leader<'k>) -> Result<(), Broken> {
         loop {
             let news = self.begin();
             if let Some(all) = self.take_outcome()? {
@@ -89,7 +89,7 @@ impl<'k, P: Packed<'k>> Steps<'_, 'k, P> {
     }
 
     /// Executes all LPs up to the horizon, while the other workers wait. The next pending event is at GVT.
-    pub(super) fn go_on_alone(mut self, leader: &mut Leader<'k, P>) {
+    pub(super) fn go_on_alone(mut self, leader: &mut Leader<'k>) {
         loop {
             seats::unbind_if_due();
             let mine = self.summary(leader.announce_cut());
@@ -126,9 +126,8 @@ impl<'k, P: Packed<'k>> Steps<'_, 'k, P> {
     /// Receives the events that have arrived.
     fn receive(&mut self) {
         let Steps { site, idle, .. } = self;
-        self.crew.seat.transport.receive(self.worker, site.number, false, &mut |arrived| {
-            *idle &= arrived.is_empty();
-            site.push_all(arrived);
+        self.crew.seat.transport.receive(self.worker, site.number(), false, &mut |arrived| {
+            *idle &= site.receive(arrived) == 0;
         });
     }
 
@@ -214,7 +213,7 @@ impl<'k, P: Packed<'k>> Steps<'_, 'k, P> {
         let last = most.min(BATCH_LAST);
         let mut executed = site.execute_before(world, view.limit, most - last);
         if executed == most - last {
-            crew.seat.transport.prefetch_inboxes(self.worker, &mut site.full_parcels());
+            site.prefetch_inboxes(&*crew.seat.transport, self.worker);
             executed += site.execute_before(world, view.limit, last);
         }
         // Events at GVT are executed whatever the limits, because GVT waits for them.
@@ -230,12 +229,12 @@ impl<'k, P: Packed<'k>> Steps<'_, 'k, P> {
             failed: site.failed_before(view.gvt),
             requested: site.requested(),
             events: site.executed(),
-            rolled_back: site.counts.rolled_back,
-            committed: site.counts.committed,
+            rolled_back: site.counts().rolled_back,
+            committed: site.counts().committed,
             bytes: match crew.memory.limit {
                 Some(_) => {
                     (site.allocated_bytes()
-                        + crew.seat.transport.allocated_bytes(site.number as usize - crew.first, site.number))
+                        + crew.seat.transport.allocated_bytes(site.number() as usize - crew.first, site.number()))
                         as u64
                 }
                 None => 0,

@@ -8,15 +8,15 @@ use super::steps::Steps;
 use super::view::View;
 use crate::peers::lost;
 use crate::workers::{Alarm, lock, on_all_workers};
-use parades_core::any_model::{Packed, Taggable};
+
 use parades_core::error::Error;
 use parades_core::run::Outcome;
 use parades_sync::barrier::Broken;
 use parades_transport::Summary;
 
 /// A worker.
-struct Worker<'c, 'k, P: Taggable> {
-    crew: &'c Crew<'k, P>,
+struct Worker<'c, 'k> {
+    crew: &'c Crew<'k>,
     /// Its number among the workers of this rank.
     number: usize,
     view: View,
@@ -24,9 +24,9 @@ struct Worker<'c, 'k, P: Taggable> {
     stalls: Option<Stalls>,
 }
 
-impl<'k, P: Packed<'k>> Crew<'k, P> {
+impl<'k> Crew<'k> {
     /// Runs all workers.
-    pub(super) fn run(&self, mut leader: Leader<'k, P>) -> Result<Option<Outcome>, Error> {
+    pub(super) fn run(&self, mut leader: Leader<'k>) -> Result<Option<Outcome>, Error> {
         let (workers, transport) = (self.ledgers.len(), &*self.seat.transport);
         let mut lead = || {
             let _alarm = Alarm(transport);
@@ -42,9 +42,9 @@ impl<'k, P: Packed<'k>> Crew<'k, P> {
     }
 }
 
-impl<'c, 'k, P: Packed<'k>> Worker<'c, 'k, P> {
+impl<'c, 'k> Worker<'c, 'k> {
     /// Starts the LPs of a worker.
-    fn start(crew: &'c Crew<'k, P>, number: usize) -> Self {
+    fn start(crew: &'c Crew<'k>, number: usize) -> Self {
         crew.start(number);
         let view = View::new(Optimism::new(crew.sites.len(), crew.settings.ahead));
         let stalls = crew.settings.stalls.map(|seed| Stalls::new(seed, crew.first + number));
@@ -52,7 +52,7 @@ impl<'c, 'k, P: Packed<'k>> Worker<'c, 'k, P> {
     }
 
     /// Leads the other workers from cut to cut, until the run is over.
-    fn lead(&mut self, leader: &mut Leader<'k, P>) -> Result<(), Broken> {
+    fn lead(&mut self, leader: &mut Leader<'k>) -> Result<(), Broken> {
         loop {
             self.begin_cut()?;
             leader.execute_cut(self.crew, &self.view)?;
@@ -101,13 +101,13 @@ impl<'c, 'k, P: Packed<'k>> Worker<'c, 'k, P> {
     }
 
     /// Calls `act`, which takes the steps from here to the next cut. Meanwhile the worker holds its site.
-    fn take_steps<T>(&mut self, act: impl FnOnce(Steps<'_, 'k, P>) -> T) -> T {
+    fn take_steps<T>(&mut self, act: impl FnOnce(Steps<'_, 'k>) -> T) -> T {
         let mut site = lock(&self.crew.sites[self.crew.first + self.number]);
         let world = self.crew.read_world();
         act(Steps {
             crew: self.crew,
             worker: self.number,
-            site: &mut site,
+            site: &mut **site,
             world: &world,
             view: &mut self.view,
             stalls: self.stalls.as_mut(),

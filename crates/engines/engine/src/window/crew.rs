@@ -9,13 +9,13 @@ use crate::ledger::Ledger;
 use crate::partition::Partitioning;
 use crate::peers::{Seat, lost, sum};
 use crate::workers::lock;
-use parades_core::any_model::{AnyModel, Packed, Taggable};
-use parades_core::error::{Error, Place};
+use parades_core::any_model::AnyModel;
+use parades_core::error::Error;
 use parades_core::run::{Control, RunOptions};
-use parades_core::time::{Instant, Time};
+use parades_core::time::Time;
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
-use parades_transport::Summary;
+use parades_transport::{Conservative, Summary};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
@@ -39,7 +39,7 @@ impl Orders {
 }
 
 /// The state that the workers of a run share.
-pub(crate) struct Crew<'k, P: Taggable> {
+pub(crate) struct Crew<'k> {
     pub(crate) model: &'k dyn AnyModel<'k>,
     pub(crate) lps: u32,
     pub(crate) settings: Settings,
@@ -47,27 +47,27 @@ pub(crate) struct Crew<'k, P: Taggable> {
     /// By this the user stops the run while its LPs are set up.
     pub(crate) control: Option<&'k Control>,
     /// The way to the workers of all ranks, and to their leaders.
-    pub(crate) seat: Seat<'k, P, P>,
+    pub(crate) seat: Seat<'k, Conservative>,
     /// Changes only at a cut.
     pub(super) world: RwLock<World>,
-    pub(crate) parts: Vec<Mutex<Part<'k, P>>>,
+    pub(crate) parts: Vec<Mutex<Part<'k>>>,
     /// By worker: the ledger that it has deposited at the last cut.
-    pub(crate) ledgers: Vec<Mutex<Option<Ledger<P>>>>,
+    pub(crate) ledgers: Vec<Mutex<Option<Ledger<'k>>>>,
     /// By worker: the number of events that it had executed at the last cut.
     pub(crate) executed: Vec<AtomicU64>,
     pub(crate) orders: Mutex<Orders>,
 }
 
 /// Prepares a run: the state that its workers share, and its leader.
-pub(crate) fn assemble<'k, P: Packed<'k>>(
+pub(crate) fn assemble<'k>(
     model: &'k dyn AnyModel<'k>,
     options: RunOptions<'k>,
     world: World,
     partitioning: &Partitioning,
     settings: &Settings,
-    seat: Seat<'k, P, P>,
+    seat: Seat<'k, Conservative>,
     workers: usize,
-) -> Result<(Crew<'k, P>, Leader<'k, P>), Error> {
+) -> Result<(Crew<'k>, Leader<'k>), Error> {
     let control = options.control;
     let leader = Leader::new(model, options, workers, settings.retreats);
     // Every rank keeps the trace of its LPs if rank 0 writes one.
@@ -78,7 +78,7 @@ pub(crate) fn assemble<'k, P: Packed<'k>>(
     let parts = (0..partitions_max(settings).max(partitioning.partitions()).min(world.lps())).map(part).collect();
     let crew_of = Workers { here: workers, rank: seat.peers.rank(), ranks: seat.peers.ranks() };
     let plan = Arc::new(Plan::first(partitioning, crew_of, &world));
-    seat.transport.settle(&plan.homes, &[]);
+    seat.transport.settle(&plan.homes);
     let orders = Orders { horizon: Time::ZERO, plan, window: 0, over: false };
     let crew = Crew {
         model,
@@ -96,9 +96,9 @@ pub(crate) fn assemble<'k, P: Packed<'k>>(
     Ok((crew, leader))
 }
 
-impl<'k, P: Packed<'k>> Crew<'k, P> {
+impl<'k> Crew<'k> {
     /// Deposits the worker's ledger, which the leader collects at the cut.
-    pub(crate) fn deposit_ledger(&self, hand: &mut Hand<P>) {
+    pub(crate) fn deposit_ledger(&self, hand: &mut Hand<'k>) {
         *lock(&self.ledgers[hand.worker]) = Some(hand.ledger.take());
         // Ordering: Relaxed; the reader has exchanged with this worker since, or has joined its thread.
         self.executed[hand.worker].store(hand.events, Ordering::Relaxed);
@@ -106,7 +106,7 @@ impl<'k, P: Packed<'k>> Crew<'k, P> {
 
     /// Starts the LPs of the partitions that the first plan dedicates to this worker.
     /// The worker itself allocates their memory, which is then near its core.
-    pub(crate) fn start(&self, hand: &mut Hand<P>, plan: &Plan) -> Summary {
+    pub(crate) fn start(&self, hand: &mut Hand<'k>, plan: &Plan) -> Summary {
         let world = self.read_world();
         let mut next = Time::MAX;
         for &number in plan.own(hand.worker) {
@@ -117,23 +117,9 @@ impl<'k, P: Packed<'k>> Crew<'k, P> {
         self.summary(next, hand)
     }
 
-    fn start_part(&self, part: &mut Part<'k, P>, world: &World, plan: &Plan, hand: &mut Hand<P>) {
-        let members = std::mem::take(&mut part.members);
+    fn start_part(&self, part: &mut Part<'k>, world: &World, plan: &Plan, hand: &mut Hand<'k>) {
         part.set_order(self.settings.order, plan, None);
-        let mut effects = hand.effects.lend(part.number, &mut part.pending);
-        part.lps.reserve(members.len());
-        for id in members {
-            if self.control.is_some_and(Control::is_stopped) {
-                break; // The leader ends the run.
-            }
-            part.lps.start(id, world, effects.hide());
-            let place = Place { instant: Instant::START, lp: Some(id), event: None };
-            if effects.others.any && hand.ledger.collect_at(place, id, &mut effects.others, &mut part.metrics) {
-                break; // The failure ends the run. The remaining LPs need not start.
-            }
-            effects.others.notes.clear();
-        }
-        hand.effects.reclaim(effects, &mut part.pending);
+        part.start(world, hand, self.control);
         part.guess_order();
         part.update_next();
     }
@@ -143,13 +129,13 @@ impl<'k, P: Packed<'k>> Crew<'k, P> {
     }
 
     /// Executes a window: this worker's dedicated partitions, and the shared partitions that it takes.
-    pub(super) fn execute(&self, bound: Time, window: u64, plan: &Plan, hand: &mut Hand<P>) -> Summary {
+    pub(super) fn execute(&self, bound: Time, window: u64, plan: &Plan, hand: &mut Hand<'k>) -> Summary {
         let world = self.read_world();
         let mut next = Time::MAX;
         plan.take_each(hand.worker, window, |number| {
             let mut part = lock(&self.parts[number as usize]);
             part.visit(|part| {
-                self.seat.transport.receive(hand.worker, number, false, &mut |arrived| part.push_all(arrived));
+                self.seat.transport.receive(hand.worker, number, false, &mut |arrived| part.receive(arrived));
                 part.execute_before(bound, self.model, &world, hand);
             });
             next = next.min(part.next);
@@ -158,7 +144,7 @@ impl<'k, P: Packed<'k>> Crew<'k, P> {
         self.summary(next.min(sent), hand)
     }
 
-    fn summary(&self, next: Time, hand: &Hand<P>) -> Summary {
+    fn summary(&self, next: Time, hand: &Hand<'k>) -> Summary {
         Summary {
             next,
             failed: hand.ledger.failure.time(),

@@ -1,43 +1,61 @@
 //! The state of a worker that no other worker touches.
 
 use crate::ledger::Ledger;
-use parades_core::any_model::Taggable;
-use parades_core::effects::Effects;
-use parades_core::outbox::Outbox;
+use parades_core::any_model::{Form, Hidden, Packed, in_form};
+use parades_core::effects::AnyEffects;
 use parades_core::placement::Placement;
 use parades_core::time::Time;
-use parades_transport::Transport;
+use parades_transport::{Conservative, ParcelRef, Transport};
 
 /// The state that belongs to one worker.
-pub(crate) struct Hand<P: Taggable> {
+pub(crate) struct Hand<'k> {
     pub(crate) worker: usize,
     pub(crate) placement: Placement,
-    pub(crate) effects: Effects<P>,
+    pub(crate) effects: AnyEffects<'k>,
     /// The number of events executed.
     pub(crate) events: u64,
-    pub(crate) ledger: Ledger<P>,
+    pub(crate) ledger: Ledger<'k>,
 }
 
-impl<P: Taggable> Hand<P> {
-    pub(crate) fn new(worker: usize, placement: Placement, traces: bool) -> Hand<P> {
-        let effects = Effects::with(Outbox::partitioned(placement.clone()));
+impl<'k> Hand<'k> {
+    pub(crate) fn new(worker: usize, placement: Placement, traces: bool, form: Form) -> Hand<'k> {
+        let effects = AnyEffects::partitioned(form, &placement);
         Hand { worker, placement, effects, events: 0, ledger: Ledger::new(traces) }
     }
 
     /// Sets a new placement of the LPs.
     pub(crate) fn set_placement(&mut self, placement: &Placement) {
         self.placement = placement.clone();
-        self.effects.outbox = Outbox::partitioned(placement.clone());
+        self.effects = AnyEffects::partitioned(self.effects.form(), placement);
+    }
+
+    /// Returns the events for another partition, if there are any.
+    pub(crate) fn parcel(&mut self, partition: u32) -> Option<ParcelRef<'_, 'k, Conservative>> {
+        fn parcel_in<'a, 'k, P: Packed<'k>>(
+            effects: &'a mut AnyEffects<'k>,
+            partition: u32,
+        ) -> Option<ParcelRef<'a, 'k, Conservative>> {
+            let parcel = &mut effects.of_mut::<P>().outbox.parcels[partition as usize];
+            (!parcel.is_empty()).then(|| Hidden::new::<P>(parcel))
+        }
+        in_form!(self.effects.form(), parcel_in(&mut self.effects, partition))
     }
 
     /// Sends the events for other partitions. Returns the time of the earliest.
-    pub(crate) fn flush(&mut self, transport: &dyn Transport<P>) -> Time {
-        let outbox = &mut self.effects.outbox;
-        for (partition, parcel) in (0..).zip(&mut outbox.parcels) {
-            if !parcel.is_empty() {
-                transport.send(self.worker, partition, parcel);
+    pub(crate) fn flush(&mut self, transport: &(dyn Transport<'k, Conservative> + 'k)) -> Time {
+        fn flush_in<'k, P: Packed<'k>>(
+            effects: &mut AnyEffects<'k>,
+            worker: usize,
+            transport: &(dyn Transport<'k, Conservative> + 'k),
+        ) -> Time {
+            let outbox = &mut effects.of_mut::<P>().outbox;
+            for (partition, parcel) in (0..).zip(&mut outbox.parcels) {
+                if !parcel.is_empty() {
+                    transport.send(worker, partition, Hidden::new::<P>(parcel));
+                }
             }
+            std::mem::replace(&mut outbox.parcels_min, Time::MAX)
         }
-        std::mem::replace(&mut outbox.parcels_min, Time::MAX)
+        in_form!(self.effects.form(), flush_in(&mut self.effects, self.worker, transport))
     }
 }

@@ -11,12 +11,10 @@ use crate::quiescence::{Home, Homes};
 use crate::retreat::Retreats;
 use crate::stopwatch::Stopwatch;
 use crate::workers::{imbalance, lock};
-use parades_core::any_model::{AnyModel, Lps, Packed, Taggable};
-use parades_core::effects::Effects;
+use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, Lps};
+use parades_core::effects::AnyEffects;
 use parades_core::error::{Error, ErrorKind};
-use parades_core::event::Event;
 use parades_core::metrics::Metrics;
-use parades_core::pending::Leftover;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
@@ -29,10 +27,10 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 const WINDOWS_PER_CHECK: u64 = 256;
 
 /// The state that belongs to the leader alone.
-pub(crate) struct Leader<'k, P: Taggable> {
+pub(crate) struct Leader<'k> {
     pub(crate) course: Course<'k>,
     /// The effects of global events.
-    effects: Effects<P>,
+    effects: AnyEffects<'k>,
     /// The end of the run, once it has ended.
     end: Option<Result<Time, Error>>,
     /// True once the user has stopped the run.
@@ -57,11 +55,7 @@ struct Cut {
 }
 
 impl Cut {
-    fn of<'k, P: Packed<'k>>(
-        leader: &Leader<'k, P>,
-        crew: &Crew<'k, P>,
-        parts: &[MutexGuard<'_, Part<'k, P>>],
-    ) -> Result<Cut, Broken> {
+    fn of<'k>(leader: &Leader<'k>, crew: &Crew<'k>, parts: &[MutexGuard<'_, Part<'k>>]) -> Result<Cut, Broken> {
         let Course { options, bound, events, .. } = &leader.course;
         let stopped = options.control.is_some_and(|control| control.poll(*bound, *events));
         let bytes: usize = parts.iter().map(|part| part.allocated_bytes()).sum();
@@ -72,11 +66,11 @@ impl Cut {
     }
 }
 
-impl<'k, P: Packed<'k>> Home<'k, P> for Part<'k, P> {
+impl<'k> Home<'k> for Part<'k> {
     fn earliest_time(&mut self) -> Time {
         self.next
     }
-    fn add(&mut self, event: Event<P>) {
+    fn add(&mut self, event: AnyEvent<'k>) {
         self.push(event);
     }
     fn residents(&mut self) -> (&mut (dyn Lps<'k> + 'k), &mut Metrics) {
@@ -84,20 +78,20 @@ impl<'k, P: Packed<'k>> Home<'k, P> for Part<'k, P> {
     }
 }
 
-fn next_time<P: Taggable>(parts: &[MutexGuard<'_, Part<'_, P>>]) -> Time {
+fn next_time(parts: &[MutexGuard<'_, Part<'_>>]) -> Time {
     parts.iter().map(|part| part.next).min().unwrap_or(Time::MAX)
 }
 
-impl<'k, P: Packed<'k>> Leader<'k, P> {
+impl<'k> Leader<'k> {
     pub(crate) fn new(
         model: &'k dyn AnyModel<'k>,
         options: RunOptions<'k>,
         workers: usize,
         retreats: Retreats,
-    ) -> Leader<'k, P> {
+    ) -> Leader<'k> {
         Leader {
             course: Course::new(model, options),
-            effects: Effects::new(),
+            effects: AnyEffects::buffered(model.form()),
             end: None,
             stopped: false,
             windows: 0,
@@ -110,7 +104,7 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
 
     /// Makes the leader ignore how busy the workers are, for engines whose workers may be busy without
     /// executing events.
-    pub(crate) fn ignoring_busyness(mut self) -> Leader<'k, P> {
+    pub(crate) fn ignoring_busyness(mut self) -> Leader<'k> {
         self.reviewer.always_try();
         self
     }
@@ -136,7 +130,7 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
     /// # Errors
     ///
     /// [`Broken`] if a rank is lost.
-    pub(crate) fn execute_cut(&mut self, crew: &Crew<'k, P>, all: &Summary) -> Result<Time, Broken> {
+    pub(crate) fn execute_cut(&mut self, crew: &Crew<'k>, all: &Summary) -> Result<Time, Broken> {
         self.cuts += 1;
         self.next_check = self.windows + WINDOWS_PER_CHECK;
         let mut world = crew.world.write().unwrap_or_else(PoisonError::into_inner);
@@ -144,7 +138,7 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
         let mut parts: Vec<_> = crew.parts.iter().map(lock).collect();
         for part in &mut parts {
             let number = part.number;
-            crew.seat.transport.receive(0, number, true, &mut |arrived| part.push_all(arrived));
+            crew.seat.transport.receive(0, number, true, &mut |arrived| part.receive(arrived));
         }
         let mut mine = Ledger::new(crew.traces);
         crew.ledgers.iter().filter_map(|ledger| lock(ledger).take()).for_each(|ledger| mine.merge(ledger));
@@ -187,9 +181,9 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
     fn execute_globals(
         &mut self,
         world: &mut World,
-        crew: &Crew<'k, P>,
+        crew: &Crew<'k>,
         plan: &Plan,
-        parts: &mut [MutexGuard<'_, Part<'k, P>>],
+        parts: &mut [MutexGuard<'_, Part<'k>>],
         cut: Cut,
     ) -> Result<Option<Time>, Error> {
         let Leader { course, effects, .. } = self;
@@ -220,7 +214,7 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
     /// # Errors
     ///
     /// An error that the model finds at its end; a lost rank.
-    pub(crate) fn conclude(self, crew: &Crew<'k, P>) -> Result<Option<Outcome>, Error> {
+    pub(crate) fn conclude(self, crew: &Crew<'k>) -> Result<Option<Outcome>, Error> {
         let end = self.end.expect("the workers have come to the end")?;
         let Leader { mut course, windows, cuts, reviewer, stopwatch, .. } = self;
         let switches = reviewer.switches();
@@ -262,7 +256,7 @@ impl<'k, P: Packed<'k>> Leader<'k, P> {
         let mut lps = super::ids(crew.lps).filter_map(here);
         let pending = Box::new(pending.into_iter().flatten());
         let counts = vec![bytes, by_lp];
-        let mine = course.finish_rank(end, &*crew.seat.peers, &mut lps, metrics, pending as Leftover<_>, counts);
+        let mine = course.finish_rank(end, &*crew.seat.peers, &mut lps, metrics, pending as AnyLeftover<'k>, counts);
         parts.iter_mut().for_each(|part| part.lps.clear());
         let lost = || lost(&*crew.seat.transport);
         course.conclude_ranks(end, &*crew.seat.peers, &lost, mine, &mut engine_stats)

@@ -1,21 +1,24 @@
 //! A partition: LPs that are executed together, and their pending events.
+//!
+//! *Read next*: `window/part/pending.rs`, the loop that executes.
+
+mod pending;
 
 use super::Order;
 use super::hand::Hand;
 use super::order::OrderTuner;
 use super::plan::Plan;
-use crate::fetch::Fetcher;
-use crate::ledger::Ledger;
 use crate::stopwatch::{now, timed};
-use parades_core::any_model::{AnyModel, Lps, Packed, Taggable, hide_body};
-use parades_core::effects::Effects;
-use parades_core::event::{Event, LpId};
-use parades_core::lp::Execution;
+use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, Lps};
+use parades_core::error::Place;
+use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
-use parades_core::outbox::Pending;
-use parades_core::pending::{Grid, Leftover, LpOrderedPending, PendingSet, Unordered, WindowedPending};
-use parades_core::time::{Delay, Time};
+use parades_core::pending::Grid;
+use parades_core::run::Control;
+use parades_core::time::{Delay, Instant, Time};
 use parades_core::world::World;
+use parades_transport::{Conservative, ParcelRef};
+use pending::{AnyPending, Executed, TOO_EARLY, Task};
 use std::time::Duration;
 
 /// The size of LPs' records and pending events, in bytes, from which a partition begins LP by LP. They then
@@ -27,7 +30,7 @@ const OUT_OF_CACHE: usize = 32 << 20;
 const EVENTS_PER_WINDOW_MIN: f64 = 1.25;
 
 /// A partition.
-pub(crate) struct Part<'k, P: Taggable> {
+pub(crate) struct Part<'k> {
     pub(crate) number: u32,
     /// The ids of its LPs, until the LPs have started.
     pub(crate) members: Vec<LpId>,
@@ -35,7 +38,7 @@ pub(crate) struct Part<'k, P: Taggable> {
     pub(crate) lps: Box<dyn Lps<'k> + 'k>,
     /// The bytes of an LP's record.
     lp_bytes: usize,
-    pub(crate) pending: Pending<P>,
+    pending: Box<dyn AnyPending<'k> + 'k>,
     /// The metrics of its LPs.
     pub(crate) metrics: Metrics,
     /// A lower bound on the times of its pending events.
@@ -65,15 +68,14 @@ enum Choice {
     Every { visits: u32, since: u32 },
 }
 
-impl<'k, P: Packed<'k>> Part<'k, P> {
-    pub(crate) fn new(number: u32, members: Vec<LpId>, model: &'k dyn AnyModel<'k>) -> Part<'k, P> {
-        let pending = Pending::ByTime(WindowedPending::default());
+impl<'k> Part<'k> {
+    pub(crate) fn new(number: u32, members: Vec<LpId>, model: &'k dyn AnyModel<'k>) -> Part<'k> {
         Part {
             number,
             members,
             lps: model.new_lps(),
             lp_bytes: model.lp_bytes(),
-            pending,
+            pending: pending::of_form(model.form()),
             metrics: model.metrics(),
             next: Time::MAX,
             reached: Time::ZERO,
@@ -86,33 +88,46 @@ impl<'k, P: Packed<'k>> Part<'k, P> {
     }
 
     /// Adds a pending event.
-    pub(crate) fn push(&mut self, event: Event<P>) {
-        self.push_all(std::iter::once(event));
+    pub(crate) fn push(&mut self, event: AnyEvent<'k>) {
+        let time = event.time();
+        assert!(time >= self.reached, "{TOO_EARLY}");
+        self.pending.push(event);
+        self.next = self.next.min(time);
     }
 
-    /// Adds pending events.
-    #[inline(always)]
-    pub(crate) fn push_all(&mut self, events: impl Iterator<Item = Event<P>>) {
-        let Part { pending, next, reached, .. } = self;
-        let events = events.inspect(|event| {
-            assert!(event.time() >= *reached, "I1: an event arrived below the bound executed to");
-            *next = event.time().min(*next);
+    /// Adds pending events that have arrived.
+    pub(crate) fn receive(&mut self, arrived: ParcelRef<'_, 'k, Conservative>) {
+        self.next = self.next.min(self.pending.receive(arrived, self.reached));
+    }
+
+    /// Starts the LPs of [`Part::members`], until one fails or the user has stopped the run.
+    pub(crate) fn start(&mut self, world: &World, hand: &mut Hand<'k>, control: Option<&Control>) {
+        let members = std::mem::take(&mut self.members);
+        let Part { lps, pending, metrics, number, .. } = self;
+        let Hand { effects, ledger, .. } = hand;
+        lps.reserve(members.len());
+        pending.with_effects(*number, effects, &mut |mut effects| {
+            for &id in &members {
+                if control.is_some_and(Control::is_stopped) {
+                    break; // The leader ends the run.
+                }
+                lps.start(id, world, effects.reborrow());
+                let place = Place { instant: Instant::START, lp: Some(id), event: None };
+                if effects.others.any && ledger.collect_at(place, id, effects.others, metrics) {
+                    break; // The failure ends the run. The remaining LPs need not start.
+                }
+                effects.others.notes.clear();
+            }
         });
-        match pending {
-            Pending::ByTime(pending) => events.for_each(|event| pending.push(event)),
-            Pending::ByLp(pending) => events.for_each(|event| pending.push(event)),
-            Pending::Elsewhere | Pending::Optimistic(_) => unreachable!("`change_to` makes one of the two"),
-        }
     }
 
     /// Executes the events before `bound`, and updates `next`.
-    #[inline(never)]
     pub(crate) fn execute_before(
         &mut self,
         bound: Time,
         model: &'k dyn AnyModel<'k>,
         world: &World,
-        hand: &mut Hand<P>,
+        hand: &mut Hand<'k>,
     ) {
         self.reached = bound;
         if self.failed {
@@ -121,72 +136,15 @@ impl<'k, P: Packed<'k>> Part<'k, P> {
         if self.next >= bound {
             return;
         }
-        let Hand { placement, ledger, .. } = hand;
-        let placement = &*placement;
-        let mask = placement.index_mask();
-        let mut effects = hand.effects.lend(self.number, &mut self.pending);
-        let by_lp = effects.outbox.pending.is_by_lp();
-        let events = match (by_lp, mask) {
-            (false, None) => self
-                .execute_by::<WindowedPending<_>>(bound, model, world, &mut effects, ledger, |id| placement.index(id)),
-            (true, None) => self
-                .execute_by::<LpOrderedPending<_>>(bound, model, world, &mut effects, ledger, |id| placement.index(id)),
-            (false, Some(mask)) => {
-                self.execute_by::<WindowedPending<_>>(bound, model, world, &mut effects, ledger, masked(mask))
-            }
-            (true, Some(mask)) => {
-                self.execute_by::<LpOrderedPending<_>>(bound, model, world, &mut effects, ledger, masked(mask))
-            }
-        };
-        hand.effects.reclaim(effects, &mut self.pending);
+        let Hand { placement, ledger, effects, .. } = hand;
+        let Part { number, lps, metrics, .. } = self;
+        let lps = &mut **lps;
+        let task = Task { partition: *number, lps, metrics, placement, ledger, model, world, bound };
+        let Executed { events, failed } = self.pending.execute(task, effects);
+        self.failed = failed;
         self.events += events;
         hand.events += events;
-        self.next = if self.failed { Time::MAX } else { self.pending.next_time() };
-    }
-
-    /// Executes the events before `bound`. `index` returns the index of an LP in the partition. Returns the
-    /// number of events. Always inlined into the frame that holds the effects; see [`Effects::lend`] for
-    /// the reason.
-    #[inline(always)]
-    fn execute_by<Q: Queue<P>>(
-        &mut self,
-        bound: Time,
-        model: &'k dyn AnyModel<'k>,
-        world: &World,
-        effects: &mut Effects<P>,
-        ledger: &mut Ledger<P>,
-        index: impl Fn(LpId) -> usize + Copy,
-    ) -> u64 {
-        let Part { lps, metrics, .. } = self;
-        let lps = &mut **lps;
-        let (mut fetcher, records) = (Fetcher::of(model, lps.len()), lps.records());
-        let mut events = 0;
-        let mut failed = Vec::new();
-        loop {
-            let pending = Q::of(&mut effects.outbox.pending);
-            let Some(event) = pending.pop_before(bound) else { break };
-            let id = event.receiver();
-            fetcher.each(|ahead| pending.upcoming(ahead), |id| records.prefetch(index(id)));
-            fetcher.steps(|ahead| pending.upcoming(ahead), |id, step| lps.fetch(index(id), step));
-            if !failed.is_empty() && failed.contains(&id) {
-                continue; // The event comes after its LP's failure.
-            }
-            let execution = lps.execute(index(id), event.header_ref(), hide_body(&event.body), world, effects.hide());
-            if effects.others.any && ledger.collect(event.key(), id, &mut effects.others, metrics) {
-                failed.push(id);
-                if Q::IN_TIME {
-                    break;
-                }
-            }
-            if execution == Execution::Done {
-                events += 1;
-                if ledger.traces {
-                    ledger.trace(event, &mut effects.others);
-                }
-            }
-        }
-        self.failed = !failed.is_empty();
-        events
+        self.next = if failed { Time::MAX } else { self.pending.next_time() };
     }
 
     /// Sets `next` to the time of the earliest pending event.
@@ -209,7 +167,7 @@ impl<'k, P: Packed<'k>> Part<'k, P> {
     }
 
     /// Removes and returns all pending events, in no order.
-    pub(crate) fn take_all(&mut self) -> Leftover<'k, P> {
+    pub(crate) fn take_all(&mut self) -> AnyLeftover<'k> {
         self.next = Time::MAX;
         self.pending.take_all()
     }
@@ -223,7 +181,7 @@ impl<'k, P: Packed<'k>> Part<'k, P> {
     /// Calls `act`, in which a worker receives events and executes them. Measures the call while the orders
     /// of events are being compared.
     #[inline(always)]
-    pub(crate) fn visit<T>(&mut self, act: impl FnOnce(&mut Part<'k, P>) -> T) -> T {
+    pub(crate) fn visit<T>(&mut self, act: impl FnOnce(&mut Part<'k>) -> T) -> T {
         let begin = self.begin_visit().then(|| (now(), self.events));
         let result = act(self);
         if let Some((begin, executed)) = begin {
@@ -318,66 +276,8 @@ impl<'k, P: Packed<'k>> Part<'k, P> {
     /// Changes to LP by LP in windows of `width`, or to the order of time if there is no width. If the
     /// order is measured, also changes to the order of time if such windows would hold too few events.
     fn change_to(&mut self, width: Option<Delay>) {
-        let all = match std::mem::replace(&mut self.pending, Pending::Elsewhere) {
-            Pending::ByTime(pending) => pending.into_unordered(),
-            Pending::ByLp(pending) => pending.into_unordered(),
-            Pending::Elsewhere | Pending::Optimistic(_) => Unordered::default(),
-        };
         let is_free = matches!(self.choice, Choice::Measured(_));
-        self.pending =
-            match width.map(Grid::new).filter(|&grid| !is_free || all.events_per_window(grid) >= EVENTS_PER_WINDOW_MIN)
-            {
-                Some(grid) => Pending::ByLp(LpOrderedPending::from_unordered(grid, self.bounds, all)),
-                None => Pending::ByTime(all.into()),
-            };
-    }
-}
-
-/// Returns a function that finds the index of an LP by a mask.
-#[inline(always)]
-fn masked(mask: u32) -> impl Fn(LpId) -> usize + Copy {
-    move |id| (id.0 & mask) as usize
-}
-
-/// The operations of a pending set in the loop above.
-trait Queue<P: Taggable> {
-    /// True if events come out in the order of time.
-    const IN_TIME: bool;
-    fn of(pending: &mut Pending<P>) -> &mut Self;
-    fn pop_before(&mut self, bound: Time) -> Option<Event<P>>;
-    fn upcoming(&self, ahead: usize) -> Option<LpId>;
-}
-
-impl<P: Taggable> Queue<P> for WindowedPending<P> {
-    const IN_TIME: bool = true;
-    #[inline(always)]
-    fn of(pending: &mut Pending<P>) -> &mut Self {
-        let Pending::ByTime(pending) = pending else { unreachable!("the caller has checked the kind") };
-        pending
-    }
-    #[inline(always)]
-    fn pop_before(&mut self, bound: Time) -> Option<Event<P>> {
-        PendingSet::pop_before(self, bound)
-    }
-    #[inline(always)]
-    fn upcoming(&self, ahead: usize) -> Option<LpId> {
-        PendingSet::upcoming(self, ahead)
-    }
-}
-
-impl<P: Taggable> Queue<P> for LpOrderedPending<P> {
-    const IN_TIME: bool = false;
-    #[inline(always)]
-    fn of(pending: &mut Pending<P>) -> &mut Self {
-        let Pending::ByLp(pending) = pending else { unreachable!("the caller has checked the kind") };
-        pending
-    }
-    #[inline(always)]
-    fn pop_before(&mut self, bound: Time) -> Option<Event<P>> {
-        LpOrderedPending::pop_before(self, bound)
-    }
-    #[inline(always)]
-    fn upcoming(&self, ahead: usize) -> Option<LpId> {
-        LpOrderedPending::upcoming(self, ahead)
+        let events_min = if is_free { EVENTS_PER_WINDOW_MIN } else { 0.0 };
+        self.pending.change_to(width.map(Grid::new), self.bounds, events_min);
     }
 }

@@ -7,7 +7,6 @@ use super::{Crew, Settings, first_partition, partition, workers_at_most};
 use crate::partition::{Partitioning, Wish};
 use crate::retreat::{BUSY, Retreat, Retreats, Spell};
 use crate::stopwatch::{CoreClock, Stopwatch, timed};
-use parades_core::any_model::{Packed, Taggable};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::Metrics;
 use parades_core::time::{Delay, Time};
@@ -107,12 +106,12 @@ impl Reviewer {
     ///
     /// An error if a channel between partitions has lost its lookahead. Its LPs would have to move to one
     /// partition.
-    pub(super) fn review_rank<'k, P: Packed<'k>>(
+    pub(super) fn review_rank<'k>(
         &mut self,
         plan: Arc<Plan>,
         world: &World,
         settings: &Settings,
-        parts: &mut [MutexGuard<'_, Part<'k, P>>],
+        parts: &mut [MutexGuard<'_, Part<'k>>],
         reached: Reached,
     ) -> Result<Arc<Plan>, Error> {
         let windows = reached.windows;
@@ -142,12 +141,12 @@ impl Reviewer {
 
     /// Returns the plan to follow from now on. It is the old plan, unless a lookahead has changed or a
     /// review finds a better plan.
-    pub(super) fn review<'k, P: Packed<'k>>(
+    pub(super) fn review<'k>(
         &mut self,
-        crew: &Crew<'k, P>,
+        crew: &Crew<'k>,
         plan: Arc<Plan>,
         world: &World,
-        parts: &mut [MutexGuard<'_, Part<'k, P>>],
+        parts: &mut [MutexGuard<'_, Part<'k>>],
         reached: Reached,
         stopwatch: &mut Stopwatch,
     ) -> Arc<Plan> {
@@ -185,12 +184,12 @@ impl Reviewer {
     }
 
     /// Returns the plan to follow after a change of lookahead, as if the run began.
-    fn adapt_to_lookahead<'k, P: Packed<'k>>(
+    fn adapt_to_lookahead<'k>(
         &mut self,
-        crew: &Crew<'k, P>,
+        crew: &Crew<'k>,
         plan: &Plan,
         world: &World,
-        parts: &mut [MutexGuard<'_, Part<'k, P>>],
+        parts: &mut [MutexGuard<'_, Part<'k>>],
         reached: Reached,
         stopwatch: &mut Stopwatch,
     ) -> Arc<Plan> {
@@ -219,12 +218,12 @@ impl Reviewer {
     }
 
     /// Chooses partitions by measurement. Returns the plan with them, if they are worth a move.
-    fn choose_partitions<'k, P: Packed<'k>>(
+    fn choose_partitions<'k>(
         &mut self,
-        crew: &Crew<'k, P>,
+        crew: &Crew<'k>,
         plan: &Plan,
         world: &World,
-        parts: &mut [MutexGuard<'_, Part<'k, P>>],
+        parts: &mut [MutexGuard<'_, Part<'k>>],
         bound: Time,
     ) -> Option<Arc<Plan>> {
         let (next, took) = timed(|| {
@@ -243,11 +242,11 @@ impl Reviewer {
     }
 
     /// Returns the partitioning that suits measured weights and the measured rate of events.
-    fn measured_partitioning<'k, P: Packed<'k>>(
+    fn measured_partitioning<'k>(
         &self,
-        crew: &Crew<'k, P>,
+        crew: &Crew<'k>,
         world: &World,
-        parts: &[MutexGuard<'_, Part<'k, P>>],
+        parts: &[MutexGuard<'_, Part<'k>>],
         weights: &[u64],
         bound: Time,
     ) -> Partitioning {
@@ -257,12 +256,12 @@ impl Reviewer {
     }
 
     /// Switches from several workers to one, or back, if that is due. Returns the next plan.
-    fn switch_mode<'k, P: Packed<'k>>(
+    fn switch_mode<'k>(
         &mut self,
-        crew: &Crew<'k, P>,
+        crew: &Crew<'k>,
         plan: &Plan,
         world: &World,
-        parts: &mut [MutexGuard<'_, Part<'k, P>>],
+        parts: &mut [MutexGuard<'_, Part<'k>>],
         reached: Reached,
         stopwatch: &mut Stopwatch,
     ) -> Option<Arc<Plan>> {
@@ -310,37 +309,32 @@ impl Reviewer {
     }
 
     /// Returns the events in a second of virtual time since the last review, if virtual time has passed.
-    fn events_per_second<'k, P: Packed<'k>>(&self, parts: &[MutexGuard<'_, Part<'k, P>>], bound: Time) -> Option<f64> {
+    fn events_per_second<'k>(&self, parts: &[MutexGuard<'_, Part<'k>>], bound: Time) -> Option<f64> {
         let executed = total_events(parts) - self.events.iter().sum::<u64>();
         let span = bound.since(self.at).as_secs_f64();
         (executed > 0 && span > 0.0).then(|| executed as f64 / span)
     }
 
     /// Begins a spell, which measures the current number of workers.
-    fn begin_spell<'k, P: Packed<'k>>(
-        &mut self,
-        parts: &[MutexGuard<'_, Part<'k, P>>],
-        windows: u64,
-        stopwatch: &mut Stopwatch,
-    ) {
+    fn begin_spell<'k>(&mut self, parts: &[MutexGuard<'_, Part<'k>>], windows: u64, stopwatch: &mut Stopwatch) {
         self.spell_start = (total_events(parts), windows);
         stopwatch.reset();
         self.core = CoreClock::start();
     }
 
     /// Begins to measure the partitions.
-    fn restart<'k, P: Packed<'k>>(&mut self, reached: Reached, parts: &[MutexGuard<'_, Part<'k, P>>]) {
+    fn restart<'k>(&mut self, reached: Reached, parts: &[MutexGuard<'_, Part<'k>>]) {
         self.due = reached.windows + WINDOWS_FIRST;
         self.at = reached.bound;
         self.events = parts.iter().map(|part| part.events).collect();
     }
 
     /// Moves LPs, events and metrics to the partitions of another plan.
-    fn move_to<'k, P: Packed<'k>>(
-        crew: &Crew<'k, P>,
+    fn move_to<'k>(
+        crew: &Crew<'k>,
         old: &Plan,
         new: Plan,
-        parts: &mut [MutexGuard<'_, Part<'k, P>>],
+        parts: &mut [MutexGuard<'_, Part<'k>>],
         bound: Time,
     ) -> Arc<Plan> {
         let busiest = parts.iter().max_by_key(|part| part.events);
@@ -370,12 +364,12 @@ impl Reviewer {
 }
 
 /// Returns the number of events that all partitions have executed.
-fn total_events<P: Taggable>(parts: &[MutexGuard<'_, Part<'_, P>>]) -> u64 {
+fn total_events(parts: &[MutexGuard<'_, Part<'_>>]) -> u64 {
     parts.iter().map(|part| part.events).sum()
 }
 
 /// Returns the weight of each LP: its count of sends, which stands for its executed events.
-fn measured_weights<P: Taggable>(plan: &Plan, lps: u32, parts: &[MutexGuard<'_, Part<'_, P>>]) -> Vec<u64> {
+fn measured_weights(plan: &Plan, lps: u32, parts: &[MutexGuard<'_, Part<'_>>]) -> Vec<u64> {
     let of = |id| parts[plan.placement.partition(id) as usize].lps.sequence(plan.placement.index(id));
     super::ids(lps).map(of).collect()
 }

@@ -9,7 +9,6 @@ use crate::course::just_after;
 use crate::peers::lost;
 use crate::seats;
 use crate::workers::{Alarm, lock, on_all_workers};
-use parades_core::any_model::{Packed, Taggable};
 use parades_core::error::Error;
 use parades_core::run::Outcome;
 use parades_core::time::{Delay, Time};
@@ -18,9 +17,9 @@ use parades_transport::Summary;
 use std::sync::Arc;
 
 /// A worker, and the orders that it follows.
-struct Worker<'c, 'k, P: Taggable> {
-    crew: &'c Crew<'k, P>,
-    hand: Hand<P>,
+struct Worker<'c, 'k> {
+    crew: &'c Crew<'k>,
+    hand: Hand<'k>,
     orders: Orders,
     pace: Pace,
     /// The number of the next window.
@@ -40,9 +39,9 @@ enum Step {
     Cut,
 }
 
-impl<'k, P: Packed<'k>> Crew<'k, P> {
+impl<'k> Crew<'k> {
     /// Runs all workers.
-    pub(super) fn run(&self, mut leader: Leader<'k, P>) -> Result<Option<Outcome>, Error> {
+    pub(super) fn run(&self, mut leader: Leader<'k>) -> Result<Option<Outcome>, Error> {
         let (workers, transport) = (self.ledgers.len(), &*self.seat.transport);
         // All workers begin by these orders. A leader that goes on alone may give others, or be at the end of
         // the run, before the thread of the last worker has begun.
@@ -61,17 +60,17 @@ impl<'k, P: Packed<'k>> Crew<'k, P> {
     }
 }
 
-impl<'c, 'k, P: Packed<'k>> Worker<'c, 'k, P> {
+impl<'c, 'k> Worker<'c, 'k> {
     /// Starts the LPs of a worker, by the first orders. It then asks for a cut.
-    fn start(crew: &'c Crew<'k, P>, worker: usize, orders: Orders) -> Self {
-        let mut hand = Hand::new(worker, orders.plan.placement.clone(), crew.traces);
+    fn start(crew: &'c Crew<'k>, worker: usize, orders: Orders) -> Self {
+        let mut hand = Hand::new(worker, orders.plan.placement.clone(), crew.traces, crew.model.form());
         let mine = Summary { wants_cut: true, ..crew.start(&mut hand, &orders.plan) };
         let pace = Pace::of(&orders.plan, 0);
         Worker { crew, hand, orders, pace, window: 0, mine, events_of_others: 0 }
     }
 
     /// Leads the other workers, until the run is over.
-    fn lead(&mut self, leader: &mut Leader<'k, P>) -> Result<(), Broken> {
+    fn lead(&mut self, leader: &mut Leader<'k>) -> Result<(), Broken> {
         while !self.orders.over {
             seats::unbind_if_due();
             if self.orders.are_for_one() {
@@ -106,7 +105,7 @@ impl<'c, 'k, P: Packed<'k>> Worker<'c, 'k, P> {
     }
 
     /// Executes windows and cuts without the other workers, until there are orders for all of them.
-    fn go_on_alone(&mut self, leader: &mut Leader<'k, P>) -> Result<(), Broken> {
+    fn go_on_alone(&mut self, leader: &mut Leader<'k>) -> Result<(), Broken> {
         while self.orders.are_for_one() {
             seats::unbind_if_due();
             self.mine.wants_cut |= leader.wants_cut();
@@ -147,7 +146,7 @@ impl<'c, 'k, P: Packed<'k>> Worker<'c, 'k, P> {
     }
 
     /// Executes a window, and measures how long the leader works.
-    fn execute_as_leader(&mut self, bound: Time, all: &Summary, leader: &mut Leader<'k, P>) {
+    fn execute_as_leader(&mut self, bound: Time, all: &Summary, leader: &mut Leader<'k>) {
         leader.stopwatch.start_work();
         leader.advance_to(bound, all);
         self.orders.plan.reset(self.window + 1);
@@ -156,7 +155,7 @@ impl<'c, 'k, P: Packed<'k>> Worker<'c, 'k, P> {
     }
 
     /// Comes to a cut as the leader. When this returns, all workers have read the new orders.
-    fn lead_cut(&mut self, all: &Summary, leader: &mut Leader<'k, P>) -> Result<(), Broken> {
+    fn lead_cut(&mut self, all: &Summary, leader: &mut Leader<'k>) -> Result<(), Broken> {
         self.begin_cut()?;
         leader.stopwatch.start_work();
         let next = leader.execute_cut(self.crew, all)?;
@@ -175,7 +174,7 @@ impl<'c, 'k, P: Packed<'k>> Worker<'c, 'k, P> {
 
     /// Executes a cut while the others wait in the exchange of [`Worker::end_cut`]. Releases them from there
     /// if the new orders are for all.
-    fn execute_cut_alone(&mut self, all: &Summary, leader: &mut Leader<'k, P>) -> Result<(), Broken> {
+    fn execute_cut_alone(&mut self, all: &Summary, leader: &mut Leader<'k>) -> Result<(), Broken> {
         self.crew.deposit_ledger(&mut self.hand);
         leader.stopwatch.start_work();
         let next = leader.execute_cut(self.crew, all)?;

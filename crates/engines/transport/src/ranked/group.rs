@@ -5,13 +5,14 @@ use super::bundles::destination;
 use super::frame::Frame;
 use super::received::Received;
 use crate::group::Group;
+use crate::parcel::Traffic;
 use parades_core::wire::Destination;
 use parades_sync::barrier::Broken;
 
 /// The worker whose bundles the leader uses.
 const LEADER: usize = 0;
 
-impl<P: Send> Group for Ranked<'_, P> {
+impl<T: Traffic> Group for Ranked<'_, T> {
     fn rank(&self) -> usize {
         self.fabric.rank()
     }

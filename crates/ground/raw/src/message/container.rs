@@ -1,8 +1,7 @@
 //! Containers of messages, such as lists, whose type of messages their holder does not know.
 
-use super::form::{Form, Packed, Taggable};
+use super::form::{Empty, Form, MessageRef, Owned, Packed, Plain, Taggable, in_form_of};
 use super::{Brand, Exactly, Kind};
-use crate::in_form;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -72,6 +71,152 @@ impl<'a, 'k, C: Container> Hidden<'a, 'k, C> {
     }
 }
 
+/// An owned container of messages of any form.
+///
+/// ```
+/// use parades_raw::message::{Container, InForm, Kind, Packed, Plain, Taggable};
+/// struct List;
+/// impl Container for List {
+///     type Of<P: Taggable> = Vec<P>;
+/// }
+/// let sum: u64 = Kind::with(|kind: Kind<'_, u64>| {
+///     let list: Vec<Plain<'_, 8>> = vec![kind.pack(3), kind.pack(4)];
+///     // From here on the form is not part of the type.
+///     let list: InForm<'_, List> = InForm::new(list);
+///     let list: Vec<Plain<'_, 8>> = list.into_of();
+///     list.into_iter().map(|message| kind.unpack(message)).sum()
+/// });
+/// assert_eq!(sum, 7);
+/// ```
+pub enum InForm<'k, C: Container> {
+    /// Of messages without bytes.
+    Empty(C::Of<Empty<'k>>),
+    /// Of messages in up to 8 bytes.
+    Plain8(C::Of<Plain<'k, 8>>),
+    /// Of messages in up to 24 bytes.
+    Plain24(C::Of<Plain<'k, 24>>),
+    /// Of messages in up to 40 bytes.
+    Plain40(C::Of<Plain<'k, 40>>),
+    /// Of messages with a destructor in up to 8 bytes, or behind a pointer.
+    Owned8(C::Of<Owned<'k, 8>>),
+    /// Of messages with a destructor in up to 24 bytes.
+    Owned24(C::Of<Owned<'k, 24>>),
+    /// Of messages in up to 56 bytes.
+    Owned56(C::Of<Owned<'k, 56>>),
+}
+
+impl<C: Container> fmt::Debug for InForm<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("InForm").field(&self.form()).finish()
+    }
+}
+
+/// Evaluates an expression with the container of an [`InForm`], whatever its form.
+#[macro_export]
+macro_rules! with_form {
+    ($any:expr, $container:ident => $result:expr) => {{
+        use $crate::message::InForm;
+        match $any {
+            InForm::Empty($container) => $result,
+            InForm::Plain8($container) => $result,
+            InForm::Plain24($container) => $result,
+            InForm::Plain40($container) => $result,
+            InForm::Owned8($container) => $result,
+            InForm::Owned24($container) => $result,
+            InForm::Owned56($container) => $result,
+        }
+    }};
+}
+
+/// Says which form a container has that is not of the expected one.
+#[cold]
+fn wrong_form(is: Form, expected: Form) -> ! {
+    panic!("a container of a run has the form of the run's messages: {is:?}, not {expected:?}")
+}
+
+impl<'k, C: Container> InForm<'k, C> {
+    /// Makes a container of any form from one of a known form.
+    #[inline(always)]
+    pub fn new<P: Packed<'k>>(container: C::Of<P>) -> InForm<'k, C> {
+        P::into_any(container)
+    }
+
+    /// Returns the form of the messages.
+    #[inline]
+    pub fn form(&self) -> Form {
+        match self {
+            InForm::Empty(_) => Form::Empty,
+            InForm::Plain8(_) => Form::Plain8,
+            InForm::Plain24(_) => Form::Plain24,
+            InForm::Plain40(_) => Form::Plain40,
+            InForm::Owned8(_) => Form::Owned8,
+            InForm::Owned24(_) => Form::Owned24,
+            InForm::Owned56(_) => Form::Owned56,
+        }
+    }
+
+    /// Returns the container.
+    ///
+    /// # Panics
+    ///
+    /// If `P` is not the type of its form.
+    #[inline(always)]
+    pub fn into_of<P: Packed<'k>>(self) -> C::Of<P> {
+        let form = self.form();
+        P::out_of_any(self).unwrap_or_else(|| wrong_form(form, P::FORM))
+    }
+
+    /// Returns the container.
+    ///
+    /// # Panics
+    ///
+    /// If `P` is not the type of its form.
+    #[inline(always)]
+    pub fn of_mut<P: Packed<'k>>(&mut self) -> &mut C::Of<P> {
+        let form = self.form();
+        P::in_any(self).unwrap_or_else(|| wrong_form(form, P::FORM))
+    }
+
+    /// Returns the container by reference, where its form is hidden.
+    #[inline]
+    pub fn hide(&mut self) -> Hidden<'_, 'k, C> {
+        with_form!(self, container => Hidden::new(container))
+    }
+}
+
+/// The container of one message.
+#[derive(Debug)]
+pub enum One {}
+
+impl Container for One {
+    type Of<P: Taggable> = P;
+}
+
+/// A message of any form.
+pub type AnyMessage<'k> = InForm<'k, One>;
+
+impl<'k> InForm<'k, One> {
+    /// Returns the message by reference, for code that knows its type.
+    #[inline]
+    pub fn as_message(&self) -> MessageRef<'_, 'k> {
+        with_form!(self, message => message.as_message())
+    }
+}
+
+impl<'k, T: Send + 'static> Kind<'k, T> {
+    /// Returns a message of any form.
+    ///
+    /// # Panics
+    ///
+    /// If it is of another form than messages of type `T`.
+    pub fn unpack_any(self, message: AnyMessage<'k>) -> T {
+        fn unpack<'k, P: Packed<'k>, T: Send + 'static>(kind: Kind<'k, T>, message: AnyMessage<'k>) -> T {
+            kind.unpack(message.into_of::<P>())
+        }
+        in_form_of!(T, unpack::<T>(self, message))
+    }
+}
+
 /// A container by exclusive reference, whose messages have type `T`. Its form is that of `T`.
 pub struct View<'a, T, C> {
     container: NonNull<()>,
@@ -99,9 +244,9 @@ impl<T: Send + 'static, C: Container> View<'_, T, C> {
     /// Acts on the container.
     #[inline(always)]
     pub fn apply<U: Use<T, C>>(&mut self, act: U) -> U::Out {
-        // The form is constant, so one arm of the match is compiled. SAFETY: `Kind::view` has checked that
-        // the container is one for this form, and has borrowed it for `self`.
-        unsafe { in_form!(const { Form::of::<T>() }, act_in::<T, C, U>(self.container, act)) }
+        // SAFETY: `Kind::view` has checked that the container is one for this form, and has borrowed it for
+        // `self`.
+        unsafe { in_form_of!(T, act_in::<T, C, U>(self.container, act)) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The forms in which messages are stored.
 
 use super::Brand;
+use super::container::{Container, InForm};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -155,6 +156,15 @@ pub trait Packed<'k>: Send + Taggable + fmt::Debug + private::Parts + 'k {
         MessageRef { place: self.place(), of: PhantomData }
     }
 
+    /// Makes a container of any form.
+    fn into_any<C: Container>(container: C::Of<Self>) -> InForm<'k, C>;
+
+    /// Returns the container, if it is of this form.
+    fn out_of_any<C: Container>(any: InForm<'k, C>) -> Option<C::Of<Self>>;
+
+    /// Returns the container, if it is of this form.
+    fn in_any<'a, C: Container>(any: &'a mut InForm<'k, C>) -> Option<&'a mut C::Of<Self>>;
+
     /// Returns a message without its mark by reference.
     #[inline(always)]
     fn bare_as_message(bare: &Self::Bare) -> MessageRef<'_, 'k> {
@@ -163,7 +173,7 @@ pub trait Packed<'k>: Send + Taggable + fmt::Debug + private::Parts + 'k {
 }
 
 /// A message that an enum with a tag and a number of its own can hold in fewer bytes.
-pub trait Taggable: Sized {
+pub trait Taggable: Sized + Send {
     /// The message without what marks it.
     type Bare: Send + fmt::Debug;
 
@@ -293,6 +303,21 @@ macro_rules! packed {
     ($($form:ident: $type:ty),* $(,)?) => {
         $(impl<'k> Packed<'k> for $type {
             const FORM: Form = Form::$form;
+
+            #[inline(always)]
+            fn into_any<C: Container>(container: C::Of<Self>) -> InForm<'k, C> {
+                InForm::$form(container)
+            }
+
+            #[inline(always)]
+            fn out_of_any<C: Container>(any: InForm<'k, C>) -> Option<C::Of<Self>> {
+                if let InForm::$form(container) = any { Some(container) } else { None }
+            }
+
+            #[inline(always)]
+            fn in_any<'a, C: Container>(any: &'a mut InForm<'k, C>) -> Option<&'a mut C::Of<Self>> {
+                if let InForm::$form(container) = any { Some(container) } else { None }
+            }
         })*
     };
 }
@@ -331,6 +356,33 @@ macro_rules! in_form {
         }
     }};
 }
+
+/// Calls a function that is generic over [`Packed`], for the form of a type of messages. Further type
+/// arguments of the function come after the form.
+///
+/// Each `if` has a constant condition, so that the function is compiled for this form alone. The arms of a
+/// `match` would all be compiled, for each type of messages.
+macro_rules! in_form_of {
+    ($message:ty, $function:ident ::<$($more:ty),*> ($($argument:expr),* $(,)?)) => {{
+        use $crate::message::{Empty, Form, Owned, Plain};
+        if const { matches!(Form::of::<$message>(), Form::Empty) } {
+            $function::<Empty<'_>, $($more),*>($($argument),*)
+        } else if const { matches!(Form::of::<$message>(), Form::Plain8) } {
+            $function::<Plain<'_, 8>, $($more),*>($($argument),*)
+        } else if const { matches!(Form::of::<$message>(), Form::Plain24) } {
+            $function::<Plain<'_, 24>, $($more),*>($($argument),*)
+        } else if const { matches!(Form::of::<$message>(), Form::Plain40) } {
+            $function::<Plain<'_, 40>, $($more),*>($($argument),*)
+        } else if const { matches!(Form::of::<$message>(), Form::Owned8) } {
+            $function::<Owned<'_, 8>, $($more),*>($($argument),*)
+        } else if const { matches!(Form::of::<$message>(), Form::Owned24) } {
+            $function::<Owned<'_, 24>, $($more),*>($($argument),*)
+        } else {
+            $function::<Owned<'_, 56>, $($more),*>($($argument),*)
+        }
+    }};
+}
+pub(super) use in_form_of;
 
 /// A message by reference, whose type the holder does not know.
 ///

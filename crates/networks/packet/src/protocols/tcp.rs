@@ -125,16 +125,43 @@ struct Unwritten {
     is_last: bool,
 }
 
+/// The part of an [`Environment`] that a connection needs. A table of functions, so that connections are
+/// compiled once, and not once for each network that has some.
+pub(super) trait Host {
+    fn now(&self) -> Time;
+    fn send_segment(&mut self, number: u32, segment: TcpSegment, ecn: Ecn);
+    fn set_timer(&mut self, timer: u32, delay: Delay);
+    fn cancel_timer(&mut self, timer: u32);
+}
+
+impl<E: Environment> Host for E {
+    fn now(&self) -> Time {
+        Environment::now(self)
+    }
+
+    fn send_segment(&mut self, number: u32, segment: TcpSegment, ecn: Ecn) {
+        Environment::send_segment(self, number, segment, ecn);
+    }
+
+    fn set_timer(&mut self, timer: u32, delay: Delay) {
+        Setup::set_timer(self, timer, delay);
+    }
+
+    fn cancel_timer(&mut self, timer: u32) {
+        Environment::cancel_timer(self, timer);
+    }
+}
+
 /// The environment of a connection.
-struct Io<'a, E> {
-    env: &'a mut E,
+struct Io<'a> {
+    env: &'a mut dyn Host,
     unwritten: Unwritten,
     /// Segments sent by this end before.
     sent: u64,
     notices: Notices,
 }
 
-impl<E: Environment> environment::Environment for Io<'_, E> {
+impl environment::Environment for Io<'_> {
     fn now(&self) -> Time {
         self.env.now()
     }
@@ -298,24 +325,24 @@ pub(super) enum Call<'a> {
 
 /// Calls a connection. Returns the bytes that it has accepted, and its notices. `counts` are those of this
 /// end.
-pub(super) fn call<R: Recorder<ConnectionUndo>, C: Recorder<Counts>, E: Environment>(
+pub(super) fn call<R: Recorder<ConnectionUndo>, C: Recorder<Counts>>(
     connection: ConnectionMut<'_, R>,
     counts: Tracked<'_, Counts, C>,
     settings: &Settings,
     call: Call<'_>,
-    env: &mut E,
+    env: &mut dyn Host,
 ) -> (u64, Notices) {
     call_writing(connection, counts, settings, call, Unwritten::default(), env)
 }
 
 /// As [`call`], for an application with unwritten bytes.
-fn call_writing<R: Recorder<ConnectionUndo>, C: Recorder<Counts>, E: Environment>(
+fn call_writing<R: Recorder<ConnectionUndo>, C: Recorder<Counts>>(
     mut connection: ConnectionMut<'_, R>,
     counts: Tracked<'_, Counts, C>,
     settings: &Settings,
     call: Call<'_>,
     unwritten: Unwritten,
-    env: &mut E,
+    env: &mut dyn Host,
 ) -> (u64, Notices) {
     let mut io = Io { env, unwritten, sent: counts.sent, notices: Notices::default() };
     let mut accepted = 0;

@@ -111,7 +111,11 @@ pub(super) fn read(text: &str) -> Result<Document, Fault> {
 }
 
 fn no_graph(offset: usize) -> Fault {
-    Fault::new(offset, "this is no graph: neither GraphML, nor GML, nor node-link JSON", "give such a file")
+    Fault::new(
+        offset,
+        "this is no graph: neither GraphML, nor GML, nor node-link JSON, nor a list of edges",
+        "give such a file",
+    )
 }
 
 /// A file while it is read.

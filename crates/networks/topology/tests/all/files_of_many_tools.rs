@@ -229,7 +229,10 @@ fn broken_gml_and_json_are_refused_with_their_place() {
         ("graph [ node [ id 0 label \"x ] ]", "net:1:27: a text in quotes has no end"),
         ("graph [ directed 2 ]", "net:1:9: `directed` is `2`"),
         ("graph [ [ ] ]", "net:1:9: a name must stand here"),
-        ("time,value\n1,2", "net:1:1: this is no graph: neither GraphML, nor GML, nor node-link JSON"),
+        (
+            "time,value\n1,2",
+            "net:1:1: this is no graph: neither GraphML, nor GML, nor node-link JSON, nor a list of edges",
+        ),
         (&deep, "net:1:9: lists nest more than 64 deep"),
         ("{\"nodes\": [{\"id\": 0},]}", "net:1:22: this is not node-link JSON: expected value"),
         ("{\"links\": []}", "net:1:1: the object has no `nodes`"),

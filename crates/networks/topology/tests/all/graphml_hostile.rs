@@ -28,7 +28,10 @@ fn what_is_not_graphml_is_refused() {
     for (text, wanted) in [
         ("", "1:1: the file has no <graphml> element"),
         (" \n<!-- nothing -->\n", "1:1: the file has no <graphml> element"),
-        ("\n  time,value\n", "2:3: this is no graph: neither GraphML, nor GML, nor node-link JSON"),
+        (
+            "\n  time,value\n",
+            "2:3: this is no graph: neither GraphML, nor GML, nor node-link JSON, nor a list of edges",
+        ),
         ("<html>\n</html>", "1:1: the root element is `html`, not <graphml>"),
         ("<graphml/>", "1:1: the file has no <graph> element"),
         ("<graphml/>\n<graphml/>", "2:1: a second root element follows the first"),

@@ -7,7 +7,7 @@ pub mod time_warp;
 pub mod window;
 
 use crate::transport::{Carrier, HeldBack, Speculative};
-use parades_core::any_model::{AnyModel, AnyRestorable, AnyWire, Hidden, Packed, Typed, in_form, with_model};
+use parades_core::any_model::{AnyModel, AnyRestorable, AnyWire, Typed, with_model};
 use parades_core::error::Error;
 use parades_core::model::Model;
 use parades_core::random::Rng;
@@ -19,8 +19,7 @@ use parades_engine::rounds::{Main, Threshold};
 use parades_engine::time_warp::{self as time_warp_engine, Ahead};
 use parades_engine::window::{Order, Taking};
 use parades_engine::{
-    ModelCodec, TaggedTransports, Transports, WireModel, null_message, rollback_check, rounds as rounds_engine,
-    sequential, window as window_engine,
+    ModelCodec, WireModel, null_message, rollback_check, rounds as rounds_engine, sequential, window as window_engine,
 };
 use parades_sync::barrier::BarrierKind;
 use parades_sync::pool::Waiting;
@@ -165,20 +164,9 @@ fn window_held_back<'k>(
     seed: u64,
 ) -> Result<Outcome, Error> {
     let partitions = window_engine::partitions_max(settings);
-    window_engine::run_over(model, options, settings, &|workers, transport| {
-        in_form!(transport.form(), hold_back(transport, codec, workers, partitions, seed))
+    window_engine::run_over(model, options, settings, &|workers| {
+        Arc::new(HeldBack::new(codec, workers, partitions, seed))
     })
-}
-
-/// Connects workers by bytes that are held back.
-fn hold_back<'k, P: Packed<'k>>(
-    transport: Hidden<'_, 'k, Transports<'k>>,
-    codec: ModelCodec<'k>,
-    workers: usize,
-    partitions: u32,
-    seed: u64,
-) {
-    *transport.show::<P>() = Some(Arc::new(HeldBack::new(codec, workers, partitions, seed)));
 }
 
 /// Runs `null-message`, with settings drawn from the seed, over threads, or over bytes and promises that are
@@ -207,8 +195,8 @@ fn null_message_held_back<'k>(
     seed: u64,
 ) -> Result<Outcome, Error> {
     let partitions = null_message::partitions_max(settings);
-    null_message::run_over(model, options, settings, &|workers, transport| {
-        in_form!(transport.form(), hold_back(transport, codec, workers, partitions, seed))
+    null_message::run_over(model, options, settings, &|workers| {
+        Arc::new(HeldBack::new(codec, workers, partitions, seed))
     })
 }
 
@@ -238,17 +226,9 @@ fn time_warp_held_back<'k>(
     codec: ModelCodec<'k>,
     seed: u64,
 ) -> Result<Outcome, Error> {
-    fn hold_back<'k, P: Packed<'k>>(
-        transport: Hidden<'_, 'k, TaggedTransports<'k>>,
-        codec: ModelCodec<'k>,
-        workers: usize,
-        seed: u64,
-    ) {
+    time_warp_engine::run_over(model, options, settings, &|workers| {
         let partitions = u32::try_from(workers).expect("few workers");
-        *transport.show::<P>() = Some(Arc::new(Speculative(HeldBack::new(codec, workers, partitions, seed))));
-    }
-    time_warp_engine::run_over(model, options, settings, &|workers, transport| {
-        in_form!(transport.form(), hold_back(transport, codec, workers, seed))
+        Arc::new(Speculative(HeldBack::new(codec, workers, partitions, seed)))
     })
 }
 

@@ -18,10 +18,9 @@
 
 use super::{Fault, Setting};
 use crate::ledger::{Ledger, Uncommitted};
-use parades_core::any_model::{AnyModel, Lps, Packed, Taggable, hide_body, in_form, with_model};
-use parades_core::effects::Effects;
+use parades_core::any_model::{AnyEvent, AnyModel, Lps, body_ref, with_model};
+use parades_core::effects::AnyEffects;
 use parades_core::error::Error;
-use parades_core::event::Event;
 use parades_core::model::Model;
 use parades_core::random::Rng;
 use parades_core::run::{Outcome, RunOptions};
@@ -44,19 +43,11 @@ fn run_any<'k>(
     seed: u64,
     fault: Fault,
 ) -> Result<Outcome, Error> {
-    in_form!(model.form(), run_in(model, options, seed, fault))
-}
-
-fn run_in<'k, P: Packed<'k>>(
-    model: &'k dyn AnyModel<'k>,
-    options: RunOptions<'k>,
-    seed: u64,
-    fault: Fault,
-) -> Result<Outcome, Error> {
     let mut lps = model.new_lps();
-    let (ledger, sends) = Ledger::start::<P>(model, options, &mut *lps)?;
+    let (ledger, sends) = Ledger::start(model, options, &mut *lps)?;
     let rng = Rng::shared(seed, 1);
-    let mut run = Rounds { ledger, lps, pending: BTreeMap::new(), effects: Effects::new(), rng, fault };
+    let effects = AnyEffects::buffered(model.form());
+    let mut run = Rounds { ledger, lps, pending: BTreeMap::new(), effects, rng, fault };
     run.insert(sends);
     loop {
         while let Some(instant) = run.next_before_horizon() {
@@ -71,17 +62,17 @@ fn run_in<'k, P: Packed<'k>>(
     }
 }
 
-struct Rounds<'k, P: Taggable> {
+struct Rounds<'k> {
     ledger: Ledger<'k>,
     lps: Box<dyn Lps<'k> + 'k>,
-    pending: BTreeMap<Instant, Vec<Event<P>>>,
-    effects: Effects<P>,
+    pending: BTreeMap<Instant, Vec<AnyEvent<'k>>>,
+    effects: AnyEffects<'k>,
     rng: Rng,
     fault: Fault,
 }
 
-impl<'k, P: Packed<'k>> Rounds<'k, P> {
-    fn insert(&mut self, events: Vec<Event<P>>) {
+impl<'k> Rounds<'k> {
+    fn insert(&mut self, events: Vec<AnyEvent<'k>>) {
         for event in events {
             self.pending.entry(event.instant()).or_default().push(event);
         }
@@ -95,11 +86,11 @@ impl<'k, P: Packed<'k>> Rounds<'k, P> {
     /// Executes all events of an instant.
     fn execute_round(&mut self, instant: Instant) -> Result<(), Error> {
         let events = self.pending.remove(&instant).expect("it was found there");
-        let mut receivers: BTreeMap<_, Vec<Event<P>>> = BTreeMap::new();
+        let mut receivers: BTreeMap<_, Vec<AnyEvent<'k>>> = BTreeMap::new();
         for event in events {
             receivers.entry(event.receiver()).or_default().push(event);
         }
-        let mut receivers: Vec<Vec<Event<P>>> = receivers.into_values().rev().collect();
+        let mut receivers: Vec<Vec<AnyEvent<'k>>> = receivers.into_values().rev().collect();
         if self.rng.chance(0.5) {
             shuffle(&mut receivers, &self.rng);
         }
@@ -111,16 +102,16 @@ impl<'k, P: Packed<'k>> Rounds<'k, P> {
     }
 
     /// Executes the events of one receiver at one instant.
-    fn execute_receiver(&mut self, mut events: Vec<Event<P>>, executed: &mut Vec<(Event<P>, Uncommitted)>) {
+    fn execute_receiver(&mut self, mut events: Vec<AnyEvent<'k>>, executed: &mut Vec<(AnyEvent<'k>, Uncommitted)>) {
         while !events.is_empty() {
             if self.fault != Fault::TieByInsertion {
                 events.sort_unstable();
             }
             let event = events.remove(0);
-            let (index, body) = (event.receiver().index(), hide_body(&event.body));
+            let (index, body) = (event.receiver().index(), body_ref(&event));
             let execution = self.lps.execute(index, &event.header(), body, &self.ledger.world, self.effects.hide());
-            let uncommitted = Uncommitted::take(execution, &mut self.effects.others);
-            for send in std::mem::take(&mut self.effects.outbox.buffer) {
+            let uncommitted = Uncommitted::take(execution, self.effects.hide().others);
+            for send in self.effects.take_buffer() {
                 if send.instant() == event.instant() {
                     assert!(
                         send.receiver() == event.receiver() && send > event,

@@ -39,11 +39,11 @@ use super::{Choices, Fault, Setting, index_below};
 use crate::ledger::{Ledger, Uncommitted};
 use crate::transport::{Link, Parcel};
 use parades_core::any_model::{
-    AnyRestorable, Kept, Packed, RestorableLps, Taggable, Undone, hide_body, in_form, with_model,
+    AnyEvent, AnyRestorable, Form, Kept, Packed, RestorableLps, Undone, body_ref, in_form, with_model,
 };
-use parades_core::effects::Effects;
+use parades_core::effects::{AnyEffects, Effects};
 use parades_core::error::{Error, Place};
-use parades_core::event::{Body, Event, EventKey, LpId, Sender};
+use parades_core::event::{Body, EventKey, LpId, Sender};
 use parades_core::lp::{Execution, KernelCheckpoint};
 use parades_core::outbox::Outbox;
 use parades_core::random::Rng;
@@ -73,16 +73,7 @@ fn run_any<'k>(
     codec: Option<ModelCodec<'k>>,
     choices: Choices,
 ) -> Result<Outcome, Error> {
-    in_form!(model.form(), run_in(model, options, codec, choices))
-}
-
-fn run_in<'k, P: Packed<'k>>(
-    model: &'k dyn AnyRestorable<'k>,
-    options: RunOptions<'k>,
-    codec: Option<ModelCodec<'k>>,
-    choices: Choices,
-) -> Result<Outcome, Error> {
-    let mut run = TimeWarp::<P>::start(model, options, codec, choices)?;
+    let mut run = TimeWarp::start(model, options, codec, choices)?;
     loop {
         let partition = run.pick();
         run.receive(partition);
@@ -100,8 +91,8 @@ fn run_in<'k, P: Packed<'k>>(
 }
 
 /// An execution that is not committed yet.
-struct Executed<P> {
-    event: Event<P>,
+struct Executed<'k> {
+    event: AnyEvent<'k>,
     /// The execution that sent the event. 0 for events that are never annihilated: those of start-up, of
     /// global events, and wakes.
     sender_execution: u64,
@@ -116,18 +107,18 @@ struct Executed<P> {
 }
 
 /// The events to execute, in order, each with the execution that sent it.
-type Pending<P> = BTreeMap<Place, (Event<P>, u64)>;
+type Pending<'k> = BTreeMap<Place, (AnyEvent<'k>, u64)>;
 
-struct TimeWarp<'k, P: Taggable> {
+struct TimeWarp<'k> {
     ledger: Ledger<'k>,
     lps: Box<dyn RestorableLps<'k> + 'k>,
     /// The partition of each LP.
     home: Vec<usize>,
-    history: Vec<VecDeque<Executed<P>>>,
+    history: Vec<VecDeque<Executed<'k>>>,
     /// The pending events of each partition.
-    pending: Vec<Pending<P>>,
-    transport: Link<'k, P>,
-    effects: Effects<P>,
+    pending: Vec<Pending<'k>>,
+    transport: Link<'k>,
+    effects: AnyEffects<'k>,
     executions: u64,
     /// The instant before which everything has been committed.
     committed: Instant,
@@ -139,11 +130,19 @@ struct TimeWarp<'k, P: Taggable> {
     fault: Fault,
 }
 
-fn place<P>(event: &Event<P>) -> Place {
+/// Makes effects for executions that may be undone. Their sends are in the buffer.
+fn undoable_effects<'k>(form: Form) -> AnyEffects<'k> {
+    fn undoable<'k, P: Packed<'k>>() -> AnyEffects<'k> {
+        AnyEffects::new::<P>(Effects::undoable(Outbox::buffered()))
+    }
+    in_form!(form, undoable())
+}
+
+fn place(event: &AnyEvent<'_>) -> Place {
     Place { instant: event.instant(), lp: Some(event.receiver()), event: Some(event.key()) }
 }
 
-impl<'k, P: Packed<'k>> TimeWarp<'k, P> {
+impl<'k> TimeWarp<'k> {
     fn start(
         model: &'k dyn AnyRestorable<'k>,
         options: RunOptions<'k>,
@@ -160,7 +159,7 @@ impl<'k, P: Packed<'k>> TimeWarp<'k, P> {
             ledger,
             pending: (0..choices.workers).map(|_| BTreeMap::new()).collect(),
             transport: choices.carrier.open(codec, choices.workers, choices.seed),
-            effects: Effects::undoable(Outbox::buffered()),
+            effects: undoable_effects(model.form()),
             executions: 0,
             committed: Instant::START,
             pause: vec![0; choices.workers],
@@ -195,7 +194,7 @@ impl<'k, P: Packed<'k>> TimeWarp<'k, P> {
     }
 
     /// Accepts an event or an anti-message, from this partition or another one.
-    fn accept(&mut self, parcel: Parcel<P>) {
+    fn accept(&mut self, parcel: Parcel<'k>) {
         match parcel {
             Parcel::Event(event, sender_execution) => {
                 let history = &self.history[event.receiver().index()];
@@ -208,7 +207,7 @@ impl<'k, P: Packed<'k>> TimeWarp<'k, P> {
         }
     }
 
-    fn insert(&mut self, event: Event<P>, sender_execution: u64) {
+    fn insert(&mut self, event: AnyEvent<'k>, sender_execution: u64) {
         let pending = &mut self.pending[self.home[event.receiver().index()]];
         let twin = pending.insert(place(&event), (event, sender_execution));
         assert!(twin.is_none(), "I4: an event came while its twin was still there");
@@ -233,7 +232,7 @@ impl<'k, P: Packed<'k>> TimeWarp<'k, P> {
             let last = self.history[id.index()].pop_back().expect("there is a last");
             let (before, mut timers, execution) = (last.before, last.timers, Execution::Done);
             let undone = Undone { execution, before, timers: &mut timers, records: Some(last.records) };
-            self.lps.undo(id.index(), hide_body(&last.event.body), undone);
+            self.lps.undo(id.index(), body_ref(&last.event), undone);
             anti_messages.extend(last.sent.into_iter().map(|(to, key)| Parcel::Anti(to, key, last.execution_id)));
             self.insert(last.event, last.sender_execution);
         }
@@ -242,11 +241,11 @@ impl<'k, P: Packed<'k>> TimeWarp<'k, P> {
         }
         // Older wakes are dropped. The sequence number is rolled back too, so a message may get the key of an
         // old wake.
-        let wakes_of_id = |event: &Event<P>| event.receiver() == id && matches!(event.body, Body::Timer(_));
+        let wakes_of_id = |event: &AnyEvent<'k>| event.receiver() == id && matches!(event.body, Body::Timer(_));
         self.pending[self.home[id.index()]].retain(|_, (event, _)| !wakes_of_id(event));
         if self.fault != Fault::WakeForgotten {
             self.lps.renew_wakes(id.index(), id, &self.ledger.world, self.effects.hide());
-            for wake in std::mem::take(&mut self.effects.outbox.buffer) {
+            for wake in self.effects.take_buffer() {
                 self.insert(wake, 0);
             }
         }
@@ -255,7 +254,7 @@ impl<'k, P: Packed<'k>> TimeWarp<'k, P> {
     }
 
     /// Sends a parcel of `from` to the partition of its receiver.
-    fn send(&mut self, from: LpId, parcel: Parcel<P>) {
+    fn send(&mut self, from: LpId, parcel: Parcel<'k>) {
         let (from, to) = (self.home[from.index()], self.home[parcel.address().0.index()]);
         match from == to {
             true => self.accept(parcel),
@@ -289,7 +288,7 @@ impl<'k, P: Packed<'k>> TimeWarp<'k, P> {
         self.pending[partition].values().find(|(event, _)| !waits(event.receiver())).map(|(event, _)| place(event))
     }
 
-    fn execute(&mut self, event: Event<P>, sender_execution: u64) -> Result<(), Error> {
+    fn execute(&mut self, event: AnyEvent<'k>, sender_execution: u64) -> Result<(), Error> {
         let id = event.receiver();
         let history = &self.history[id.index()];
         assert!(
@@ -298,21 +297,21 @@ impl<'k, P: Packed<'k>> TimeWarp<'k, P> {
             event.key()
         );
         // A start-up or a visit also leaves changes of timers, which are never undone.
-        self.effects.others.timer_changes.iter_mut().for_each(Vec::clear);
+        self.effects.hide().others.timer_changes.iter_mut().for_each(Vec::clear);
         let (mut before, begin) = (KernelCheckpoint::unset(), self.lps.undos_end());
         let kept = Kept { before: &mut before, records: true };
-        let (header, body) = (event.header(), hide_body(&event.body));
+        let (header, body) = (event.header(), body_ref(&event));
         let effects = self.effects.hide();
         let (execution, end) =
             self.lps.execute_optimistically(id.index(), (&header, body), kept, &self.ledger.world, effects);
-        let timers = self.effects.others.timer_changes.as_mut().map(std::mem::take).unwrap_or_default();
+        let timers = self.effects.hide().others.timer_changes.as_mut().map(std::mem::take).unwrap_or_default();
         let records = (begin, end);
         if execution == Execution::Skipped {
             // The wake had no effect and is forgotten, and an earlier event may be executed next.
             self.lps.restore_kernel(id.index(), before.clone());
         }
-        let uncommitted = Uncommitted::take(execution, &mut self.effects.others);
-        let mut sends = std::mem::take(&mut self.effects.outbox.buffer);
+        let uncommitted = Uncommitted::take(execution, self.effects.hide().others);
+        let mut sends = self.effects.take_buffer();
         if self.fault == Fault::EarlyFailure && uncommitted.has_failed() {
             return self.ledger.commit(&event, uncommitted);
         }

@@ -25,8 +25,8 @@
 use super::{Choices, Fault, Setting, rounds::shuffle};
 use crate::ledger::{Ledger, Uncommitted};
 use crate::transport::{Link, Parcel};
-use parades_core::any_model::{AnyModel, Lps, Packed, Taggable, hide_body, in_form, with_model};
-use parades_core::effects::Effects;
+use parades_core::any_model::{AnyEvent, AnyModel, Lps, body_ref, with_model};
+use parades_core::effects::AnyEffects;
 use parades_core::error::Error;
 use parades_core::event::{Event, LpId};
 use parades_core::model::Model;
@@ -52,16 +52,7 @@ fn run_any<'k>(
     codec: Option<ModelCodec<'k>>,
     choices: Choices,
 ) -> Result<Outcome, Error> {
-    in_form!(model.form(), run_in(model, options, codec, choices))
-}
-
-fn run_in<'k, P: Packed<'k>>(
-    model: &'k dyn AnyModel<'k>,
-    options: RunOptions<'k>,
-    codec: Option<ModelCodec<'k>>,
-    choices: Choices,
-) -> Result<Outcome, Error> {
-    let mut run = Window::<P>::start(model, options, codec, choices)?;
+    let mut run = Window::start(model, options, codec, choices)?;
     loop {
         run.receive();
         let bound = run.bound();
@@ -78,14 +69,14 @@ fn run_in<'k, P: Packed<'k>>(
     }
 }
 
-struct Window<'k, P: Taggable> {
+struct Window<'k> {
     ledger: Ledger<'k>,
     lps: Box<dyn Lps<'k> + 'k>,
     /// The partition of each LP.
     home: Vec<usize>,
-    pending: Vec<BTreeSet<Event<P>>>,
-    transport: Link<'k, P>,
-    effects: Effects<P>,
+    pending: Vec<BTreeSet<AnyEvent<'k>>>,
+    transport: Link<'k>,
+    effects: AnyEffects<'k>,
     rng: Rng,
     /// The smallest lookahead between partitions; `None` if nothing is sent between them.
     lookahead: Option<Delay>,
@@ -95,7 +86,7 @@ struct Window<'k, P: Taggable> {
     fault: Fault,
 }
 
-impl<'k, P: Packed<'k>> Window<'k, P> {
+impl<'k> Window<'k> {
     fn start(
         model: &'k dyn AnyModel<'k>,
         options: RunOptions<'k>,
@@ -110,7 +101,7 @@ impl<'k, P: Packed<'k>> Window<'k, P> {
             ledger,
             pending: (0..choices.workers).map(|_| BTreeSet::new()).collect(),
             transport: choices.carrier.open(codec, choices.workers, choices.seed),
-            effects: Effects::new(),
+            effects: AnyEffects::buffered(model.form()),
             rng: Rng::shared(choices.seed, 1),
             lookahead: None,
             executed: Time::ZERO,
@@ -150,7 +141,7 @@ impl<'k, P: Packed<'k>> Window<'k, P> {
             .min()
     }
 
-    fn insert(&mut self, event: Event<P>) {
+    fn insert(&mut self, event: AnyEvent<'k>) {
         let fresh = self.pending[self.home[event.receiver().index()]].insert(event);
         assert!(fresh, "no two events of a run are the same");
     }
@@ -209,13 +200,13 @@ impl<'k, P: Packed<'k>> Window<'k, P> {
     }
 
     /// Executes the events of one partition before the bound, in order, up to its first failure.
-    fn execute_partition(&mut self, from: usize, bound: Time, executed: &mut Vec<(Event<P>, Uncommitted)>) {
+    fn execute_partition(&mut self, from: usize, bound: Time, executed: &mut Vec<(AnyEvent<'k>, Uncommitted)>) {
         while self.pending[from].first().is_some_and(|event| event.time() < bound) {
             let event = self.pending[from].pop_first().expect("there is a first");
-            let (index, body) = (event.receiver().index(), hide_body(&event.body));
+            let (index, body) = (event.receiver().index(), body_ref(&event));
             let execution = self.lps.execute(index, &event.header(), body, &self.ledger.world, self.effects.hide());
-            let uncommitted = Uncommitted::take(execution, &mut self.effects.others);
-            for send in std::mem::take(&mut self.effects.outbox.buffer) {
+            let uncommitted = Uncommitted::take(execution, self.effects.hide().others);
+            for send in self.effects.take_buffer() {
                 match self.home[send.receiver().index()] {
                     to if to == from => self.insert(send),
                     to => self.transport.send(from, to, Parcel::Event(send, 0)),

@@ -1,34 +1,54 @@
 //! Parcels as bytes, as between two processes: written, delayed at random, and read.
 
 use super::Parcel;
-use parades_core::any_model::Packed;
+use parades_core::any_model::{AnyEvent, Form, Packed, any_event, event_of, in_form};
 use parades_core::event::{EventKey, LpId, Sender};
 use parades_core::random::Rng;
 use parades_core::time::{Instant, Time};
 use parades_core::wire::{self, Destination, FrameWriter};
 use parades_engine::ModelCodec;
-use parades_transport::Codec;
+use parades_transport::{Codec, Conservative, Parcel as List, ParcelRef};
 use std::collections::VecDeque;
-use std::marker::PhantomData;
 
 /// Carries bytes, and delays some.
 #[derive(Debug)]
-pub struct Bytes<'k, P> {
+pub struct Bytes<'k> {
     /// The number of senders.
     pub(super) partitions: usize,
     codec: ModelCodec<'k>,
-    of: PhantomData<fn(P) -> P>,
     /// By receiver, then sender.
     pub(super) queues: Vec<VecDeque<Vec<u8>>>,
     pub(super) rng: Rng,
 }
 
-impl<'k, P> Bytes<'k, P> {
+impl<'k> Bytes<'k> {
     /// Returns the path from `from` senders to `to` receivers.
-    pub(super) fn new(codec: ModelCodec<'k>, from: usize, to: usize, seed: u64) -> Bytes<'k, P> {
+    pub(super) fn new(codec: ModelCodec<'k>, from: usize, to: usize, seed: u64) -> Bytes<'k> {
         let queues = (0..from * to).map(|_| VecDeque::new()).collect();
-        Bytes { partitions: from, codec, of: PhantomData, queues, rng: Rng::shared(seed, 3) }
+        Bytes { partitions: from, codec, queues, rng: Rng::shared(seed, 3) }
     }
+
+    /// Returns the form of the messages.
+    pub(super) fn form(&self) -> Form {
+        self.codec.0.form()
+    }
+}
+
+/// Returns a list of events of this form.
+pub(super) fn list_of<'k>(form: Form, events: impl Iterator<Item = AnyEvent<'k>>) -> List<'k, Conservative> {
+    fn list_in<'k, P: Packed<'k>>(events: &mut dyn Iterator<Item = AnyEvent<'k>>) -> List<'k, Conservative> {
+        List::new::<P>(events.map(event_of).collect())
+    }
+    let mut events = events;
+    in_form!(form, list_in(&mut events))
+}
+
+/// Removes and returns the events of a list.
+pub(super) fn events_of<'k>(list: ParcelRef<'_, 'k, Conservative>) -> Vec<AnyEvent<'k>> {
+    fn events_in<'k, P: Packed<'k>>(list: ParcelRef<'_, 'k, Conservative>) -> Vec<AnyEvent<'k>> {
+        list.show::<P>().drain(..).map(any_event).collect()
+    }
+    in_form!(list.form(), events_in(list))
 }
 
 /// The length of the header: time, sequence and execution id have 8 bytes each; round, tie, sender and
@@ -37,8 +57,8 @@ const HEADER: usize = 3 * 8 + 4 * 4 + 1;
 const EVENT: u8 = 0;
 const ANTI: u8 = 1;
 
-impl<'k, P: Packed<'k>> Bytes<'k, P> {
-    fn write(&self, parcel: &Parcel<P>) -> Vec<u8> {
+impl<'k> Bytes<'k> {
+    fn write(&self, parcel: Parcel<'k>) -> Vec<u8> {
         let (receiver, key, execution) = parcel.address();
         let mut bytes = Vec::with_capacity(HEADER);
         for word in [key.instant.time.as_ps(), key.sequence, execution] {
@@ -51,21 +71,24 @@ impl<'k, P: Packed<'k>> Bytes<'k, P> {
             Parcel::Anti(..) => bytes.push(ANTI),
             Parcel::Event(event, _) => {
                 bytes.push(EVENT);
-                FrameWriter::new(Destination::Elsewhere).within(|| self.codec.write(event, &mut bytes));
+                let mut list = list_of(self.form(), std::iter::once(event));
+                let mut frame = FrameWriter::new(Destination::Elsewhere);
+                frame.within(|| self.codec.write(list.hide(), 0..1, &mut bytes));
             }
         }
         bytes
     }
 
-    fn read(&self, bytes: &[u8]) -> Parcel<P> {
+    fn read(&self, bytes: &[u8]) -> Parcel<'k> {
         let execution = long(bytes, 16);
         if bytes[HEADER - 1] == ANTI {
             let (sender, receiver) = (Sender::from_rank(short(bytes, 32)), LpId(short(bytes, 36)));
             let key = EventKey { instant: instant_of(bytes), tie: short(bytes, 28), sender, sequence: long(bytes, 8) };
             return Parcel::Anti(receiver, key, execution);
         }
-        let event = wire::read_frame(|| self.codec.read(&mut &bytes[HEADER..]));
-        Parcel::Event(event.expect("what was written can be read"), execution)
+        let list: Result<List<'k, Conservative>, _> = wire::read_frame(|| self.codec.read(1, &mut &bytes[HEADER..]));
+        let event = events_of(list.expect("what was written can be read").hide()).pop().expect("one was written");
+        Parcel::Event(event, execution)
     }
 }
 
@@ -82,7 +105,7 @@ pub(super) fn instant_of(bytes: &[u8]) -> Instant {
     Instant { time: Time::from_ps(long(bytes, 0)), round: short(bytes, 24) }
 }
 
-impl<P> Bytes<'_, P> {
+impl Bytes<'_> {
     /// Returns the least instant of the parcels in flight.
     pub(super) fn least_in_flight(&self) -> Option<Instant> {
         self.queues.iter().flatten().map(|bytes| instant_of(bytes)).min()
@@ -94,15 +117,15 @@ impl<P> Bytes<'_, P> {
     }
 }
 
-impl<'k, P: Packed<'k>> Bytes<'k, P> {
+impl<'k> Bytes<'k> {
     /// Sends a parcel.
-    pub(super) fn send(&mut self, from: usize, to: usize, parcel: &Parcel<P>) {
+    pub(super) fn send(&mut self, from: usize, to: usize, parcel: Parcel<'k>) {
         let bytes = self.write(parcel);
         self.queues[to * self.partitions + from].push_back(bytes);
     }
 
     /// Returns the parcels that arrive at a partition at this exchange.
-    pub(super) fn receive(&mut self, to: usize) -> Vec<Parcel<P>> {
+    pub(super) fn receive(&mut self, to: usize) -> Vec<Parcel<'k>> {
         let mut arrived = Vec::new();
         for from in 0..self.partitions {
             let pair = to * self.partitions + from;

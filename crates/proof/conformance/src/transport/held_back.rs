@@ -3,22 +3,21 @@
 //! Promises are delayed too. A promise never overtakes an event that was sent before it.
 
 use super::Parcel;
-use super::bytes::{Bytes, instant_of};
-use parades_core::any_model::Packed;
-use parades_core::event::Event;
+use super::bytes::{Bytes, events_of, instant_of, list_of};
+use parades_core::any_model::Form;
 use parades_core::time::Time;
 use parades_engine::ModelCodec;
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
 use parades_sync::event_count::EventCount;
-use parades_transport::{Arrived, ClockId, Clocks, Summary, Transport};
+use parades_transport::{ClockId, Clocks, Conservative, Meeting, ParcelRef, Promising, Summary, Transport};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// [`Bytes`] between the threads of a real engine.
 #[derive(Debug)]
-pub struct HeldBack<'k, P> {
-    held: Mutex<Held<'k, P>>,
+pub struct HeldBack<'k> {
+    held: Mutex<Held<'k>>,
     /// By worker: its summary for the exchange.
     summaries: Mutex<Vec<Summary>>,
     /// By parity of the offer, then by worker: the summary that it offered.
@@ -32,8 +31,8 @@ pub struct HeldBack<'k, P> {
 
 /// The events and promises in flight. Lists by pair have the receiver first, then the sender.
 #[derive(Debug)]
-struct Held<'k, P> {
-    bytes: Bytes<'k, P>,
+struct Held<'k> {
+    bytes: Bytes<'k>,
     /// By pair: the number of events that have been sent.
     sent: Vec<usize>,
     /// By pair: the promises in flight, each with the number of events that were sent before it.
@@ -44,7 +43,7 @@ struct Held<'k, P> {
 
 type Promise = (Arc<Clocks>, ClockId, Time);
 
-impl<P> Held<'_, P> {
+impl Held<'_> {
     /// Sets the clocks whose promises arrive. Returns true if any promise arrived.
     fn keep_promises(&mut self, to: usize) -> bool {
         let mut any = false;
@@ -80,9 +79,9 @@ impl<P> Held<'_, P> {
     }
 }
 
-impl<'k, P: Packed<'k>> HeldBack<'k, P> {
+impl<'k> HeldBack<'k> {
     /// Returns a transport between `workers` threads, for `partitions` partitions.
-    pub fn new(codec: ModelCodec<'k>, workers: usize, partitions: u32, seed: u64) -> HeldBack<'k, P> {
+    pub fn new(codec: ModelCodec<'k>, workers: usize, partitions: u32, seed: u64) -> HeldBack<'k> {
         let pairs = partitions as usize * workers;
         let held = Held {
             bytes: Bytes::new(codec, workers, partitions as usize, seed),
@@ -101,24 +100,29 @@ impl<'k, P: Packed<'k>> HeldBack<'k, P> {
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held<'k, P>> {
+    /// Returns the form of the messages.
+    pub(super) fn form(&self) -> Form {
+        self.held().bytes.form()
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held<'k>> {
         self.held.lock().expect("no worker panics while it holds this lock")
     }
 }
 
-impl<'k, P: Packed<'k>> HeldBack<'k, P> {
+impl<'k> HeldBack<'k> {
     /// Sends parcels from a worker to a partition.
-    pub(super) fn send_parcels(&self, worker: usize, partition: u32, parcels: impl Iterator<Item = Parcel<P>>) {
+    pub(super) fn send_parcels(&self, worker: usize, partition: u32, parcels: impl Iterator<Item = Parcel<'k>>) {
         let mut held = self.held();
         let pair = held.pairs(partition as usize).start + worker;
         for parcel in parcels {
             held.sent[pair] += 1;
-            held.bytes.send(worker, partition as usize, &parcel);
+            held.bytes.send(worker, partition as usize, parcel);
         }
     }
 
     /// Returns the parcels that have arrived for a partition. With `all`, every parcel in flight arrives.
-    pub(super) fn receive_parcels(&self, worker: usize, partition: u32, all: bool) -> Vec<Parcel<P>> {
+    pub(super) fn receive_parcels(&self, worker: usize, partition: u32, all: bool) -> Vec<Parcel<'k>> {
         let to = partition as usize;
         let mut held = self.held();
         held.receiving[to] = worker;
@@ -140,20 +144,29 @@ impl<'k, P: Packed<'k>> HeldBack<'k, P> {
     }
 }
 
-impl<'k, P: Packed<'k>> Transport<P> for HeldBack<'k, P> {
-    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
-        self.send_parcels(worker, partition, events.drain(..).map(|event| Parcel::Event(event, 0)));
+impl<'k> Transport<'k, Conservative> for HeldBack<'k> {
+    fn send(&self, worker: usize, partition: u32, events: ParcelRef<'_, 'k, Conservative>) {
+        let events = events_of(events).into_iter().map(|event| Parcel::Event(event, 0));
+        self.send_parcels(worker, partition, events);
     }
 
-    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, P>)) {
+    fn receive(
+        &self,
+        worker: usize,
+        partition: u32,
+        all: bool,
+        accept: &mut dyn FnMut(ParcelRef<'_, 'k, Conservative>),
+    ) {
         let event_of = |parcel| match parcel {
             Parcel::Event(event, _) => event,
             Parcel::Anti(..) => unreachable!("a conservative engine sends no anti-messages"),
         };
-        let mut events = self.receive_parcels(worker, partition, all).into_iter().map(event_of).collect();
-        accept(Arrived::of(&mut events));
+        let events = self.receive_parcels(worker, partition, all).into_iter().map(event_of);
+        accept(list_of(self.form(), events).hide());
     }
+}
 
+impl Meeting for HeldBack<'_> {
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
         self.summaries.lock().expect("no worker panics while it holds this lock")[worker] = *mine;
         self.barrier.wait(worker)?;
@@ -185,25 +198,6 @@ impl<'k, P: Packed<'k>> Transport<P> for HeldBack<'k, P> {
         Ok((made > 0 && offered.iter().all(|others| *others >= made)).then_some(all))
     }
 
-    fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
-        let mut held = self.held();
-        let pair = held.pairs(clock.to as usize).start + worker;
-        let after = held.sent[pair];
-        held.promises[pair].push_back((after, (Arc::clone(clocks), clock, time)));
-    }
-
-    fn horizon(&self) -> Time {
-        Time::from_ps(self.horizon.load(Ordering::SeqCst))
-    }
-
-    fn set_horizon(&self, time: Time) {
-        self.horizon.store(time.as_ps(), Ordering::SeqCst);
-    }
-
-    fn lower_horizon(&self, _: usize, time: Time) {
-        self.horizon.fetch_min(time.as_ps(), Ordering::SeqCst);
-    }
-
     fn news(&self, worker: usize) -> u64 {
         self.news[worker].count()
     }
@@ -223,5 +217,26 @@ impl<'k, P: Packed<'k>> Transport<P> for HeldBack<'k, P> {
     fn break_up(&self) {
         self.barrier.break_up();
         self.news.iter().for_each(EventCount::break_up);
+    }
+}
+
+impl<'k> Promising<'k> for HeldBack<'k> {
+    fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
+        let mut held = self.held();
+        let pair = held.pairs(clock.to as usize).start + worker;
+        let after = held.sent[pair];
+        held.promises[pair].push_back((after, (Arc::clone(clocks), clock, time)));
+    }
+
+    fn horizon(&self) -> Time {
+        Time::from_ps(self.horizon.load(Ordering::SeqCst))
+    }
+
+    fn set_horizon(&self, time: Time) {
+        self.horizon.store(time.as_ps(), Ordering::SeqCst);
+    }
+
+    fn lower_horizon(&self, _: usize, time: Time) {
+        self.horizon.fetch_min(time.as_ps(), Ordering::SeqCst);
     }
 }

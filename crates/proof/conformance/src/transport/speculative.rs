@@ -1,46 +1,57 @@
 //! The transport of `time-warp`: its tagged events and anti-messages as parcels.
 
 use super::{HeldBack, Parcel};
-use parades_core::any_model::{Packed, Taggable};
+use parades_core::any_model::{Packed, any_event, event_of, in_form};
 use parades_core::event::{Body, Event};
-use parades_core::time::Time;
-use parades_engine::time_warp::{ExecutionId, Tagged};
+use parades_core::optimistic::{ExecutionId, Tagged, TaggedEvent, tag};
 use parades_sync::barrier::Broken;
-use parades_transport::{Arrived, ClockId, Clocks, Summary, Transport};
-use std::sync::Arc;
+use parades_transport::{Meeting, Optimistic, Parcel as List, ParcelRef, Summary, Transport};
 
 /// [`HeldBack`] for an engine that rolls back.
 #[derive(Debug)]
-pub struct Speculative<'k, P>(pub HeldBack<'k, P>);
+pub struct Speculative<'k>(pub HeldBack<'k>);
 
-fn pack<P: Taggable>(event: Event<Tagged<P>>) -> Parcel<P> {
+fn pack<'k, P: Packed<'k>>(event: TaggedEvent<P>) -> Parcel<'k> {
     let (key, receiver) = (event.key(), event.receiver());
     let Body::Message(tagged) = event.body else { unreachable!("wakes travel as messages") };
     let execution = tagged.execution().into();
     match tagged.into_body() {
-        Some(body) => Parcel::Event(Event::new(key, receiver, body), execution),
+        Some(body) => Parcel::Event(any_event(Event::new(key, receiver, body)), execution),
         None => Parcel::Anti(receiver, key, execution),
     }
 }
 
-fn unpack<P: Taggable>(parcel: Parcel<P>) -> Event<Tagged<P>> {
+fn unpack<'k, P: Packed<'k>>(parcel: Parcel<'k>) -> TaggedEvent<P> {
     let (receiver, key, execution) = parcel.address();
     let execution = ExecutionId::try_from(execution).expect("the sender's execution id had this type");
-    let tagged = match parcel {
-        Parcel::Event(event, _) => Tagged::new(execution, event.body),
-        Parcel::Anti(..) => Tagged::Anti(execution),
-    };
-    Event::new(key, receiver, Body::Message(tagged))
+    match parcel {
+        Parcel::Event(event, _) => tag(execution, event_of(event)),
+        Parcel::Anti(..) => Event::new(key, receiver, Body::Message(Tagged::Anti(execution))),
+    }
 }
 
-impl<'k, P: Packed<'k>> Transport<Tagged<P>> for Speculative<'k, P> {
-    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<Tagged<P>>>) {
-        self.0.send_parcels(worker, partition, events.drain(..).map(pack));
+/// Removes and returns the events and anti-messages of a list.
+fn pack_all<'k, P: Packed<'k>>(list: ParcelRef<'_, 'k, Optimistic>) -> Vec<Parcel<'k>> {
+    list.show::<P>().drain(..).map(pack).collect()
+}
+
+/// Returns a list of events and anti-messages.
+fn unpack_all<'k, P: Packed<'k>>(parcels: Vec<Parcel<'k>>) -> List<'k, Optimistic> {
+    List::new::<P>(parcels.into_iter().map(unpack).collect())
+}
+
+impl<'k> Transport<'k, Optimistic> for Speculative<'k> {
+    fn send(&self, worker: usize, partition: u32, events: ParcelRef<'_, 'k, Optimistic>) {
+        let parcels = in_form!(events.form(), pack_all(events));
+        self.0.send_parcels(worker, partition, parcels.into_iter());
     }
-    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, Tagged<P>>)) {
-        let mut events = self.0.receive_parcels(worker, partition, all).into_iter().map(unpack).collect();
-        accept(Arrived::of(&mut events));
+    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(ParcelRef<'_, 'k, Optimistic>)) {
+        let parcels = self.0.receive_parcels(worker, partition, all);
+        accept(in_form!(self.0.form(), unpack_all(parcels)).hide());
     }
+}
+
+impl Meeting for Speculative<'_> {
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
         self.0.exchange(worker, mine)
     }
@@ -49,18 +60,6 @@ impl<'k, P: Packed<'k>> Transport<Tagged<P>> for Speculative<'k, P> {
     }
     fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken> {
         self.0.outcome(worker)
-    }
-    fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
-        self.0.promise(worker, clocks, clock, time);
-    }
-    fn horizon(&self) -> Time {
-        self.0.horizon()
-    }
-    fn set_horizon(&self, time: Time) {
-        self.0.set_horizon(time);
-    }
-    fn lower_horizon(&self, worker: usize, time: Time) {
-        self.0.lower_horizon(worker, time);
     }
     fn news(&self, worker: usize) -> u64 {
         self.0.news(worker)

@@ -4,7 +4,7 @@ use parades_conformance::compare::first_divergence;
 use parades_conformance::matrix::{Case, Selection, check_models, models};
 use parades_conformance::report::{Feature, Occurrences, Report};
 use parades_conformance::transport::{Carrier, Parcel};
-use parades_core::any_model::{AnyModel, AnyWire, Packed, Typed, in_form, with_model};
+use parades_core::any_model::{AnyModel, AnyWire, Packed, Typed, any_event, body_ref, in_form, with_model};
 use parades_core::bytes::Bytes;
 use parades_core::event::{Body, Event, EventKey, LpId, Sender, TimerId};
 use parades_core::run::RunOptions;
@@ -80,9 +80,12 @@ fn bytes_keep_every_field_and_the_order_of_each_pair() {
 
 fn send_and_receive<'k, P: Packed<'k>>(model: &'k Typed<'k, '_, Phold<Bytes>>) {
     let message = |sequence: u64| Bytes::write(20, |to| to.fill(sequence.to_le_bytes()[0]));
-    let event = |sequence| Event::new(key(sequence), LpId(9), Body::Message(model.kind().pack(message(sequence))));
+    let event = |sequence| {
+        let packed: P = model.kind().pack(message(sequence));
+        any_event(Event::new(key(sequence), LpId(9), Body::Message(packed)))
+    };
     let codec = Some(ModelCodec(model as &dyn AnyWire<'_>));
-    let mut transport = Carrier::Bytes.open::<P>(codec, 2, 1);
+    let mut transport = Carrier::Bytes.open(codec, 2, 1);
     for sequence in 0..100 {
         transport.send(1, 0, Parcel::Event(event(sequence), 1000 + sequence));
         transport.send(1, 0, Parcel::Anti(LpId(9), key(sequence), 1000 + sequence));
@@ -97,8 +100,8 @@ fn send_and_receive<'k, P: Packed<'k>>(model: &'k Typed<'k, '_, Phold<Bytes>>) {
     assert!(matches!(&parcels[200], Parcel::Event(event, 0) if matches!(event.body, Body::Timer(TimerId(44)))));
     for (i, pair) in (0..).zip(parcels[..200].chunks(2)) {
         let Parcel::Event(found, incarnation) = &pair[0] else { panic!("an event comes first") };
-        let Body::Message(found_message) = &found.body else { panic!("it was a message") };
-        assert_eq!(model.kind().open(found_message.as_message()), &message(i));
+        let Body::Message(found_message) = body_ref(found) else { panic!("it was a message") };
+        assert_eq!(model.kind().open(found_message), &message(i));
         assert_eq!((found.key(), found.receiver(), *incarnation), (key(i), LpId(9), 1000 + i));
         assert!(matches!(pair[1], Parcel::Anti(LpId(9), of, n) if of == key(i) && n == 1000 + i));
     }

@@ -1,15 +1,13 @@
 //! Runs of several processes.
 
 use super::Choice;
+use super::able::{Able, Undoes};
 use crate::engine::Engine;
 use parades_core::error::{Error, ErrorKind};
-use parades_core::model::Model;
-use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_engine::auto::{self, Suits};
-use parades_engine::{WireModel, null_message, time_warp, window};
+use parades_engine::{null_message, time_warp, window};
 use parades_transport::Fabric;
-use std::fmt::Debug;
 
 /// The result of one rank: the outcome on rank 0, `None` on the other ranks.
 pub type OfRank = Result<Option<Outcome>, Error>;
@@ -27,9 +25,9 @@ fn outcome(of_rank: parades_engine::OfRank) -> OfRank {
 impl Choice {
     /// Returns the choice of `auto` for a model on several processes: `time-warp` if the model suits no
     /// conservative engine, else `window`.
-    pub(super) fn for_model_on_ranks<M: Model>(&self, model: &M, copies: bool) -> Choice {
+    pub(super) fn for_model_on_ranks(&self, able: &Able<'_>, options: &RunOptions<'_>) -> Choice {
         let workers = self.worker_threads().saturating_mul(usize::try_from(self.processes).unwrap_or(usize::MAX));
-        let advice = auto::advise(model, workers, copies);
+        let advice = auto::advise_any(able.model, options, workers, able.copies());
         let (engine, why) = match advice.engine {
             Suits::TimeWarp { .. } => (Engine::TimeWarp, advice.why),
             Suits::Window { .. } => (Engine::Window, advice.why),
@@ -43,34 +41,24 @@ impl Choice {
     ///
     /// # Errors
     ///
-    /// Those of the engine, and a lost rank.
-    pub fn run_rank<M>(&self, model: &M, options: RunOptions<'_>, fabric: Box<dyn Fabric>) -> OfRank
-    where
-        M: Restorable<State: Clone + PartialEq + Debug> + WireModel,
-    {
-        match self.engine {
-            Engine::Auto => self.for_model(model, model.copies()).run_rank(model, options, fabric),
-            Engine::TimeWarp => outcome(time_warp::run_rank(model, options, &self.time_warp_settings(), fabric)),
-            _ => self.run_rank_unrestorable(model, options, fabric),
-        }
-    }
-
-    /// Runs a model whose state cannot be restored, as one of several ranks.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Choice::run_rank`], and an error if the engine rolls back ([`Engine::rolls_back`]).
-    pub fn run_rank_unrestorable<M>(&self, model: &M, options: RunOptions<'_>, fabric: Box<dyn Fabric>) -> OfRank
-    where
-        M: WireModel,
-    {
-        match self.engine {
-            Engine::Auto => self.for_model(model, false).run_rank_unrestorable(model, options, fabric),
-            Engine::Window => outcome(window::run_rank(model, options, &self.window_settings(), fabric)),
-            Engine::NullMessage => {
-                outcome(null_message::run_rank(model, options, &self.null_message_settings(), fabric))
+    /// Those of the engine, and a lost rank. Also an error if the messages of the model cannot cross
+    /// processes, or if the engine rolls back and the state of the model cannot be restored.
+    pub(crate) fn run_rank_any<'k>(&self, able: Able<'k>, options: RunOptions<'k>, fabric: Box<dyn Fabric>) -> OfRank {
+        let Able { undoes, wire, .. } = able;
+        let Some(wire) = wire else {
+            let what = "the messages of this model cannot cross processes; use one process";
+            return Err(Error::new(ErrorKind::Model(what.into())));
+        };
+        match (self.engine, undoes) {
+            (Engine::Auto, _) => self.for_model(&able, &options).run_rank_any(able, options, fabric),
+            (Engine::Window, _) => outcome(window::run_any_rank(wire, options, &self.window_settings(), fabric)),
+            (Engine::NullMessage, _) => {
+                outcome(null_message::run_any_rank(wire, options, &self.null_message_settings(), fabric))
             }
-            Engine::Sequential | Engine::RollbackCheck | Engine::Rounds | Engine::TimeWarp => {
+            (Engine::TimeWarp, Some(Undoes { restorable, .. })) => {
+                outcome(time_warp::run_any_rank(restorable, wire, options, &self.time_warp_settings(), fabric))
+            }
+            (Engine::Sequential | Engine::RollbackCheck | Engine::Rounds | Engine::TimeWarp, _) => {
                 let what = format!("the engine `{}` cannot run this model on several processes", self.engine);
                 Err(Error::new(ErrorKind::Model(what)))
             }

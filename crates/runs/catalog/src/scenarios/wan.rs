@@ -14,7 +14,7 @@ const FLOW_BYTES: u64 = 300;
 
 pub(crate) const SCENARIO: Scenario = Scenario::new(
     "wan",
-    "a wide-area network from a file (GraphML, GML, JSON) or a built-in one, under gravity traffic",
+    "a wide-area network from a file (GraphML, GML, JSON, edges) or a built-in one, under gravity traffic",
     &joined::<{ length(PARAMETERS) }>(PARAMETERS),
     build,
 );
@@ -23,7 +23,7 @@ const PARAMETERS: &[&[Parameter]] = &[&[TOPOLOGY], Options::PARAMETERS, Paramete
 
 const TOPOLOGY: Parameter = Parameter::path(
     "topology",
-    "GraphML, GML or node-link JSON file, as other tools write them; without one, a built-in backbone",
+    "GraphML, GML, node-link JSON or list of edges, as other tools write them; without one, a built-in backbone",
 );
 
 /// The end of a run by default.

@@ -18,7 +18,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
     /// Executes and commits at most `most` events before `bound`. Stops after an event that fails or
     /// requests a global event.
     #[inline(never)]
-    pub(in crate::time_warp) fn execute_alone(&mut self, world: &World, bound: Time, most: u32) {
+    pub(super) fn execute_alone(&mut self, world: &World, bound: Time, most: u32) {
         let Site {
             model, placement, lps, records, effects, ledger, metrics, requested_committed, failed_alone, ..
         } = self;

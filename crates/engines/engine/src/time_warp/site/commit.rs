@@ -2,7 +2,7 @@
 
 use super::Site;
 use crate::time_warp::history::{Begins, History, LogEnds, RareEffects};
-use parades_core::any_model::Packed;
+use parades_core::any_model::{Packed, any_event};
 use parades_core::error::Place;
 use parades_core::event::{Event, LpId};
 use parades_core::lp::Execution;
@@ -53,13 +53,13 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
     }
 
     /// Returns the number of events executed so far, including those rolled back.
-    pub(in crate::time_warp) fn executed(&self) -> u64 {
+    pub(super) fn executed(&self) -> u64 {
         self.counts.executed + u64::from(self.in_stretch()) - self.stretch.skipped
     }
 
     /// Ends a batch of `executed` events: closes the stretch, unless checkpoints are periodic and the
     /// stretch is short. `most_uncommitted` is the number of executions that may be uncommitted.
-    pub(in crate::time_warp) fn end_batch(&mut self, executed: u32, most_uncommitted: u32) {
+    pub(super) fn end_batch(&mut self, executed: u32, most_uncommitted: u32) {
         let is_short = || self.in_stretch() < STRETCH.min(most_uncommitted / STRETCHES);
         if self.coast.is_off() || executed == 0 || !is_short() {
             self.close_stretch();
@@ -67,7 +67,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
     }
 
     /// Closes the open stretch, and opens another.
-    pub(in crate::time_warp) fn close_stretch(&mut self) {
+    pub(super) fn close_stretch(&mut self) {
         let executions = self.in_stretch();
         if executions == 0 {
             return;
@@ -93,7 +93,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
 
     /// Commits the stretches that end before `gvt`, in the order of execution. With a trace, commits each
     /// execution before `gvt`.
-    pub(in crate::time_warp) fn commit_before(&mut self, world: &World, gvt: Time) {
+    pub(super) fn commit_before(&mut self, world: &World, gvt: Time) {
         if self.is_alone() {
             return; // Each event was committed when it was executed.
         }
@@ -186,26 +186,26 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
             }
         }
         if self.ledger.traces && is_done {
-            self.ledger.trace.push((event, notes));
+            self.ledger.trace.push((any_event(event), notes));
         }
     }
 
     /// Returns the time of the earliest failure that can no longer be rolled back. The failure may still be
     /// uncommitted, because executions before it in the history may be later than GVT.
-    pub(in crate::time_warp) fn failed_before(&self, gvt: Time) -> Time {
+    pub(super) fn failed_before(&self, gvt: Time) -> Time {
         let last = |id: &LpId| self.lps.last(self.placement.index(*id));
         let times = self.behind_failures.keys().map(last).filter(|time| *time < gvt);
         times.fold(self.ledger.failure.time(), Time::min)
     }
 
     /// Returns the earliest time for which a global event is requested.
-    pub(in crate::time_warp) fn requested(&self) -> Time {
+    pub(super) fn requested(&self) -> Time {
         self.requested.iter().map(|(_, time)| *time).fold(self.requested_committed, Time::min)
     }
 
     /// Returns the number of uncommitted executions, including those rolled back.
     #[inline]
-    pub(in crate::time_warp) fn uncommitted(&self) -> u32 {
+    pub(super) fn uncommitted(&self) -> u32 {
         self.history.records.len()
     }
 }

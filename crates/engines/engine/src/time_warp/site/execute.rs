@@ -26,7 +26,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
     /// Executes at most `most` events before `bound`. Returns the number of steps, which includes
     /// annihilations.
     #[inline(never)]
-    pub(in crate::time_warp) fn execute_before(&mut self, world: &World, bound: Time, most: u32) -> u32 {
+    pub(super) fn execute_before(&mut self, world: &World, bound: Time, most: u32) -> u32 {
         let mut steps = 0;
         while steps < most && self.step(world, bound) {
             steps += 1;
@@ -37,7 +37,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
     /// Does the same as [`Site::execute_before`], for events up to instant `last`.
     #[cold]
     #[inline(never)]
-    pub(in crate::time_warp) fn execute_round(&mut self, world: &World, last: Instant, bound: Time, most: u32) -> u32 {
+    pub(super) fn execute_round(&mut self, world: &World, last: Instant, bound: Time, most: u32) -> u32 {
         let mut steps = 0;
         while steps < most && self.next_instant() <= last && self.execute_before(world, bound, 1) > 0 {
             steps += 1;

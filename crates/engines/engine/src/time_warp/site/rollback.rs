@@ -91,7 +91,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
     }
 
     /// Rolls all LPs back to `time`.
-    pub(in crate::time_warp) fn roll_back_all_from(&mut self, world: &World, time: Time) {
+    pub(super) fn roll_back_all_from(&mut self, world: &World, time: Time) {
         self.close_stretch();
         let records = &self.history.records;
         // An LP's keys increase. So with its first execution from `time` on, all later ones are undone too.

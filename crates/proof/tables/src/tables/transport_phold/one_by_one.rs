@@ -1,27 +1,51 @@
 //! A transport that sends each event to another rank as a message of its own, as in the paper.
 
-use parades_core::event::Event;
-use parades_core::time::Time;
+use parades_core::any_model::{Packed, in_form};
 use parades_sync::barrier::Broken;
-use parades_transport::{Arrived, ClockId, Clocks, Summary, Transport};
+use parades_transport::{Conservative, Meeting, Parcel, ParcelRef, Summary, Transport};
 use std::sync::Arc;
 
 /// Splits the batches of another transport into single events. Everything else is left to it.
-pub(super) struct OneByOne<'k, P>(pub(super) Arc<dyn Transport<P> + 'k>);
+pub(super) struct OneByOne<'k>(pub(super) Arc<dyn Transport<'k, Conservative> + 'k>);
 
-impl<P: Send> Transport<P> for OneByOne<'_, P> {
-    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
-        for event in events.drain(..) {
-            self.0.send(worker, partition, &mut vec![event]);
+/// Removes the events of a list, and returns a list of its own for each.
+fn split<'k, P: Packed<'k>>(events: ParcelRef<'_, 'k, Conservative>) -> Vec<Parcel<'k, Conservative>> {
+    events.show::<P>().drain(..).map(|event| Parcel::new::<P>(vec![event])).collect()
+}
+
+impl<'k> Transport<'k, Conservative> for OneByOne<'k> {
+    fn send(&self, worker: usize, partition: u32, events: ParcelRef<'_, 'k, Conservative>) {
+        for mut event in in_form!(events.form(), split(events)) {
+            self.0.send(worker, partition, event.hide());
             // This sends what the worker has collected, and receives, as the paper's loop does.
             let _ = self.0.news(worker);
         }
     }
 
-    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, P>)) {
+    fn receive(
+        &self,
+        worker: usize,
+        partition: u32,
+        all: bool,
+        accept: &mut dyn FnMut(ParcelRef<'_, 'k, Conservative>),
+    ) {
         self.0.receive(worker, partition, all, accept);
     }
 
+    fn settle(&self, homes: &[u32]) {
+        self.0.settle(homes);
+    }
+
+    fn allocated_bytes(&self, worker: usize, partition: u32) -> usize {
+        self.0.allocated_bytes(worker, partition)
+    }
+
+    fn shrink(&self, worker: usize) {
+        self.0.shrink(worker);
+    }
+}
+
+impl Meeting for OneByOne<'_> {
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
         self.0.exchange(worker, mine)
     }
@@ -34,26 +58,6 @@ impl<P: Send> Transport<P> for OneByOne<'_, P> {
         self.0.outcome(worker)
     }
 
-    fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
-        self.0.promise(worker, clocks, clock, time);
-    }
-
-    fn request_promise(&self, clocks: &Arc<Clocks>, clock: ClockId, from: u32) {
-        self.0.request_promise(clocks, clock, from);
-    }
-
-    fn horizon(&self) -> Time {
-        self.0.horizon()
-    }
-
-    fn set_horizon(&self, time: Time) {
-        self.0.set_horizon(time);
-    }
-
-    fn lower_horizon(&self, worker: usize, time: Time) {
-        self.0.lower_horizon(worker, time);
-    }
-
     fn news(&self, worker: usize) -> u64 {
         self.0.news(worker)
     }
@@ -64,18 +68,6 @@ impl<P: Send> Transport<P> for OneByOne<'_, P> {
 
     fn wait(&self, worker: usize, seen: u64) -> Result<(), Broken> {
         self.0.wait(worker, seen)
-    }
-
-    fn settle(&self, homes: &[u32], clocks: &[Arc<Clocks>]) {
-        self.0.settle(homes, clocks);
-    }
-
-    fn allocated_bytes(&self, worker: usize, partition: u32) -> usize {
-        self.0.allocated_bytes(worker, partition)
-    }
-
-    fn shrink(&self, worker: usize) {
-        self.0.shrink(worker);
     }
 
     fn failure(&self) -> Option<String> {

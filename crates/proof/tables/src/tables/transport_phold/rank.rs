@@ -3,13 +3,13 @@
 use super::first_fit::FirstFit;
 use super::one_by_one::OneByOne;
 use crate::sides::timed;
-use parades_core::any_model::{AnyWire, Hidden, Packed, in_form, with_model};
+use parades_core::any_model::with_model;
 use parades_core::arena::{self, Anonymous, Arena};
 use parades_core::bytes::Bytes;
 use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
 use parades_engine::partition::Placing;
-use parades_engine::{OfRank, Transports, window};
+use parades_engine::window;
 use parades_models::phold::{DelayKind, Parameters, Phold};
 use parades_session::Failure;
 use parades_transport::Fabric;
@@ -104,7 +104,9 @@ impl Job {
         let (model, options) = (self.model(), RunOptions::until(self.until()));
         let (outcome, seconds) = timed(|| {
             let outcome = match splits {
-                true => with_model(&model, options, |model, options| run_split(model, options, &settings, fabric)),
+                true => with_model(&model, options, |model, options| {
+                    window::run_rank_over(model, options, &settings, fabric, &|ranked| Arc::new(OneByOne(ranked)))
+                }),
                 false => window::run_rank(&model, options, &settings, fabric),
             };
             outcome.result.map_err(|error| Failure::simulation(error.to_string()))
@@ -133,20 +135,6 @@ impl Job {
             others.into_iter().map(join).fold(result, Result::and)
         })
     }
-}
-
-/// Runs a model in windows as a rank whose events travel one by one.
-fn run_split<'k>(
-    model: &'k dyn AnyWire<'k>,
-    options: RunOptions<'k>,
-    settings: &window::Settings,
-    fabric: Box<dyn Fabric>,
-) -> OfRank {
-    fn wrap<'k, P: Packed<'k>>(transport: Hidden<'_, 'k, Transports<'k>>) {
-        let transport = transport.show::<P>();
-        *transport = transport.take().map(|ranked| Arc::new(OneByOne(ranked)) as _);
-    }
-    window::run_rank_over(model, options, settings, fabric, &|transport| in_form!(transport.form(), wrap(transport)))
 }
 
 /// Runs this process as a rank, if the environment says so. Returns true if it was one.

@@ -2,26 +2,14 @@
 
 use super::{at_ms, busy};
 use crate::engines::support::treacherous::{Treacherous, When, assert_panic_is_passed_on};
-use parades_core::any_model::{Hidden, Packed, in_form, with_model};
+use parades_core::any_model::with_model;
 use parades_core::prelude::*;
-use parades_engine::Transports;
 use parades_engine::null_message::{self, Nulls, Settings};
 use parades_sync::barrier::{BarrierKind, Broken};
 use parades_sync::event_count::EventCount;
 use parades_transport::Threads;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Connects workers of which one panics.
-fn betray<'k, P: Packed<'k>>(
-    transport: Hidden<'_, 'k, Transports<'k>>,
-    workers: usize,
-    partitions: u32,
-    traitor: (usize, When),
-) {
-    let threads = Threads::new(workers, partitions, BarrierKind::default());
-    *transport.show::<P>() = Some(Arc::new(Treacherous::new(threads, traitor)));
-}
 
 #[test]
 fn a_worker_that_panics_releases_the_others() {
@@ -31,8 +19,9 @@ fn a_worker_that_panics_releases_the_others() {
             let partitions = null_message::partitions_max(&settings);
             let run = || {
                 with_model(&busy(64), RunOptions::until(at_ms(100_000)), |model, options| {
-                    null_message::run_over(model, options, &settings, &|workers, transport| {
-                        in_form!(transport.form(), betray(transport, workers, partitions, (traitor, when)));
+                    null_message::run_over(model, options, &settings, &|workers| {
+                        let threads = Threads::new(workers, partitions, BarrierKind::default());
+                        Arc::new(Treacherous::new(threads, (traitor, when)))
                     })
                 })
             };

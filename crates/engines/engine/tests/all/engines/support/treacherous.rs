@@ -2,7 +2,9 @@
 
 use parades_core::prelude::*;
 use parades_sync::barrier::Broken;
-use parades_transport::{Arrived, ClockId, Clocks, Summary, Threads, Transport};
+use parades_transport::{
+    ClockId, Clocks, Conservative, Meeting, ParcelRef, Promising, Summary, Threads, Traffic, Transport,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,14 +21,14 @@ pub(crate) enum When {
 
 /// A transport between threads. The chosen worker panics at its twentieth send or offer, or at its second
 /// exchange.
-pub(crate) struct Treacherous<P> {
-    threads: Threads<P>,
+pub(crate) struct Treacherous<'k, T: Traffic> {
+    threads: Threads<'k, T>,
     steps: AtomicU64,
     traitor: (usize, When),
 }
 
-impl<P> Treacherous<P> {
-    pub(crate) fn new(threads: Threads<P>, traitor: (usize, When)) -> Treacherous<P> {
+impl<'k, T: Traffic> Treacherous<'k, T> {
+    pub(crate) fn new(threads: Threads<'k, T>, traitor: (usize, When)) -> Treacherous<'k, T> {
         Treacherous { threads, steps: AtomicU64::new(0), traitor }
     }
 
@@ -39,36 +41,27 @@ impl<P> Treacherous<P> {
     }
 }
 
-impl<P: Send> Transport<P> for Treacherous<P> {
-    fn send(&self, worker: usize, partition: u32, events: &mut Vec<Event<P>>) {
+impl<'k, T: Traffic> Transport<'k, T> for Treacherous<'k, T> {
+    fn send(&self, worker: usize, partition: u32, events: ParcelRef<'_, 'k, T>) {
         self.step(worker, When::Sends);
         self.threads.send(worker, partition, events);
     }
-    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(Arrived<'_, P>)) {
+    fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(ParcelRef<'_, 'k, T>)) {
         self.threads.receive(worker, partition, all, accept);
     }
+}
+
+impl<T: Traffic> Meeting for Treacherous<'_, T> {
     fn exchange(&self, worker: usize, mine: &Summary) -> Result<Summary, Broken> {
         self.step(worker, When::Exchanges);
         self.threads.exchange(worker, mine)
     }
     fn offer(&self, worker: usize, mine: &Summary) {
         self.step(worker, When::Offers);
-        Transport::<P>::offer(&self.threads, worker, mine);
+        self.threads.offer(worker, mine);
     }
     fn outcome(&self, worker: usize) -> Result<Option<Summary>, Broken> {
-        Transport::<P>::outcome(&self.threads, worker)
-    }
-    fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
-        self.threads.promise(worker, clocks, clock, time);
-    }
-    fn horizon(&self) -> Time {
-        self.threads.horizon()
-    }
-    fn set_horizon(&self, time: Time) {
-        self.threads.set_horizon(time);
-    }
-    fn lower_horizon(&self, worker: usize, time: Time) {
-        self.threads.lower_horizon(worker, time);
+        self.threads.outcome(worker)
     }
     fn news(&self, worker: usize) -> u64 {
         self.threads.news(worker)
@@ -81,6 +74,21 @@ impl<P: Send> Transport<P> for Treacherous<P> {
     }
     fn break_up(&self) {
         self.threads.break_up();
+    }
+}
+
+impl<'k> Promising<'k> for Treacherous<'k, Conservative> {
+    fn promise(&self, worker: usize, clocks: &Arc<Clocks>, clock: ClockId, time: Time) {
+        self.threads.promise(worker, clocks, clock, time);
+    }
+    fn horizon(&self) -> Time {
+        self.threads.horizon()
+    }
+    fn set_horizon(&self, time: Time) {
+        self.threads.set_horizon(time);
+    }
+    fn lower_horizon(&self, worker: usize, time: Time) {
+        self.threads.lower_horizon(worker, time);
     }
 }
 

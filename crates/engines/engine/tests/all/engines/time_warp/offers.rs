@@ -1,19 +1,16 @@
 //! Reductions between the workers of `Threads`, without waiting.
 
 use parades_core::prelude::*;
+use parades_raw::message::{Kind, Plain};
 use parades_sync::barrier::{BarrierKind, Broken};
-use parades_transport::{Summary, Threads, Transport};
+use parades_transport::{Arrived, Conservative, Meeting, Parcel, Summary, Threads, Transport, parcel_len};
 
-fn threads(workers: usize) -> Threads<u64> {
+fn threads<'k>(workers: usize) -> Threads<'k, Conservative> {
     Threads::new(workers, u32::try_from(workers).expect("few"), BarrierKind::default())
 }
 
-fn offer(threads: &Threads<u64>, worker: usize, mine: &Summary) {
-    Transport::<u64>::offer(threads, worker, mine);
-}
-
-fn outcome(threads: &Threads<u64>, worker: usize) -> Option<Summary> {
-    Transport::<u64>::outcome(threads, worker).expect("nothing breaks")
+fn outcome(threads: &dyn Meeting, worker: usize) -> Option<Summary> {
+    threads.outcome(worker).expect("nothing breaks")
 }
 
 /// Returns the report of a worker in a round. The reports of the workers differ.
@@ -46,7 +43,7 @@ fn an_outcome_comes_with_the_last_offer_and_is_the_same_for_all() {
             // Each round another worker is first.
             for offers in 0..workers {
                 let worker = (usize::try_from(round).expect("few") + offers) % workers;
-                offer(&threads, worker, &report(worker, round));
+                threads.offer(worker, &report(worker, round));
                 let all_have = offers + 1 == workers;
                 assert_eq!(outcome(&threads, worker).is_some(), all_have);
             }
@@ -62,25 +59,25 @@ fn an_outcome_comes_with_the_last_offer_and_is_the_same_for_all() {
 #[test]
 fn a_next_offer_leaves_the_others_the_last_outcome() {
     let threads = threads(2);
-    offer(&threads, 0, &report(0, 0));
-    offer(&threads, 1, &report(1, 0));
+    threads.offer(0, &report(0, 0));
+    threads.offer(1, &report(1, 0));
     assert_eq!(outcome(&threads, 1), Some(combined(2, 0)));
-    offer(&threads, 1, &report(1, 1));
+    threads.offer(1, &report(1, 1));
     assert_eq!((outcome(&threads, 0), outcome(&threads, 1)), (Some(combined(2, 0)), None));
-    offer(&threads, 0, &report(0, 1));
+    threads.offer(0, &report(0, 1));
     assert_eq!((outcome(&threads, 0), outcome(&threads, 1)), (Some(combined(2, 1)), Some(combined(2, 1))));
 }
 
 #[test]
 fn only_the_last_worker_to_offer_notifies_the_others() {
     let threads = threads(3);
-    let news = || [0, 1, 2].map(|worker| Transport::<u64>::news(&threads, worker));
+    let news = || [0, 1, 2].map(|worker| threads.news(worker));
     for round in 0..10 {
         let before = news();
-        offer(&threads, 2, &report(2, round));
-        offer(&threads, 0, &report(0, round));
+        threads.offer(2, &report(2, round));
+        threads.offer(0, &report(0, round));
         assert_eq!(news(), before);
-        offer(&threads, 1, &report(1, round));
+        threads.offer(1, &report(1, round));
         assert_eq!(news(), [before[0] + 1, before[1], before[2] + 1]);
         assert!((0..3).all(|worker| outcome(&threads, worker).is_some()));
     }
@@ -89,55 +86,62 @@ fn only_the_last_worker_to_offer_notifies_the_others() {
 #[test]
 fn a_worker_that_never_waits_learns_that_another_has_failed() {
     let threads = threads(3);
-    (0..3).for_each(|worker| offer(&threads, worker, &report(worker, 0)));
+    (0..3).for_each(|worker| threads.offer(worker, &report(worker, 0)));
     assert!(outcome(&threads, 1).is_some());
-    offer(&threads, 1, &report(1, 1));
-    Transport::<u64>::break_up(&threads);
+    threads.offer(1, &report(1, 1));
+    threads.break_up();
     // Each worker learns of the failure, whatever it has offered.
     for worker in 0..3 {
-        assert_eq!(Transport::<u64>::outcome(&threads, worker), Err(Broken));
+        assert_eq!(threads.outcome(worker), Err(Broken));
     }
     let threads = self::threads(1);
-    Transport::<u64>::break_up(&threads);
-    assert_eq!(Transport::<u64>::outcome(&threads, 0), Err(Broken));
+    threads.break_up();
+    assert_eq!(threads.outcome(0), Err(Broken));
 }
 
-/// Returns an event that one worker sends to another in a round.
-fn event(from: usize, to: usize, round: u64) -> Event<u64> {
+/// A message of type `u64` as it is stored.
+type Stored<'k> = Plain<'k, 8>;
+
+/// Returns an event that one worker sends to another in a round, as a list.
+fn event<'k>(kind: Kind<'k, u64>, from: usize, to: usize, round: u64) -> Parcel<'k, Conservative> {
     let (from, to) = (u32::try_from(from).expect("few"), u32::try_from(to).expect("few"));
     let instant = Instant::at(Time::from_ps(round));
     let key = parades_core::event::EventKey { instant, tie: 0, sender: Sender::lp(LpId(from)), sequence: round };
-    Event::new(key, LpId(to), Body::Message(round))
+    Parcel::new::<Stored<'_>>(vec![Event::new(key, LpId(to), Body::Message(kind.pack(round)))])
 }
 
 /// Runs a worker that makes many offers, and sends before each. It yields and sleeps at random.
-fn work(threads: &Threads<u64>, worker: usize, workers: usize, rounds: u64) {
+fn work<'k>(kind: Kind<'k, u64>, threads: &Threads<'k, Conservative>, worker: usize, workers: usize, rounds: u64) {
     let rng = Rng::shared(3, u32::try_from(worker).expect("few"));
     let mut arrived = vec![0; workers];
     for round in 0..rounds {
         for to in 0..workers {
-            let mut parcel = vec![event(worker, to, round)];
-            threads.send(worker, u32::try_from(to).expect("few"), &mut parcel);
-            assert!(parcel.is_empty());
+            let mut parcel = event(kind, worker, to, round);
+            threads.send(worker, u32::try_from(to).expect("few"), parcel.hide());
+            assert_eq!(parcel_len(parcel.hide()), 0);
         }
-        offer(threads, worker, &report(worker, round));
+        threads.offer(worker, &report(worker, round));
         loop {
-            let seen = Transport::<u64>::news(threads, worker);
+            let seen = threads.news(worker);
             if let Some(all) = outcome(threads, worker) {
                 assert_eq!(all, combined(workers, round), "worker {worker}");
                 break;
             }
             match rng.below(3) {
-                0 => Transport::<u64>::wait(threads, worker, seen).expect("nothing breaks"),
+                0 => threads.wait(worker, seen).expect("nothing breaks"),
                 1 => std::thread::yield_now(),
                 _ => {}
             }
         }
         threads.receive(worker, u32::try_from(worker).expect("few"), false, &mut |list| {
-            for event in list {
+            for event in Arrived::of(list.show::<Stored<'_>>()) {
                 let sender = event.sender().as_lp().expect("an LP sent it");
                 let Body::Message(sent) = event.body else { panic!("a message was sent") };
-                assert_eq!(sent, arrived[sender.index()], "events from one worker to another stay in order");
+                assert_eq!(
+                    kind.unpack(sent),
+                    arrived[sender.index()],
+                    "events from one worker to another stay in order"
+                );
                 arrived[sender.index()] += 1;
             }
         });
@@ -151,13 +155,14 @@ fn work(threads: &Threads<u64>, worker: usize, workers: usize, rounds: u64) {
 
 #[test]
 fn events_sent_before_an_offer_have_arrived_with_its_outcome() {
-    for workers in 1..=3 {
-        let threads = threads(workers);
-        std::thread::scope(|scope| {
-            for worker in 0..workers {
-                let threads = &threads;
-                scope.spawn(move || work(threads, worker, workers, 5_000));
-            }
-        });
-    }
+    Kind::with(|kind| {
+        for workers in 1..=3 {
+            let threads = &threads(workers);
+            std::thread::scope(|scope| {
+                for worker in 0..workers {
+                    scope.spawn(move || work(kind, threads, worker, workers, 5_000));
+                }
+            });
+        }
+    });
 }

@@ -3,28 +3,22 @@
 use super::mesh::{all_to_all, lp, mesh};
 use crate::engines::support::script::{Script, ps};
 use crate::engines::support::treacherous::{Treacherous, When, assert_panic_is_passed_on};
-use parades_core::any_model::{Hidden, Packed, in_form, with_model};
+use parades_core::any_model::with_model;
 use parades_core::prelude::*;
-use parades_engine::TaggedTransports;
 use parades_engine::time_warp::{self, Ahead, Settings};
 use parades_sync::barrier::BarrierKind;
 use parades_transport::Threads;
 use std::sync::Arc;
-
-/// Connects workers of which one panics.
-fn betray<'k, P: Packed<'k>>(transport: Hidden<'_, 'k, TaggedTransports<'k>>, workers: usize, traitor: (usize, When)) {
-    let partitions = u32::try_from(workers).expect("few workers");
-    let threads = Threads::new(workers, partitions, BarrierKind::default());
-    *transport.show::<P>() = Some(Arc::new(Treacherous::new(threads, traitor)));
-}
 
 /// Runs the model over a transport at which a worker panics.
 fn assert_released(model: &Script, traitor: (usize, When), ahead: Ahead) {
     let settings = Settings { ahead, stalls: Some(3), ..Settings::of_threads(3) };
     let run = || {
         with_model(model, RunOptions::until(Time::MAX), |model, options| {
-            time_warp::run_over(model, options, &settings, &|workers, transport| {
-                in_form!(transport.form(), betray(transport, workers, traitor));
+            time_warp::run_over(model, options, &settings, &|workers| {
+                let partitions = u32::try_from(workers).expect("few workers");
+                let threads = Threads::new(workers, partitions, BarrierKind::default());
+                Arc::new(Treacherous::new(threads, traitor))
             })
         })
     };
