@@ -1,8 +1,9 @@
 //! A model behind a table of functions: the part of a model that engines know.
 //!
-//! Engines are compiled once for each form in which messages are stored ([`parades_raw::message`]), and not
-//! for each model. They see a model as [`AnyModel`], and its LPs as lists ([`Lps`]). [`with_model`] makes
-//! such a view of a [`Model`](crate::model::Model).
+//! Engines see a model as [`AnyModel`], and its LPs as lists ([`Lps`]). [`with_model`] makes such a view of a
+//! [`Model`](crate::model::Model). The loops of engines are compiled once for each form in which messages are
+//! stored ([`parades_raw::message`]), and not for each model. All other code of engines is compiled once; it
+//! holds events with a message of any form ([`AnyEvent`]).
 //!
 //! Abilities that only some models have are in tables of their own: [`AnyRestorable`] for engines that roll
 //! back, [`AnyChecked`] for `rollback-check`, and [`AnyWire`] for runs of several processes. So the type of a

@@ -7,7 +7,8 @@ use parades_core::model::MOST_FETCHES;
 /// The distance, in events, at which an LP's record is fetched. Busy memory takes as long as this number of
 /// small events.
 const FAR: usize = 12;
-/// The same near the end of a sorted run of events, beyond which the order is not known yet.
+/// The distance, in events, at which an LP's record is fetched near the end of a sorted run. There the event
+/// at distance [`FAR`] is not known yet, because the next run is not sorted.
 const NEAR: usize = 5;
 
 /// The size of all LPs' records, in bytes, up to which nothing is fetched. The records then lie in a cache

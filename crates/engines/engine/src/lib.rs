@@ -1,8 +1,8 @@
 //! The synchronisation engines. Each decides *when* an LP executes an event
 //! ([`parades_core::any_model::Lps`]), and nothing else.
 //!
-//! An engine knows no model. It is compiled once for each form in which messages are stored
-//! ([`parades_core::any_model`]), in this crate.
+//! An engine knows no model. Its loops over events are compiled in this crate, once for each form in which
+//! messages are stored ([`parades_core::any_model`]). The rest of it is compiled once.
 
 #![forbid(unsafe_code)]
 

@@ -309,7 +309,7 @@ fn run_crew<'k>(
     run.all(leader)
 }
 
-/// Returns the most partitions if the settings name no number.
+/// Returns the greatest number of partitions for settings that do not give one.
 fn usual_partitions(world: &World, settings: &Settings) -> u32 {
     let threads = u32::try_from(settings.threads).unwrap_or(u32::MAX).max(1);
     let anyone = (0..world.lps()).any(|lp| world.channels().lookahead_to_anyone(LpId(lp)).is_some());

@@ -85,7 +85,7 @@ impl<'k, T: Traffic> Threads<'k, T> {
         Threads { timekeeper: Timekeeper::of(timesheets), ..self }
     }
 
-    /// Checks that the transport has not broken up, for a worker that does not wait.
+    /// Checks that the transport has not broken up. A worker that does not wait learns of a failure only here.
     ///
     /// # Errors
     ///

@@ -21,8 +21,8 @@ pub trait Transport<'k, T: Traffic>: Meeting {
         let _ = (worker, receivers);
     }
 
-    /// Passes the events that have arrived for `partition` to `accept`, list by list. `accept` takes all
-    /// events of a list. If `all` is set, this includes events that the transport would hold back for longer.
+    /// Passes the events that have arrived for `partition` to `accept`, list by list. A list may be
+    /// empty. `accept` takes all events of a list. If `all` is set, this includes events that the transport would hold back for longer.
     fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(ParcelRef<'_, 'k, T>));
 
     /// Tells the transport, at a cut, the rank that owns each partition.

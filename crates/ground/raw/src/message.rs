@@ -1,8 +1,9 @@
 //! Messages whose type the code around them does not know.
 //!
-//! Engines are compiled once for each [`Form`] of a message, not for each type of message. A form is a size,
-//! and whether dropping the message does anything. The code that knows the type holds a [`Kind`], which
-//! converts between messages and their forms.
+//! The loops of engines are compiled once for each [`Form`] of a message, not for each type of message. A form
+//! is a size, and whether dropping the message does anything. The code that knows the type holds a [`Kind`],
+//! which converts between messages and their forms. Code that is compiled once, for all forms, holds an
+//! [`InForm`].
 //!
 //! *Why this is sound.* A [`Kind<'k, T>`] exists only inside [`Bound::with`], whose lifetime `'k` is
 //! different in each call, as in the token of a `GhostCell` (Yanovski and others, ICFP 2021). All forms made

@@ -101,11 +101,11 @@ pub enum Discipline {
     DropTail(QueueLimit),
     /// Random early detection.
     Red(Red),
-    /// Marks by the length of the queue.
+    /// Marks packets when the queue is long.
     Threshold(Threshold),
     /// Shapes the traffic to a rate.
     TokenBucket(TokenBucket),
-    /// Drops by the time that packets have waited.
+    /// Drops packets that have waited too long.
     Codel(Codel),
     /// A queue for each flow, with CoDel in each.
     FairCodel(FairCodel),

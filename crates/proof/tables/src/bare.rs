@@ -39,7 +39,8 @@ impl Entry for Short {
     }
 }
 
-/// An entry with the order of ties that every engine keeps: 24 bytes. The derived order is that of the key.
+/// An entry with the full key of its event: 24 bytes. The derived `Ord` compares the fields in the order of
+/// the key, so ties are ordered as in every engine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Keyed {
     time_ps: u64,

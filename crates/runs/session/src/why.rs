@@ -39,11 +39,12 @@ pub struct Answer {
     pub notes: Vec<String>,
 }
 
-/// Finds the chain of events that led to the one asked about.
+/// Finds the chain of events that led to the event or the failure in `question`.
 ///
 /// # Errors
 ///
-/// [`Failure::Input`] where the run executes no such event, or does not fail; those of [`crate::run()`].
+/// [`Failure::Input`] if the run does not execute that event, or if `question` names no event and the run does
+/// not fail. Also the errors of [`crate::run()`].
 pub fn why(
     plan: &Plan,
     choice: &Choice,

@@ -149,10 +149,10 @@ struct Statistics {
     entered: u64,
     /// The number of all customers that have arrived.
     arrivals: u64,
-    /// The time at which the number present last changed.
+    /// The time at which the number of customers here last changed.
     changed_ps: u64,
     busy_ps: u64,
-    /// The integral of the number present over time.
+    /// The integral of the number of customers here over time.
     present_ps: u128,
 }
 

@@ -82,7 +82,8 @@ pub struct WindowedPending<P> {
     opened_to: Instant,
     /// A window is `2^shift` picoseconds wide.
     shift: u8,
-    /// The value of `shift` for the next rebuild, if an earlier set found a good one.
+    /// The value of `shift` for the next rebuild, if the set that held these events before had found a good
+    /// value.
     known_shift: Option<u8>,
     /// The number of times that the width was halved since it was last estimated from the density of the
     /// events.

@@ -101,7 +101,7 @@ impl<'k> Steps<'_, 'k> {
         }
     }
 
-    /// Begins a round of steps. Returns the news that the worker has seen.
+    /// Begins a round of steps. Returns the number of notifications for this worker so far.
     fn begin(&mut self) -> u64 {
         seats::unbind_if_due();
         self.idle = true;

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// The parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Codel {
-    /// The waiting time that is acceptable for ever.
+    /// The waiting time below which nothing is dropped. Longer waits are accepted only for `interval`.
     pub target: Delay,
     /// The time for which packets may wait longer than that before one is dropped. About the longest usual
     /// round-trip time.
@@ -120,7 +120,8 @@ impl Law {
         self.drop_next = time.saturating_add(codel.interval.scaled(factor));
     }
 
-    /// Improves the estimate of the root by one step of Newton's method, in fixed point as Linux and ns-3 do.
+    /// Improves `root`, the estimate of `1 / sqrt(count)`, by one step of Newton's method. It uses fixed-point
+    /// numbers, as Linux and ns-3 do.
     fn improve_root(&mut self) {
         let root = u64::from(self.root) << 16;
         let square = (root * root) >> 32;

@@ -77,7 +77,8 @@ impl Red {
         self.max_average_milli as f64 / 1000.0
     }
 
-    /// Returns the probability of a drop at an average length, before drops are spread.
+    /// Returns the probability of a drop at an average length of the queue. It does not depend on the packets
+    /// since the last drop; see [`Red::spread`].
     pub(crate) fn probability(&self, average: f64) -> f64 {
         let (min, max, top) = (self.min(), self.max(), self.max_probability.get());
         let probability = if average < min {

@@ -47,8 +47,8 @@ impl Scheme for Add {
 }
 
 /// The scheme in which a drop reads the count first. If the count is one, no other thread has a reference,
-/// and there is nothing to write. Otherwise the drop lowers the count by a compare-and-exchange. That is
-/// cheaper for objects that are dropped once or twice.
+/// and there is nothing to write. Otherwise the drop lowers the count by a compare-and-exchange. This
+/// scheme is cheaper than [`Add`] for objects that have only one or two references in their life.
 #[derive(Debug)]
 pub struct Compare;
 

@@ -1,4 +1,5 @@
-//! Swarms: all download, on every engine with one digest, whatever leaves or rides free.
+//! Every peer that stays gets all pieces, even if other peers leave, crash or never upload. All engines give
+//! the same digest.
 
 use parades_carriers::{Both, Capacity, Constant, Underlay, Which};
 use parades_core::metrics::MetricValue;

@@ -57,7 +57,7 @@ fn push_takes_log2_n_plus_ln_n_rounds_and_push_pull_about_log3_n() {
     // Karp et al.: log3 n + O(ln ln n); ln ln 1024 is 1.9.
     let both = rounds_to_all(nodes, Direction::PushPull) - libm::log(n) / libm::log(3.0);
     assert!((0.5..4.5).contains(&both), "push-pull: {both} rounds beyond log3 n");
-    // Pull starts slowly and ends fast: the number of ignorant nodes is squared each round.
+    // Pull starts slowly and ends fast: each round squares the fraction of nodes that do not know the rumour.
     let pull = rounds_to_all(nodes, Direction::Pull);
     assert!((10.0..18.0).contains(&pull), "pull: {pull} rounds");
 }

@@ -8,7 +8,8 @@ use parades_core::random::Rng;
 /// The weight of a sample in the estimate of a place's error, and the part of the way to a better point that
 /// a place moves. Both are 0.25 in section 3.4 of the paper.
 const GAIN: f64 = 0.25;
-/// The samples of each place. The paper's places converge within some ten; the rest averages.
+/// The number of samples that each place takes. In the paper, places converge after about ten samples. The
+/// further samples average out the errors.
 const ROUNDS: u32 = 300;
 /// The least height in seconds: the paper keeps heights above zero.
 const HEIGHT_MIN: f64 = 1e-6;

@@ -67,7 +67,8 @@ fn failures_that_are_rolled_back_do_not_count() {
     }
 }
 
-/// Makes a model in which LPs of all workers fail, the last LP from `since` on, the others later.
+/// Makes a model in which every fifth LP fails: 2, 7, … 27. LP `i` fails at its first event at or after
+/// `since + 40 * (31 - i)`. So LPs with higher ids fail earlier.
 fn failing(how: How, since: u64) -> Script {
     let model = mesh(32, move |_, event, ctx| {
         let late = since + 40 * u64::from(31 - ctx.id().0);
