@@ -63,7 +63,7 @@ fn used(net: &Layout, end: &End, metrics: &mut Metrics) -> Vec<Direction> {
         let &[busy, packets, queue, chance, down, waiting_max, early, marked, duplicated, waited] =
             &**sums.get(&number)?
         else {
-            return None;
+            unreachable!("a direction has exactly these sums");
         };
         let waiting_max = u32::try_from(waiting_max).expect("it was a number of 32 bits");
         let (lost, waited) = ([queue, chance, down, early], Delay::from_ps(waited));
