@@ -5,20 +5,22 @@
 //! ends. A segment's header travels in a record ([`crate::segment`]).
 
 mod facts;
+mod io;
 
 pub use facts::{Counts, Ending, Heard, Progress};
+pub(super) use io::{ConnectionEnvironment, Notices};
 
 use super::{Duration, Environment, Protocol, Segment, Setup};
 use crate::packet::PAYLOAD_MAX;
 use crate::segment::TcpSegment;
 use crate::sink::Sink;
+use io::{Io, Unwritten};
 use parades_capture::address::flow_ports;
 use parades_core::digest::Digest;
 use parades_core::restore::{Recorder, Tracked, Undoable};
 use parades_core::time::{Delay, Time};
 use parades_tcp::connection::{Connection, ConnectionMut, ConnectionUndo, Ports};
-use parades_tcp::environment::{self, Ecn, Notice, Refill, Timer};
-use parades_tcp::header::Header;
+use parades_tcp::environment::{Ecn, Timer};
 use parades_tcp::seq::Seq;
 use parades_tcp::settings::Settings;
 
@@ -100,114 +102,6 @@ pub struct Receiver {
     pub counts: Counts,
     /// The progress of the stream.
     pub progress: Progress,
-}
-
-/// The notices of a connection to its application during one call.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Notices {
-    pub(super) received: u64,
-    pub(super) is_connected: bool,
-    /// True if the send buffer has room again.
-    has_room: bool,
-    pub(super) is_finished: bool,
-    /// Bytes that the application has added to the send buffer.
-    refilled: u64,
-    /// True if both directions are closed in order.
-    pub(super) is_over: bool,
-    pub(super) ending: Option<Ending>,
-}
-
-/// The bytes that an application has produced, and that wait for room in the send buffer.
-#[derive(Clone, Copy, Debug, Default)]
-struct Unwritten {
-    bytes: u64,
-    /// True if they end the stream.
-    is_last: bool,
-}
-
-/// The part of an [`Environment`] that a connection needs. A table of functions, so that connections are
-/// compiled once, and not once for each network that has some.
-pub(super) trait Host {
-    fn now(&self) -> Time;
-    fn send_segment(&mut self, number: u32, segment: TcpSegment, ecn: Ecn);
-    fn set_timer(&mut self, timer: u32, delay: Delay);
-    fn cancel_timer(&mut self, timer: u32);
-}
-
-impl<E: Environment> Host for E {
-    fn now(&self) -> Time {
-        Environment::now(self)
-    }
-
-    fn send_segment(&mut self, number: u32, segment: TcpSegment, ecn: Ecn) {
-        Environment::send_segment(self, number, segment, ecn);
-    }
-
-    fn set_timer(&mut self, timer: u32, delay: Delay) {
-        Setup::set_timer(self, timer, delay);
-    }
-
-    fn cancel_timer(&mut self, timer: u32) {
-        Environment::cancel_timer(self, timer);
-    }
-}
-
-/// The environment of a connection.
-struct Io<'a> {
-    env: &'a mut dyn Host,
-    unwritten: Unwritten,
-    /// Segments sent by this end before.
-    sent: u64,
-    notices: Notices,
-}
-
-impl environment::Environment for Io<'_> {
-    fn now(&self) -> Time {
-        self.env.now()
-    }
-
-    fn transmit(&mut self, header: &Header, offset: u64, bytes: u32, ecn: Ecn) {
-        // The number identifies a segment in reports and captures, so it may wrap.
-        #[expect(clippy::cast_possible_truncation, reason = "modulo 2^32")]
-        let number = self.sent as u32;
-        self.sent += 1;
-        let segment = TcpSegment { sent: self.env.now(), header: *header, offset, bytes };
-        self.env.send_segment(number, segment, ecn);
-    }
-
-    /// The application writes as soon as there is room.
-    fn refill(&mut self, room: u64) -> Refill {
-        let bytes = room.min(self.unwritten.bytes);
-        self.unwritten.bytes -= bytes;
-        self.notices.refilled += bytes;
-        Refill { bytes, is_last: bytes > 0 && self.unwritten.bytes == 0 && self.unwritten.is_last }
-    }
-
-    fn set_timer(&mut self, timer: Timer, delay: Delay) {
-        self.env.set_timer(timer as u32, delay);
-    }
-
-    fn cancel_timer(&mut self, timer: Timer) {
-        self.env.cancel_timer(timer as u32);
-    }
-
-    /// The application reads all bytes at once.
-    fn deliver(&mut self, bytes: u32) -> u32 {
-        self.notices.received += u64::from(bytes);
-        bytes
-    }
-
-    fn notify(&mut self, notice: Notice) {
-        match notice {
-            Notice::Connected => self.notices.is_connected = true,
-            Notice::Acknowledged { .. } => self.notices.has_room = true,
-            Notice::Finished => self.notices.is_finished = true,
-            Notice::Reset => self.notices.ending = Some(Ending::Reset),
-            Notice::Refused => self.notices.ending = Some(Ending::Refused),
-            Notice::TimedOut => self.notices.ending = Some(Ending::TimedOut),
-            Notice::Closed => self.notices.is_over = true,
-        }
-    }
 }
 
 /// Returns the ports of a flow: those of the end that begins, or of the other one. Flows between the same
@@ -330,7 +224,7 @@ pub(super) fn call<R: Recorder<ConnectionUndo>, C: Recorder<Counts>>(
     counts: Tracked<'_, Counts, C>,
     settings: &Settings,
     call: Call<'_>,
-    env: &mut dyn Host,
+    env: &mut dyn ConnectionEnvironment,
 ) -> (u64, Notices) {
     call_writing(connection, counts, settings, call, Unwritten::default(), env)
 }
@@ -342,7 +236,7 @@ fn call_writing<R: Recorder<ConnectionUndo>, C: Recorder<Counts>>(
     settings: &Settings,
     call: Call<'_>,
     unwritten: Unwritten,
-    env: &mut dyn Host,
+    env: &mut dyn ConnectionEnvironment,
 ) -> (u64, Notices) {
     let mut io = Io { env, unwritten, sent: counts.sent, notices: Notices::default() };
     let mut accepted = 0;
