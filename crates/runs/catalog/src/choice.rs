@@ -1,16 +1,15 @@
 //! An engine chosen at run time, with its settings.
 
-mod able;
 mod configure;
 mod ranks;
+mod tables;
 
-pub(crate) use able::Able;
 pub use ranks::OfRank;
+pub(crate) use tables::ModelTables;
 
 use crate::engine::Engine;
 use crate::engine::variants::variants;
 use crate::scenarios::Scenario;
-use able::Undoes;
 use parades_config::{ConfigError, Values, nearest, quoted};
 use parades_core::any_model::with_model;
 use parades_core::error::{Error, ErrorKind};
@@ -20,6 +19,7 @@ use parades_core::run::{Outcome, RunOptions};
 use parades_engine::auto::{self, Suits};
 use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
 use std::fmt::Debug;
+use tables::UndoTables;
 
 /// An engine chosen, with its settings and its number of threads.
 #[derive(Clone, Debug)]
@@ -129,14 +129,14 @@ impl Choice {
 
     /// Returns the choice for a model: for [`Engine::Auto`], the engine that suits the model; otherwise this
     /// choice. Of the engines that roll back, only a model that copies its state gets one.
-    pub(crate) fn for_model(&self, able: &Able<'_>, options: &RunOptions<'_>) -> Choice {
+    pub(crate) fn for_model(&self, tables: &ModelTables<'_>, options: &RunOptions<'_>) -> Choice {
         if self.engine != Engine::Auto {
             return self.clone();
         }
         if self.processes > 1 {
-            return self.for_model_on_ranks(able, options);
+            return self.for_model_on_ranks(tables, options);
         }
-        let advice = auto::advise_any(able.model, options, self.worker_threads(), able.copies());
+        let advice = auto::advise_any(tables.model, options, self.worker_threads(), tables.copies());
         let (engine, threads, setting) = match advice.engine {
             Suits::Sequential => (Engine::Sequential, 1, None),
             Suits::Window { threads, shared } => (Engine::Window, threads, shared.then_some("dedicated=0")),
@@ -158,7 +158,7 @@ impl Choice {
     where
         M: Restorable<State: Clone + PartialEq + Debug>,
     {
-        with_model(model, options, |model, options| self.run_any(Able::plain(model).undoing(model), options))
+        with_model(model, options, |model, options| self.run_any(ModelTables::plain(model).undoing(model), options))
     }
 
     /// Runs a model whose state cannot be restored.
@@ -169,14 +169,14 @@ impl Choice {
     ///
     /// Also an error if the engine rolls back ([`Engine::rolls_back`]).
     pub fn run_unrestorable<M: Model>(&self, model: &M, options: RunOptions<'_>) -> Result<Outcome, Error> {
-        with_model(model, options, |model, options| self.run_any(Able::plain(model), options))
+        with_model(model, options, |model, options| self.run_any(ModelTables::plain(model), options))
     }
 
     /// Runs a model in one process.
-    pub(crate) fn run_any<'k>(&self, able: Able<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
-        let Able { model, undoes, .. } = able;
-        match (self.engine, undoes) {
-            (Engine::Auto, _) => self.for_model(&able, &options).run_any(able, options),
+    pub(crate) fn run_any<'k>(&self, tables: ModelTables<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
+        let ModelTables { model, undo, .. } = tables;
+        match (self.engine, undo) {
+            (Engine::Auto, _) => self.for_model(&tables, &options).run_any(tables, options),
             (Engine::Sequential, _) if variants().is_some_and(|variants| (variants.uses_heap)(&self.settings)) => {
                 sequential::run_any_on_heap(model, options)
             }
@@ -184,10 +184,10 @@ impl Choice {
             (Engine::Rounds, _) => rounds::run_any(model, options, &self.rounds_settings()),
             (Engine::Window, _) => window::run_any(model, options, &self.window_settings()),
             (Engine::NullMessage, _) => null_message::run_any(model, options, &self.null_message_settings()),
-            (Engine::TimeWarp, Some(Undoes { restorable, .. })) => {
+            (Engine::TimeWarp, Some(UndoTables { restorable, .. })) => {
                 time_warp::run_any(restorable, options, &self.time_warp_settings())
             }
-            (Engine::RollbackCheck, Some(Undoes { checked, .. })) => rollback_check::run_any(checked, options),
+            (Engine::RollbackCheck, Some(UndoTables { checked, .. })) => rollback_check::run_any(checked, options),
             (Engine::RollbackCheck | Engine::TimeWarp, None) => {
                 let engine = self.engine;
                 let what = format!("the engine `{engine}` rolls back, and the state of this model cannot be restored");

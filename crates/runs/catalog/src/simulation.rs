@@ -1,6 +1,6 @@
 //! The model of a scenario, with all engines that can run it.
 
-use crate::choice::{Able, Choice, OfRank};
+use crate::choice::{Choice, ModelTables, OfRank};
 use crate::scenarios::{Scenario, network};
 use parades_config::{ConfigError, Values};
 use parades_core::any_model::with_model;
@@ -85,35 +85,39 @@ impl Simulation {
     }
 
     /// Returns the result of `act`, which is called with the model in a run.
-    fn with_options<T>(&self, options: RunOptions<'_>, act: impl for<'k> FnOnce(Able<'k>, RunOptions<'k>) -> T) -> T {
+    fn with_options<T>(
+        &self,
+        options: RunOptions<'_>,
+        act: impl for<'k> FnOnce(ModelTables<'k>, RunOptions<'k>) -> T,
+    ) -> T {
         let (mut act, mut result) = (Some(act), None);
-        self.model.with(options, &mut |able, options| result = act.take().map(|act| act(able, options)));
+        self.model.with(options, &mut |tables, options| result = act.take().map(|act| act(tables, options)));
         result.expect("a model calls what it is given once")
     }
 
     /// Returns the result of `act`, which asks the model about itself.
-    fn with<T>(&self, act: impl for<'k> FnOnce(Able<'k>) -> T) -> T {
-        self.with_options(nothing(), |able, _| act(able))
+    fn with<T>(&self, act: impl for<'k> FnOnce(ModelTables<'k>) -> T) -> T {
+        self.with_options(nothing(), |tables, _| act(tables))
     }
 
     /// Returns the number of LPs.
     pub fn lps(&self) -> u32 {
-        self.with(|able| able.model.lps())
+        self.with(|tables| tables.model.lps())
     }
 
     /// Returns the name that the model gives to an LP, if it gives any.
     pub fn lp_name(&self, lp: LpId) -> Option<String> {
-        self.with(|able| if lp.0 < able.model.lps() { able.model.lp_name(lp) } else { None })
+        self.with(|tables| if lp.0 < tables.model.lps() { tables.model.lp_name(lp) } else { None })
     }
 
     /// Returns the places where packets can be captured, in the order of LPs and ports.
     pub fn capture_points(&self) -> Vec<CapturePoint> {
-        self.with(|able| able.model.capture_points())
+        self.with(|tables| tables.model.capture_points())
     }
 
     /// Returns the metrics that a run will have, all empty.
     pub fn metrics(&self) -> Metrics {
-        self.with(|able| able.model.metrics())
+        self.with(|tables| tables.model.metrics())
     }
 
     /// Checks that the LPs fit into `memory_limit` bytes.
@@ -122,12 +126,12 @@ impl Simulation {
     ///
     /// [`ErrorKind::Memory`](parades_core::error::ErrorKind::Memory) if they do not.
     pub fn check_room(&self, memory_limit: u64) -> Result<(), Error> {
-        self.with(|able| World::check_memory(able.model, Some(memory_limit)))
+        self.with(|tables| World::check_memory(tables.model, Some(memory_limit)))
     }
 
     /// Returns the choice for this model: for `auto`, the engine that suits the model, with the reason.
     pub fn resolve(&self, choice: &Choice) -> Choice {
-        self.with_options(nothing(), |able, options| choice.for_model(&able, &options))
+        self.with_options(nothing(), |tables, options| choice.for_model(&tables, &options))
     }
 
     /// Runs the model.
@@ -137,7 +141,7 @@ impl Simulation {
     /// The earliest error of the run, and errors that the model finds at its end. Also an error if the engine
     /// rolls back and the model's state cannot be restored; [`Choice::check`] finds it before.
     pub fn run(&self, choice: &Choice, options: RunOptions<'_>) -> Result<Outcome, Error> {
-        let outcome = self.with_options(options, |able, options| choice.run_any(able, options));
+        let outcome = self.with_options(options, |tables, options| choice.run_any(tables, options));
         outcome.map_err(|error| error.with_names(|lp| self.lp_name(lp)))
     }
 }
@@ -151,13 +155,13 @@ impl Simulation {
     /// Those of [`Simulation::run`], and a lost rank. Also an error if the model was not made by
     /// [`Simulation::distributed`] or [`Simulation::distributed_unrestorable`].
     pub fn run_rank(&self, choice: &Choice, options: RunOptions<'_>, fabric: Box<dyn Fabric>) -> OfRank {
-        let of_rank = self.with_options(options, |able, options| choice.run_rank_any(able, options, fabric));
+        let of_rank = self.with_options(options, |tables, options| choice.run_rank_any(tables, options, fabric));
         of_rank.map_err(|error| error.with_names(|lp| self.lp_name(lp)))
     }
 
     /// True if several processes can run the model together.
     pub fn is_distributed(&self) -> bool {
-        self.with(|able| able.wire.is_some())
+        self.with(|tables| tables.wire.is_some())
     }
 }
 
@@ -176,7 +180,7 @@ fn nothing() -> RunOptions<'static> {
 /// A model that can be run. The abilities that its type gives it are all that is compiled for each model.
 trait Runnable {
     /// Calls `act` with the model in a run.
-    fn with(&self, options: RunOptions<'_>, act: &mut dyn for<'k> FnMut(Able<'k>, RunOptions<'k>));
+    fn with(&self, options: RunOptions<'_>, act: &mut dyn for<'k> FnMut(ModelTables<'k>, RunOptions<'k>));
 }
 
 /// A model whose state can be restored.
@@ -190,20 +194,20 @@ struct DistributedUnrestorable<M>(M);
 
 // A blanket implementation for one wrapper with flags is impossible: the bounds on the model differ.
 macro_rules! runnable {
-    ($wrapper:ident, $model:ident => $able:expr, $($bounds:tt)+) => {
+    ($wrapper:ident, $model:ident => $tables:expr, $($bounds:tt)+) => {
         impl<M: $($bounds)+> Runnable for $wrapper<M> {
-            fn with(&self, options: RunOptions<'_>, act: &mut dyn for<'k> FnMut(Able<'k>, RunOptions<'k>)) {
-                with_model(&self.0, options, |$model, options| act($able, options));
+            fn with(&self, options: RunOptions<'_>, act: &mut dyn for<'k> FnMut(ModelTables<'k>, RunOptions<'k>)) {
+                with_model(&self.0, options, |$model, options| act($tables, options));
             }
         }
     };
 }
 
-runnable!(Restored, model => Able::plain(model).undoing(model), Restorable<State: Clone + PartialEq + Debug>);
-runnable!(Unrestorable, model => Able::plain(model), Model);
+runnable!(Restored, model => ModelTables::plain(model).undoing(model), Restorable<State: Clone + PartialEq + Debug>);
+runnable!(Unrestorable, model => ModelTables::plain(model), Model);
 runnable!(
     Distributed,
-    model => Able::plain(model).undoing(model).wired(model),
+    model => ModelTables::plain(model).undoing(model).wired(model),
     Restorable<State: Clone + PartialEq + Debug> + WireModel
 );
-runnable!(DistributedUnrestorable, model => Able::plain(model).wired(model), WireModel);
+runnable!(DistributedUnrestorable, model => ModelTables::plain(model).wired(model), WireModel);

@@ -1,7 +1,7 @@
 //! Runs of several processes.
 
 use super::Choice;
-use super::able::{Able, Undoes};
+use super::tables::{ModelTables, UndoTables};
 use crate::engine::Engine;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::run::{Outcome, RunOptions};
@@ -25,9 +25,9 @@ fn outcome(of_rank: parades_engine::OfRank) -> OfRank {
 impl Choice {
     /// Returns the choice of `auto` for a model on several processes: `time-warp` if the model suits no
     /// conservative engine, else `window`.
-    pub(super) fn for_model_on_ranks(&self, able: &Able<'_>, options: &RunOptions<'_>) -> Choice {
+    pub(super) fn for_model_on_ranks(&self, tables: &ModelTables<'_>, options: &RunOptions<'_>) -> Choice {
         let workers = self.worker_threads().saturating_mul(usize::try_from(self.processes).unwrap_or(usize::MAX));
-        let advice = auto::advise_any(able.model, options, workers, able.copies());
+        let advice = auto::advise_any(tables.model, options, workers, tables.copies());
         let (engine, why) = match advice.engine {
             Suits::TimeWarp { .. } => (Engine::TimeWarp, advice.why),
             Suits::Window { .. } => (Engine::Window, advice.why),
@@ -43,19 +43,24 @@ impl Choice {
     ///
     /// Those of the engine, and a lost rank. Also an error if the messages of the model cannot cross
     /// processes, or if the engine rolls back and the state of the model cannot be restored.
-    pub(crate) fn run_rank_any<'k>(&self, able: Able<'k>, options: RunOptions<'k>, fabric: Box<dyn Fabric>) -> OfRank {
-        let Able { undoes, wire, .. } = able;
+    pub(crate) fn run_rank_any<'k>(
+        &self,
+        tables: ModelTables<'k>,
+        options: RunOptions<'k>,
+        fabric: Box<dyn Fabric>,
+    ) -> OfRank {
+        let ModelTables { undo, wire, .. } = tables;
         let Some(wire) = wire else {
             let what = "the messages of this model cannot cross processes; use one process";
             return Err(Error::new(ErrorKind::Model(what.into())));
         };
-        match (self.engine, undoes) {
-            (Engine::Auto, _) => self.for_model(&able, &options).run_rank_any(able, options, fabric),
+        match (self.engine, undo) {
+            (Engine::Auto, _) => self.for_model(&tables, &options).run_rank_any(tables, options, fabric),
             (Engine::Window, _) => outcome(window::run_any_rank(wire, options, &self.window_settings(), fabric)),
             (Engine::NullMessage, _) => {
                 outcome(null_message::run_any_rank(wire, options, &self.null_message_settings(), fabric))
             }
-            (Engine::TimeWarp, Some(Undoes { restorable, .. })) => {
+            (Engine::TimeWarp, Some(UndoTables { restorable, .. })) => {
                 outcome(time_warp::run_any_rank(restorable, wire, options, &self.time_warp_settings(), fabric))
             }
             (Engine::Sequential | Engine::RollbackCheck | Engine::Rounds | Engine::TimeWarp, _) => {
