@@ -68,15 +68,15 @@ impl Container for Outboxes {
 
 /// The container [`Effects`].
 #[derive(Debug)]
-pub enum EveryEffect {}
+enum OfEffects {}
 
-impl Container for EveryEffect {
+impl Container for OfEffects {
     type Of<P: Taggable> = Effects<P>;
 }
 
 /// [`Effects`] of any form.
 #[derive(Debug)]
-pub struct AnyEffects<'k>(InForm<'k, EveryEffect>);
+pub struct AnyEffects<'k>(InForm<'k, OfEffects>);
 
 impl<'k> AnyEffects<'k> {
     /// Makes effects of any form.

@@ -18,8 +18,7 @@ use parades_raw::message::Taggable;
 pub struct Outbox<P: Taggable> {
     /// The pending set of the LPs that are executed here, if events go straight into it.
     pub pending: Pending<P>,
-    /// Events that the engine must still deliver. Without a pending set these are all events, otherwise only
-    /// those that global events send.
+    /// Events that the engine must still deliver: all events, if the pending set is elsewhere.
     pub buffer: Vec<Event<P>>,
     /// Events for other partitions, by partition. Empty unless there are several partitions.
     pub parcels: Vec<Vec<Event<P>>>,

@@ -147,7 +147,7 @@ impl<'k, P: Packed<'k>> Step<'k, P> for Once<'k> {
     }
 }
 
-/// The state of a run, without its LPs and pending events: what does not depend on the form of messages.
+/// The state of a run without its LPs and pending events. It does not depend on the form of messages.
 struct Sequential<'k> {
     course: Course<'k>,
     world: World,

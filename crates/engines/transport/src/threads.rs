@@ -85,7 +85,8 @@ impl<'k, T: Traffic> Threads<'k, T> {
         Threads { timekeeper: Timekeeper::of(timesheets), ..self }
     }
 
-    /// Checks that the transport has not broken up. A worker that does not wait learns of a failure only here.
+    /// Checks that the transport has not broken up. A worker that does not wait learns of a failure only
+    /// here.
     ///
     /// # Errors
     ///

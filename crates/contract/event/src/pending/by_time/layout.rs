@@ -47,8 +47,8 @@ const SAMPLE: usize = 512;
 const FRONT: usize = 16;
 /// The factor by which the events of a window may differ from the target before a rebuild.
 const TOLERANCE: u64 = 3;
-/// The width is halved if there are more avoidable pushes ([`Stats::avoidable`]) per window than this. To sort
-/// so many events one by one costs more than to open another window.
+/// The width is halved if a window has more avoidable pushes ([`Stats::avoidable`]) than this number. Sorting
+/// this number of events one by one costs more than opening another window.
 const AVOIDABLE_MAX: u64 = 32;
 /// The smallest number of pushes into a full side list after which the windows are made narrower. A set that
 /// was large at the last rebuild waits for as many pushes as it then had events, divided by

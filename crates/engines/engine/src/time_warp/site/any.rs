@@ -19,8 +19,8 @@ use std::ops::Range;
 /// A site of any form.
 pub(in crate::time_warp) type SiteBox<'k> = Box<dyn AnySite<'k> + 'k>;
 
-/// A [`Site`]. Its functions are called once for each batch, list of events, or cut. What they call for each
-/// event is compiled for each form.
+/// A [`Site`]. Its functions are called once for each batch, list of events, or cut. The loops behind them
+/// are compiled for each form.
 pub(in crate::time_warp) trait AnySite<'k>: Send {
     /// Returns the number of the worker among those of all ranks.
     fn number(&self) -> u32;

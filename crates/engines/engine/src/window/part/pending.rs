@@ -77,7 +77,7 @@ pub(super) struct Task<'a, 'k> {
     pub(super) bound: Time,
 }
 
-/// What a [`Task`] has done.
+/// The result of a [`Task`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Executed {
     /// The number of events executed.
