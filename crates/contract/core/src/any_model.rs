@@ -18,6 +18,7 @@
 //! *Read next*: `any_model/typed.rs`, the tables of a model.
 
 mod checked;
+pub mod parcel;
 mod restorable;
 mod typed;
 mod wire;
@@ -29,7 +30,7 @@ pub use parades_raw::message::{
 pub use parades_raw::{in_form, with_form};
 pub use restorable::{AnyRestorable, Kept, RestorableLps, Undone};
 pub use typed::{InRun, Typed, execute_alone, with_model};
-pub use wire::{AnyWire, Bodies, WireModel};
+pub use wire::{AnyWire, Codec, WireModel};
 
 use crate::capture::CapturePoint;
 use crate::channel::Channels;

@@ -19,6 +19,7 @@ pub mod plain;
 pub(crate) use frame::destination;
 pub use frame::{Destination, FrameWriter, read_frame};
 
+use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
@@ -60,14 +61,36 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Appends the bytes of `value` to `to`.
+/// Appends the bytes of `value` to `to`. What can be read back has a type that is [`Wire`].
 ///
 /// # Panics
 ///
 /// If the type's own `Serialize` implementation fails, which a derived one never does.
-pub fn write<T: Wire>(value: &T, to: &mut Vec<u8>) {
-    let bytes = std::mem::take(to);
-    *to = postcard::to_extend(value, bytes).expect("a derived implementation does not fail, and a vector grows");
+pub fn write<T: Serialize>(value: &T, to: &mut Vec<u8>) {
+    postcard::serialize_with_flavor(value, Append(to)).expect("a derived implementation does not fail");
+}
+
+/// Appends what postcard writes. Postcard's own flavour moves the vector in and out, at each value.
+struct Append<'a>(&'a mut Vec<u8>);
+
+impl Flavor for Append<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
 }
 
 /// Reads a value from the front of `from`. Afterwards `from` is the bytes after the value.

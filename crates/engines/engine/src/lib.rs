@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 pub mod auto;
-mod codec;
 mod course;
 mod fetch;
 mod ledger;
@@ -26,6 +25,5 @@ mod tune;
 pub mod window;
 mod workers;
 
-pub use codec::{ModelCodec, TaggedCodec};
 pub use parades_core::any_model::WireModel;
 pub use peers::OfRank;

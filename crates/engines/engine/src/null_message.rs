@@ -78,7 +78,6 @@ mod routes;
 mod visit;
 mod worker;
 
-use crate::codec::ModelCodec;
 use crate::partition::{Partitioning, Placing};
 use crate::peers::{Alone, OfRank, Peers, Ranks, Seat, lost, on_ranked, sum};
 use crate::retreat::Retreats;
@@ -95,7 +94,7 @@ use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
-use parades_transport::{Fabric, Promising, Summary, Threads};
+use parades_transport::{Conservative, Fabric, Promising, Summary, Threads};
 use routes::Routes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -266,7 +265,7 @@ pub fn run_any_rank<'k>(
     let of_all = Settings { threads: settings.threads * fabric.ranks(), ..*settings };
     let threads = Threads::new(settings.threads, partitions_max(&of_all), BarrierKind::default());
     let timesheets = options.timesheets.clone();
-    on_ranked(Box::new(ModelCodec(model)), fabric, threads, settings.threads, timesheets, |ranked| {
+    on_ranked::<Conservative>(model, fabric, threads, settings.threads, timesheets, |ranked| {
         let world = World::new(model, &options)?;
         let settings = Settings { retreats: Retreats::Never, ..*settings };
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model });

@@ -12,9 +12,8 @@
 
 mod words;
 
-use crate::codec::ModelCodec;
 use crate::ledger::{EarliestFailure, Ledger};
-use parades_core::any_model::{AnyEvent, AnyLeftover, AnyWire, Packed, any_event, body_ref, in_form};
+use parades_core::any_model::{AnyEvent, AnyLeftover, AnyWire, Codec, parcel};
 use parades_core::effects::Request;
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, EventKey, LpId};
@@ -28,7 +27,7 @@ use parades_core::wire::{self, FrameWriter, Malformed};
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
 use parades_transport::{
-    Codec, Fabric, Group, Meeting, Ranked, Threads, Traffic, Transport, gather_all, gather_all_by, gather_to_first,
+    Fabric, Group, Meeting, Ranked, Threads, Traffic, Transport, gather_all, gather_all_by, gather_to_first,
     gather_to_first_by,
 };
 use serde::{Deserialize, Serialize};
@@ -111,11 +110,18 @@ impl<'k> Ranks<'k> {
         }
     }
 
-    fn read_event(&self, from: &mut &[u8]) -> Result<AnyEvent<'k>, Malformed> {
-        fn read_in<'k, P: Packed<'k>>(codec: ModelCodec<'k>, from: &mut &[u8]) -> Result<AnyEvent<'k>, Malformed> {
-            codec.read_event::<P>(from).map(any_event)
-        }
-        in_form!(self.model.form(), read_in(ModelCodec(self.model), from))
+    /// Appends the number and the bytes of events, within [`FrameWriter::within`].
+    fn write_events(&self, events: Vec<AnyEvent<'k>>, to: &mut Vec<u8>) {
+        let count = u32::try_from(events.len()).expect("memory holds fewer events than 2^32");
+        wire::write(&count, to);
+        let mut events = parcel::of_events(self.model.form(), events);
+        self.model.write(events.hide(), 0..count as usize, to);
+    }
+
+    /// Reads events from the front of `from`, within [`wire::read_frame`].
+    fn read_events(&self, from: &mut &[u8]) -> Result<Vec<AnyEvent<'k>>, Malformed> {
+        let count = wire::read(from)?;
+        self.model.read(count, from).map(|mut events| parcel::take_events(events.hide()))
     }
 
     fn read_request(&self, from: &mut &[u8]) -> Result<Request, Malformed> {
@@ -135,24 +141,21 @@ impl<'k> Peers<'k> for Ranks<'k> {
     }
 
     fn share_ledger(&self, mine: Ledger<'k>) -> Result<Vec<Ledger<'k>>, Broken> {
-        let codec = ModelCodec(self.model);
         let Ledger { traces, trace, requests, failure } = mine;
+        let (executed, notes): (Vec<_>, Vec<Vec<Note>>) = trace.into_iter().unzip();
         let mut bytes = Vec::new();
         FrameWriter::new(wire::Destination::Elsewhere).within(|| {
-            wire::write(&(trace.len(), requests.len()), &mut bytes);
+            self.write_events(executed, &mut bytes);
+            wire::write(&(notes, requests.len()), &mut bytes);
             wire::write(&failure, &mut bytes);
-            for (event, notes) in &trace {
-                codec.write_event(event.header(), body_ref(event), &mut bytes);
-                wire::write::<Vec<Note>>(notes, &mut bytes);
-            }
             requests.iter().for_each(|request| self.write_request(request, &mut bytes));
         });
-        drop((trace, requests, failure));
+        drop((requests, failure));
         gather_all_by(&*self.group, bytes, |from| {
-            let (events, requests): (usize, usize) = wire::read(from)?;
+            let executed = self.read_events(from)?;
+            let (notes, requests): (Vec<Vec<Note>>, usize) = wire::read(from)?;
             let failure: EarliestFailure = wire::read(from)?;
-            let event = |from: &mut &[u8]| Ok((self.read_event(from)?, wire::read::<Vec<Note>>(from)?));
-            let trace = (0..events).map(|_| event(from)).collect::<Result<_, _>>()?;
+            let trace = executed.into_iter().zip(notes).collect();
             let requests = (0..requests).map(|_| self.read_request(from)).collect::<Result<_, _>>()?;
             Ok(Ledger { traces, trace, requests, failure })
         })
@@ -173,18 +176,16 @@ impl<'k> Peers<'k> for Ranks<'k> {
     }
 
     fn collect(&self, mine: Results<'k>) -> Result<Option<Vec<Results<'k>>>, Broken> {
-        let codec = ModelCodec(self.model);
         let write = |results: Results<'k>, to: &mut Vec<u8>| {
             let Results { ids, digests, metrics, pending, counts } = results;
             let messages: Vec<AnyEvent<'k>> = pending.filter(|event| matches!(event.body, Body::Message(_))).collect();
-            let sent = Sent { ids, digests, recorded: metrics.into_recorded(), messages: messages.len(), counts };
-            wire::write(&sent, to);
-            messages.iter().for_each(|event| codec.write_event(event.header(), body_ref(event), to));
+            wire::write(&Sent { ids, digests, recorded: metrics.into_recorded(), counts }, to);
+            self.write_events(messages, to);
         };
         let declared = mine.metrics.declarations();
         let read = |from: &mut &[u8]| {
-            let Sent { ids, digests, recorded, messages, counts } = wire::read(from)?;
-            let messages = (0..messages).map(|_| self.read_event(from)).collect::<Result<Vec<_>, _>>()?;
+            let Sent { ids, digests, recorded, counts } = wire::read(from)?;
+            let messages = self.read_events(from)?;
             let mut metrics = declared.declarations();
             metrics.merge_recorded(recorded);
             let pending = Box::new(messages.into_iter()) as AnyLeftover<'k>;
@@ -201,8 +202,6 @@ struct Sent {
     #[serde(with = "words")]
     digests: Vec<u64>,
     recorded: Recorded,
-    /// The number of messages.
-    messages: usize,
     counts: Vec<u64>,
 }
 
@@ -219,14 +218,14 @@ pub struct OfRank {
 /// connects the workers of this rank, which are `workers` in number. `codec` converts events. Rank 0 collects
 /// the timesheets of all ranks.
 pub(crate) fn on_ranked<'k, T: Traffic>(
-    codec: Box<dyn Codec<'k, T> + 'k>,
+    codec: &'k dyn Codec<'k, T>,
     fabric: Box<dyn Fabric>,
     threads: Threads<'k, T>,
     workers: usize,
     timesheets: Option<Arc<Timesheets>>,
     run: impl FnOnce(Arc<Ranked<'k, T>>) -> Result<Option<Outcome>, Error>,
 ) -> OfRank {
-    let ranked = Arc::new(Ranked::new(fabric, threads.timed(timesheets.clone()), workers, codec));
+    let ranked = Arc::new(Ranked::new(fabric, threads.timed(timesheets.clone()), workers, Box::new(codec)));
     let result = run(Arc::clone(&ranked)).and_then(|outcome| {
         timesheets.map_or(Ok(()), |timesheets| collect_timesheets(&timesheets, &*ranked))?;
         Ok(outcome)

@@ -81,7 +81,6 @@ mod worker;
 
 pub use parades_core::optimistic::{ExecutionId, Tagged};
 
-use crate::codec::{ModelCodec, TaggedCodec, hide_unless_anti};
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Placing, Wish};
 use crate::peers::{Alone, OfRank, Ranks, Seat, lost, on_ranked, sum};
@@ -91,7 +90,7 @@ use leader::Leader;
 use parades_core::any_model::{AnyRestorable, AnyWire, MessageRef, Packed, WireModel, with_model};
 use parades_core::error::Error;
 use parades_core::event::{Body, LpId};
-use parades_core::optimistic::TaggedEvent;
+use parades_core::optimistic::{TaggedEvent, body_of};
 use parades_core::placement::Placement;
 use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
@@ -233,8 +232,7 @@ pub fn run_any_rank<'k>(
     let partitions = u32::try_from(all).unwrap_or(u32::MAX);
     let timesheets = options.timesheets.clone();
     let threads = Threads::new(settings.threads, partitions, BarrierKind::default());
-    let codec = Box::new(TaggedCodec(ModelCodec(wire)));
-    on_ranked(codec, fabric, threads, settings.threads, timesheets, |ranked| {
+    on_ranked::<Optimistic>(wire, fabric, threads, settings.threads, timesheets, |ranked| {
         let world = World::new(model, &options)?;
         let settings = Settings { retreats: Retreats::Never, ..*settings };
         let placement = place(&world, all, settings.placing);
@@ -247,7 +245,8 @@ pub fn run_any_rank<'k>(
 /// Returns the body of an event that is no anti-message, for a table of functions.
 #[inline(always)]
 fn hide_tagged<'a, 'k, P: Packed<'k>>(event: &'a TaggedEvent<P>) -> Body<MessageRef<'a, 'k>> {
-    hide_unless_anti(event).expect("anti-messages are not executed")
+    let body = body_of(event).expect("anti-messages are not executed");
+    body.map(P::bare_as_message)
 }
 
 /// Runs the workers of this rank, `workers` in number, and concludes the run.

@@ -55,7 +55,6 @@ pub use shared::Taking;
 
 pub(crate) use crew::{Crew, assemble};
 
-use crate::codec::ModelCodec;
 use crate::partition::{Partitioning, Placing, Wish};
 use crate::peers::{Alone, OfRank, Ranks, Seat, on_ranked};
 use crate::retreat::Retreats;
@@ -228,7 +227,7 @@ pub fn run_rank_over<'k>(
     let of_all = Settings { threads: settings.threads * fabric.ranks(), ..*settings };
     let threads = Threads::new(settings.threads, partitions_max(&of_all), settings.barrier);
     let timesheets = options.timesheets.clone();
-    on_ranked(Box::new(ModelCodec(model)), fabric, threads, settings.threads, timesheets, |ranked| {
+    on_ranked::<Conservative>(model, fabric, threads, settings.threads, timesheets, |ranked| {
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model });
         run_seated(model, options, settings, Seat { transport: wrap(ranked), peers })
     })

@@ -21,10 +21,8 @@
 
 mod arrived;
 mod clocks;
-mod codec;
 mod fabric;
 mod group;
-mod parcel;
 mod ranked;
 mod routed;
 #[cfg(target_os = "linux")]
@@ -36,12 +34,12 @@ mod transport;
 
 pub use arrived::Arrived;
 pub use clocks::{Between, ClockId, Clocks};
-pub use codec::Codec;
 pub use fabric::{Bell, Fabric, Loopback, Lost};
 pub use group::{Group, gather_all, gather_all_by, gather_to_first, gather_to_first_by};
+pub use parades_core::any_model::Codec;
+pub use parades_core::any_model::parcel::{Conservative, Lists, Optimistic, Parcel, ParcelRef, Traffic, parcel_len};
 #[cfg(target_os = "linux")]
 pub use parades_raw::shared::{lane::LaneShape, segment::SegmentFile};
-pub use parcel::{Conservative, Lists, Optimistic, Parcel, ParcelRef, Traffic, parcel_len};
 pub use ranked::Ranked;
 pub use routed::Routed;
 #[cfg(target_os = "linux")]

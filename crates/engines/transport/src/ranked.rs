@@ -33,14 +33,14 @@ mod offers;
 mod received;
 
 use crate::clocks::{ClockId, Clocks};
-use crate::codec::Codec;
 use crate::fabric::Fabric;
-use crate::parcel::{self, Conservative, ParcelRef, Traffic, parcel_len};
 use crate::summary::Summary;
 use crate::threads::Threads;
 use crate::transport::{Meeting, Promising, Transport};
 use bundles::Bundles;
 use frame::Frame;
+use parades_core::any_model::Codec;
+use parades_core::any_model::parcel::{self, Conservative, ParcelRef, Traffic, parcel_len};
 use parades_core::time::Time;
 use parades_core::wire::{self, Malformed};
 use parades_sync::barrier::Broken;

@@ -1,10 +1,10 @@
 //! The transport between threads of one process.
 
 use crate::clocks::{ClockId, Clocks};
-use crate::parcel::{self, Conservative, Parcel, ParcelRef, Traffic};
 use crate::summary::{Summary, WORDS, combine, to_words};
 use crate::timekeeper::Timekeeper;
 use crate::transport::{Meeting, Promising, Transport};
+use parades_core::any_model::parcel::{self, Conservative, Parcel, ParcelRef, Traffic};
 use parades_core::time::Time;
 use parades_core::timesheet::{Spent, Timesheets};
 use parades_raw::prefetch::{prefetch, prefetch_for_write};

@@ -1,8 +1,8 @@
 //! The transport between the workers of a run.
 
 use crate::clocks::{ClockId, Clocks};
-use crate::parcel::{Conservative, ParcelRef, Traffic};
 use crate::summary::Summary;
+use parades_core::any_model::parcel::{Conservative, ParcelRef, Traffic};
 use parades_core::time::Time;
 use parades_sync::barrier::Broken;
 use std::sync::Arc;

@@ -18,10 +18,9 @@ pub use held_back::HeldBack;
 pub use ranks::on_ranks;
 pub use speculative::Speculative;
 
-use parades_core::any_model::AnyEvent;
+use parades_core::any_model::{AnyEvent, AnyWire};
 use parades_core::event::{EventKey, LpId};
 use parades_core::time::Instant;
-use parades_engine::ModelCodec;
 
 /// A message between partitions.
 #[derive(Debug)]
@@ -107,7 +106,7 @@ impl Carrier {
     }
 
     /// Returns a link between `partitions` partitions. Without a codec, [`Carrier::Bytes`] opens [`Direct`].
-    pub fn open<'k>(self, codec: Option<ModelCodec<'k>>, partitions: usize, seed: u64) -> Link<'k> {
+    pub fn open<'k>(self, codec: Option<&'k dyn AnyWire<'k>>, partitions: usize, seed: u64) -> Link<'k> {
         match (self, codec) {
             (Carrier::Bytes, Some(codec)) => Link::Bytes(Bytes::new(codec, partitions, partitions, seed)),
             _ => {

@@ -1,27 +1,49 @@
 //! The table of a model that several processes can run together.
+//!
+//! Events are written and read by lists. The type of their messages is known within, so a list takes one call
+//! through a table.
 
+use super::parcel::{self, Conservative, Lists, Optimistic, Parcel, ParcelRef, Traffic};
 use super::{AnyModel, Typed};
-use crate::event::{Body, TimerId};
+use crate::event::{Body, Event, Header};
 use crate::global::{AnyGlobal, AnySummaries, Global, Summaries, SummaryOf};
 use crate::model::Model;
+use crate::optimistic::{ExecutionId, Tagged, TaggedEvent, body_of, execution_of};
 use crate::wire::{self, Malformed, Wire};
-use parades_raw::message::{Container, Hidden, Kind, MessageRef, Packed, Taggable, Use};
+use parades_raw::message::{Kind, Packed, Use};
+use std::fmt;
+use std::ops::Range;
 
 /// A model that several processes can run together. Its messages, its global events and their summaries can
 /// cross process boundaries.
 pub trait WireModel: Model<Message: Wire, Global: Wire + Global<Self, Summary: Wire>> {}
 impl<M: Model<Message: Wire, Global: Wire + Global<M, Summary: Wire>>> WireModel for M {}
 
-/// A model of any type that several processes can run together.
-pub trait AnyWire<'k>: AnyModel<'k> {
-    /// Appends the bytes of a body, within [`wire::FrameWriter::within`].
-    fn write_body(&self, body: Body<MessageRef<'_, 'k>>, to: &mut Vec<u8>);
-    /// Reads a body from the front of `from`, within [`wire::read_frame`].
+/// Writes events as bytes, and reads them back. `T` is the [`Traffic`] of the run.
+pub trait Codec<'k, T: Traffic>: Send + Sync {
+    /// Appends the bytes of some events of a list. Called within [`wire::FrameWriter::within`].
+    fn write(&self, events: ParcelRef<'_, 'k, T>, range: Range<usize>, to: &mut Vec<u8>);
+
+    /// Reads `count` events from the front of `from`. Called within [`wire::read_frame`].
     ///
     /// # Errors
     ///
-    /// If the bytes are not those of a body.
-    fn read_body(&self, from: &mut &[u8], to: Hidden<'_, 'k, Bodies>) -> Result<(), Malformed>;
+    /// If the bytes are not those of events.
+    fn read(&self, count: u32, from: &mut &[u8]) -> Result<Parcel<'k, T>, Malformed>;
+}
+
+impl<'k, T: Traffic, C: Codec<'k, T> + ?Sized> Codec<'k, T> for &C {
+    fn write(&self, events: ParcelRef<'_, 'k, T>, range: Range<usize>, to: &mut Vec<u8>) {
+        C::write(self, events, range, to);
+    }
+
+    fn read(&self, count: u32, from: &mut &[u8]) -> Result<Parcel<'k, T>, Malformed> {
+        C::read(self, count, from)
+    }
+}
+
+/// A model of any type that several processes can run together.
+pub trait AnyWire<'k>: AnyModel<'k> + Codec<'k, Conservative> + Codec<'k, Optimistic> {
     /// Appends the bytes of a global event.
     fn write_global(&self, global: &AnyGlobal, to: &mut Vec<u8>);
     /// Reads a global event from the front of `from`.
@@ -40,37 +62,13 @@ pub trait AnyWire<'k>: AnyModel<'k> {
     fn read_summaries(&self, from: &mut &[u8]) -> Result<AnySummaries, Malformed>;
 }
 
-/// The container of a body that is read.
-#[derive(Debug)]
-pub enum Bodies {}
-
-impl Container for Bodies {
-    type Of<P: Taggable> = Option<Body<P>>;
+impl fmt::Debug for dyn AnyWire<'_> + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyWire").finish_non_exhaustive()
+    }
 }
 
-/// A wake, or else a message follows.
-type Head = Option<TimerId>;
-
 impl<'k, M: WireModel> AnyWire<'k> for Typed<'k, '_, M> {
-    fn write_body(&self, body: Body<MessageRef<'_, 'k>>, to: &mut Vec<u8>) {
-        match body {
-            Body::Timer(timer) => wire::write::<Head>(&Some(timer), to),
-            Body::Message(message) => {
-                wire::write::<Head>(&None, to);
-                wire::write(self.kind().open(message), to);
-            }
-        }
-    }
-
-    fn read_body(&self, from: &mut &[u8], to: Hidden<'_, 'k, Bodies>) -> Result<(), Malformed> {
-        let body = match wire::read::<Head>(from)? {
-            Some(timer) => Body::Timer(timer),
-            None => Body::Message(wire::read::<M::Message>(from)?),
-        };
-        self.kind().view(to).apply(Put(body));
-        Ok(())
-    }
-
     fn write_global(&self, global: &AnyGlobal, to: &mut Vec<u8>) {
         wire::write::<M::Global>(global.get(), to);
     }
@@ -91,13 +89,105 @@ impl<'k, M: WireModel> AnyWire<'k> for Typed<'k, '_, M> {
     }
 }
 
-/// Puts a body where it is read to.
-struct Put<T>(Body<T>);
+impl<'k, T: WireTraffic, M: WireModel> Codec<'k, T> for Typed<'k, '_, M> {
+    fn write(&self, events: ParcelRef<'_, 'k, T>, range: Range<usize>, to: &mut Vec<u8>) {
+        self.kind().view(events).apply(Write { range, to });
+    }
 
-impl<T: Send + 'static> Use<T, Bodies> for Put<T> {
+    fn read(&self, count: u32, from: &mut &[u8]) -> Result<Parcel<'k, T>, Malformed> {
+        let mut events = parcel::empty(self.form());
+        self.kind().view(events.hide()).apply(Read { count, from })?;
+        Ok(events)
+    }
+}
+
+/// Traffic whose events can be written as bytes.
+trait WireTraffic: Traffic {
+    /// Appends the bytes of an event.
+    fn write<'k, P: Packed<'k>, M: Wire + Send + 'static>(
+        event: &Event<Self::Message<P>>,
+        kind: Kind<'k, M>,
+        to: &mut Vec<u8>,
+    );
+
+    /// Reads an event from the front of `from`.
+    fn read<'k, P: Packed<'k>, M: Wire + Send + 'static>(
+        kind: Kind<'k, M>,
+        from: &mut &[u8],
+    ) -> Result<Event<Self::Message<P>>, Malformed>;
+}
+
+impl WireTraffic for Conservative {
+    #[inline(always)]
+    fn write<'k, P: Packed<'k>, M: Wire + Send + 'static>(event: &Event<P>, kind: Kind<'k, M>, to: &mut Vec<u8>) {
+        let (header, body) = event.parts();
+        wire::write(&(header, body.map(|message| kind.open(message.as_message()))), to);
+    }
+
+    #[inline(always)]
+    fn read<'k, P: Packed<'k>, M: Wire + Send + 'static>(
+        kind: Kind<'k, M>,
+        from: &mut &[u8],
+    ) -> Result<Event<P>, Malformed> {
+        let (header, body): (Header, Body<M>) = wire::read(from)?;
+        Ok(header.with(body.map(|message| kind.pack(message))))
+    }
+}
+
+impl WireTraffic for Optimistic {
+    #[inline(always)]
+    fn write<'k, P: Packed<'k>, M: Wire + Send + 'static>(event: &TaggedEvent<P>, kind: Kind<'k, M>, to: &mut Vec<u8>) {
+        let body = body_of(event).map(|body| body.map(|message| kind.open(P::bare_as_message(message))));
+        wire::write(&(event.header(), execution_of(event), body), to);
+    }
+
+    #[inline(always)]
+    fn read<'k, P: Packed<'k>, M: Wire + Send + 'static>(
+        kind: Kind<'k, M>,
+        from: &mut &[u8],
+    ) -> Result<TaggedEvent<P>, Malformed> {
+        let (header, execution, body): (Header, ExecutionId, Option<Body<M>>) = wire::read(from)?;
+        let tagged = match body {
+            None => Tagged::Anti(execution),
+            Some(body) => Tagged::new(execution, body.map(|message| kind.pack(message))),
+        };
+        Ok(header.with(Body::Message(tagged)))
+    }
+}
+
+/// Writes a range of a list.
+struct Write<'a> {
+    range: Range<usize>,
+    to: &'a mut Vec<u8>,
+}
+
+impl<T: WireTraffic, M: Wire + Send + 'static> Use<M, Lists<T>> for Write<'_> {
     type Out = ();
 
-    fn with<'k, P: Packed<'k>>(self, to: &mut Option<Body<P>>, kind: Kind<'k, T>) {
-        *to = Some(self.0.map(|message| kind.pack(message)));
+    fn with<'k, P: Packed<'k>>(self, events: &mut Vec<Event<T::Message<P>>>, kind: Kind<'k, M>) {
+        events[self.range].iter().for_each(|event| T::write(event, kind, self.to));
+    }
+}
+
+/// Reads a number of events into an empty list.
+struct Read<'a, 'b> {
+    count: u32,
+    from: &'a mut &'b [u8],
+}
+
+impl<T: WireTraffic, M: Wire + Send + 'static> Use<M, Lists<T>> for Read<'_, '_> {
+    type Out = Result<(), Malformed>;
+
+    fn with<'k, P: Packed<'k>>(
+        self,
+        events: &mut Vec<Event<T::Message<P>>>,
+        kind: Kind<'k, M>,
+    ) -> Result<(), Malformed> {
+        // The bytes may be wrong, and each event takes several.
+        events.reserve(self.from.len().min(self.count as usize));
+        (0..self.count).try_for_each(|_| {
+            events.push(T::read(kind, self.from)?);
+            Ok(())
+        })
     }
 }

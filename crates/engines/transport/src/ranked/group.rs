@@ -5,7 +5,7 @@ use super::bundles::destination;
 use super::frame::Frame;
 use super::received::Received;
 use crate::group::Group;
-use crate::parcel::Traffic;
+use parades_core::any_model::parcel::Traffic;
 use parades_core::wire::Destination;
 use parades_sync::barrier::Broken;
 

@@ -19,7 +19,7 @@ use parades_engine::rounds::{Main, Threshold};
 use parades_engine::time_warp::{self as time_warp_engine, Ahead};
 use parades_engine::window::{Order, Taking};
 use parades_engine::{
-    ModelCodec, WireModel, null_message, rollback_check, rounds as rounds_engine, sequential, window as window_engine,
+    WireModel, null_message, rollback_check, rounds as rounds_engine, sequential, window as window_engine,
 };
 use parades_sync::barrier::BarrierKind;
 use parades_sync::pool::Waiting;
@@ -160,7 +160,7 @@ fn window_held_back<'k>(
     model: &'k dyn AnyModel<'k>,
     options: RunOptions<'k>,
     settings: &window_engine::Settings,
-    codec: ModelCodec<'k>,
+    codec: &'k dyn AnyWire<'k>,
     seed: u64,
 ) -> Result<Outcome, Error> {
     let partitions = window_engine::partitions_max(settings);
@@ -191,7 +191,7 @@ fn null_message_held_back<'k>(
     model: &'k dyn AnyModel<'k>,
     options: RunOptions<'k>,
     settings: &null_message::Settings,
-    codec: ModelCodec<'k>,
+    codec: &'k dyn AnyWire<'k>,
     seed: u64,
 ) -> Result<Outcome, Error> {
     let partitions = null_message::partitions_max(settings);
@@ -223,7 +223,7 @@ fn time_warp_held_back<'k>(
     model: &'k dyn AnyRestorable<'k>,
     options: RunOptions<'k>,
     settings: &time_warp_engine::Settings,
-    codec: ModelCodec<'k>,
+    codec: &'k dyn AnyWire<'k>,
     seed: u64,
 ) -> Result<Outcome, Error> {
     time_warp_engine::run_over(model, options, settings, &|workers| {
@@ -272,8 +272,8 @@ impl<M: Model> Setting<M> {
     }
 
     /// Returns the codec of a model, if its events travel as bytes.
-    pub(crate) fn codec_of<'k>(&self, model: &'k Typed<'k, '_, M>) -> Option<ModelCodec<'k>> {
-        self.wire.filter(|_| self.carrier == Carrier::Bytes).map(|wire| ModelCodec(wire(model)))
+    pub(crate) fn codec_of<'k>(&self, model: &'k Typed<'k, '_, M>) -> Option<&'k dyn AnyWire<'k>> {
+        self.wire.filter(|_| self.carrier == Carrier::Bytes).map(|wire| wire(model))
     }
 }
 

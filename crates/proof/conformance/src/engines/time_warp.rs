@@ -39,7 +39,7 @@ use super::{Choices, Fault, Setting, index_below};
 use crate::ledger::{Ledger, Uncommitted};
 use crate::transport::{Link, Parcel};
 use parades_core::any_model::{
-    AnyEvent, AnyRestorable, Form, Kept, Packed, RestorableLps, Undone, body_ref, in_form, with_model,
+    AnyEvent, AnyRestorable, AnyWire, Form, Kept, Packed, RestorableLps, Undone, body_ref, in_form, with_model,
 };
 use parades_core::effects::{AnyEffects, Effects};
 use parades_core::error::{Error, Place};
@@ -51,7 +51,6 @@ use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Instant, Time};
 use parades_core::timer::TimerChange;
-use parades_engine::ModelCodec;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The number of uncommitted events that a partition may hold beyond the earliest pending event.
@@ -70,7 +69,7 @@ pub fn run<M: Restorable>(model: &M, options: RunOptions<'_>, setting: &Setting<
 fn run_any<'k>(
     model: &'k dyn AnyRestorable<'k>,
     options: RunOptions<'k>,
-    codec: Option<ModelCodec<'k>>,
+    codec: Option<&'k dyn AnyWire<'k>>,
     choices: Choices,
 ) -> Result<Outcome, Error> {
     let mut run = TimeWarp::start(model, options, codec, choices)?;
@@ -146,7 +145,7 @@ impl<'k> TimeWarp<'k> {
     fn start(
         model: &'k dyn AnyRestorable<'k>,
         options: RunOptions<'k>,
-        codec: Option<ModelCodec<'k>>,
+        codec: Option<&'k dyn AnyWire<'k>>,
         choices: Choices,
     ) -> Result<Self, Error> {
         let mut lps = model.new_restorable_lps();

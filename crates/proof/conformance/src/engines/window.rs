@@ -25,7 +25,7 @@
 use super::{Choices, Fault, Setting, rounds::shuffle};
 use crate::ledger::{Ledger, Uncommitted};
 use crate::transport::{Link, Parcel};
-use parades_core::any_model::{AnyEvent, AnyModel, Lps, body_ref, with_model};
+use parades_core::any_model::{AnyEvent, AnyModel, AnyWire, Lps, body_ref, with_model};
 use parades_core::effects::AnyEffects;
 use parades_core::error::Error;
 use parades_core::event::{Event, LpId};
@@ -33,7 +33,6 @@ use parades_core::model::Model;
 use parades_core::random::Rng;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
-use parades_engine::ModelCodec;
 use std::collections::BTreeSet;
 
 /// Runs `model` in windows.
@@ -49,7 +48,7 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -
 fn run_any<'k>(
     model: &'k dyn AnyModel<'k>,
     options: RunOptions<'k>,
-    codec: Option<ModelCodec<'k>>,
+    codec: Option<&'k dyn AnyWire<'k>>,
     choices: Choices,
 ) -> Result<Outcome, Error> {
     let mut run = Window::start(model, options, codec, choices)?;
@@ -90,7 +89,7 @@ impl<'k> Window<'k> {
     fn start(
         model: &'k dyn AnyModel<'k>,
         options: RunOptions<'k>,
-        codec: Option<ModelCodec<'k>>,
+        codec: Option<&'k dyn AnyWire<'k>>,
         choices: Choices,
     ) -> Result<Self, Error> {
         let mut lps = model.new_lps();

@@ -1,13 +1,11 @@
 //! Parcels as bytes, as between two processes: written, delayed at random, and read.
 
 use super::Parcel;
-use parades_core::any_model::{AnyEvent, Form, Packed, any_event, event_of, in_form};
+use parades_core::any_model::{AnyWire, Form, parcel};
 use parades_core::event::{EventKey, LpId, Sender};
 use parades_core::random::Rng;
 use parades_core::time::{Instant, Time};
 use parades_core::wire::{self, Destination, FrameWriter};
-use parades_engine::ModelCodec;
-use parades_transport::{Codec, Conservative, Parcel as List, ParcelRef};
 use std::collections::VecDeque;
 
 /// Carries bytes, and delays some.
@@ -15,7 +13,7 @@ use std::collections::VecDeque;
 pub struct Bytes<'k> {
     /// The number of senders.
     pub(super) partitions: usize,
-    codec: ModelCodec<'k>,
+    codec: &'k dyn AnyWire<'k>,
     /// By receiver, then sender.
     pub(super) queues: Vec<VecDeque<Vec<u8>>>,
     pub(super) rng: Rng,
@@ -23,32 +21,15 @@ pub struct Bytes<'k> {
 
 impl<'k> Bytes<'k> {
     /// Returns the path from `from` senders to `to` receivers.
-    pub(super) fn new(codec: ModelCodec<'k>, from: usize, to: usize, seed: u64) -> Bytes<'k> {
+    pub(super) fn new(codec: &'k dyn AnyWire<'k>, from: usize, to: usize, seed: u64) -> Bytes<'k> {
         let queues = (0..from * to).map(|_| VecDeque::new()).collect();
         Bytes { partitions: from, codec, queues, rng: Rng::shared(seed, 3) }
     }
 
     /// Returns the form of the messages.
     pub(super) fn form(&self) -> Form {
-        self.codec.0.form()
+        self.codec.form()
     }
-}
-
-/// Returns a list of events of this form.
-pub(super) fn list_of<'k>(form: Form, events: impl Iterator<Item = AnyEvent<'k>>) -> List<'k, Conservative> {
-    fn list_in<'k, P: Packed<'k>>(events: &mut dyn Iterator<Item = AnyEvent<'k>>) -> List<'k, Conservative> {
-        List::new::<P>(events.map(event_of).collect())
-    }
-    let mut events = events;
-    in_form!(form, list_in(&mut events))
-}
-
-/// Removes and returns the events of a list.
-pub(super) fn events_of<'k>(list: ParcelRef<'_, 'k, Conservative>) -> Vec<AnyEvent<'k>> {
-    fn events_in<'k, P: Packed<'k>>(list: ParcelRef<'_, 'k, Conservative>) -> Vec<AnyEvent<'k>> {
-        list.show::<P>().drain(..).map(any_event).collect()
-    }
-    in_form!(list.form(), events_in(list))
 }
 
 /// The length of the header: time, sequence and execution id have 8 bytes each; round, tie, sender and
@@ -71,7 +52,7 @@ impl<'k> Bytes<'k> {
             Parcel::Anti(..) => bytes.push(ANTI),
             Parcel::Event(event, _) => {
                 bytes.push(EVENT);
-                let mut list = list_of(self.form(), std::iter::once(event));
+                let mut list = parcel::of_events(self.form(), vec![event]);
                 let mut frame = FrameWriter::new(Destination::Elsewhere);
                 frame.within(|| self.codec.write(list.hide(), 0..1, &mut bytes));
             }
@@ -86,8 +67,9 @@ impl<'k> Bytes<'k> {
             let key = EventKey { instant: instant_of(bytes), tie: short(bytes, 28), sender, sequence: long(bytes, 8) };
             return Parcel::Anti(receiver, key, execution);
         }
-        let list: Result<List<'k, Conservative>, _> = wire::read_frame(|| self.codec.read(1, &mut &bytes[HEADER..]));
-        let event = events_of(list.expect("what was written can be read").hide()).pop().expect("one was written");
+        let mut list =
+            wire::read_frame(|| self.codec.read(1, &mut &bytes[HEADER..])).expect("what was written can be read");
+        let event = parcel::take_events(list.hide()).pop().expect("one was written");
         Parcel::Event(event, execution)
     }
 }

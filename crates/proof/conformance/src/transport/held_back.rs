@@ -3,10 +3,9 @@
 //! Promises are delayed too. A promise never overtakes an event that was sent before it.
 
 use super::Parcel;
-use super::bytes::{Bytes, events_of, instant_of, list_of};
-use parades_core::any_model::Form;
+use super::bytes::{Bytes, instant_of};
+use parades_core::any_model::{AnyWire, Form, parcel};
 use parades_core::time::Time;
-use parades_engine::ModelCodec;
 use parades_sync::barrier::{Barrier, BarrierKind, Broken};
 use parades_sync::event_count::EventCount;
 use parades_transport::{ClockId, Clocks, Conservative, Meeting, ParcelRef, Promising, Summary, Transport};
@@ -81,7 +80,7 @@ impl Held<'_> {
 
 impl<'k> HeldBack<'k> {
     /// Returns a transport between `workers` threads, for `partitions` partitions.
-    pub fn new(codec: ModelCodec<'k>, workers: usize, partitions: u32, seed: u64) -> HeldBack<'k> {
+    pub fn new(codec: &'k dyn AnyWire<'k>, workers: usize, partitions: u32, seed: u64) -> HeldBack<'k> {
         let pairs = partitions as usize * workers;
         let held = Held {
             bytes: Bytes::new(codec, workers, partitions as usize, seed),
@@ -146,7 +145,7 @@ impl<'k> HeldBack<'k> {
 
 impl<'k> Transport<'k, Conservative> for HeldBack<'k> {
     fn send(&self, worker: usize, partition: u32, events: ParcelRef<'_, 'k, Conservative>) {
-        let events = events_of(events).into_iter().map(|event| Parcel::Event(event, 0));
+        let events = parcel::take_events(events).into_iter().map(|event| Parcel::Event(event, 0));
         self.send_parcels(worker, partition, events);
     }
 
@@ -161,8 +160,8 @@ impl<'k> Transport<'k, Conservative> for HeldBack<'k> {
             Parcel::Event(event, _) => event,
             Parcel::Anti(..) => unreachable!("a conservative engine sends no anti-messages"),
         };
-        let events = self.receive_parcels(worker, partition, all).into_iter().map(event_of);
-        accept(list_of(self.form(), events).hide());
+        let events = self.receive_parcels(worker, partition, all).into_iter().map(event_of).collect();
+        accept(parcel::of_events(self.form(), events).hide());
     }
 }
 

@@ -9,7 +9,6 @@ use parades_core::bytes::Bytes;
 use parades_core::event::{Body, Event, EventKey, LpId, Sender, TimerId};
 use parades_core::run::RunOptions;
 use parades_core::time::{Instant, Time};
-use parades_engine::ModelCodec;
 use parades_models::phold::{Parameters, Phold};
 
 #[test]
@@ -84,7 +83,7 @@ fn send_and_receive<'k, P: Packed<'k>>(model: &'k Typed<'k, '_, Phold<Bytes>>) {
         let packed: P = model.kind().pack(message(sequence));
         any_event(Event::new(key(sequence), LpId(9), Body::Message(packed)))
     };
-    let codec = Some(ModelCodec(model as &dyn AnyWire<'_>));
+    let codec = Some(model as &dyn AnyWire<'_>);
     let mut transport = Carrier::Bytes.open(codec, 2, 1);
     for sequence in 0..100 {
         transport.send(1, 0, Parcel::Event(event(sequence), 1000 + sequence));

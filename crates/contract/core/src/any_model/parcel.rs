@@ -1,8 +1,10 @@
 //! Parcels: lists of events on their way to a partition, whatever the form of their messages.
 
-use parades_core::any_model::{Container, Form, Hidden, InForm, Packed, Taggable, in_form, with_form};
-use parades_core::event::Event;
-use parades_core::optimistic::Tagged;
+use super::{AnyEvent, any_event, event_of};
+use crate::event::Event;
+use crate::optimistic::Tagged;
+use parades_raw::message::{Container, Form, Hidden, InForm, Packed, Taggable};
+use parades_raw::{in_form, with_form};
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
@@ -44,7 +46,7 @@ pub type Parcel<'k, T> = InForm<'k, Lists<T>>;
 pub type ParcelRef<'a, 'k, T> = Hidden<'a, 'k, Lists<T>>;
 
 /// Makes an empty list for messages of this form.
-pub(crate) fn empty<'k, T: Traffic>(form: Form) -> Parcel<'k, T> {
+pub fn empty<'k, T: Traffic>(form: Form) -> Parcel<'k, T> {
     fn empty_in<'k, P: Packed<'k>, T: Traffic>() -> Parcel<'k, T> {
         Parcel::new::<P>(Vec::new())
     }
@@ -60,7 +62,7 @@ pub fn parcel_len<T: Traffic>(parcel: ParcelRef<'_, '_, T>) -> usize {
 }
 
 /// Drops the events of a list.
-pub(crate) fn clear<T: Traffic>(parcel: ParcelRef<'_, '_, T>) {
+pub fn clear<T: Traffic>(parcel: ParcelRef<'_, '_, T>) {
     fn clear_in<'k, P: Packed<'k>, T: Traffic>(parcel: ParcelRef<'_, 'k, T>) {
         parcel.show::<P>().clear();
     }
@@ -68,7 +70,7 @@ pub(crate) fn clear<T: Traffic>(parcel: ParcelRef<'_, '_, T>) {
 }
 
 /// Exchanges the content of a list with that of `parcel`, which has the same form.
-pub(crate) fn swap<'k, T: Traffic>(parcel: &mut Parcel<'k, T>, other: ParcelRef<'_, 'k, T>) {
+pub fn swap<'k, T: Traffic>(parcel: &mut Parcel<'k, T>, other: ParcelRef<'_, 'k, T>) {
     fn swap_in<'k, P: Packed<'k>, T: Traffic>(parcel: &mut Parcel<'k, T>, other: ParcelRef<'_, 'k, T>) {
         std::mem::swap(parcel.of_mut::<P>(), other.show::<P>());
     }
@@ -76,9 +78,25 @@ pub(crate) fn swap<'k, T: Traffic>(parcel: &mut Parcel<'k, T>, other: ParcelRef<
 }
 
 /// Returns the bytes of memory that a list holds, not counting memory that payloads own.
-pub(crate) fn allocated_bytes<T: Traffic>(parcel: &Parcel<'_, T>) -> usize {
+pub fn allocated_bytes<T: Traffic>(parcel: &Parcel<'_, T>) -> usize {
     fn bytes<T>(list: &Vec<T>) -> usize {
         list.capacity() * size_of::<T>()
     }
     with_form!(parcel, list => bytes(list))
+}
+
+/// Makes a list of events for messages of this form.
+pub fn of_events<'k>(form: Form, events: Vec<AnyEvent<'k>>) -> Parcel<'k, Conservative> {
+    fn list_in<'k, P: Packed<'k>>(events: Vec<AnyEvent<'k>>) -> Parcel<'k, Conservative> {
+        Parcel::new::<P>(events.into_iter().map(event_of).collect())
+    }
+    in_form!(form, list_in(events))
+}
+
+/// Removes and returns the events of a list.
+pub fn take_events<'k>(parcel: ParcelRef<'_, 'k, Conservative>) -> Vec<AnyEvent<'k>> {
+    fn take_in<'k, P: Packed<'k>>(parcel: ParcelRef<'_, 'k, Conservative>) -> Vec<AnyEvent<'k>> {
+        parcel.show::<P>().drain(..).map(any_event).collect()
+    }
+    in_form!(parcel.form(), take_in(parcel))
 }
