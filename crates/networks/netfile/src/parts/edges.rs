@@ -1,4 +1,5 @@
-//! Files with a line for each link: two names, and perhaps rate, delay and loss. `#` begins a comment.
+//! Files with a line for each link: two names, and perhaps rate, delay and loss. `#` begins a comment. A
+//! topology of HPCC's simulator, whose first line has counts, is read as a file of another tool.
 
 use crate::draft::Quality;
 use crate::parts::{Part, path};
@@ -10,7 +11,8 @@ use std::collections::BTreeMap;
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 impl Part<'_, '_> {
-    pub(super) fn edges(&mut self) -> Result<(), ConfigError> {
+    /// Returns notes.
+    pub(super) fn edges(&mut self) -> Result<Vec<String>, ConfigError> {
         let path = path(self.fields)?;
         let of_file =
             |message: String, help: &str| ConfigError::new(message).with_help(help).at(Place::File(path.clone()));
@@ -25,6 +27,9 @@ impl Part<'_, '_> {
         let text = String::from_utf8(bytes).map_err(|_| of_file("is not UTF-8 text".into(), "save it as UTF-8"))?;
         // Some editors put a byte order mark at the start. It is no part of a name.
         let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        if parades_topology::import::is_switch_topology(&text) {
+            return self.graph();
+        }
         let source = Source::new(&path, text.clone());
         let mut nodes = BTreeMap::new();
         let mut start = 0;
@@ -36,7 +41,7 @@ impl Part<'_, '_> {
         if nodes.is_empty() {
             return Err(of_file("has no links".into(), "write a line for each, with two names"));
         }
-        Ok(())
+        Ok(Vec::new())
     }
 
     /// Adds the link of a line, which begins at the byte `start`.

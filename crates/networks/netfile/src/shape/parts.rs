@@ -9,7 +9,7 @@ const TRUNK_RATE: Key = may(Parameter::rate("trunk_rate", MBPS, "rate of the lin
 const TRUNK_DELAY: Key = may(Parameter::duration("trunk_delay", Delay::ZERO, "delay of the links between routers"));
 pub(crate) const FILE: Key = must(Parameter::path("file", "the file, relative to the folder of this one"));
 
-const OF_GRAPH: &str = "a file of another tool: GraphML, GML, node-link JSON, or a list of edges; `rate`, `delay` and `loss` are of links without";
+const OF_GRAPH: &str = "a file of another tool: GraphML, GML, JSON (node-link, adjacency, Cytoscape), a list of edges (SNAP, CAIDA), or a topology of BRITE or HPCC; `rate`, `delay` and `loss` are of links without";
 
 pub(crate) const PART: Shape = Shape {
     noun: "a part",

@@ -302,6 +302,11 @@ fn the_errors_of_files_that_are_referred_to_name_those() {
     let links = of("\u{feff}a b 1Mbps\nc a 1Mbps\n").expect("all is right");
     let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
     assert_eq!(names, ["p.a-p.b", "p.c-p.a"]);
+    // HPCC's simulator has counts in the first line, and then the switches.
+    let links = of("3 1 2\n2\n0 2 100Gbps 1000ns 0\n1 2 25Gbps 0.001ms 0.5\n").expect("all is right");
+    let [first, second] = &links[..] else { panic!("{links:?}") };
+    assert_eq!((first.name.as_str(), first.rate_bps, first.loss), ("p.0-p.2", 100_000_000_000, 0.0));
+    assert_eq!((second.rate_bps, second.delay.as_ps(), second.loss), (25_000_000_000, 1_000_000, 0.5));
     for (edges, expected) in [
         (
             "\u{feff}a b 1\n",

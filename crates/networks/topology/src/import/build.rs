@@ -11,6 +11,10 @@ use std::collections::BTreeMap;
 
 /// Makes the network that a document describes. `text` is the file.
 pub(super) fn build(mut document: Document, text: &str, options: &Options) -> Result<Network, Fault> {
+    let is_measured = !document.edges.is_empty() && document.edges.iter().all(|edge| edge.facts.delay.is_some());
+    if let Some(fault) = document.nodes.iter_mut().find_map(|node| node.facts.no_place.take_if(|_| !is_measured)) {
+        return Err(fault);
+    }
     let names = names(&document.nodes);
     let mut notes = Notes { names: &names, said: Vec::new() };
     let nodes_with = |wanted: fn(&Node) -> bool| {
@@ -26,6 +30,8 @@ pub(super) fn build(mut document: Document, text: &str, options: &Options) -> Re
     let bad = nodes_with(|node| node.facts.has_bad_coordinates);
     notes.nodes("coordinates that are empty, incomplete or no numbers, taken as missing", bad);
 
+    let in_plane = nodes_with(|node| node.facts.no_place.is_some());
+    notes.nodes("coordinates of a plane, without use: each link has its own delay or length", in_plane);
     let joints = joints(std::mem::take(&mut document.edges), &mut notes);
     let positions = positions(&document.nodes, &joints, &mut notes);
     let links = links(&joints, &positions, options, &mut notes);

@@ -19,8 +19,10 @@ pub(super) struct Units {
 pub(super) struct NodeFacts {
     pub(super) label: Option<String>,
     pub(super) position: Option<Position>,
-    /// True if the file has coordinates that are no place.
+    /// True if the file has coordinates that are empty, incomplete or no numbers.
     pub(super) has_bad_coordinates: bool,
+    /// The fault of coordinates that are no place on Earth. It counts only if a delay depends on places.
+    pub(super) no_place: Option<Fault>,
     pub(super) is_hyperedge: bool,
     pub(super) is_external: bool,
 }
@@ -77,19 +79,18 @@ impl NodeFacts {
         let flag = |value: Option<&Value>| value.map(|value| flag(value, &names[value.name].name)).transpose();
         let (is_hyperedge, is_internal) = (flag(hyperedge)?, flag(internal)?);
         let number = |value: Option<&Value>| value.and_then(|value| finite(&value.text));
-        let position = match (number(latitude), number(longitude)) {
-            (Some(north), Some(east)) => {
-                let offset = latitude.map_or(0, |value| value.offset);
-                let message = || format!("there is no place at latitude {north:?}, longitude {east:?}");
-                let help = "a latitude lies in -90 to 90 degrees, a longitude in -180 to 180";
-                Some(Position::from_degrees(north, east).ok_or_else(|| Fault::new(offset, message(), help))?)
-            }
-            _ => None,
-        };
+        let coordinates = number(latitude).zip(number(longitude));
+        let position = coordinates.and_then(|(north, east)| Position::from_degrees(north, east));
+        let no_place = coordinates.filter(|_| position.is_none()).map(|(north, east)| {
+            let message = format!("there is no place at latitude {north:?}, longitude {east:?}");
+            let help = "a latitude lies in -90 to 90 degrees, a longitude in -180 to 180";
+            Fault::new(latitude.map_or(0, |value| value.offset), message, help)
+        });
         Ok(NodeFacts {
             label: label.and_then(|value| plain_label(&value.text)),
             position,
-            has_bad_coordinates: position.is_none() && (latitude.is_some() || longitude.is_some()),
+            has_bad_coordinates: coordinates.is_none() && (latitude.is_some() || longitude.is_some()),
+            no_place,
             is_hyperedge: is_hyperedge.unwrap_or(false),
             is_external: !is_internal.unwrap_or(true),
         })

@@ -113,7 +113,7 @@ pub(super) fn read(text: &str) -> Result<Document, Fault> {
 fn no_graph(offset: usize) -> Fault {
     Fault::new(
         offset,
-        "this is no graph: neither GraphML, nor GML, nor node-link JSON, nor a list of edges",
+        "this is no graph: neither GraphML, nor GML, nor JSON, nor a list of edges, nor a topology of BRITE or HPCC",
         "give such a file",
     )
 }

@@ -1,5 +1,5 @@
-//! Networks from files that other tools write: GraphML, GML, node-link JSON, and lists of edges. The contents
-//! tell which it is.
+//! Networks from files that other tools write: GraphML, GML, JSON (node-link, adjacency, Cytoscape), lists of
+//! edges (SNAP, CAIDA), BRITE's topologies, and those of HPCC's simulator. The contents tell which it is.
 //!
 //! # From a file to a network
 //!
@@ -33,6 +33,7 @@
 //! refused. Only XML's five predefined entities are expanded. Reading takes memory and time proportional to
 //! the file's size.
 
+mod brite;
 mod build;
 mod collector;
 mod edge_list;
@@ -40,10 +41,12 @@ mod facts;
 mod gml;
 mod graphml;
 mod ids;
+mod json;
 mod names;
-mod node_link;
 mod notes;
 mod pairs;
+mod switches;
+mod tokens;
 
 use crate::Topology;
 use crate::geo::Position;
@@ -116,6 +119,11 @@ pub fn read(path: &Path, options: &Options) -> Result<Network, ConfigError> {
 /// The help for a file that is too long.
 const TOO_LONG: &str = "split it, or drop the data that a network does not need";
 
+/// True if a text begins as the topologies of HPCC's simulator and of SimAI do, with a line of counts.
+pub fn is_switch_topology(text: &str) -> bool {
+    switches::is_topology(text)
+}
+
 /// Reads a file from memory. Errors name the file `file`.
 ///
 /// # Examples
@@ -153,7 +161,9 @@ pub fn parse(file: &Path, bytes: &[u8], options: &Options) -> Result<Network, Co
     }
     let text = text_of(file, bytes)?;
     let document = match text.trim_start().chars().next() {
-        Some('{') => node_link::read(text),
+        Some('{') => json::read(text),
+        _ if switches::is_topology(text) => switches::read(text),
+        _ if brite::is_brite(text) => brite::read(text),
         _ if edge_list::is_list(text) => edge_list::read(text),
         // A GML file begins with a name or a comment.
         Some(letter) if letter.is_alphabetic() || letter == '#' => gml::read(text),

@@ -158,6 +158,7 @@ const DESCRIPTIONS: &[&str] = &[
     "linktype",
     "name",
     "networkxkey",
+    "relationship",
     "sharedname",
     "type",
     "url",

@@ -231,7 +231,7 @@ fn broken_gml_and_json_are_refused_with_their_place() {
         ("graph [ [ ] ]", "net:1:9: a name must stand here"),
         (
             "time,value\n1,2",
-            "net:1:1: this is no graph: neither GraphML, nor GML, nor node-link JSON, nor a list of edges",
+            "net:1:1: this is no graph: neither GraphML, nor GML, nor JSON, nor a list of edges, nor a topology of BRITE or HPCC",
         ),
         (&deep, "net:1:9: lists nest more than 64 deep"),
         ("{\"nodes\": [{\"id\": 0},]}", "net:1:22: this is not node-link JSON: expected value"),

@@ -30,7 +30,7 @@ fn what_is_not_graphml_is_refused() {
         (" \n<!-- nothing -->\n", "1:1: the file has no <graphml> element"),
         (
             "\n  time,value\n",
-            "2:3: this is no graph: neither GraphML, nor GML, nor node-link JSON, nor a list of edges",
+            "2:3: this is no graph: neither GraphML, nor GML, nor JSON, nor a list of edges, nor a topology of BRITE or HPCC",
         ),
         ("<html>\n</html>", "1:1: the root element is `html`, not <graphml>"),
         ("<graphml/>", "1:1: the file has no <graph> element"),

@@ -6,6 +6,7 @@ mod files_of_many_tools;
 mod graphml;
 mod graphml_hostile;
 mod lists_of_edges;
+mod more_forms;
 mod routing;
 mod static_routes;
 mod topology;

@@ -42,7 +42,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter::integer("stub_nodes", 20, 1..=10_000, "mean number of routers of a stub domain"),
     Parameter::path(
         "graph",
-        "file of the underlay `graph`: GraphML, GML, node-link JSON, or a list of edges; peers are at random nodes",
+        "file of the underlay `graph`: GraphML, GML, JSON, a list of edges, or a topology of BRITE or HPCC; peers are at random nodes",
     ),
     Parameter::duration(
         "link_latency",
@@ -50,7 +50,10 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         "latency of a link of `graph` that has none in the file, and an end without a position",
     )
     .positive(),
-    Parameter::path("matrix", "file of the underlay `matrix`: a line of numbers for each place, with blanks or commas"),
+    Parameter::path(
+        "matrix",
+        "file of the underlay `matrix`: a line of numbers for each place, with names or without, or a list of pairs",
+    ),
     Parameter::choice(
         "missing",
         "refuse",

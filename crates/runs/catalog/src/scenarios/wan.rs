@@ -23,7 +23,7 @@ const PARAMETERS: &[&[Parameter]] = &[&[TOPOLOGY], Options::PARAMETERS, Paramete
 
 const TOPOLOGY: Parameter = Parameter::path(
     "topology",
-    "GraphML, GML, node-link JSON or list of edges, as other tools write them; without one, a built-in backbone",
+    "GraphML, GML, JSON, list of edges, or topology of BRITE or HPCC; without one, a built-in backbone",
 );
 
 /// The end of a run by default.

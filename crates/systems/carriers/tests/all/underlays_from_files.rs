@@ -147,3 +147,62 @@ fn coordinates_fitted_to_a_table_of_distances_predict_it() {
     assert_eq!(Coordinates::fit(&exact, 2, &Rng::shared(5, 1)).expect("80 places"), (fitted, error));
     assert!(Coordinates::fit(&exact, 0, &rng).is_err() && Coordinates::fit(&exact, 17, &rng).is_err());
 }
+
+#[test]
+fn tables_may_have_names() {
+    let parse = |text: &str| Matrix::parse("t.csv".as_ref(), text.to_owned(), MS).map_err(|error| error.to_string());
+    let plain = parse("0 5 9\n6 0 2\n9 3 0").expect("a table");
+    for named in [
+        ",Oslo,Lima,Sao Paulo\nOslo,0,5,9\nLima,6,0,2\nSao Paulo,9,3,0\n",
+        "city,\"Oslo\",\"Lima\",\"Sao Paulo\"\n\"Oslo\",0,5,9\n\"Lima\",6,0,2\n\"Sao Paulo\",\"9\",3,0\n",
+        "Oslo Lima Paris\n0 5 9\n6 0 2\n9 3 0\n",
+        "Oslo Lima Paris\nOslo 0 5 9\nLima 6 0 2\nParis 9 3 0\n",
+        ",7,8,9\n7,0,5,9\n8,6,0,2\n9,9,3,0\n",
+    ] {
+        assert_eq!(parse(named).as_ref(), Ok(&plain), "{named}");
+    }
+    let triangle = parse("A B C\nA 0\nB 5 0\nC 9 2 0\n").expect("a triangle");
+    assert_eq!(triangle, parse("0\n5 0\n9 2 0").expect("a triangle"));
+    let refused = parse("A B\nB 0 5\nA 6 0\n").expect_err("another order");
+    assert_eq!(
+        refused,
+        "t.csv:2:1: `B` stands where the line of `A` is expected; give lines and columns the same names in the same order"
+    );
+    let gap = "a,b,c\n0,,3\n1,0,2\n3,2,0";
+    assert!(
+        parse(gap).expect_err("an empty cell").starts_with("t.csv:2:3: there is no latency from place 1 to place 2")
+    );
+    let filled =
+        Matrix::parse_with("t.csv".as_ref(), gap.to_owned(), MS, Missing::Detour).expect("there is a way back");
+    assert_eq!(filled.latency(LpId(0), LpId(1)), MS);
+}
+
+#[test]
+fn lists_of_pairs_are_tables() {
+    let us = Delay::from_us(1);
+    let parse = |text: &str, unit, missing| {
+        Matrix::parse_with("king".as_ref(), text.to_owned(), unit, missing).map_err(|error| error.to_string())
+    };
+    let ms = [[0, 20, 40], [20, 0, 60], [40, 60, 0]];
+    let expected = Matrix::new(3, |from, to| Delay::from_ms(ms[from as usize][to as usize]));
+    let p2psim = "topology p2psim 3\nfailure_model NullFailureModel\n\nnode 1 \nnode 2 \nnode 3 \n\n";
+    assert_eq!(
+        parse(&format!("{p2psim}1,2 20000\n1,3 40000\n2,3 60000\n"), us, Missing::Refuse).as_ref(),
+        Ok(&expected)
+    );
+    // Numbers as names have their order, and a pair may have two directions.
+    let triples = "10 2 60000\n2 10 60000\n1 10 40000\n1 2 20000\n";
+    assert_eq!(parse(triples, us, Missing::Refuse).as_ref(), Ok(&expected));
+    let pings = "\"source\",\"destination\",\"timestamp\",\"min\",\"avg\",\"max\",\"mdev\"\n\
+        \"0\",\"7\",\"2020-07-20 00:00:17.000\",\"9\",\"10.5\",\"12\",\"0.8\"\n\
+        \"0\",\"7\",\"2020-07-20 01:00:17.000\",\"9\",\"29.5\",\"12\",\"0.8\"\n\
+        \"7\",\"9\",\"2020-07-20 00:00:17.000\",\"9\",\"60\",\"12\",\"0.8\"\n\
+        \"0\",\"9\",\"2020-07-20 00:00:17.000\",\"9\",\"40\",\"12\",\"0.8\"\n";
+    assert_eq!(parse(pings, MS, Missing::Refuse).as_ref(), Ok(&expected));
+    let gap = format!("{p2psim}1,2 20000\n1,3 40000\n");
+    let refused = parse(&gap, us, Missing::Refuse).expect_err("a pair is missing");
+    assert!(refused.contains("there is no latency from place 2 to place 3, counted from 1"), "{refused}");
+    assert_eq!(parse(&gap, us, Missing::Detour).as_ref(), Ok(&expected), "20 + 40 over place 1");
+    let refused = parse(&format!("{p2psim}1,2 x\n"), us, Missing::Refuse).expect_err("no number");
+    assert!(refused.starts_with("king:8:1: `1,2 x` is no pair of places with a latency; "), "{refused}");
+}
