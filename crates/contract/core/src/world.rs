@@ -167,6 +167,17 @@ impl World {
         }
     }
 
+    /// Returns the order of an event and something that its LP does at the same time without an event:
+    /// [`crate::context::Context::precedes`].
+    #[inline]
+    pub(crate) fn precedes(&self, instant: Instant, lp: LpId, sender: Sender, what: u32) -> Option<bool> {
+        self.tie_seed.map(|seed| {
+            let tie = || shuffle([!seed, instant.time.as_ps(), u64::from(what), lp.0.into()]);
+            // An event of a later round follows from one of this time, and something without an event does not.
+            instant.round == 0 && shuffled_tie(seed, instant, lp, sender) < tie()
+        })
+    }
+
     /// Notes that `lp` commits an event at `instant`, if that is close to the bound on rounds.
     ///
     /// Engines that roll back call it at commit. For the other engines [`crate::any_model::Lps::execute`]

@@ -99,6 +99,8 @@ const FAILED: MetricId = MetricId(2);
 const UNFINISHED: MetricId = MetricId(3);
 const BYTES: MetricId = MetricId(4);
 const DURATION: MetricId = MetricId(5);
+/// A sentence for the user.
+const NOTE: MetricId = MetricId(6);
 
 impl Flows {
     /// Returns the model of these flows.
@@ -249,6 +251,7 @@ impl Model for Flows {
         metrics.counter("flows_unfinished", Unit::Count);
         metrics.counter("delivered", Unit::Bytes);
         metrics.histogram("duration", Unit::Picoseconds);
+        metrics.value("note", Unit::Count);
         metrics
     }
 
@@ -277,6 +280,17 @@ impl Model for Flows {
     fn finish(&self, _: LpId, state: &State, end: &End, metrics: &mut Metrics) {
         if end.time == Time::MAX && state.progress.ended < self.flows.len() {
             metrics.set_incomplete(self.beyond_the_end(&state.progress));
+        }
+        let unfinished = self.flows.iter().zip(&state.progress.ends).filter(|(flow, ended)| {
+            ended.is_none() && flow.start < end.time // The others have not started.
+        });
+        match unfinished.count() {
+            0 => {}
+            count => {
+                let be = if count == 1 { "is" } else { "are" };
+                let all = self.flows.len();
+                metrics.set(NOTE, format!("{count} of {all} flows {be} unfinished, and have no duration").as_str());
+            }
         }
         for ((flow, id), end) in self.flows.iter().zip(&self.ids).zip(&state.progress.ends) {
             // The end of a failed flow cannot be compared with those of completed flows.

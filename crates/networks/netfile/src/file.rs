@@ -18,7 +18,7 @@ use parades_config::{
     ConfigError, Parameter, Place, SETTINGS, Settings, Source, Value, Values, inputs, malformed, quoted,
 };
 use parades_core::time::{Delay, Time};
-use parades_packet::description::{App, Description, Framing, IpVersion, Measure, headers_by_default};
+use parades_packet::description::{App, Description, Framing, IpVersion, Measure, Unfinished, headers_by_default};
 use parades_packet::network::Network;
 use parades_packet::segment::SegmentRef;
 use parades_topology::routing::{Metric, Paths};
@@ -301,6 +301,7 @@ impl NetworkFile {
         notes.extend(notes::unused_parameters(&self.declared, &self.entries));
         notes.extend(notes::of_network(&apps, &events, until));
         let Draft { nodes, links, .. } = draft;
+        notes.extend(notes::of_overlaps(&events, &nodes, &links, until));
         let has_frames = links.iter().any(|link| link.framing != Framing::None);
         let Top { routing, paths, convergence, ip, headers } = top;
         let headers = headers.unwrap_or_else(|| headers_by_default(ip, has_frames));
@@ -396,6 +397,10 @@ impl NetworkFile {
             apps: once(select(fields.reader, "app", &fields.texts("apps")?, names, |name| numbers.get(name).copied())?),
             flows: once(flows::sampled(&fields, apps)?),
             percentiles: fields.boolean("percentiles")?,
+            unfinished: match fields.choice("unfinished")? {
+                "so-far" => Unfinished::SoFar,
+                _ => Unfinished::LeftOut,
+            },
         })
     }
 }

@@ -3,11 +3,11 @@
 use crate::given::{Entry, What};
 use parades_config::{Values, quoted};
 use parades_core::time::Time;
-use parades_packet::description::{App, AppKind, Event, IpVersion, Link};
+use parades_packet::description::{App, AppKind, Change, Event, IpVersion, Link};
 use parades_packet::network::{Failure, Network};
 use parades_packet::queue::Discipline;
 use parades_packet::record::Record;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns a note on parameters that nothing refers to.
 pub(crate) fn unused_parameters(declared: &Values, file: &[Entry]) -> Option<String> {
@@ -75,6 +75,45 @@ pub(crate) fn of_network(apps: &[App], events: &[Event], until: Time) -> Vec<Str
         }
     }
     notes
+}
+
+/// Returns a note on failures before `until` of links or nodes that are down already. The first return ends all
+/// of them.
+pub(crate) fn of_overlaps(events: &[Event], nodes: &[String], links: &[Link], until: Time) -> Option<String> {
+    let mut events: Vec<&Event> = events.iter().filter(|event| event.at < until).collect();
+    events.sort_by_key(|event| event.at); // Stable: events of one time stay in order.
+    let state = |event: &Event| match event.change {
+        Change::Link { link, is_up } => Some(((false, link), is_up)),
+        Change::Node { node, is_up } => Some(((true, node), is_up)),
+        Change::Quality { .. } => None,
+    };
+    let mut down = BTreeMap::new();
+    let mut overlaps = Vec::new();
+    for (place, event) in events.iter().enumerate() {
+        match state(event) {
+            Some((what, true)) => drop(down.remove(&what)),
+            Some((what, false)) => match down.get(&what) {
+                Some(&since) => overlaps.push((place, what, since)),
+                None => drop(down.insert(what, event.at)),
+            },
+            None => {}
+        }
+    }
+    let &(place, what, since) = overlaps.first()?;
+    let back = events[place..].iter().find(|event| state(event) == Some((what, true)));
+    let back = match back {
+        Some(event) => format!("the first return ends both, at {}", event.at),
+        None => "it does not come back".to_owned(),
+    };
+    let name = match what {
+        (true, node) => format!("the node {}", quoted(&nodes[node as usize])),
+        (false, link) => format!("the link {}", quoted(&links[link as usize].name)),
+    };
+    let more = match overlaps.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more failures of what is down)"),
+    };
+    Some(format!("{name} fails at {}, while it is down since {since}: {back}{more}", events[place].at))
 }
 
 /// Returns a note on the first token bucket that cannot hold a packet. It drops all such packets.

@@ -141,7 +141,8 @@ const FRAMING: Key = may(Parameter::choice(
     "framing",
     "none",
     FRAMINGS,
-    "frames of the link: ppp adds 2 bytes to a packet, ethernet 18",
+    "frames of the link: ppp adds 2 bytes to a packet, ethernet 18, with short frames padded to 64 bytes and, between \
+     frames, 8 bytes of preamble and a gap of 12",
 ));
 /// The names of [`parades_packet::description::Framing`].
 pub(crate) const FRAMINGS: &[&str] = &["none", "ppp", "ethernet"];

@@ -9,7 +9,7 @@ use parades_config::units::{format_duration, format_rate, format_size, format_ti
 use parades_config::{Settings, toml_string};
 use parades_core::time::Time;
 use parades_packet::description::{
-    App, AppKind, Change, Description, Event, Framing, IpVersion, Link, Measure, StaticRoute, Via,
+    App, AppKind, Change, Description, Event, Framing, IpVersion, Link, Measure, StaticRoute, Unfinished, Via,
 };
 use parades_packet::flow::Limit;
 use parades_packet::protocols::{Control, Datagrams};
@@ -236,7 +236,7 @@ fn event(text: &mut String, event: &Event, Description { nodes, links, .. }: &De
 }
 
 fn measure(text: &mut String, description: &Description) {
-    let Measure { every, links, apps, flows, percentiles, .. } = &description.measure;
+    let Measure { every, links, apps, flows, percentiles, unfinished, .. } = &description.measure;
     text.push_str("\n[measure]\n");
     key(text, "every", &toml_string(&format_duration(*every)));
     let list = |names: Vec<&str>| format!("[{}]", names.into_iter().map(toml_string).collect::<Vec<_>>().join(", "));
@@ -251,6 +251,9 @@ fn measure(text: &mut String, description: &Description) {
         key(text, "flows", &list(flows.iter().map(|&flow| &*names[flow as usize]).collect()));
     }
     key(text, "percentiles", if *percentiles { "true" } else { "false" });
+    if *unfinished == Unfinished::SoFar {
+        key(text, "unfinished", &toml_string("so-far"));
+    }
 }
 
 /// Returns the names of all flows.

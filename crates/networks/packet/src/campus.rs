@@ -179,7 +179,7 @@ impl Parameters {
         let writes = Some(Writes { bytes: self.packet_size, rate_bps: self.flow_rate_bps });
         let settings = parades_tcp::settings::Settings { mss: self.packet_size, ..self.tcp.clone() };
         let tcp = Tcp { settings, bytes: self.flow_bytes, writes };
-        let settings = Settings { framing: Framing::Ppp.bytes(), headers: 28, ..self.settings() };
+        let settings = Settings { framing: Framing::Ppp, headers: 28, ..self.settings() };
         Network::streams(topology, tcp, flows, settings)
     }
 

@@ -183,24 +183,45 @@ impl Marking {
 }
 
 /// The frames of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Framing {
     /// Packets travel without frames.
     #[default]
     None,
     /// PPP as in ns-3: two bytes of protocol.
     Ppp,
-    /// Ethernet II: addresses and type, and the checksum. Preamble and gap do not count.
+    /// Ethernet II (IEEE 802.3): addresses, type and checksum. On the wire, a short frame is padded, and each
+    /// frame has a preamble and a gap to the next one.
     Ethernet,
 }
 
 impl Framing {
-    /// Returns the bytes that a frame adds to a packet.
+    /// Returns the bytes that a frame adds to a packet. Queues and counts of bytes include them.
     pub const fn bytes(self) -> u8 {
         match self {
             Framing::None => 0,
             Framing::Ppp => 2,
             Framing::Ethernet => 18,
+        }
+    }
+
+    /// Returns the bytes for which a frame of `frame` bytes occupies a link.
+    ///
+    /// ```
+    /// use parades_packet::description::Framing;
+    /// assert_eq!([46, 1518].map(|frame| Framing::Ethernet.bytes_on_wire(frame)), [84, 1538]);
+    /// assert_eq!(Framing::Ppp.bytes_on_wire(46), 46);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub const fn bytes_on_wire(self, frame: u64) -> u64 {
+        /// The least frame of Ethernet, checksum included.
+        const LEAST: u64 = 64;
+        /// Eight bytes of preamble and start delimiter, and a gap of twelve.
+        const PREAMBLE_AND_GAP: u64 = 8 + 12;
+        match self {
+            Framing::None | Framing::Ppp => frame,
+            Framing::Ethernet => (if frame < LEAST { LEAST } else { frame }) + PREAMBLE_AND_GAP,
         }
     }
 }
@@ -324,8 +345,21 @@ pub struct Measure {
     /// The flows whose goodput is sampled one by one, and of TCP flows the state of the sender. The number of
     /// a flow counts the flows of all apps, in order.
     pub flows: Vec<u32>,
-    /// True if the percentiles of each flow's delay are measured. They take about a kilobyte a flow.
+    /// True if the percentiles of each flow's delay are measured. They take some kilobytes a flow.
     pub percentiles: bool,
+    /// The treatment of unfinished flows and requests.
+    pub unfinished: Unfinished,
+}
+
+/// The treatment of flows and requests that are unfinished at the end of a run, in the distributions of
+/// completion times, response times and slowdowns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unfinished {
+    /// They are left out.
+    #[default]
+    LeftOut,
+    /// Their time so far counts, which is a lower bound.
+    SoFar,
 }
 
 impl Default for Measure {
@@ -338,6 +372,7 @@ impl Default for Measure {
             apps: Vec::new(),
             flows: Vec::new(),
             percentiles: false,
+            unfinished: Unfinished::LeftOut,
         }
     }
 }

@@ -4,12 +4,12 @@ use parades_core::metrics::interpolate;
 use parades_core::restore::{Recorder, Undoable};
 use std::collections::VecDeque;
 
-/// The number of buckets between two powers of two, as an exponent of two. So a bucket is no wider than 1/32
-/// of its values.
-const OCTAVE_BITS: u32 = 5;
+/// The number of buckets between two powers of two, as an exponent of two. So a bucket is no wider than 1/128
+/// of its values, as in the histograms of all packets.
+const OCTAVE_BITS: u32 = 7;
 
 /// The bound on the relative error of a percentile, in thousandths: the width of a bucket.
-pub(crate) const PERCENTILE_ERROR_PERMILLE: u16 = 32;
+pub(crate) const PERCENTILE_ERROR_PERMILLE: u16 = 8;
 
 /// The number of delays in each bucket, from the first bucket that is not empty to the last one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Undoable)]
@@ -21,7 +21,7 @@ pub struct DelayHistogram {
 #[inline]
 fn bucket(x: u64) -> u32 {
     let shift = (u64::BITS - x.leading_zeros()).saturating_sub(OCTAVE_BITS + 1);
-    #[expect(clippy::cast_possible_truncation, reason = "six bits remain after the shift")]
+    #[expect(clippy::cast_possible_truncation, reason = "eight bits remain after the shift")]
     let within = (x >> shift) as u32;
     (shift << OCTAVE_BITS) + within
 }
@@ -55,7 +55,7 @@ impl<R: Recorder<DelayHistogramUndo>> DelayHistogramMut<'_, R> {
 
 impl DelayHistogram {
     /// Returns the least value that `percent` percent of the delays do not exceed. It is interpolated in its
-    /// bucket, and within 3.2 %. All delays are between `min` and `max`. `None` without delays.
+    /// bucket, and within 0.8 %. All delays are between `min` and `max`. `None` without delays.
     pub fn percentile(&self, percent: u64, min: u64, max: u64) -> Option<u64> {
         let total: u64 = self.counts.iter().map(|&count| u64::from(count)).sum();
         let rank = (total * percent).div_ceil(100).max(1);
@@ -103,7 +103,7 @@ mod tests {
     fn every_value_lies_in_its_bucket() {
         for x in (0..200).chain([1000, 12345, u64::MAX / 3, u64::MAX]) {
             let (low, high) = bounds(bucket(x));
-            assert!((low..=high).contains(&x) && (high - low) as f64 <= x as f64 / 31.0, "{x}: {low} {high}");
+            assert!((low..=high).contains(&x) && (high - low) as f64 <= x as f64 / 127.0, "{x}: {low} {high}");
         }
     }
 }

@@ -54,8 +54,8 @@
 //!
 //! let count = |name| outcome.metrics.get(name).and_then(|metric| metric.counter()).unwrap();
 //! assert_eq!(count("packets_sent"), 200);
-//! assert_eq!(count("packets_delivered") + count("packets_dropped"), 200);
-//! assert!(count("packets_dropped") > 30);
+//! assert_eq!(count("packets_delivered") + count("packets_lost"), 200);
+//! assert!(count("packets_lost") > 30);
 //! let delays = outcome.metrics.get("delay").and_then(|metric| metric.tally()).unwrap();
 //! assert_eq!(delays.min(), Some(Delay::from_ms(37).as_ps()));
 //! assert!(delays.max() <= Some(Delay::from_ms(37 + 3 * 5).as_ps()));

@@ -1,7 +1,7 @@
 //! The constants of links and nodes over time. All changes are known before the run, so a handler derives the
 //! state of a link from the time. No message is needed, and a change costs nothing when it happens.
 
-use crate::description::{Change, Event};
+use crate::description::{Change, Event, Framing};
 use crate::impairment::Impairments;
 use crate::queue::{Discipline, QueueLimit};
 use parades_core::time::{Delay, Time};
@@ -14,8 +14,15 @@ pub(crate) struct Quality {
     pub(crate) delay: Delay,
     pub(crate) loss: f64,
     pub(crate) is_up: bool,
-    /// The bytes that a frame adds to a packet.
-    pub(crate) framing: u8,
+    pub(crate) framing: Framing,
+}
+
+impl Quality {
+    /// Returns the time for which a frame of `bytes` bytes occupies the link.
+    #[inline]
+    pub(crate) fn serialisation(&self, bytes: u32) -> Delay {
+        Delay::serialisation(self.framing.bytes_on_wire(bytes.into()), self.rate_bps)
+    }
 }
 
 /// The rules by which the ports of a link treat packets.
@@ -99,8 +106,9 @@ impl Line {
     pub(crate) fn lookahead(&self, bytes: u32) -> Delay {
         let all = || std::iter::once(&self.first).chain(self.changes.iter().map(|(_, quality)| quality));
         let delay = all().map(|quality| quality.delay).min().expect("there is a first");
-        let rate = all().map(|quality| quality.rate_bps).max().expect("there is a first");
-        delay.saturating_add(Delay::serialisation(u64::from(bytes) + u64::from(self.first.framing), rate))
+        let rate_bps = all().map(|quality| quality.rate_bps).max().expect("there is a first");
+        let bytes = bytes.saturating_add(self.first.framing.bytes().into());
+        delay.saturating_add(Quality { rate_bps, ..self.first }.serialisation(bytes))
     }
 }
 

@@ -22,9 +22,9 @@
 //! A source has a timer for each of its flows, so an event costs the same however many flows a node sends.
 //! The constants of links are kept once for each kind of link, and equal routes once.
 //!
-//! *Conservation.* For each flow and direction, packets sent + duplicated by links = arrived + lost + in
-//! flight. Packets that ports hold are in flight. For a group, the copies made are added to the packets sent.
-//! Otherwise the run fails.
+//! *Conservation.* For each flow and direction, packets sent + duplicated by links = arrived + copies arrived
+//! after their packets + lost + in flight. Packets that ports hold are in flight. For a group, the copies made
+//! are added to the packets sent. Otherwise the run fails.
 
 pub(crate) mod assemble;
 mod captures;
@@ -35,9 +35,9 @@ mod slots;
 mod words;
 
 pub use crate::forwarding::failures::Failure;
-pub(crate) use layout::Layout;
+pub(crate) use layout::{Layout, has_end, measures_ends};
 
-use crate::description::{App, AppKind, Description, Ends};
+use crate::description::{App, AppKind, Description, Ends, Framing};
 use crate::flow::{Flow, Group};
 use crate::protocols::Tcp;
 use crate::queue::Discipline;
@@ -61,8 +61,8 @@ pub(crate) const SAMPLE_MEANING: &str =
 pub struct Settings {
     /// Headers of every packet, in bytes: UDP 8, IP 20 and PPP 2 are 30, as in ns-3's point-to-point links.
     pub headers: u32,
-    /// The bytes that the frames of a link add to every packet.
-    pub framing: u8,
+    /// The frames of all links.
+    pub framing: Framing,
     /// The measure of a path's length.
     pub metric: Metric,
     /// The paths that flows may take. Groups have one path to each receiver.
@@ -84,7 +84,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             headers: 30,
-            framing: 0,
+            framing: Framing::None,
             metric: Metric::Hops,
             paths: Paths::All,
             queue: Discipline::default(),

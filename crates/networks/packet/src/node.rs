@@ -5,7 +5,8 @@ use crate::protocols::Endpoint;
 use crate::store::Store;
 use parades_core::digest::{Digest, Payload};
 use parades_core::restore::{Recorder, Undoable, Whole};
-use std::collections::BTreeMap;
+use parades_core::time::Time;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The state of a node: an LP. `P` is the type of packets.
 #[derive(Clone, Debug, PartialEq, Undoable)]
@@ -37,11 +38,25 @@ pub(crate) struct Managed<P: Undoable> {
     held: Store<P>,
     /// Copies that links made of packets, by the keys of `lost`.
     duplicated: BTreeMap<u32, u64>,
+    /// The packets with copies that have arrived here.
+    #[undoable(boxed)]
+    arrived: BTreeSet<Identity>,
+    /// Copies that arrived after their packets, by the slot of the endpoint.
+    copies: BTreeMap<u32, u64>,
 }
+
+/// A packet at its receiver: the slot of the endpoint, the time at which the packet was sent, and its number.
+/// Copies have the identity of their packet.
+type Identity = (u32, Time, u32);
 
 impl<P: Undoable> Managed<P> {
     fn new() -> Box<Managed<P>> {
-        Box::new(Managed { held: Store::new(), duplicated: BTreeMap::new() })
+        Box::new(Managed {
+            held: Store::new(),
+            duplicated: BTreeMap::new(),
+            arrived: BTreeSet::new(),
+            copies: BTreeMap::new(),
+        })
     }
 }
 
@@ -58,6 +73,11 @@ impl<P: Undoable> Egress<P> {
     /// Returns the numbers of copies that links made of packets, by the keys of `lost`.
     pub(crate) fn duplicated(&self) -> impl Iterator<Item = (u32, u64)> {
         self.managed.iter().flat_map(|managed| managed.duplicated.iter().map(|(&key, &copies)| (key, copies)))
+    }
+
+    /// Returns the numbers of copies that arrived after their packets, by the slot of the endpoint.
+    pub(crate) fn copies(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.managed.iter().flat_map(|managed| managed.copies.iter().map(|(&slot, &copies)| (slot, copies)))
     }
 }
 
@@ -77,6 +97,10 @@ impl<P: Whole + Payload> Node<P> {
             digest.word(u64::from(direction));
             digest.word(copies);
         }
+        for (slot, copies) in self.egress.copies() {
+            digest.word(u64::from(slot));
+            digest.word(copies);
+        }
         self.egress.held().for_each(|packet| packet.fold(digest));
     }
 }
@@ -90,6 +114,18 @@ impl<P: Whole + Clone, R: Recorder<EgressUndo<P>>> EgressMut<'_, P, R> {
     /// Counts a copy that a link makes of a packet.
     pub(crate) fn duplicate(&mut self, direction: u32) {
         *self.managed().get_or_insert_with(Managed::new).duplicated().at_or_insert_with(direction, || 0) += 1;
+    }
+
+    /// Notes the arrival of a packet with copies at an endpoint. Returns true if it has arrived before, so that
+    /// this one is a copy.
+    pub(crate) fn arrives_again(&mut self, slot: u32, sent: Time, number: u32) -> bool {
+        let mut managed = self.managed();
+        let mut managed = managed.get_or_insert_with(Managed::new);
+        let is_copy = !managed.arrived().insert((slot, sent, number));
+        if is_copy {
+            *managed.copies().at_or_insert_with(slot, || 0) += 1;
+        }
+        is_copy
     }
 
     /// Keeps a packet for a port, and returns its place.

@@ -54,6 +54,8 @@ const _: () = {
 const SERVED: u8 = 1;
 /// The bit that makes such a message an event of a port, which has room again ([`Packet::wake`]).
 const WAKE: u8 = 1 << 6;
+/// The bit of a packet of which a link has made a copy, and of the copy ([`Packet::has_copies`]).
+const COPIED: u8 = 1 << 7;
 /// The place and the mask of the ECN codepoint in a packet's marks.
 const ECN_SHIFT: u32 = 1;
 const ECN_MASK: u8 = 0b11 << ECN_SHIFT;
@@ -241,6 +243,18 @@ impl<D: Record> Packet<D> {
         self.with_marks(CLASS_MASK, class << CLASS_SHIFT)
     }
 
+    /// Returns the packet, marked as one of which a link has made a copy. The copy bears the mark too.
+    pub(crate) fn copied(self) -> Packet<D> {
+        self.with_marks(COPIED, COPIED)
+    }
+
+    /// Returns true if a link has made a copy of the packet, or the packet is such a copy. So it may arrive
+    /// more than once.
+    #[inline]
+    pub(crate) fn has_copies(&self) -> bool {
+        self.marks() & COPIED != 0
+    }
+
     /// Returns a copy of the packet at another step.
     #[inline]
     pub(crate) fn at_step(&self, next: NonZeroU32) -> Packet<D> {
@@ -352,5 +366,7 @@ mod tests {
         assert_ne!(folded(packet()), folded(packet().with_ecn(Ecn::Capable0)));
         assert_ne!(folded(packet().with_ecn(Ecn::Capable0)), folded(packet().marked()));
         assert_ne!(folded(packet()), folded(packet().with_class(1)));
+        assert_ne!(folded(packet()), folded(packet().copied()));
+        assert!(packet().copied().has_copies() && !packet().copied().is_served() && !packet().has_copies());
     }
 }

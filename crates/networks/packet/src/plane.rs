@@ -59,7 +59,7 @@ use crate::line::{Lines, ManagedLink, Policy};
 use crate::network::{NetworkError, Settings, assemble};
 use crate::node::{Egress, EgressMut};
 pub use crate::port::Loss;
-use crate::port::{Passage, Totals};
+use crate::port::{Arrival, Passage, Totals};
 use crate::ports::{self, PortOwner};
 use crate::queue::{Offered, flow_hash};
 use parades_core::digest::{Digest, Payload};
@@ -103,6 +103,13 @@ pub trait Carried: Payload + Clone + Whole {
 pub trait Surroundings<P> {
     /// Returns the time.
     fn now(&self) -> Time;
+
+    /// Returns true if the packet arrives before another one leaves the port of this number at the same time.
+    /// `None` if the port decides. Usually [`parades_core::context::Context::precedes`].
+    fn precedes(&self, port: u32) -> Option<bool> {
+        let _ = port;
+        None
+    }
 
     /// Returns the random stream of the node.
     fn rng(&mut self) -> &Rng;
@@ -240,13 +247,13 @@ impl Plane {
 
     fn transmit<P: Carried>(&self, egress: &mut Egress<P>, packet: P, exit: Exit, around: &mut impl Surroundings<P>) {
         let line = &self.lines.kinds[exit.kind as usize];
-        let bytes = packet.bytes().saturating_add(u32::from(line.first.framing));
+        let bytes = packet.bytes().saturating_add(u32::from(line.first.framing.bytes()));
         let mut node = AtNode { egress: egress.unrecorded(), around };
         let sent = match &line.policy {
             Policy::Plain(limit) => {
-                let now = node.around.now();
+                let arrival = Arrival { now: node.around.now(), precedes: node.around.precedes(exit.port) };
                 let mut ports = node.egress.ports();
-                let sent = ports.at(exit.port as usize).accept(now, bytes, line, *limit, node.around.rng());
+                let sent = ports.at(exit.port as usize).accept(arrival, bytes, line, *limit, node.around.rng());
                 sent.map(|delay| node.around.send(exit.port, delay, packet.clone()))
             }
             Policy::Managed(rules) => {
@@ -316,6 +323,10 @@ struct AtNode<'a, 'b, P: Carried, S> {
 impl<'a, P: Carried, S: Surroundings<P>> PortOwner<'a, P, Unrecorded> for AtNode<'a, '_, P, S> {
     fn now(&self) -> Time {
         self.around.now()
+    }
+
+    fn precedes(&self, port: u32) -> Option<bool> {
+        self.around.precedes(port)
     }
 
     fn parts(&mut self) -> (&mut EgressMut<'a, P, Unrecorded>, &Rng) {

@@ -42,6 +42,24 @@ pub(crate) fn fold_lost(lost: &[u64; LOSSES], digest: &mut Digest) {
     others.iter().chain(Some(early).filter(|early| **early > 0)).for_each(|&packets| digest.word(packets));
 }
 
+/// The arrival of a packet at a port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) now: Time,
+    /// True if the packet comes before the packets that leave the queue at the same time, false if it comes after
+    /// them. `None` without a tie seed: it comes after them, unless the port has a device.
+    pub(crate) precedes: Option<bool>,
+}
+
+impl Arrival {
+    /// Returns the latest time at which a transmission may have started that the packet comes after.
+    #[inline]
+    fn after(self, precedes_by_default: bool) -> Time {
+        let precedes = self.precedes.unwrap_or(precedes_by_default);
+        Time::from_ps(self.now.as_ps().saturating_sub(u64::from(precedes)))
+    }
+}
+
 /// The part of a port's state that changes with every packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
 #[undoable(whole)]
@@ -157,16 +175,16 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     #[inline(always)]
     pub(crate) fn accept(
         &mut self,
-        now: Time,
+        arrival: Arrival,
         bytes: u32,
         line: &Line,
         limit: QueueLimit,
         rng: &Rng,
     ) -> Result<Delay, Loss> {
         if let Some(mut queue) = self.queue().as_mut() {
-            queue.backlog().drain(now);
+            queue.backlog().drain(arrival.after(false));
         }
-        let verdict = self.transmit(now, bytes, line, limit, rng);
+        let verdict = self.transmit(arrival, bytes, line, limit, rng);
         if let Err(loss) = verdict {
             *self.queue().get_or_insert_with(Default::default).lost().at(loss as usize) += 1;
         }
@@ -174,29 +192,43 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     }
 
     #[inline(always)]
-    fn transmit(&mut self, now: Time, bytes: u32, line: &Line, limit: QueueLimit, rng: &Rng) -> Result<Delay, Loss> {
+    fn transmit(
+        &mut self,
+        arrival: Arrival,
+        bytes: u32,
+        line: &Line,
+        limit: QueueLimit,
+        rng: &Rng,
+    ) -> Result<Delay, Loss> {
         if line.is_constant() {
-            return self.transmit_over(now, bytes, limit, Time::MAX, |_| &line.first, rng);
+            return self.transmit_over(arrival, bytes, limit, Time::MAX, |_| &line.first, rng);
         }
-        self.transmit_over(now, bytes, limit, line.next_down(now), |time| line.at(time), rng)
+        self.transmit_over(arrival, bytes, limit, line.next_down(arrival.now), |time| line.at(time), rng)
+    }
+
+    /// Returns true if a packet meets a transmission that ends at this very time, and comes before that end.
+    #[inline]
+    fn meets_an_end(&self, arrival: Arrival) -> bool {
+        arrival.precedes == Some(true) && self.sent.busy_until == arrival.now && self.sent.busy > Delay::ZERO
     }
 
     /// Transmits over a link that goes down next at `down`, and whose quality at a time is `at`.
     #[inline(always)]
     fn transmit_over<'l>(
         &mut self,
-        now: Time,
+        arrival: Arrival,
         bytes: u32,
         limit: QueueLimit,
         down: Time,
         at: impl Fn(Time) -> &'l Quality,
         rng: &Rng,
     ) -> Result<Delay, Loss> {
+        let now = arrival.now;
         if !at(now).is_up {
             return Err(Loss::Down);
         }
         let start = self.sent.busy_until.max(now);
-        if start > now {
+        if start > now || self.meets_an_end(arrival) {
             let mut state = self.queue();
             let mut state = state.get_or_insert_with(Default::default);
             if !state.backlog().offer(Waiting { start, bytes }, now, limit) {
@@ -224,7 +256,7 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         down: Time,
         at: impl Fn(Time) -> &'l Quality,
     ) -> Result<(Delay, &'l Quality), Loss> {
-        let serialisation = Delay::serialisation(u64::from(bytes), at(start).rate_bps);
+        let serialisation = at(start).serialisation(bytes);
         let departure = start.checked_add(serialisation).unwrap_or(Time::MAX);
         let sent = self.sent().into_mut();
         sent.busy_until = departure.min(down);
@@ -244,12 +276,14 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::description::Framing;
     use crate::line::Policy;
     use parades_core::restore::UndoLog;
 
     /// A line on which 1000 bytes take 1 µs.
     fn line(queue: QueueLimit) -> Line {
-        let first = Quality { rate_bps: 8_000_000_000, delay: Delay::ZERO, loss: 0.0, is_up: true, framing: 0 };
+        let (rate_bps, framing) = (8_000_000_000, Framing::None);
+        let first = Quality { rate_bps, delay: Delay::ZERO, loss: 0.0, is_up: true, framing };
         Line { first, policy: Policy::Plain(queue), changes: Box::default() }
     }
 
@@ -262,9 +296,13 @@ mod tests {
         Time::ZERO.checked_add(Delay::from_us(us)).expect("a short time")
     }
 
+    fn arrival(us: u64) -> Arrival {
+        Arrival { now: at(us), precedes: None }
+    }
+
     /// Returns the time of departure in microseconds.
     fn arrive(port: &mut Port, us: u64, bytes: u32, line: &Line) -> Option<u64> {
-        let delay = port.unrecorded().accept(at(us), bytes, line, limit(line), &Rng::stream(1, 1)).ok()?;
+        let delay = port.unrecorded().accept(arrival(us), bytes, line, limit(line), &Rng::stream(1, 1)).ok()?;
         Some(us + delay.as_ps() / 1_000_000)
     }
 
@@ -281,12 +319,40 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_that_arrives_as_another_leaves_finds_the_queue_before_or_after_that() {
+        let line = line(QueueLimit::Packets(1));
+        for (precedes, is_accepted) in [(None, true), (Some(false), true), (Some(true), false)] {
+            let mut port = Port::default();
+            let mut accept = |us, precedes| {
+                let arrival = Arrival { now: at(us), precedes };
+                port.unrecorded().accept(arrival, 1000, &line, limit(&line), &Rng::stream(1, 1)).is_ok()
+            };
+            assert!(accept(0, precedes), "the idle transmitter takes the first packet");
+            assert!(accept(0, precedes), "the second one waits, until 1 us");
+            assert_eq!(accept(1, precedes), is_accepted, "{precedes:?}");
+            assert!(accept(2, precedes), "the first packet or the one before it has left");
+        }
+        // Without a queue, a packet that comes before the end of a transmission is lost.
+        let line = super::tests::line(QueueLimit::Packets(0));
+        for (precedes, is_accepted) in [(None, true), (Some(false), true), (Some(true), false)] {
+            let mut port = Port::default();
+            let mut accept = |us| {
+                let arrival = Arrival { now: at(us), precedes };
+                port.unrecorded().accept(arrival, 1000, &line, limit(&line), &Rng::stream(1, 1)).is_ok()
+            };
+            assert_eq!([accept(0), accept(1)], [true, is_accepted], "{precedes:?}");
+        }
+    }
+
+    #[test]
     fn a_departure_after_the_end_of_virtual_time_is_longer_than_any_delay() {
-        let first = Quality { rate_bps: 1, delay: Delay::from_secs(5), loss: 0.0, is_up: true, framing: 0 };
+        let (delay, framing) = (Delay::from_secs(5), Framing::None);
+        let first = Quality { rate_bps: 1, delay, loss: 0.0, is_up: true, framing };
         let line = Line { first, policy: Policy::Plain(QueueLimit::Packets(9)), changes: Box::default() };
         let mut port = Port::default();
         // Each packet takes ten million seconds, and virtual time ends after 18 million.
-        let mut accept = || port.unrecorded().accept(at(0), 1_250_000, &line, limit(&line), &Rng::stream(1, 1)).ok();
+        let rng = Rng::stream(1, 1);
+        let mut accept = || port.unrecorded().accept(arrival(0), 1_250_000, &line, limit(&line), &rng).ok();
         assert_eq!([accept(), accept()], [Some(Delay::from_secs(10_000_005)), Some(Delay::MAX)]);
     }
 
@@ -320,7 +386,7 @@ mod tests {
         for (us, bytes) in [(0, 1000), (0, 1000), (0, 1000), (0, 700), (1, 700), (5, 700), (5, 1)] {
             let (before, mut log) = (port.clone(), UndoLog::default());
             let rng = Rng::stream(1, 1);
-            log.recording(|recorder| _ = port.view(recorder).accept(at(us), bytes, &line, limit(&line), &rng));
+            log.recording(|recorder| _ = port.view(recorder).accept(arrival(us), bytes, &line, limit(&line), &rng));
             assert_ne!(port, before);
             port.undo_all(&mut log);
             assert_eq!(port, before);

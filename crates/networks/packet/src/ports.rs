@@ -2,7 +2,7 @@
 
 use crate::line::ManagedLink;
 use crate::node::{EgressMut, EgressUndo};
-use crate::port::{Loss, Passage};
+use crate::port::{Arrival, Loss, Passage};
 use crate::queue::Offered;
 use crate::queue::holding::Dropped;
 use parades_core::random::Rng;
@@ -13,6 +13,10 @@ use parades_core::time::{Delay, Time};
 pub(crate) trait PortOwner<'a, P: Whole + Clone + 'static, R: Recorder<EgressUndo<P>>> {
     /// Returns the time.
     fn now(&self) -> Time;
+
+    /// Returns true if the packet arrives before another one leaves the port at the same time. `None` if the port
+    /// decides.
+    fn precedes(&self, port: u32) -> Option<bool>;
 
     /// Returns the ports, and the random stream of the node.
     fn parts(&mut self) -> (&mut EgressMut<'a, P, R>, &Rng);
@@ -40,14 +44,15 @@ pub(crate) fn send<'a, P: Whole + Clone + 'static, R: Recorder<EgressUndo<P>>, O
     link: ManagedLink<'_>,
 ) -> Result<(), Loss> {
     let now = owner.now();
-    let (egress, rng) = owner.parts();
     if !link.rules.discipline.decides_on_departure() {
-        let passage = egress.ports().at(port as usize).admit(now, offered, link, rng);
+        let arrival = Arrival { now, precedes: owner.precedes(port) };
+        let (egress, rng) = owner.parts();
+        let passage = egress.ports().at(port as usize).admit(arrival, offered, link, rng);
         owner.note_offer(&packet, port, passage.err());
         owner.launch(port, packet, &passage?);
         return Ok(());
     }
-    let refused = egress.ports().at(port as usize).refuse_if_down(now, link);
+    let refused = owner.parts().0.ports().at(port as usize).refuse_if_down(now, link);
     owner.note_offer(&packet, port, refused.err());
     refused?;
     let (egress, rng) = owner.parts();

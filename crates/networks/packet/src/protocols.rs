@@ -107,6 +107,9 @@ pub struct Segment<'a, D> {
     pub record: Option<&'a D>,
     /// Its congestion mark.
     pub ecn: Ecn,
+    /// True if the same segment has arrived before, and a link has made this one from it. Measurements leave
+    /// copies out, and so do applications over datagrams.
+    pub is_copy: bool,
 }
 
 /// An endpoint that reacts. Implemented by the views of states, so that each change is recorded.
@@ -246,6 +249,17 @@ impl Endpoint {
         }
     }
 
+    /// Returns the payload of all packets that [`Endpoint::received_bytes`] counts, in any order and with
+    /// retransmissions.
+    pub(crate) fn arrived_bytes(&self) -> u64 {
+        match self {
+            Endpoint::RequestClient(client) => client.bytes,
+            Endpoint::RequestServer(_) => 0,
+            Endpoint::Stream(end) => end.sink.arrivals.bytes,
+            _ => self.sink().map_or(0, |sink| sink.arrivals.bytes),
+        }
+    }
+
     pub(crate) fn fold(&self, digest: &mut Digest) {
         match self {
             Endpoint::DatagramSource(source) => source.fold(digest),
@@ -346,9 +360,11 @@ impl<R: Recorder<SinkUndo>> Protocol for SinkMut<'_, R> {
 
     #[inline]
     fn on_segment<E: Environment>(&mut self, (): &(), segment: &Segment<'_, E::Record>, env: &mut E) {
+        if segment.is_copy {
+            return;
+        }
         let now = env.now();
-        let delay = now.since(segment.sent);
-        self.receive(now, segment.number, segment.payload, delay);
-        env.observe(Duration::Delay, delay);
+        self.receive(now, segment.sent, segment.number, segment.payload);
+        env.observe(Duration::Delay, now.since(segment.sent));
     }
 }

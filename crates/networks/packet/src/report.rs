@@ -17,7 +17,7 @@ mod path;
 mod state;
 
 use crate::description::{App, AppKind};
-use crate::network::{Layout, Vocabulary};
+use crate::network::{Layout, Vocabulary, measures_ends};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::protocols::Duration;
@@ -75,6 +75,8 @@ struct AppIds {
     loss_ratio: MetricId,
     /// The durations of its transfers or responses, if it has any.
     completion: Option<MetricId>,
+    /// Its unfinished flows or, if it has requests, its unfinished requests.
+    unfinished: Option<MetricId>,
 }
 
 impl Ids {
@@ -138,7 +140,7 @@ pub(crate) fn declare(net: &Layout) -> (Metrics, Ids) {
     if !net.forwarding.failures.all().is_empty() {
         ids.failures = Some(metrics.table("failures", columns(&failures::COLUMNS)));
     }
-    if ids.failures.is_some() || net.has_connections() {
+    if ids.failures.is_some() || net.has_connections() || net.has_ends() {
         ids.note = Some(metrics.value(NOTE, Unit::Count));
     }
     (metrics, ids)
@@ -155,14 +157,15 @@ fn declare_app(App { name, kind, .. }: &App, metrics: &mut Metrics) -> AppIds {
         throughput: metrics.value(&format!("throughput_{name}"), Unit::BitsPerSecond),
         loss_ratio: metrics.value(&format!("loss_ratio_{name}"), Unit::Ratio),
         completion: completion.map(|what| metrics.histogram(&format!("{what}_{name}"), Unit::Picoseconds)),
+        unfinished: measures_ends(kind).then(|| metrics.value(&format!("unfinished_{name}"), Unit::Count)),
     }
 }
 
 /// Adds the part of a node.
 pub(crate) fn finish<D: Record>(net: &Layout, id: NodeId, node: &Node<Packet<D>>, end: &End, metrics: &mut Metrics) {
     for (endpoint, &address) in node.endpoints.iter().zip(net.slots.of(id)) {
-        flows::finish_endpoint(net, address, endpoint, metrics);
-        exchanges::finish_endpoint(net, address, endpoint, metrics);
+        flows::finish_endpoint(net, address, endpoint, end, metrics);
+        exchanges::finish_endpoint(net, address, endpoint, end, metrics);
         connections::finish_endpoint(net, address, endpoint, metrics);
     }
     for (&key, &lost) in &node.egress.lost {
@@ -172,6 +175,9 @@ pub(crate) fn finish<D: Record>(net: &Layout, id: NodeId, node: &Node<Packet<D>>
     }
     for (key, copies) in node.egress.duplicated() {
         flows::finish_duplicated(net, key, copies, metrics);
+    }
+    for (slot, copies) in node.egress.copies() {
+        flows::finish_copies(net, net.slots.of(id)[slot as usize], copies, metrics);
     }
     links::finish(net, id, &node.egress.ports, end, metrics);
 }

@@ -5,16 +5,19 @@
 //!
 //! - `goodput` or, in networks that are described app by app, `throughput`: payload received in the period,
 //!   in bits per second; of a transfer, only data that arrived in order;
-//! - `drop_rate` or `loss_rate`: packets lost in the period, per second;
+//! - `payload_received`, in networks with streams or transfers that are described app by app: the payload of all
+//!   segments that arrived in the period, in bits per second. After a loss, `throughput` waits for the missing
+//!   segment, and then jumps above the rate of the links; this series does not;
+//! - `loss_rate`: packets lost in the period, per second;
 //! - `packets_waiting`: packets that wait in all queues at that moment; a packet in transmission does not
 //!   wait;
 //! - `queue_longest`: packets in the longest of the queues;
-//! - `app_throughput_APP` of each app that is asked for;
+//! - `app_throughput_APP` and `app_payload_received_APP` of each app that is asked for;
 //! - `link_utilisation_LINK`, `link_queue_LINK` and `link_queue_bytes_LINK` of each link that is asked for:
 //!   the utilisation of its busier direction in the period, and the packets, and the bytes of the packets,
 //!   that wait in the longer of its two queues;
 //! - `flow_goodput_FLOW` of each flow that is asked for ([`crate::flow::name`]): the payload that the
-//!   receiver got in the period, as in `goodput`. Of a TCP flow also, at that moment, the congestion window
+//!   receiver got in the period, as in `goodput`; and `flow_payload_received_FLOW`. Of a TCP flow also, at that moment, the congestion window
 //!   `flow_cwnd_FLOW`, the threshold of slow start `flow_ssthresh_FLOW`, the bytes believed to be in the
 //!   network `flow_in_flight_FLOW`, and the smoothed round trip `flow_rtt_FLOW`; and
 //!   `flow_delivery_rate_FLOW`, the payload that acknowledgements reported as delivered in the period. A
@@ -26,10 +29,11 @@
 
 mod flows;
 
-use crate::description::Measure;
+use crate::description::{App, AppKind, Measure};
 use crate::network::{Layout, Network, Vocabulary};
 use crate::node::Node;
 use crate::packet::Packet;
+use crate::protocols::Endpoint;
 use crate::record::Record;
 use flows::{FlowSeries, FlowState, FlowTotals};
 use parades_core::metrics::{MetricId, Metrics, Unit};
@@ -46,13 +50,63 @@ pub struct Sample {
     before: Arc<Totals>,
 }
 
+/// The payload that receivers got, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+struct Payload {
+    /// As [`Endpoint::received_bytes`] counts it: of streams and transfers, in order.
+    usable: u64,
+    /// Of all packets that arrived.
+    arrived: u64,
+}
+
+impl Payload {
+    fn of(endpoint: &Endpoint, kind: &AppKind) -> Payload {
+        Payload { usable: endpoint.received_bytes(kind), arrived: endpoint.arrived_bytes() }
+    }
+
+    fn add(&mut self, other: Payload) {
+        self.usable += other.usable;
+        self.arrived += other.arrived;
+    }
+}
+
+/// The series of the payload that some flows received. `arrived` only where that may differ from `usable`.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+struct PayloadSeries {
+    usable: MetricId,
+    arrived: Option<MetricId>,
+}
+
+impl PayloadSeries {
+    /// Declares the series of apps of some kinds.
+    fn declare<'a>(
+        names: [&str; 2],
+        net: &Layout,
+        mut kinds: impl Iterator<Item = &'a AppKind>,
+        metrics: &mut Metrics,
+    ) -> PayloadSeries {
+        let in_order = |kind: &AppKind| matches!(kind, AppKind::Transfer(_) | AppKind::Tcp(_) | AppKind::Stream(_));
+        let differ = net.vocabulary == Vocabulary::Apps && kinds.any(in_order);
+        let [usable, arrived] = names;
+        let usable = metrics.series(usable, Unit::BitsPerSecond);
+        PayloadSeries { usable, arrived: differ.then(|| metrics.series(arrived, Unit::BitsPerSecond)) }
+    }
+
+    /// Returns the points of a sample. `before` is the payload of the sample before, a period ago.
+    fn points(&self, now: Payload, before: Payload, period: Delay) -> impl Iterator<Item = (MetricId, f64)> {
+        let rate = move |bytes: u64| bytes as f64 * 8.0 / period.as_secs_f64();
+        let arrived = self.arrived.map(|id| (id, rate(now.arrived - before.arrived)));
+        std::iter::once((self.usable, rate(now.usable - before.usable))).chain(arrived)
+    }
+}
+
 /// Totals up to a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Totals {
-    bytes: u64,
+    payload: Payload,
     lost: u64,
-    /// Bytes of the apps that are asked for.
-    of_apps: BTreeMap<u32, u64>,
+    /// The payload of the apps that are asked for.
+    of_apps: BTreeMap<u32, Payload>,
     /// Totals of the flows that are asked for.
     of_flows: BTreeMap<u32, FlowTotals>,
     /// The busy time of each direction of the links that are asked for.
@@ -75,14 +129,14 @@ pub struct Summary {
 /// The series of a network.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Series {
-    throughput: MetricId,
+    throughput: PayloadSeries,
     loss_rate: MetricId,
     waiting: MetricId,
     longest: MetricId,
     /// The number of periods that end within the run and have no sample, if samples are bounded.
     left_out: Option<MetricId>,
-    /// The throughput series of each app that is asked for.
-    apps: BTreeMap<u32, MetricId>,
+    /// The series of each app that is asked for.
+    apps: BTreeMap<u32, PayloadSeries>,
     links: BTreeMap<u32, LinkSeries>,
     flows: BTreeMap<u32, FlowSeries>,
 }
@@ -110,22 +164,25 @@ impl Series {
     /// Declares the series of a network.
     pub(crate) fn declare(net: &Layout, metrics: &mut Metrics) -> Series {
         let Measure { apps, links, flows, .. } = &net.measure;
-        let [throughput, loss_rate] = match net.vocabulary {
-            Vocabulary::Flows => ["goodput", "drop_rate"],
-            Vocabulary::Apps => ["throughput", "loss_rate"],
+        let throughput = match net.vocabulary {
+            Vocabulary::Flows => "goodput",
+            Vocabulary::Apps => "throughput",
         };
+        let kinds = || net.apps.iter().map(|app| &app.kind);
         let is_bounded = net.measure.samples_max < u64::MAX;
         Series {
-            throughput: metrics.series(throughput, Unit::BitsPerSecond),
-            loss_rate: metrics.series(loss_rate, Unit::PerSecond),
+            throughput: PayloadSeries::declare([throughput, "payload_received"], net, kinds(), metrics),
+            loss_rate: metrics.series("loss_rate", Unit::PerSecond),
             waiting: metrics.series("packets_waiting", Unit::Count),
             longest: metrics.series("queue_longest", Unit::Count),
             left_out: is_bounded.then(|| metrics.value("samples_left_out", Unit::Count)),
             apps: apps
                 .iter()
                 .map(|&app| {
-                    let name = &net.apps[app as usize].name;
-                    (app, metrics.series(&format!("app_throughput_{name}"), Unit::BitsPerSecond))
+                    let App { name, kind, .. } = &net.apps[app as usize];
+                    let names = ["throughput", "payload_received"].map(|what| format!("app_{what}_{name}"));
+                    let kinds = std::iter::once(kind);
+                    (app, PayloadSeries::declare([&names[0], &names[1]], net, kinds, metrics))
                 })
                 .collect(),
             links: links.iter().map(|&link| (link, LinkSeries::declare(net, link, metrics))).collect(),
@@ -150,14 +207,14 @@ impl Summary {
         summary.totals.lost = node.egress.lost.values().flatten().sum();
         for (endpoint, &address) in node.endpoints.iter().zip(net.slots.of(id)) {
             let (flow, _) = net.slots.role(address);
-            let bytes = endpoint.received_bytes(net.kind_of(flow));
-            summary.totals.bytes += bytes;
+            let payload = Payload::of(endpoint, net.kind_of(flow));
+            summary.totals.payload.add(payload);
             let app = net.app_of_flow[flow as usize];
             if series.apps.contains_key(&app) {
-                *summary.totals.of_apps.entry(app).or_default() += bytes;
+                summary.totals.of_apps.entry(app).or_default().add(payload);
             }
             if series.flows.contains_key(&flow) {
-                summary.flows.entry(flow).or_default().add(&FlowState::of_end(endpoint, bytes));
+                summary.flows.entry(flow).or_default().add(&FlowState::of_end(endpoint, payload));
             }
         }
         for (port, interface) in node.egress.ports.iter().zip(net.topology.interfaces(id)) {
@@ -186,9 +243,11 @@ impl Sample {
     /// Records the points of the apps, links and flows that are asked for.
     fn selected<D: Record>(&self, series: &Series, summary: &Summary, ctx: &mut GlobalContext<'_, Network<D>>) {
         let (before, now) = (&self.before, &summary.totals);
-        for (&app, &id) in &series.apps {
-            let of = |totals: &Totals| totals.of_apps.get(&app).copied().unwrap_or(0);
-            ctx.point(id, self.per_second((of(now) - of(before)) * 8));
+        for (app, of_app) in &series.apps {
+            let of = |totals: &Totals| totals.of_apps.get(app).copied().unwrap_or_default();
+            for (id, x) in of_app.points(of(now), of(before), self.period) {
+                ctx.point(id, x);
+            }
         }
         for (&link, of_link) in &series.links {
             let busy = |totals: &Totals, is_back| totals.busy.get(&(link, is_back)).map_or(0, |busy| busy.as_ps());
@@ -225,13 +284,13 @@ impl<D: Record> Global<Network<D>> for Sample {
     }
 
     fn fold(&self, mut left: Summary, right: Summary) -> Summary {
-        left.totals.bytes += right.totals.bytes;
+        left.totals.payload.add(right.totals.payload);
         left.totals.lost += right.totals.lost;
         left.waiting += right.waiting;
         left.longest = left.longest.max(right.longest);
         left.totals.busy.extend(right.totals.busy);
-        for (app, bytes) in right.totals.of_apps {
-            *left.totals.of_apps.entry(app).or_default() += bytes;
+        for (app, payload) in right.totals.of_apps {
+            left.totals.of_apps.entry(app).or_default().add(payload);
         }
         for (link, waiting) in right.queues {
             let longer = left.queues.entry(link).or_default();
@@ -249,7 +308,9 @@ impl<D: Record> Global<Network<D>> for Sample {
             return;
         }
         let (before, now) = (&self.before, &summary.totals);
-        ctx.point(series.throughput, self.per_second((now.bytes - before.bytes) * 8));
+        for (id, x) in series.throughput.points(now.payload, before.payload, self.period) {
+            ctx.point(id, x);
+        }
         ctx.point(series.loss_rate, self.per_second(now.lost - before.lost));
         ctx.point(series.waiting, summary.waiting as f64);
         ctx.point(series.longest, summary.longest as f64);

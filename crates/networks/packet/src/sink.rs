@@ -1,4 +1,7 @@
 //! Measurements of the packets that arrive at one end of a flow.
+//!
+//! A packet that arrives more than once, as links have made copies of it, counts at its first arrival (RFC
+//! 7679, section 3.5; RFC 4737, section 3).
 
 use crate::histogram::DelayHistogram;
 use parades_core::digest::Digest;
@@ -13,10 +16,12 @@ pub struct Arrivals {
     pub packets: u64,
     /// The payload of arrived packets in bytes, headers not included.
     pub bytes: u64,
-    /// Packets with a smaller number than an earlier packet (RFC 4737's definition of reordered).
-    pub reordered: u64,
-    /// One more than the greatest number seen.
-    next: u64,
+    /// Packets that were sent before a packet that had arrived earlier (RFC 4737, section 3.3).
+    pub reordered: u32,
+    /// The number of the newest packet.
+    number: u32,
+    /// The time at which it was sent.
+    newest: Time,
 }
 
 /// The delays of arrived packets.
@@ -58,7 +63,7 @@ impl Sink {
     /// Returns a sink without arrivals.
     pub fn new(has_percentiles: bool) -> Sink {
         Sink {
-            arrivals: Arrivals { packets: 0, bytes: 0, reordered: 0, next: 0 },
+            arrivals: Arrivals { packets: 0, bytes: 0, reordered: 0, number: 0, newest: Time::ZERO },
             delays: DelayRange { sum: [0; 2], min: Delay::MAX, max: Delay::ZERO },
             last: Last { time: Time::ZERO, delay: Delay::ZERO, jitter_sixteenths: 0 },
             histogram: has_percentiles.then(Box::default),
@@ -92,20 +97,21 @@ impl Sink {
 
     /// Folds all measurements into a digest.
     pub fn fold(&self, digest: &mut Digest) {
-        let Arrivals { packets, bytes, reordered, next } = self.arrivals;
+        let Arrivals { packets, bytes, reordered, number, newest: _ } = self.arrivals;
+        let next = if packets > 0 { u64::from(number) + 1 } else { 0 };
         let DelayRange { sum: [low, high], min, max } = self.delays;
         let Last { time, delay, jitter_sixteenths } = self.last;
-        let counts = [packets, bytes, reordered, next, low, high];
+        let counts = [packets, bytes, reordered.into(), next, low, high];
         let times = [min.as_ps(), max.as_ps(), time.as_ps(), delay.as_ps(), jitter_sixteenths];
         counts.into_iter().chain(times).for_each(|word| digest.word(word));
     }
 }
 
 impl<R: Recorder<SinkUndo>> SinkMut<'_, R> {
-    /// Measures a packet that arrives `now`, `delay` after it was sent.
+    /// Measures a packet that arrives `now`. Packets that are sent at one time have ascending numbers.
     #[inline]
-    pub fn receive(&mut self, now: Time, number: u32, payload: u32, delay: Delay) {
-        let last = self.last;
+    pub fn receive(&mut self, now: Time, sent: Time, number: u32, payload: u32) {
+        let (last, delay) = (self.last, now.since(sent));
         let mut jitter_sixteenths = last.jitter_sixteenths;
         if self.arrivals.packets > 0 {
             let difference = delay.as_ps().abs_diff(last.delay.as_ps());
@@ -121,11 +127,10 @@ impl<R: Recorder<SinkUndo>> SinkMut<'_, R> {
         let arrivals = self.arrivals().into_mut();
         arrivals.packets += 1;
         arrivals.bytes += u64::from(payload);
-        let number = u64::from(number);
-        if number < arrivals.next {
-            arrivals.reordered += 1;
+        if (sent, number) < (arrivals.newest, arrivals.number) {
+            arrivals.reordered = arrivals.reordered.saturating_add(1);
         } else {
-            arrivals.next = number + 1;
+            (arrivals.newest, arrivals.number) = (sent, number);
         }
         if let Some(mut histogram) = self.histogram().as_mut() {
             histogram.observe(delay.as_ps());
@@ -138,12 +143,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jitter_follows_rfc_3550_and_late_numbers_are_reordered() {
+    fn jitter_follows_rfc_3550_and_packets_that_were_overtaken_are_reordered() {
         let mut sink = Sink::new(false);
         let (mut expected, mut before) = (0.0_f64, None);
         let delays_us = [100_u64, 160, 90, 90, 250, 100];
-        for (&delay, number) in delays_us.iter().zip([0, 1, 4, 2, 3, 5]) {
-            sink.unrecorded().receive(Time::from_ps(delay), number, 10, Delay::from_us(delay));
+        // Packets 2 to 4 are sent at one time.
+        for (&delay, (number, sent_us)) in delays_us.iter().zip([(0, 0), (1, 9), (4, 20), (2, 20), (3, 20), (5, 30)]) {
+            let [sent, now] = [sent_us, sent_us + delay].map(|us| Time::from_ps(us * 1_000_000));
+            sink.unrecorded().receive(now, sent, number, 10);
             if let Some(before) = before.replace(delay) {
                 expected += (delay.abs_diff(before) as f64 * 1e6 - expected) / 16.0;
             }
@@ -155,10 +162,19 @@ mod tests {
     }
 
     #[test]
+    fn a_number_that_is_sent_again_is_not_reordered() {
+        let mut sink = Sink::new(false);
+        for (sent_ps, number) in [(0, 0), (0, 1), (0, 2), (9, 0), (9, 1), (9, 2)] {
+            sink.unrecorded().receive(Time::from_ps(20), Time::from_ps(sent_ps), number, 1);
+        }
+        assert_eq!((sink.arrivals.packets, sink.arrivals.reordered), (6, 0));
+    }
+
+    #[test]
     fn the_mean_of_delays_is_right_when_their_sum_exceeds_64_bits() {
         let mut sink = Sink::new(false);
-        for delay in [Delay::MAX, Delay::from_ps(u64::MAX - 2)] {
-            sink.unrecorded().receive(Time::MAX, 0, 1, delay);
+        for sent_ps in [0, 2] {
+            sink.unrecorded().receive(Time::MAX, Time::from_ps(sent_ps), 0, 1);
         }
         assert_eq!(sink.delay_mean(), Delay::from_ps(u64::MAX - 1));
     }

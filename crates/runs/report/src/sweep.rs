@@ -19,6 +19,9 @@ use std::path::Path;
 /// The number of rows shown of the table of runs.
 const ROWS_SHOWN: usize = 100;
 
+/// The counters of what is unfinished at the end of a run.
+const UNFINISHED: [&str; 3] = ["flows_unfinished", "requests_unfinished", "unfinished_look_ups"];
+
 /// A sweep, to be reported in any form.
 #[derive(Debug)]
 pub struct SweepReport<'a> {
@@ -82,7 +85,23 @@ impl<'a> SweepReport<'a> {
             "total": total,
             "failed": self.sweep.schedule.failures(),
             "stopped": self.sweep.end == End::Stopped,
+            "notes": self.notes(),
         })
+    }
+
+    /// Returns a sentence on each count of something unfinished that is above zero in some runs. What is
+    /// unfinished has no time yet, so means and percentiles of times miss it.
+    fn notes(&self) -> Vec<String> {
+        let counts = self.results.metrics().iter().filter(|name| UNFINISHED.contains(&name.as_str()));
+        let note = |name: &String| {
+            let numbers =
+                || self.results.runs().filter_map(|(.., outcome)| outcome.figures()?.metrics.get(name)?.as_f64());
+            let some = numbers().filter(|count| *count > 0.0).count();
+            let all = numbers().count();
+            (some > 0)
+                .then(|| format!("`{name}` is above 0 in {some} of {all} runs: see it beside times and slowdowns"))
+        };
+        counts.filter_map(note).collect()
     }
 
     /// Returns the values of each swept parameter, each value once.
@@ -191,6 +210,9 @@ impl<'a> SweepReport<'a> {
         }
         if shown.iter().any(|name| is_percentile(name)) {
             note_error(&mut text, PERCENTILE_ERROR_PERMILLE);
+        }
+        for note in self.notes() {
+            let _ = writeln!(text, "{note}");
         }
         Ok(text)
     }

@@ -221,6 +221,9 @@ impl<M: Payload + Clone, C: CarrierContext<Packet<M>>> Surroundings<Message<M>> 
     fn now(&self) -> Time {
         self.ctx.now()
     }
+    fn precedes(&self, port: u32) -> Option<bool> {
+        self.ctx.precedes(port)
+    }
     fn rng(&mut self) -> &Rng {
         self.ctx.rng()
     }

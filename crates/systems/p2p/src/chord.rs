@@ -80,6 +80,7 @@ pub use peer::Peer;
 pub use ring::Ring;
 
 use crate::churn::Churn;
+use crate::unfinished::Unfinished;
 use crate::{Invalid, NODES_MAX};
 use parades_carriers::Constant;
 use parades_config::Words;
@@ -188,6 +189,14 @@ pub struct Parameters {
         meaning = "time after the last change from which on a wrong ring is an error"
     )]
     pub settle: Delay,
+    /// The treatment of look-ups that are unfinished at the end of the run.
+    #[parameter(
+        choice,
+        default = "left-out",
+        meaning = "look-ups that are unfinished at the end: left out of the times of look-ups, or counted with their \
+                   time so far, a lower bound"
+    )]
+    pub unfinished: Unfinished,
     /// True if each node keeps its look-ups, for the table `look_up_log` of the metrics: node, start and
     /// length in picoseconds, key, successor, hops.
     #[parameter(skip, default = false)]

@@ -54,6 +54,7 @@ pub use table::Table;
 
 use crate::NODES_MAX;
 use crate::churn::Churn;
+use crate::unfinished::Unfinished;
 use parades_config::{ConfigError, FromValue, Values, Words};
 use parades_core::time::Delay;
 
@@ -177,6 +178,14 @@ pub struct Parameters {
     /// The coming and going of nodes, if there is any.
     #[parameter(skip, default = None)]
     pub churn: Option<Churn>,
+    /// The treatment of look-ups that are unfinished at the end of the run.
+    #[parameter(
+        choice,
+        default = "left-out",
+        meaning = "look-ups that are unfinished at the end: left out of the times of look-ups, or counted with their \
+                   time so far, a lower bound"
+    )]
+    pub unfinished: Unfinished,
 }
 
 /// Returns the number of nodes that must have answered. By zero, users mean [`Parameters::k`].

@@ -29,6 +29,7 @@ pub mod gossip;
 pub mod gossipsub;
 pub mod kademlia;
 mod membership;
+pub mod unfinished;
 
 /// A refused parameter: its name, and a sentence on what is wrong.
 pub type Invalid = (&'static str, String);

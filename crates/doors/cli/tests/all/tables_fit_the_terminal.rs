@@ -95,7 +95,7 @@ fn the_title_of_a_file_and_the_error_of_percentiles_are_shown() {
     assert!(run.starts_with("network: a link of one megabit"), "{run}");
     assert!(run.contains("p99") && run.contains("percentiles are within 0.8 %"), "{run}");
     let flows = screen(&folder, "run net.toml --quiet --table flows", "80");
-    assert!(flows.contains("percentiles are within 3.2 %"), "{flows}");
+    assert!(flows.contains("percentiles are within 0.8 %"), "{flows}");
     // All runs of this network are alike: no interval of a percentile is exact.
     let means = |metric: &str| {
         let arguments = format!(

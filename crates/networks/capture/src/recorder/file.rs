@@ -8,6 +8,10 @@ use parades_core::capture::{CapturePoint, Captured, LinkLayer};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+/// The least Ethernet frame in bytes, checksum left out. The sender's adapter pads shorter ones, so captures
+/// have the padding at receivers alone.
+const ETHERNET_LEAST: usize = 60;
+
 #[derive(Debug)]
 pub(super) struct CaptureFile<W> {
     writer: Writer<W>,
@@ -43,6 +47,9 @@ impl<W: Write> CaptureFile<W> {
         let framing = framing(point, captured.is_arrival, Mac::of_group(destination));
         self.frame.clear();
         fields.frame(version, framing).write(&mut self.frame).map_err(io::Error::other)?;
+        if captured.is_arrival && matches!(framing, Framing::Ethernet { .. }) && self.frame.len() < ETHERNET_LEAST {
+            self.frame.resize(ETHERNET_LEAST, 0);
+        }
         for host in [fields.source, fields.destination] {
             if self.named.insert(host) {
                 let name = match host {

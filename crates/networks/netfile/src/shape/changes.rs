@@ -41,7 +41,14 @@ pub(crate) const MEASURE: Shape = Shape {
         may(Parameter::boolean(
             "percentiles",
             true,
-            "whether each flow has percentiles of its delay, a kilobyte or so each",
+            "whether each flow has percentiles of its delay, some kilobytes each",
+        )),
+        may(Parameter::choice(
+            "unfinished",
+            "left-out",
+            &["left-out", "so-far"],
+            "flows and requests that are unfinished at the end: left out of completion times, response times and slowdowns, \
+             or counted with their time so far, a lower bound",
         )),
     ],
     kinds: &[],

@@ -111,6 +111,23 @@ fn a_group_is_cut_off_where_its_tree_is() {
 }
 
 #[test]
+fn a_failure_of_a_link_that_is_down_is_noted() {
+    let event = |at: &str, more: &str| format!("[[event]]\nat = \"{at}\"\nlink = \"b-c\"\nstate = \"down\"\n{more}\n");
+    let lasts = "for = \"2s\"";
+    let overlap = "the link `b-c` fails at 3s, while it is down since 2s: ";
+    for (events, note) in [
+        (event("2s", lasts) + &event("3s", lasts), Some(format!("{overlap}the first return ends both, at 4s"))),
+        (event("2s", "") + &event("3s", ""), Some(format!("{overlap}it does not come back"))),
+        (event("2s", lasts) + &event("4s", lasts), None),
+        (event("2s", lasts) + &event("11s", lasts), None),
+    ] {
+        let notes = built(&line(&events)).notes;
+        let found = notes.iter().find(|note| note.contains("while it is down"));
+        assert_eq!(found, note.as_ref(), "{notes:?}");
+    }
+}
+
+#[test]
 fn failures_are_the_same_on_every_engine() {
     let events = "[[event]]\nat = \"2.015s\"\nlink = \"b-c\"\nstate = \"down\"\nfor = \"1s\"\n\
                   [[event]]\nat = \"4.005s\"\nnode = \"b\"\nstate = \"down\"\nfor = \"1s\"";

@@ -30,15 +30,32 @@ fn datagrams_have_headers_of_udp_ip_and_one_frame() {
         ("", "", 1000 + 8 + 20 + 2),
         ("", "framing = \"none\"", 1000 + 8 + 20 + 2),
         ("", PPP, 1000 + 8 + 20 + 2),
-        ("", ETHERNET, 1000 + 8 + 20 + 18),
+        ("", ETHERNET, 1000 + 8 + 20 + 18 + 20),
         ("ip = 6", "", 1000 + 8 + 40 + 2),
         ("ip = 6", PPP, 1000 + 8 + 40 + 2),
-        ("ip = 6", ETHERNET, 1000 + 8 + 40 + 18),
+        ("ip = 6", ETHERNET, 1000 + 8 + 40 + 18 + 20),
         ("headers = \"100B\"", PPP, 1000 + 100 + 2),
         ("ip = 6\nheaders = \"0B\"", "", 1000),
     ] {
         assert_eq!(longest(&text(top, link, app)), bytes, "{top} {link}");
     }
+}
+
+/// IEEE 802.3: frames below 64 bytes are padded, and there are 20 bytes of preamble and gap between frames. So
+/// gigabit Ethernet has at most 1,488,095 frames a second.
+#[test]
+fn ethernet_pads_short_frames_and_has_a_gap_between_frames() {
+    for (packet, bytes) in [(1, 84), (17, 84), (18, 84), (19, 85)] {
+        let app = format!("kind = \"constant\"\nrate = \"1kbps\"\npacket = \"{packet}B\"\nsize = \"{packet}B\"");
+        assert_eq!(longest(&text("", ETHERNET, &app)), bytes, "{packet}");
+    }
+    let gigabit = text("", "queue = 10\nframing = \"ethernet\"", "kind = \"constant\"\nrate = \"400Mbps\"")
+        .replace("8Mbps", "1Gbps")
+        + "packet = \"18B\"\nstop = \"100ms\"\n";
+    let outcome = run(&gigabit);
+    // Up to ten frames wait when the source stops.
+    let received = common::count(&outcome, "packets_received");
+    assert!((148_809..=148_820).contains(&received), "{received}");
 }
 
 #[test]
@@ -49,7 +66,7 @@ fn segments_have_headers_of_tcp_and_ip() {
     for (top, link, headers) in [
         ("", "", 32 + 20),
         ("ip = 6", "", 32 + 40),
-        ("ip = 6", ETHERNET, 32 + 40 + 18),
+        ("ip = 6", ETHERNET, 32 + 40 + 18 + 20),
         // The headers of datagrams are not those of segments.
         ("ip = 6\nheaders = \"0B\"", PPP, 32 + 40 + 2),
     ] {

@@ -2,6 +2,7 @@
 
 mod a_trace_tells_what_became_of_a_packet;
 mod common;
+mod copies_are_no_data;
 mod every_engine_gives_the_same_answer;
 mod failures_report_what_they_hit;
 mod flows_have_names_for_samples;
@@ -17,5 +18,7 @@ mod queues_of_links;
 mod tcp_apps_of_a_file;
 mod the_page_of_keys_is_true;
 mod the_schema_is_true;
+mod ties_that_a_tie_seed_shuffles;
 mod too_large_networks_are_refused_at_once;
+mod unfinished_flows_are_counted;
 mod wrong_files_get_one_clear_message;

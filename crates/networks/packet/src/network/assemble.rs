@@ -4,7 +4,9 @@ mod traffic;
 
 use super::slots::Slots;
 use super::{Layout, NetworkError, Settings, Vocabulary};
-use crate::description::{App, AppKind, Description, Ends, Event, Marking, Measure, check, check_group, check_kind};
+use crate::description::{
+    App, AppKind, Description, Ends, Event, Framing, Marking, Measure, check, check_group, check_kind,
+};
 use crate::flow::{Flow, Group};
 use crate::forwarding::Forwarding;
 use crate::forwarding::fixed::statics;
@@ -27,7 +29,7 @@ use traffic::Traffic;
 struct Parts {
     topology: Topology,
     /// The loss, the rules and the framing of each link.
-    links: Vec<(f64, PortRules, u8)>,
+    links: Vec<(f64, PortRules, Framing)>,
     link_names: Vec<String>,
     apps: Vec<App>,
     events: Vec<Event>,
@@ -168,7 +170,7 @@ fn of_description(description: Description) -> Result<Parts, NetworkError> {
     let statics = statics(&topology, &routes, |link| &links[link as usize].name).map_err(NetworkError::Parameter)?;
     Ok(Parts {
         topology,
-        links: links.iter().map(|link| (link.loss, link.rules(), link.framing.bytes())).collect(),
+        links: links.iter().map(|link| (link.loss, link.rules(), link.framing)).collect(),
         link_names: links.into_iter().map(|link| link.name).collect(),
         apps,
         events,
@@ -190,6 +192,9 @@ impl Parts {
         let turns = Turns { times: &turns, convergence: self.convergence };
         let (slots, mut forwarding) = self.paths(&traffic, &lines, turns, routes)?;
         let turns = turns.all();
+        let mut changes: Vec<Time> = self.events.iter().map(|event| event.at).chain(turns.iter().copied()).collect();
+        changes.sort_unstable();
+        changes.dedup();
         forwarding.find_failures(&self.topology, &lines, &self.events, self.convergence, || traffic.senders());
         let packet_min = traffic.least_payload(self.ip, self.headers).saturating_add(self.headers);
         let Parts { topology, link_names, ip, headers, measure, vocabulary, .. } = self;
@@ -207,6 +212,7 @@ impl Parts {
             slots,
             forwarding,
             turns,
+            changes: changes.into(),
             ip,
             headers,
             packet_min,
@@ -221,7 +227,7 @@ impl Parts {
     /// Returns the constants of all links over time, the absences of nodes, and the times at which routes may
     /// change.
     fn lines(&mut self) -> (Lines, Box<[Presence]>, Vec<Time>) {
-        let quality = |(link, &(loss, _, framing)): (&Link, &(f64, PortRules, u8))| Quality {
+        let quality = |(link, &(loss, _, framing)): (&Link, &(f64, PortRules, Framing))| Quality {
             rate_bps: link.rate_bps,
             delay: link.delay,
             loss,
@@ -234,7 +240,7 @@ impl Parts {
         let Course { changes, presence, turns } = Course::new(&self.topology, &first, &self.events);
         let changes = changes.into_iter().chain(std::iter::repeat_with(Box::default));
         let lines = first.into_iter().zip(links).zip(changes);
-        let line = |((first, (_, rules, _)), changes): ((Quality, (f64, PortRules, u8)), _)| Line {
+        let line = |((first, (_, rules, _)), changes): ((Quality, (f64, PortRules, Framing)), _)| Line {
             first,
             policy: rules.into(),
             changes,

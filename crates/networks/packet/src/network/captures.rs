@@ -67,13 +67,11 @@ impl Layout {
     /// Returns the layer below IP on a link. Headers of 30 bytes have room for IPv4, UDP and PPP, and those
     /// of 50 bytes for IPv6.
     fn link_layer(&self, link: LinkId) -> LinkLayer {
-        const PPP: u8 = Framing::Ppp.bytes();
-        const ETHERNET: u8 = Framing::Ethernet.bytes();
         match self.lines.of(link).first.framing {
-            PPP => LinkLayer::Ppp,
-            ETHERNET => LinkLayer::Ethernet,
-            _ if self.headers == headers_by_default(self.ip, false) => LinkLayer::Ppp,
-            _ => LinkLayer::None,
+            Framing::Ppp => LinkLayer::Ppp,
+            Framing::Ethernet => LinkLayer::Ethernet,
+            Framing::None if self.headers == headers_by_default(self.ip, false) => LinkLayer::Ppp,
+            Framing::None => LinkLayer::None,
         }
     }
 

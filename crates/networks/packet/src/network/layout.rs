@@ -5,6 +5,7 @@ use super::slots::Slots;
 use crate::description::{App, AppKind, Ends, Measure};
 use crate::forwarding::Forwarding;
 use crate::line::{Lines, Presence};
+use crate::protocols::tcp::ENDLESS;
 use crate::report;
 use parades_capture::address::IpVersion;
 use parades_core::event::LpId;
@@ -31,6 +32,8 @@ pub(crate) struct Layout {
     pub(crate) forwarding: Forwarding,
     /// The times at which paths may change, ascending: links change, and routes follow.
     pub(crate) turns: Box<[Time]>,
+    /// Those times, and the times at which rates change, ascending.
+    pub(crate) changes: Box<[Time]>,
     pub(crate) ip: IpVersion,
     pub(crate) headers: u32,
     /// The bytes of the smallest packet, headers included.
@@ -48,8 +51,14 @@ impl Layout {
 
     /// Returns true if some flows have an end that the time from their start is measured to.
     pub(crate) fn has_ends(&self) -> bool {
-        let has_end = |kind: &AppKind| matches!(kind, AppKind::Transfer(_) | AppKind::Requests(_) | AppKind::Tcp(_));
-        self.apps.iter().any(|app| has_end(&app.kind))
+        self.apps.iter().any(|app| measures_ends(&app.kind))
+    }
+
+    /// Returns the times between two at which links or routes may change, ascending.
+    pub(crate) fn changes_between(&self, after: Time, before: Time) -> impl Iterator<Item = Time> {
+        let first = self.changes.partition_point(|time| *time <= after);
+        let end = self.changes.partition_point(|time| *time < before);
+        self.changes.get(first..end).unwrap_or_default().iter().copied()
     }
 
     /// Returns the protocol of a flow.
@@ -86,5 +95,20 @@ impl Layout {
     #[inline]
     pub(super) fn away_until(&self, node: LpId, now: Time) -> Option<Time> {
         self.presence.get(node.index())?.away_until(now)
+    }
+}
+
+/// Returns true if the time to the end of flows, or of the responses to their requests, is measured.
+pub(crate) fn measures_ends(kind: &AppKind) -> bool {
+    matches!(kind, AppKind::Transfer(_) | AppKind::Requests(_) | AppKind::Tcp(_))
+}
+
+/// Returns true if flows have an end that does not depend on the length of the run.
+pub(crate) fn has_end(kind: &AppKind) -> bool {
+    match kind {
+        AppKind::Transfer(_) => true,
+        AppKind::Requests(requests) => requests.count < u64::MAX,
+        AppKind::Tcp(tcp) => tcp.bytes < ENDLESS,
+        AppKind::Datagrams(_) | AppKind::Multicast(_) | AppKind::Other(_) | AppKind::Stream(_) => false,
     }
 }

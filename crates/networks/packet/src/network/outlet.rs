@@ -6,7 +6,7 @@ use crate::forwarding::{Exit, Next};
 use crate::line::{ManagedLink, Policy};
 use crate::node::{EgressMut, EgressUndo};
 use crate::packet::{Packet, payload_of_segment};
-use crate::port::{Loss, Passage};
+use crate::port::{Arrival, Loss, Passage};
 use crate::ports::{self, PortOwner};
 use crate::protocols::{Duration, Endpoint, EndpointUndo, Environment, Segment, Setup, Signal};
 use crate::queue::{Offered, flow_hash};
@@ -64,11 +64,12 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
     #[inline(always)]
     fn transmit(&mut self, packet: &Packet<D>, Exit { port, kind, step }: Exit) -> Result<(), Loss> {
         let line = &self.net.lines.kinds[kind as usize];
-        let bytes = packet.payload().saturating_add(self.net.headers + u32::from(line.first.framing));
+        let bytes = packet.payload().saturating_add(self.net.headers + u32::from(line.first.framing.bytes()));
         match &line.policy {
             Policy::Plain(limit) => {
-                let (now, rng) = (self.ctx.now(), self.ctx.rng());
-                let accepted = self.egress.ports().at(port as usize).accept(now, bytes, line, *limit, rng);
+                let arrival = Arrival { now: self.ctx.now(), precedes: self.ctx.precedes(port) };
+                let rng = self.ctx.rng();
+                let accepted = self.egress.ports().at(port as usize).accept(arrival, bytes, line, *limit, rng);
                 if self.ctx.has_captures() {
                     self.capture(packet, port, accepted);
                 }
@@ -162,7 +163,8 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
         packet: &Packet<D>,
     ) {
         let (number, payload, sent) = (packet.number(), packet.payload(), packet.sent());
-        let segment = Segment { number, payload, sent, record: packet.record(), ecn: packet.ecn() };
+        let is_copy = packet.has_copies() && self.egress.arrives_again(slot, sent, number);
+        let segment = Segment { number, payload, sent, record: packet.record(), ecn: packet.ecn(), is_copy };
         let address = self.net.slots.receiver(packet.direction());
         self.signal(endpoints, slot, address, Signal::Segment(&segment));
     }
@@ -228,6 +230,10 @@ impl<'a, D: Record, R: Recorder<EgressUndo<Packet<D>>>> PortOwner<'a, Packet<D>,
         self.ctx.now()
     }
 
+    fn precedes(&self, port: u32) -> Option<bool> {
+        self.ctx.precedes(port)
+    }
+
     fn parts(&mut self) -> (&mut EgressMut<'a, Packet<D>, R>, &Rng) {
         (&mut self.egress, self.ctx.rng())
     }
@@ -238,6 +244,7 @@ impl<'a, D: Record, R: Recorder<EgressUndo<Packet<D>>>> PortOwner<'a, Packet<D>,
 
     fn launch(&mut self, port: u32, packet: Packet<D>, passage: &Passage) {
         let packet = if passage.is_marked { packet.marked() } else { packet };
+        let packet = if passage.copy.is_some() { packet.copied() } else { packet };
         self.capture_arrival(&packet, port, passage.delay);
         if let Some(delay) = passage.copy {
             self.egress.duplicate(self.key(&packet));

@@ -132,8 +132,7 @@ impl Port {
             if !quality.is_up {
                 return Delay::ZERO;
             }
-            let serialisation = Delay::serialisation(u64::from(bytes), quality.rate_bps);
-            start.saturating_add(serialisation).min(line.next_down(start)).since(start.max(now))
+            start.saturating_add(quality.serialisation(bytes)).min(line.next_down(start)).since(start.max(now))
         };
         std::iter::once(started).chain(backlog.copied()).map(busy).fold(Delay::ZERO, Delay::saturating_add)
     }

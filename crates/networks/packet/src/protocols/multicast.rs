@@ -101,6 +101,7 @@ mod tests {
             sent: Time::from_ps(2),
             record: Some(&record),
             ecn: Ecn::NotCapable,
+            is_copy: false,
         };
         receiver.unrecorded().on_segment(&(), &segment(0), &mut env);
         assert_eq!(env.take(), [Did::Observed(Duration::Delay, Delay::from_ps(7))]);

@@ -146,6 +146,8 @@ pub struct Arrival<'a> {
     pub data: &'a [u8],
     /// True if a queue has marked it as one that met congestion.
     pub is_marked: bool,
+    /// True if the packet has arrived before, and a link has made this copy of it.
+    pub is_copy: bool,
 }
 
 /// The environment of an end.
@@ -171,6 +173,8 @@ pub trait PacketIo {
 
     /// Sends a packet to the other end. `payload` is in bytes, without headers. `data` is the part of the
     /// payload that the other end reads. A packet with data needs an allocation; one without data needs none.
+    /// Packets that are sent at one time need ascending numbers, which tell a packet from the copies that links
+    /// make of others.
     fn send(&mut self, number: u32, payload: u32, data: &[u8]);
 
     /// Measures a duration, for the histogram `completion_APP`.

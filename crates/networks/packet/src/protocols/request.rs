@@ -3,6 +3,10 @@
 //! A request is one packet. All packets of a response are sent at once. If a response is not complete in
 //! time, the client asks the same again under a new number. Packets of the old response do not count any
 //! more. The response time is from the first request to the last packet.
+//!
+//! The number of a packet names the request and the part of its response. Copies that links make of packets
+//! are ignored: a server answers a request once, and a response is complete when each of its parts has
+//! arrived.
 
 use super::{Duration, Environment, Protocol, Segment, Setup};
 use crate::sink::Sink;
@@ -40,7 +44,7 @@ const ASK: u32 = 0;
 #[undoable(whole)]
 struct Pending {
     is_waiting: bool,
-    /// Packets that have arrived.
+    /// Parts that have arrived.
     packets: u32,
     /// The time of the first request for this response.
     since: Time,
@@ -76,10 +80,15 @@ impl Requests {
         u32::try_from(self.response.div_ceil(u64::from(self.packet))).unwrap_or(u32::MAX).max(1)
     }
 
-    /// Returns the payload of a packet of a response.
-    pub(crate) fn payload(&self, number: u32) -> u32 {
-        let left = self.response - u64::from(number) * u64::from(self.packet);
+    /// Returns the payload of a part of a response.
+    pub(crate) fn payload(&self, part: u32) -> u32 {
+        let left = self.response - u64::from(part) * u64::from(self.packet);
         u32::try_from(left).map_or(self.packet, |left| left.min(self.packet))
+    }
+
+    /// Returns the number of the first packet of the response to a request. Numbers are taken modulo 2^32.
+    fn first_of(&self, request: u32) -> u32 {
+        request.wrapping_mul(self.packets())
     }
 }
 
@@ -101,6 +110,11 @@ impl Client {
         }
     }
 
+    /// Returns the time of the first request for the response that the client waits for.
+    pub(crate) fn waits_since(&self) -> Option<Time> {
+        self.pending.is_waiting.then_some(self.pending.since)
+    }
+
     pub(crate) fn fold(&self, digest: &mut Digest) {
         let Pending { is_waiting, packets, since } = self.pending;
         digest.word(u64::from(self.asked) << 32 | u64::from(packets));
@@ -114,11 +128,14 @@ impl<R: Recorder<ClientUndo>> Protocol for ClientMut<'_, R> {
     type Parameters = Requests;
 
     fn on_segment<E: Environment>(&mut self, requests: &Requests, segment: &Segment<'_, E::Record>, env: &mut E) {
+        if segment.is_copy {
+            return;
+        }
         *self.packets() += 1;
         *self.bytes() += u64::from(segment.payload);
         *self.last() = env.now();
         let Pending { is_waiting, packets, since } = self.pending;
-        if !is_waiting || segment.number + 1 != self.asked {
+        if !is_waiting || segment.number.wrapping_sub(requests.first_of(self.asked - 1)) >= requests.packets() {
             return;
         }
         let is_whole = packets + 1 >= requests.packets();
@@ -191,6 +208,9 @@ impl<R: Recorder<ServerUndo>> Protocol for ServerMut<'_, R> {
     type Parameters = Requests;
 
     fn on_segment<E: Environment>(&mut self, requests: &Requests, segment: &Segment<'_, E::Record>, env: &mut E) {
+        if segment.is_copy {
+            return;
+        }
         self.sink().on_segment(&(), segment, env);
         match requests.service.draw(env.rng()) {
             Delay::ZERO => self.on_app(requests, segment.number, env),
@@ -202,7 +222,7 @@ impl<R: Recorder<ServerUndo>> Protocol for ServerMut<'_, R> {
     fn on_app<E: Environment>(&mut self, requests: &Requests, number: u32, env: &mut E) {
         for part in 0..requests.packets() {
             *self.sent() += 1;
-            env.send(number, requests.payload(part), None);
+            env.send(requests.first_of(number).wrapping_add(part), requests.payload(part), None);
         }
     }
 }
@@ -226,11 +246,14 @@ mod tests {
     #[test]
     fn a_server_answers_after_its_service_in_as_many_packets_as_it_takes() {
         let (requests, mut env, mut server) = (requests(), Mock::default(), Server::new(Sink::new(false)));
-        let segment = Segment { number: 4, payload: 50, sent: Time::ZERO, record: None, ecn: Ecn::NotCapable };
+        let (sent, ecn) = (Time::ZERO, Ecn::NotCapable);
+        let segment = Segment { number: 4, payload: 50, sent, record: None, ecn, is_copy: false };
         server.unrecorded().on_segment(&requests, &segment, &mut env);
         assert_eq!(env.take()[1..], [Did::Called(Delay::from_ms(3), 4)]);
+        server.unrecorded().on_segment(&requests, &Segment { is_copy: true, ..segment }, &mut env);
+        assert_eq!(env.take(), []);
         server.unrecorded().on_app(&requests, 4, &mut env);
-        assert_eq!(env.take(), [Did::Sent(4, 100), Did::Sent(4, 100), Did::Sent(4, 50)]);
+        assert_eq!(env.take(), [Did::Sent(12, 100), Did::Sent(13, 100), Did::Sent(14, 50)]);
     }
 
     #[test]
@@ -243,8 +266,10 @@ mod tests {
         }
         env.take();
         env.now = at(130);
-        for number in [0, 0, 1, 0, 1, 1] {
-            let segment = Segment { number, payload: 100, sent: at(120), record: None, ecn: Ecn::NotCapable };
+        // A response has three parts: those of the old one have numbers 0 to 2, those of the new one 3 to 5.
+        for (number, is_copy) in [(0, false), (1, false), (3, false), (3, true), (2, false), (5, false), (4, false)] {
+            let (sent, ecn) = (at(120), Ecn::NotCapable);
+            let segment = Segment { number, payload: 100, sent, record: None, ecn, is_copy };
             client.unrecorded().on_segment(&requests, &segment, &mut env);
         }
         // The response time counts from the first request.

@@ -261,13 +261,15 @@ impl<R: Recorder<SenderUndo>> Protocol for SenderMut<'_, R> {
     type Parameters = Tcp;
 
     fn on_segment<E: Environment>(&mut self, tcp: &Tcp, segment: &Segment<'_, E::Record>, env: &mut E) {
-        self.counts().into_mut().received += 1;
-        let (segment, ecn) = segment_of::<E>(segment);
-        let heard = self.heard.after(segment);
-        if heard != self.heard {
-            *self.heard() = heard;
+        let (tcp_segment, ecn) = segment_of::<E>(segment);
+        if !segment.is_copy {
+            self.counts().into_mut().received += 1;
+            let heard = self.heard.after(tcp_segment);
+            if heard != self.heard {
+                *self.heard() = heard;
+            }
         }
-        self.act(tcp, Call::Arrive(segment, ecn), env);
+        self.act(tcp, Call::Arrive(tcp_segment, ecn), env);
     }
 
     fn on_timer<E: Environment>(&mut self, tcp: &Tcp, timer: u32, env: &mut E) {
@@ -350,10 +352,12 @@ impl<R: Recorder<ReceiverUndo>> Protocol for ReceiverMut<'_, R> {
     type Parameters = Tcp;
 
     fn on_segment<E: Environment>(&mut self, tcp: &Tcp, segment: &Segment<'_, E::Record>, env: &mut E) {
-        let (now, delay) = (env.now(), env.now().since(segment.sent));
         let (tcp_segment, ecn) = segment_of::<E>(segment);
-        self.sink().receive(now, segment.number, tcp_segment.bytes, delay);
-        env.observe(Duration::Delay, delay);
+        if !segment.is_copy {
+            let now = env.now();
+            self.sink().receive(now, segment.sent, segment.number, tcp_segment.bytes);
+            env.observe(Duration::Delay, now.since(segment.sent));
+        }
         self.act(tcp, Call::Arrive(tcp_segment, ecn), env);
     }
 

@@ -7,6 +7,7 @@
 //!
 //! - The *receiver* keeps segments that arrive out of order. It answers every segment with the number of the
 //!   next segment that it expects.
+//! - Copies that links make of segments and acknowledgements are ignored.
 //! - The *sender* has at most a window of segments in flight. With [`Control::Reno`] it has at most as many
 //!   as slow start and congestion avoidance allow (RFC 5681), counted in segments. It measures the round trip
 //!   of one segment at a time, and never of a retransmitted one (Karn's rule). Its timeout follows RFC 6298:
@@ -184,6 +185,9 @@ impl<R: Recorder<SenderUndo>> Protocol for SenderMut<'_, R> {
 
     /// Handles an acknowledgement of all segments below `segment.number`.
     fn on_segment<E: Environment>(&mut self, transfer: &Transfer, segment: &Segment<'_, E::Record>, env: &mut E) {
+        if segment.is_copy {
+            return;
+        }
         *self.acknowledgements() += 1;
         let number = segment.number;
         if number > self.una {
@@ -375,6 +379,9 @@ impl<R: Recorder<ReceiverUndo>> Protocol for ReceiverMut<'_, R> {
     type Parameters = Transfer;
 
     fn on_segment<E: Environment>(&mut self, _: &Transfer, segment: &Segment<'_, E::Record>, env: &mut E) {
+        if segment.is_copy {
+            return;
+        }
         self.sink().on_segment(&(), segment, env);
         self.receive(segment.number);
         *self.sent() += 1;
@@ -422,7 +429,8 @@ mod tests {
     }
 
     fn acknowledge(sender: &mut Sender, number: u32, env: &mut Mock) {
-        let segment = Segment { number, payload: 0, sent: Time::ZERO, record: None, ecn: Ecn::NotCapable };
+        let (sent, ecn) = (Time::ZERO, Ecn::NotCapable);
+        let segment = Segment { number, payload: 0, sent, record: None, ecn, is_copy: false };
         sender.unrecorded().on_segment(&TRANSFER, &segment, env);
     }
 
@@ -471,7 +479,8 @@ mod tests {
         let mut env = Mock::default();
         let mut receiver = Receiver::new(&TRANSFER, Sink::new(false));
         for number in [0, 2, 3, 3, 0, 1, 130, 4] {
-            let segment = Segment { number, payload: 1000, sent: Time::ZERO, record: None, ecn: Ecn::NotCapable };
+            let (sent, ecn) = (Time::ZERO, Ecn::NotCapable);
+            let segment = Segment { number, payload: 1000, sent, record: None, ecn, is_copy: false };
             receiver.unrecorded().on_segment(&TRANSFER, &segment, &mut env);
         }
         assert_eq!(sent(&mut env), [1, 1, 1, 1, 1, 4, 4, 5]);

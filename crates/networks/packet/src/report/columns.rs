@@ -1,8 +1,8 @@
 //! The two vocabularies: the facts that tables and totals show, with their order and names.
 
 use super::flows::{
-    BACK_DUPLICATED, BACK_IN_FLIGHT, BACK_LOST, BACK_RECEIVED, BACK_SENT, BYTES, DUPLICATED, IN_FLIGHT, JITTER, LAST,
-    LOST, MAX, MEAN, MIN, P50, P95, P99, RECEIVED, REORDERED, SENT, Sums,
+    BACK_COPIES, BACK_DUPLICATED, BACK_IN_FLIGHT, BACK_LOST, BACK_RECEIVED, BACK_SENT, BYTES, COPIES, DUPLICATED,
+    IN_FLIGHT, JITTER, LAST, LOST, MAX, MEAN, MIN, NO_SUMS, P50, P95, P99, RECEIVED, REORDERED, SENT, Sums, WAITS,
 };
 use super::ratio;
 use super::state::Fate;
@@ -10,7 +10,7 @@ use crate::histogram::PERCENTILE_ERROR_PERMILLE;
 use crate::network::{Layout, Vocabulary};
 use crate::port::{LOSSES, Totals as PortTotals};
 use parades_core::metrics::{Cell, Column, Unit};
-use parades_core::time::Time;
+use parades_core::time::{Delay, Time};
 
 /// The facts of a flow.
 pub(super) struct FlowRow<'a> {
@@ -23,6 +23,8 @@ pub(super) struct FlowRow<'a> {
     pub(super) is_complete: bool,
     pub(super) fate: Fate,
     pub(super) slowdown: Option<f64>,
+    /// The time since the start of an unfinished flow.
+    pub(super) unfinished_for: Option<Delay>,
     pub(super) has_percentiles: bool,
 }
 
@@ -88,7 +90,7 @@ const FLOWS: &[OfFlow] = &[
     flow("source", Unit::Count, |row| row.names[0].into()),
     flow("destination", Unit::Count, |row| row.names[1].into()),
     flow("packets_sent", Unit::Count, |row| row.sums[SENT].into()),
-    flow("packets_dropped", Unit::Count, |row| row.lost(LOST)),
+    flow("packets_lost", Unit::Count, |row| row.lost(LOST)),
     flow("delay_mean", Unit::Picoseconds, |row| row.arrived(MEAN)),
     flow("jitter", Unit::Picoseconds, |row| row.arrived(JITTER)),
     flow("goodput", Unit::BitsPerSecond, |row| row.throughput()),
@@ -132,6 +134,8 @@ const FLOWS_OF_APPS: &[OfFlow] = &[
     flow("lost_early", Unit::Count, |row| row.sums[LOST + 3].into()),
     flow("packets_duplicated", Unit::Count, |row| row.sums[DUPLICATED].into()),
     flow("answers_duplicated", Unit::Count, |row| row.sums[BACK_DUPLICATED].into()),
+    flow("copies_received", Unit::Count, |row| row.sums[COPIES].into()),
+    flow("answer_copies_received", Unit::Count, |row| row.sums[BACK_COPIES].into()),
 ];
 
 /// Further columns, for networks whose flows may end in several ways.
@@ -140,6 +144,9 @@ const ENDS: &[OfFlow] = &[
     flow("slowdown", Unit::Ratio, |row| row.slowdown.map_or(Cell::Empty, Cell::Float)),
     flow("no_path_since", Unit::Picoseconds, |row| {
         row.fate.no_path_since.map_or(Cell::Empty, |since| since.as_ps().into())
+    }),
+    flow("unfinished_for", Unit::Picoseconds, |row| {
+        row.unfinished_for.map_or(Cell::Empty, |so_far| so_far.as_ps().into())
     }),
 ];
 
@@ -186,7 +193,7 @@ const LINKS: &[OfLink] = &[
     link("rate", Unit::BitsPerSecond, |row| row.rate_bps.into()),
     link("utilisation", Unit::Ratio, |row| row.utilisation.into()),
     link("packets_sent", Unit::Count, |row| row.packets.into()),
-    link("packets_dropped", Unit::Count, |row| row.totals.lost.iter().sum::<u64>().into()),
+    link("packets_lost", Unit::Count, |row| row.totals.lost.iter().sum::<u64>().into()),
     link("queue_max", Unit::Count, |row| u64::from(row.totals.waiting_max).into()),
     link("queue_mean", Unit::Count, |row| row.queue_mean.into()),
     link("lost_early", Unit::Count, |row| row.totals.lost[3].into()),
@@ -221,10 +228,14 @@ pub(super) fn of_links(vocabulary: Vocabulary) -> &'static [OfLink] {
 }
 
 /// The totals of all flows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Totals {
     pub(super) flows: u64,
     complete: u64,
+    /// Flows with an end that have started and are not complete.
+    unfinished: u64,
+    /// Requests that wait for their response.
+    requests_unfinished: u64,
     /// Flows that have no path at the end.
     cut_off: u64,
     /// Connections that have ended without all their data.
@@ -237,10 +248,27 @@ pub(super) struct Totals {
 }
 
 impl Totals {
+    /// Returns the totals of no flows.
+    pub(super) fn new() -> Totals {
+        Totals {
+            flows: 0,
+            complete: 0,
+            unfinished: 0,
+            requests_unfinished: 0,
+            cut_off: 0,
+            given_up: 0,
+            sums: NO_SUMS,
+            jitter_sum: 0,
+            jittered: 0,
+        }
+    }
+
     /// Counts a flow.
-    pub(super) fn add_flow(&mut self, is_complete: bool, fate: Fate, sums: &Sums) {
+    pub(super) fn add_flow(&mut self, is_complete: bool, is_unfinished: bool, fate: Fate, sums: &Sums) {
         self.flows += 1;
         self.complete += u64::from(is_complete);
+        self.unfinished += u64::from(is_unfinished);
+        self.requests_unfinished += u64::from(sums[WAITS] > 0);
         self.cut_off += u64::from(fate.no_path_since.is_some());
         self.given_up += u64::from(fate.state.is_given_up());
         if sums[RECEIVED] > 1 {
@@ -278,9 +306,10 @@ const fn total(name: &'static str, unit: Unit, count: fn(&Totals) -> u64) -> Tot
 const TOTALS: &[Total] = &[
     total("flows_total", Unit::Count, |totals| totals.flows),
     total("flows_complete", Unit::Count, |totals| totals.complete),
+    total("flows_unfinished", Unit::Count, |totals| totals.unfinished),
     total("packets_sent", Unit::Count, |totals| totals.both(SENT, BACK_SENT)),
     total("packets_delivered", Unit::Count, |totals| totals.both(RECEIVED, BACK_RECEIVED)),
-    total("packets_dropped", Unit::Count, Totals::lost),
+    total("packets_lost", Unit::Count, Totals::lost),
     total("packets_in_flight", Unit::Count, |totals| totals.both(IN_FLIGHT, BACK_IN_FLIGHT)),
     total("packets_reordered", Unit::Count, |totals| totals.sums[REORDERED]),
     total("bytes_delivered", Unit::Bytes, |totals| totals.sums[BYTES]),
@@ -289,6 +318,8 @@ const TOTALS: &[Total] = &[
 const TOTALS_OF_APPS: &[Total] = &[
     total("flows_total", Unit::Count, |totals| totals.flows),
     total("flows_complete", Unit::Count, |totals| totals.complete),
+    total("flows_unfinished", Unit::Count, |totals| totals.unfinished),
+    total("requests_unfinished", Unit::Count, |totals| totals.requests_unfinished),
     total("flows_cut_off", Unit::Count, |totals| totals.cut_off),
     total("flows_given_up", Unit::Count, |totals| totals.given_up),
     total("packets_sent", Unit::Count, |totals| totals.both(SENT, BACK_SENT)),
@@ -299,6 +330,7 @@ const TOTALS_OF_APPS: &[Total] = &[
     total("packets_lost_down", Unit::Count, |totals| totals.lost_for(2)),
     total("packets_lost_early", Unit::Count, |totals| totals.lost_for(3)),
     total("packets_duplicated", Unit::Count, |totals| totals.both(DUPLICATED, BACK_DUPLICATED)),
+    total("copies_received", Unit::Count, |totals| totals.both(COPIES, BACK_COPIES)),
     total("packets_in_flight", Unit::Count, |totals| totals.both(IN_FLIGHT, BACK_IN_FLIGHT)),
     total("bytes_received", Unit::Bytes, |totals| totals.sums[BYTES]),
 ];

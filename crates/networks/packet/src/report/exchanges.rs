@@ -5,6 +5,7 @@ use crate::description::AppKind;
 use crate::network::Layout;
 use crate::protocols::Endpoint;
 use parades_core::metrics::{Cell, Metrics, Unit};
+use parades_core::run::End;
 use parades_core::time::Time;
 
 pub(super) const TRANSFER_COLUMNS: [(&str, Unit); 12] = [
@@ -22,7 +23,7 @@ pub(super) const TRANSFER_COLUMNS: [(&str, Unit); 12] = [
     ("segments_sent_again_timeout", Unit::Count),
 ];
 
-pub(super) const REQUEST_COLUMNS: [(&str, Unit); 9] = [
+pub(super) const REQUEST_COLUMNS: [(&str, Unit); 10] = [
     ("flow", Unit::Count),
     ("app", Unit::Count),
     ("client", Unit::Count),
@@ -32,10 +33,11 @@ pub(super) const REQUEST_COLUMNS: [(&str, Unit); 9] = [
     ("response_mean", Unit::Picoseconds),
     ("response_min", Unit::Picoseconds),
     ("response_max", Unit::Picoseconds),
+    ("unfinished_for", Unit::Picoseconds),
 ];
 
 /// Adds the part of an endpoint that begins a transfer or asks for responses.
-pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, metrics: &mut Metrics) {
+pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, end: &End, metrics: &mut Metrics) {
     let (flow, _) = net.slots.role(address);
     match (endpoint, net.kind_of(flow)) {
         (Endpoint::TransferSender(sender), AppKind::Transfer(transfer)) => {
@@ -53,7 +55,8 @@ pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, m
         }
         (Endpoint::RequestClient(client), _) => {
             let mean = client.sum_ps.checked_div(client.responses).unwrap_or(0);
-            let words = [client.responses, client.timeouts, mean, client.min.as_ps(), client.max.as_ps()];
+            let unfinished = client.waits_since().map_or(0, |since| end.time.since(since).as_ps());
+            let words = [client.responses, client.timeouts, mean, client.min.as_ps(), client.max.as_ps(), unfinished];
             metrics.add_to_sums(REQUESTS, u64::from(flow), &words);
         }
         _ => {}
@@ -76,6 +79,7 @@ pub(super) fn conclude(net: &Layout, metrics: &mut Metrics) {
         row.extend(words[..2].iter().map(|&word| Cell::Integer(word)));
         let is_answered = words[0] > 0;
         row.extend(words[2..5].iter().map(|&word| if is_answered { Cell::Integer(word) } else { Cell::Empty }));
+        row.push(if words[5] > 0 { Cell::Integer(words[5]) } else { Cell::Empty });
         metrics.row(REQUESTS, row);
     }
 }

@@ -1,15 +1,15 @@
 //! The results of each flow, of each app, and of all flows.
 
 use super::columns::{FlowRow, Totals, of_flows, totals as totals_of};
-use super::state::{Fate, Unable};
+use super::state::{Fate, State, Unable};
 use super::{FLOWS, ideal, ratio, set};
-use crate::description::AppKind;
-use crate::network::Layout;
+use crate::description::{AppKind, Unfinished};
+use crate::network::{Layout, has_end};
 use crate::packet::Packet;
 use crate::port::LOSSES;
 use crate::protocols::Endpoint;
 use crate::record::Record;
-use parades_core::metrics::{MetricId, MetricValue, Metrics};
+use parades_core::metrics::{Cell, MetricId, MetricValue, Metrics};
 use parades_core::run::End;
 use parades_core::time::{Delay, Time};
 
@@ -22,7 +22,9 @@ pub(super) const BYTES: usize = 2;
 pub(super) const LOST: usize = 3;
 /// Copies that links made of packets.
 pub(super) const DUPLICATED: usize = LOST + LOSSES;
-pub(super) const IN_FLIGHT: usize = DUPLICATED + 1;
+/// Copies that arrived after their packets. They do not count as received.
+pub(super) const COPIES: usize = DUPLICATED + 1;
+pub(super) const IN_FLIGHT: usize = COPIES + 1;
 /// 1 if the source has sent everything, or a transfer or all requests are done.
 pub(super) const DONE: usize = IN_FLIGHT + 1;
 pub(super) const REORDERED: usize = DONE + 1;
@@ -32,7 +34,8 @@ pub(super) const BACK_SENT: usize = BACK;
 pub(super) const BACK_RECEIVED: usize = BACK_SENT + 1;
 pub(super) const BACK_LOST: usize = BACK_RECEIVED + 1;
 pub(super) const BACK_DUPLICATED: usize = BACK_LOST + LOSSES;
-pub(super) const BACK_IN_FLIGHT: usize = BACK_DUPLICATED + 1;
+pub(super) const BACK_COPIES: usize = BACK_DUPLICATED + 1;
+pub(super) const BACK_IN_FLIGHT: usize = BACK_COPIES + 1;
 /// From here on: statistics, which are not summed over flows.
 const STATISTICS: usize = BACK_IN_FLIGHT + 1;
 pub(super) const MEAN: usize = STATISTICS;
@@ -47,15 +50,20 @@ pub(super) const P99: usize = P95 + 1;
 /// The time that a stream or a transfer took, or the mean time of a response, in picoseconds; 0 if it is not
 /// complete.
 const TOOK: usize = P99 + 1;
+/// The responses of a client, if [`TOOK`] is their mean time.
+const RESPONSES: usize = TOOK + 1;
+/// The time so far of the request that a client waits for, in picoseconds; 0 if there is none.
+pub(super) const WAITS: usize = RESPONSES + 1;
 /// The [`Ending`](crate::protocols::tcp::Ending) of a connection that has ended early, or 0.
-pub(super) const ENDING: usize = TOOK + 1;
+pub(super) const ENDING: usize = WAITS + 1;
 const SUMS: usize = ENDING + 1;
 
 pub(super) type Sums = [u64; SUMS];
+pub(super) const NO_SUMS: Sums = [0; SUMS];
 
 /// Adds amounts to the sums of a flow.
 fn add(flow: u32, metrics: &mut Metrics, of: impl IntoIterator<Item = (usize, u64)>) {
-    let mut sums: Sums = [0; SUMS];
+    let mut sums: Sums = NO_SUMS;
     of.into_iter().for_each(|(place, amount)| sums[place] += amount);
     // Zeros at the end need no memory.
     let used = SUMS - sums.iter().rev().take_while(|sum| **sum == 0).count();
@@ -102,6 +110,12 @@ pub(super) fn finish_duplicated(net: &Layout, key: u32, copies: u64, metrics: &m
     add_by_key(net, key, metrics, |is_there| [(if is_there { DUPLICATED } else { BACK_DUPLICATED }, copies)]);
 }
 
+/// Adds copies that arrived at the endpoint of an address after their packets.
+pub(super) fn finish_copies(net: &Layout, address: u32, copies: u64, metrics: &mut Metrics) {
+    let (flow, begins) = net.slots.role(address);
+    add(flow, metrics, [(if begins { BACK_COPIES } else { COPIES }, copies)]);
+}
+
 /// Adds amounts to the sums of a direction, or of the flows below a place of a tree. `of` returns the
 /// amounts; its argument is true for packets in the direction in which their flows begin.
 fn add_by_key<A: IntoIterator<Item = (usize, u64)> + Clone>(
@@ -120,12 +134,12 @@ fn add_by_key<A: IntoIterator<Item = (usize, u64)> + Clone>(
 }
 
 /// Adds the part of an endpoint to the results of its flow.
-pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, metrics: &mut Metrics) {
+pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, end: &End, metrics: &mut Metrics) {
     let (flow, _) = net.slots.role(address);
     let kind = net.kind_of(flow);
     if let Some(sink) = endpoint.sink().filter(|sink| sink.arrivals.packets > 0) {
         let percentile = |percent| sink.percentile(percent).map_or(0, |delay| delay.as_ps());
-        let counts = [(RECEIVED, sink.arrivals.packets), (REORDERED, sink.arrivals.reordered)];
+        let counts = [(RECEIVED, sink.arrivals.packets), (REORDERED, sink.arrivals.reordered.into())];
         let times = [
             (MEAN, sink.delay_mean().as_ps()),
             (MIN, sink.delays.min.as_ps()),
@@ -165,7 +179,9 @@ pub(super) fn finish_endpoint(net: &Layout, address: u32, endpoint: &Endpoint, m
             let sums = [(SENT, u64::from(client.asked)), (BACK_RECEIVED, client.packets), (DONE, u64::from(is_done))];
             let mean = client.sum_ps.checked_div(client.responses).unwrap_or(0);
             let results = [(BYTES, client.bytes), (LAST, client.last.as_ps()), (TOOK, mean)];
-            add(flow, metrics, sums.into_iter().chain(results));
+            let waits = client.waits_since().map_or(0, |since| end.time.since(since).as_ps());
+            let requests = [(RESPONSES, client.responses), (WAITS, waits)];
+            add(flow, metrics, sums.into_iter().chain(results).chain(requests));
         }
         Endpoint::RequestServer(server) => add(flow, metrics, [(BACK_SENT, server.sent)]),
         Endpoint::TcpSender(sender) => {
@@ -198,20 +214,67 @@ fn took(net: &Layout, flow: u32, end: Time) -> u64 {
     if end == Time::MAX { 0 } else { end.since(net.flows[flow as usize].start).as_ps() }
 }
 
-/// Returns the slowdown of a flow: of a request, the mean over all responses. `None` for datagrams, and for a
-/// flow that has not reached its end or had no path at its start.
-fn slowdown(net: &Layout, flow: u32, sums: &Sums) -> Option<f64> {
-    if sums[TOOK] == 0 {
+/// The time that a flow took.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    /// To its end, in picoseconds; of requests, the mean of their responses. 0 if there is no such time.
+    took: u64,
+    /// The time so far of an unfinished flow or request, in picoseconds. 0 if there is none.
+    so_far: u64,
+}
+
+impl Taken {
+    /// Returns the time that a flow took in a run that ends at `end`.
+    fn of(net: &Layout, flow: u32, sums: &Sums, is_unfinished: bool, end: Time) -> Taken {
+        let so_far = match net.kind_of(flow) {
+            AppKind::Requests(_) => sums[WAITS],
+            _ if is_unfinished => end.since(net.flows[flow as usize].start).as_ps(),
+            _ => 0,
+        };
+        Taken { took: sums[TOOK], so_far }
+    }
+
+    /// Returns the time that counts for the slowdown. `responses` is the number of responses in the mean.
+    fn counted(self, unfinished: Unfinished, responses: u64) -> u64 {
+        match unfinished {
+            Unfinished::SoFar if self.so_far > 0 => {
+                let sum = u128::from(self.took) * u128::from(responses) + u128::from(self.so_far);
+                u64::try_from(sum / (u128::from(responses) + 1)).unwrap_or(u64::MAX)
+            }
+            _ => self.took,
+        }
+    }
+}
+
+/// Returns the slowdown of a flow that took `took` picoseconds: of a request, the mean over all responses.
+/// `None` for datagrams, and for a flow that has not reached its end or had no path.
+fn slowdown(net: &Layout, flow: u32, took: u64) -> Option<f64> {
+    if took == 0 {
         return None;
     }
+    let start = net.flows[flow as usize].start;
+    // Requests are spread over the life of their flow, and a mean tells nothing of their times.
+    let last = match net.kind_of(flow) {
+        AppKind::Requests(_) => Time::MAX,
+        _ => start.saturating_add(Delay::from_ps(took)),
+    };
+    let times = || std::iter::once(start).chain(net.changes_between(start, last));
     let alone = match net.kind_of(flow) {
-        AppKind::Tcp(tcp) => ideal::of_tcp(net, flow, tcp)?,
-        AppKind::Transfer(transfer) => ideal::of_transfer(net, flow, transfer)?,
-        AppKind::Requests(requests) => ideal::of_requests(net, flow, requests)?,
+        AppKind::Tcp(tcp) => ideal::of_tcp(net, flow, tcp, times)?,
+        AppKind::Transfer(transfer) => ideal::of_transfer(net, flow, transfer, times)?,
+        AppKind::Requests(requests) => ideal::of_requests(net, flow, requests, times)?,
         // Nothing is known of the packets that a protocol of another crate would send.
         AppKind::Datagrams(_) | AppKind::Multicast(_) | AppKind::Other(_) | AppKind::Stream(_) => return None,
     };
-    ideal::slowdown(Delay::from_ps(sums[TOOK]), alone)
+    ideal::slowdown(Delay::from_ps(took), alone)
+}
+
+/// Notes an unfinished flow or request, with its time so far if that counts.
+fn add_unfinished(net: &Layout, app: u32, so_far: u64, metrics: &mut Metrics) {
+    let completion = net.ids.completion.or_else(|| net.ids.apps.get(app as usize)?.completion);
+    if let (Unfinished::SoFar, Some(id)) = (net.measure.unfinished, completion) {
+        metrics.observe(id, so_far);
+    }
 }
 
 /// Sets the mean, the percentiles and the greatest of some slowdowns.
@@ -228,24 +291,31 @@ fn summarise(net: &Layout, mut slowdowns: Vec<f64>, metrics: &mut Metrics) {
     metrics.set(max, greatest);
 }
 
+/// Returns the share of packets that were lost, both ways, among those sent and the copies that links made.
+fn loss_ratio(sums: &Sums) -> Cell {
+    let sent: u64 = [SENT, DUPLICATED, BACK_SENT, BACK_DUPLICATED].iter().map(|&place| sums[place]).sum();
+    ratio(lost(sums) as f64, sent as f64)
+}
+
 /// Returns the lost packets of a flow, both ways.
 pub(super) fn lost(sums: &Sums) -> u64 {
     sums[LOST..LOST + LOSSES].iter().chain(&sums[BACK_LOST..BACK_LOST + LOSSES]).sum()
 }
 
-/// Checks that packets sent + duplicated = arrived + lost + in flight, both ways.
+/// Checks that packets sent + duplicated = arrived + copies arrived + lost + in flight, both ways.
 fn check(flow: u64, sums: &Sums) -> Result<(), String> {
     let ways = [
-        ("", [SENT, DUPLICATED, RECEIVED, LOST, IN_FLIGHT]),
-        ("answers of ", [BACK_SENT, BACK_DUPLICATED, BACK_RECEIVED, BACK_LOST, BACK_IN_FLIGHT]),
+        ("", [SENT, DUPLICATED, RECEIVED, COPIES, LOST, IN_FLIGHT]),
+        ("answers of ", [BACK_SENT, BACK_DUPLICATED, BACK_RECEIVED, BACK_COPIES, BACK_LOST, BACK_IN_FLIGHT]),
     ];
-    for (of, [sent, duplicated, received, first_lost, in_flight]) in ways {
-        let [sent, duplicated, received, in_flight] = [sent, duplicated, received, in_flight].map(|place| sums[place]);
+    for (of, [sent, duplicated, received, copies, first_lost, in_flight]) in ways {
+        let [sent, duplicated, received, copies, in_flight] =
+            [sent, duplicated, received, copies, in_flight].map(|place| sums[place]);
         let lost: u64 = sums[first_lost..first_lost + LOSSES].iter().sum();
-        if sent + duplicated != received + lost + in_flight {
+        if sent + duplicated != received + copies + lost + in_flight {
             return Err(format!(
-                "of {of}flow {flow}, {sent} packets were sent and {duplicated} duplicated, {received} arrived, {lost} were lost and {in_flight} in flight \
-                 at the end: these do not add up"
+                "of {of}flow {flow}, {sent} packets were sent and {duplicated} duplicated, {received} arrived, {copies} \
+                 arrived again, {lost} were lost and {in_flight} in flight at the end: these do not add up"
             ));
         }
     }
@@ -257,17 +327,18 @@ fn check(flow: u64, sums: &Sums) -> Result<(), String> {
 struct OfApp {
     sums: Sums,
     start: Time,
+    unfinished: u64,
 }
 
 /// Makes the rows of flows, the totals, and the values of apps.
 pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result<(), String> {
     let mut all = metrics.take_sums(FLOWS);
     let copies = all.remove(&u64::from(copies_key(net))).map(|words| from_words(&words));
-    let mut totals = Totals::default();
+    let mut totals = Totals::new();
     let mut received_by_groups = 0;
-    let mut sums_of_flows: Sums = [0; SUMS];
+    let mut sums_of_flows: Sums = NO_SUMS;
     let (mut unable, mut slowdowns) = (Unable::default(), Vec::new());
-    let mut of_apps = vec![OfApp { sums: [0; SUMS], start: Time::MAX }; net.apps.len()];
+    let mut of_apps = vec![OfApp { sums: NO_SUMS, start: Time::MAX, unfinished: 0 }; net.apps.len()];
     for (number, words) in all {
         let sums = from_words(&words);
         check(number, &sums)?;
@@ -277,25 +348,29 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
         let of_app = &mut of_apps[app as usize];
         of_app.start = of_app.start.min(ends.start);
         let is_group = matches!(kind, AppKind::Multicast(_));
-        received_by_groups += if is_group { sums[RECEIVED] } else { 0 };
+        received_by_groups += if is_group { sums[RECEIVED] + sums[COPIES] } else { 0 };
         for place in 0..STATISTICS {
             sums_of_flows[place] += sums[place];
             of_app.sums[place] += sums[place];
             // Packets of groups are counted as copies.
-            let is_of_copies = is_group && matches!(place, SENT | LOST..=IN_FLIGHT);
+            let is_of_copies = is_group && matches!(place, SENT | LOST..=DUPLICATED | IN_FLIGHT);
             totals.sums[place] += if is_of_copies { 0 } else { sums[place] };
         }
         let is_complete = match kind {
-            AppKind::Datagrams(_) | AppKind::Multicast(_) => {
-                sums[DONE] == 1 && sums[RECEIVED] == sums[SENT] + sums[DUPLICATED]
-            }
+            AppKind::Datagrams(_) | AppKind::Multicast(_) => sums[DONE] == 1 && sums[RECEIVED] == sums[SENT],
             _ => sums[DONE] == 1,
         };
         let fate = Fate::of(net, flow, &sums, is_complete, end.time);
-        let slowdown = slowdown(net, flow, &sums);
-        unable.add(net, flow, fate, &sums);
+        let is_unfinished = has_end(kind) && !matches!(fate.state, State::Complete | State::NotStarted);
+        let taken = Taken::of(net, flow, &sums, is_unfinished, end.time);
+        if taken.so_far > 0 {
+            add_unfinished(net, app, taken.so_far, metrics);
+            of_app.unfinished += 1;
+        }
+        let slowdown = slowdown(net, flow, taken.counted(net.measure.unfinished, sums[RESPONSES]));
+        unable.add(net, flow, fate, is_unfinished, &sums);
         slowdowns.extend(slowdown);
-        totals.add_flow(is_complete, fate, &sums);
+        totals.add_flow(is_complete, is_unfinished, fate, &sums);
         let row = FlowRow {
             number,
             app: &net.apps[app as usize].name,
@@ -305,6 +380,7 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
             is_complete,
             fate,
             slowdown,
+            unfinished_for: is_unfinished.then(|| end.time.since(ends.start)),
             has_percentiles: net.measure.percentiles,
         };
         let cells = of_flows(net).map(|column| (column.cell)(&row));
@@ -320,22 +396,22 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
         metrics.count(id, (total.count)(&totals));
     }
     summarise(net, slowdowns, metrics);
-    if let (Some(id), Some(note)) = (net.ids.note, unable.note()) {
+    if let (Some(id), Some(note)) = (net.ids.note, unable.note(net)) {
         metrics.set(id, note.as_str());
     }
-    let sent = sums_of_flows[SENT] + sums_of_flows[BACK_SENT];
-    set(metrics, net.ids.loss_ratio, ratio(lost(&sums_of_flows) as f64, sent as f64));
+    set(metrics, net.ids.loss_ratio, loss_ratio(&sums_of_flows));
     set(metrics, net.ids.jitter_mean, ratio(totals.jitter_sum as f64 / 1e12, totals.jittered as f64));
-    for (ids, OfApp { sums, start }) in net.ids.apps.iter().zip(&of_apps) {
+    for (ids, OfApp { sums, start, unfinished }) in net.ids.apps.iter().zip(&of_apps) {
+        set(metrics, ids.unfinished, *unfinished);
         let seconds = end.time.since(*start).as_secs_f64();
         metrics.set(ids.throughput, ratio(sums[BYTES] as f64 * 8.0, seconds));
-        metrics.set(ids.loss_ratio, ratio(lost(sums) as f64, (sums[SENT] + sums[BACK_SENT]) as f64));
+        metrics.set(ids.loss_ratio, loss_ratio(sums));
     }
     Ok(())
 }
 
 fn from_words(words: &[u64]) -> Sums {
-    let mut sums: Sums = [0; SUMS];
+    let mut sums: Sums = NO_SUMS;
     sums.iter_mut().zip(words).for_each(|(sum, word)| *sum = *word);
     sums
 }

@@ -3,29 +3,29 @@
 //! All packets of a burst stand ready at the first link at once, and each node forwards a packet when its
 //! last bit has arrived. So the time of a burst is exact for a network that is idle and loses nothing. It
 //! leaves out congestion control: a flow that nothing disturbs, but that starts slowly, has a slowdown above
-//! 1.
+//! 1. Where links fail or change while the flow lasts, each burst takes the fastest of the flow's paths.
 //!
 //! *References*: M. Alizadeh et al., "pFabric: minimal near-optimal datacenter transport", SIGCOMM 2013,
 //! section 5; B. Montazeri et al., "Homa", SIGCOMM 2018, section 5, which divides by the time of an unloaded
 //! network.
 
 use super::path::path;
+use crate::description::Framing;
 use crate::network::Layout;
 use crate::protocols::{Requests, Tcp, Transfer};
-use parades_core::time::Delay;
+use parades_core::time::{Delay, Time};
 use parades_tcp::header::{BASE_BYTES, Flags, Header, SynOptions, Timestamps};
 
 /// A link on a path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hop {
     rate_bps: u64,
     delay: Delay,
-    /// The bytes that a frame adds to a packet.
-    framing: u32,
+    framing: Framing,
 }
 
 /// An idle path in one direction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Idle(Vec<Hop>);
 
 /// Packets that stand ready at once: all have the same size, except the last one. Sizes are bytes with
@@ -53,19 +53,19 @@ impl Burst {
 
 impl Hop {
     fn serialisation(&self, bytes: u32) -> Delay {
-        Delay::serialisation(u64::from(bytes) + u64::from(self.framing), self.rate_bps)
+        let frame = u64::from(bytes) + u64::from(self.framing.bytes());
+        Delay::serialisation(self.framing.bytes_on_wire(frame), self.rate_bps)
     }
 }
 
 impl Idle {
-    /// Returns the path of a flow when it starts. `None` if there is none.
-    fn of(net: &Layout, flow: u32, is_back: bool) -> Option<Idle> {
-        let start = net.flows[flow as usize].start;
+    /// Returns the path of a flow at a time. `None` if there is none.
+    fn at(net: &Layout, flow: u32, is_back: bool, time: Time) -> Option<Idle> {
         let hop = |link| {
-            let quality = net.lines.of(link).at(start);
-            Hop { rate_bps: quality.rate_bps, delay: quality.delay, framing: quality.framing.into() }
+            let quality = net.lines.of(link).at(time);
+            Hop { rate_bps: quality.rate_bps, delay: quality.delay, framing: quality.framing }
         };
-        Some(Idle(path(net, flow, is_back, start)?.into_iter().map(|interface| hop(interface.link)).collect()))
+        Some(Idle(path(net, flow, is_back, time)?.into_iter().map(|interface| hop(interface.link)).collect()))
     }
 
     /// Returns the time from the first bit at the source to the last bit at the destination.
@@ -92,9 +92,35 @@ impl Idle {
     }
 }
 
+/// The paths of a flow in one direction, as links fail and change.
+struct Paths(Vec<Idle>);
+
+impl Paths {
+    /// Returns the paths of a flow at some times. `None` if there is none.
+    fn of(net: &Layout, flow: u32, is_back: bool, times: impl Iterator<Item = Time>) -> Option<Paths> {
+        let mut paths: Vec<Idle> = Vec::new();
+        for path in times.filter_map(|time| Idle::at(net, flow, is_back, time)) {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        (!paths.is_empty()).then_some(Paths(paths))
+    }
+
+    /// Returns the time of a burst on the path that is fastest for it.
+    fn time_of(&self, burst: Burst) -> Delay {
+        self.0.iter().map(|path| path.time_of(burst)).min().expect("there is a path")
+    }
+}
+
 /// Returns the time of a stream: a SYN and its answer, then the data, as fast as the application writes them.
-pub(super) fn of_tcp(net: &Layout, flow: u32, tcp: &Tcp) -> Option<Delay> {
-    let [there, back] = [Idle::of(net, flow, false)?, Idle::of(net, flow, true)?];
+pub(super) fn of_tcp<T: Iterator<Item = Time>>(
+    net: &Layout,
+    flow: u32,
+    tcp: &Tcp,
+    times: impl Fn() -> T,
+) -> Option<Delay> {
+    let [there, back] = [Paths::of(net, flow, false, times())?, Paths::of(net, flow, true, times())?];
     let Tcp { settings, bytes, writes } = tcp;
     let timestamps = settings.timestamps.then(Timestamps::default);
     let syn = SynOptions {
@@ -122,17 +148,28 @@ pub(super) fn of_tcp(net: &Layout, flow: u32, tcp: &Tcp) -> Option<Delay> {
 }
 
 /// Returns the time of a transfer, up to the last acknowledgement.
-pub(super) fn of_transfer(net: &Layout, flow: u32, transfer: &Transfer) -> Option<Delay> {
-    let there = Idle::of(net, flow, false)?.time_of(Burst::of(transfer.bytes, transfer.segment, net.headers));
-    Some(there.saturating_add(Idle::of(net, flow, true)?.time_of(Burst::one(net.headers))))
+pub(super) fn of_transfer<T: Iterator<Item = Time>>(
+    net: &Layout,
+    flow: u32,
+    transfer: &Transfer,
+    times: impl Fn() -> T,
+) -> Option<Delay> {
+    let data = Burst::of(transfer.bytes, transfer.segment, net.headers);
+    let there = Paths::of(net, flow, false, times())?.time_of(data);
+    Some(there.saturating_add(Paths::of(net, flow, true, times())?.time_of(Burst::one(net.headers))))
 }
 
 /// Returns the time of a request, its mean service, and its response.
-pub(super) fn of_requests(net: &Layout, flow: u32, requests: &Requests) -> Option<Delay> {
+pub(super) fn of_requests<T: Iterator<Item = Time>>(
+    net: &Layout,
+    flow: u32,
+    requests: &Requests,
+    times: impl Fn() -> T,
+) -> Option<Delay> {
     let request = Burst::one(requests.request.saturating_add(net.headers));
-    let there = Idle::of(net, flow, false)?.time_of(request).saturating_add(requests.service.mean());
+    let there = Paths::of(net, flow, false, times())?.time_of(request).saturating_add(requests.service.mean());
     let response = Burst::of(requests.response, requests.packet, net.headers);
-    Some(there.saturating_add(Idle::of(net, flow, true)?.time_of(response)))
+    Some(there.saturating_add(Paths::of(net, flow, true, times())?.time_of(response)))
 }
 
 /// Returns the slowdown of something that took `took`; `None` if it would take no time alone.
@@ -143,11 +180,10 @@ pub(super) fn slowdown(took: Delay, alone: Delay) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parades_core::time::Time;
 
     /// A path of links on which 1000 bytes take these times in microseconds, each 5 µs long.
     fn idle(us_of_1000_bytes: &[u64]) -> Idle {
-        let hop = |&us: &u64| Hop { rate_bps: 8_000_000_000 / us, delay: Delay::from_us(5), framing: 0 };
+        let hop = |&us: &u64| Hop { rate_bps: 8_000_000_000 / us, delay: Delay::from_us(5), framing: Framing::None };
         Idle(us_of_1000_bytes.iter().map(hop).collect())
     }
 

@@ -2,6 +2,7 @@
 
 use super::LINKS;
 use super::columns::{LinkRow, of_links};
+use crate::description::Framing;
 use crate::network::{Layout, Vocabulary};
 use crate::port::{Port, Totals};
 use parades_core::metrics::Metrics;
@@ -22,11 +23,11 @@ pub(super) fn finish(net: &Layout, id: NodeId, ports: &[Port], end: &End, metric
         let line = net.lines.of(interface.link);
         let busy = match net.vocabulary {
             // Rates are constant, so one rounding for all bytes is exact.
-            Vocabulary::Flows => {
+            Vocabulary::Flows if line.first.framing != Framing::Ethernet => {
                 let busy = Delay::serialisation(port.sent.bytes, line.first.rate_bps);
                 port.busy_before(end.time, busy, line)
             }
-            Vocabulary::Apps => port.busy_at(end.time, line),
+            _ => port.busy_at(end.time, line),
         };
         let Totals { lost: [queue, chance, down, early], marked, duplicated, waiting_max, waited } = totals;
         let others = [early, marked, duplicated, waited.as_ps()];

@@ -1,10 +1,10 @@
 //! The state of each flow at the end of a run, and the note about flows that could not complete.
 
-use super::flows::{DUPLICATED, ENDING, LOST, RECEIVED, SENT, Sums, lost};
+use super::flows::{COPIES, DUPLICATED, ENDING, LOST, RECEIVED, SENT, Sums, lost};
 use super::path::cut_since;
-use crate::description::AppKind;
+use crate::description::{AppKind, Unfinished};
 use crate::flow;
-use crate::network::{Layout, Vocabulary};
+use crate::network::{Layout, Vocabulary, has_end};
 use crate::port::Loss;
 use crate::protocols::tcp::Ending;
 use parades_core::time::Time;
@@ -75,7 +75,8 @@ impl Fate {
         let ending = ending.into_iter().find(|ending| *ending as u64 == sums[ENDING]);
         let has_sent_all = || match net.kind_of(flow) {
             AppKind::Datagrams(_) | AppKind::Multicast(_) => {
-                sums[super::flows::DONE] == 1 && sums[RECEIVED] + lost(sums) == sums[SENT] + sums[DUPLICATED]
+                sums[super::flows::DONE] == 1
+                    && sums[RECEIVED] + sums[COPIES] + lost(sums) == sums[SENT] + sums[DUPLICATED]
             }
             _ => false,
         };
@@ -117,15 +118,29 @@ impl Listed {
     /// Returns `2 flows VERB: video#0, video#1`. The verb has a form for one flow, and one for several.
     fn clause(&self, [one, several]: [&str; 2]) -> String {
         let (noun, verb) = if self.count == 1 { ("flow", one) } else { ("flows", several) };
+        format!("{} {noun} {verb}: {}", self.count, self.names())
+    }
+
+    /// Returns `video#0, video#1 and 5 more`.
+    fn names(&self) -> String {
         let more = self.count - self.names.len() as u64;
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{} {noun} {verb}: {}{more}", self.count, self.names.join(", "))
+        format!("{}{more}", self.names.join(", "))
     }
 }
 
-/// The flows that could not complete.
+fn be(count: u64) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
+/// The flows that could not complete, and those that are unfinished.
 #[derive(Debug, Default)]
 pub(super) struct Unable {
+    /// The flows with an end that have started.
+    with_end: u64,
+    unfinished: Listed,
+    /// Flows with a request that waits for its response.
+    waiting: Listed,
     cut_off: Listed,
     /// The earliest time since which one of them has no path, and true if others lost theirs later.
     since: Option<(Time, bool)>,
@@ -137,8 +152,15 @@ pub(super) struct Unable {
 }
 
 impl Unable {
-    /// Adds a flow, if it could not complete.
-    pub(super) fn add(&mut self, net: &Layout, flow: u32, fate: Fate, sums: &Sums) {
+    /// Adds a flow, if it could not complete or is unfinished.
+    pub(super) fn add(&mut self, net: &Layout, flow: u32, fate: Fate, is_unfinished: bool, sums: &Sums) {
+        self.with_end += u64::from(has_end(net.kind_of(flow)) && fate.state != State::NotStarted);
+        if is_unfinished {
+            self.unfinished.add(net, flow);
+        }
+        if sums[super::flows::WAITS] > 0 {
+            self.waiting.add(net, flow);
+        }
         if let Some(since) = fate.no_path_since {
             self.cut_off.add(net, flow);
             self.lost += sums[LOST + Loss::Down as usize] + sums[super::flows::BACK_LOST + Loss::Down as usize];
@@ -156,7 +178,7 @@ impl Unable {
     }
 
     /// Returns the note; `None` if there is nothing to say.
-    pub(super) fn note(&self) -> Option<String> {
+    pub(super) fn note(&self, net: &Layout) -> Option<String> {
         let mut clauses = Vec::new();
         if let Some((since, is_mixed)) = self.since {
             let since = format!("since {since}{}", if is_mixed { " or later" } else { "" });
@@ -172,6 +194,23 @@ impl Unable {
         ];
         let with_verbs = with_verbs.into_iter().filter(|(listed, _)| listed.count > 0);
         clauses.extend(with_verbs.map(|(listed, verbs)| listed.clause(verbs)));
+        let effect = match net.measure.unfinished {
+            Unfinished::LeftOut => "left out of completion times, response times and slowdowns",
+            Unfinished::SoFar => "counted with the time so far, a lower bound",
+        };
+        if self.unfinished.count > 0 {
+            let (count, all) = (self.unfinished.count, self.with_end);
+            let names = self.unfinished.names();
+            clauses.push(format!("{count} of {all} flows with an end {} unfinished: {names}", be(count)));
+        }
+        if self.waiting.count > 0 {
+            let (count, names) = (self.waiting.count, self.waiting.names());
+            let noun = if count == 1 { "request" } else { "requests" };
+            clauses.push(format!("{count} {noun} {} unfinished: {names}", be(count)));
+        }
+        if self.unfinished.count + self.waiting.count > 0 {
+            clauses.push(format!("what is unfinished is {effect}"));
+        }
         (!clauses.is_empty()).then(|| clauses.join("; "))
     }
 }

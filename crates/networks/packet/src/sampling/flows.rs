@@ -1,5 +1,6 @@
 //! The part of a sample about single flows: goodput, and the state of TCP senders.
 
+use super::{Payload, PayloadSeries};
 use crate::description::AppKind;
 use crate::flow;
 use crate::network::Layout;
@@ -12,8 +13,7 @@ use std::collections::BTreeMap;
 /// Totals of a flow up to a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct FlowTotals {
-    /// The payload that the receiver has, as [`Endpoint::received_bytes`] counts it.
-    received: u64,
+    received: Payload,
     /// The payload that a TCP sender knows to be delivered, selective acknowledgements included.
     delivered: u64,
 }
@@ -39,7 +39,7 @@ pub(super) struct FlowState {
 /// The series of a flow.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct FlowSeries {
-    goodput: MetricId,
+    goodput: PayloadSeries,
     sender: Option<SenderSeries>,
 }
 
@@ -57,8 +57,10 @@ impl FlowSeries {
     /// Declares the series of a flow.
     pub(super) fn declare(net: &Layout, flow: u32, metrics: &mut Metrics) -> FlowSeries {
         let name = flow::name(&net.apps[net.app_of_flow[flow as usize] as usize].name, flow);
+        let names = ["goodput", "payload_received"].map(|what| format!("flow_{what}_{name}"));
+        let kinds = std::iter::once(net.kind_of(flow));
+        let goodput = PayloadSeries::declare([&names[0], &names[1]], net, kinds, metrics);
         let mut series = |what: &str, unit| metrics.series(&format!("flow_{what}_{name}"), unit);
-        let goodput = series("goodput", Unit::BitsPerSecond);
         let sender = matches!(net.kind_of(flow), AppKind::Tcp(_) | AppKind::Stream(_)).then(|| SenderSeries {
             cwnd: series("cwnd", Unit::Bytes),
             ssthresh: series("ssthresh", Unit::Bytes),
@@ -72,7 +74,7 @@ impl FlowSeries {
     /// Returns the points of a sample. `before` are the totals of the sample before, a period ago.
     pub(super) fn points(&self, state: &FlowState, before: FlowTotals, period: Delay) -> Vec<(MetricId, f64)> {
         let rate = |bytes: u64| bytes as f64 * 8.0 / period.as_secs_f64();
-        let mut points = vec![(self.goodput, rate(state.totals.received - before.received))];
+        let mut points: Vec<_> = self.goodput.points(state.totals.received, before.received, period).collect();
         let (Some(series), Some(sender)) = (&self.sender, state.sender) else { return points };
         points.push((series.cwnd, f64::from(sender.cwnd)));
         points.extend(sender.ssthresh.map(|bytes| (series.ssthresh, f64::from(bytes))));
@@ -97,7 +99,7 @@ impl SenderState {
 
 impl FlowState {
     /// Returns the part of the state that an end has. `received` is the payload that it has received.
-    pub(super) fn of_end(endpoint: &Endpoint, received: u64) -> FlowState {
+    pub(super) fn of_end(endpoint: &Endpoint, received: Payload) -> FlowState {
         match endpoint {
             Endpoint::TcpSender(sender) => FlowState::of_sender(&sender.connection, received),
             Endpoint::Stream(end) if end.begins => FlowState::of_sender(&end.connection, received),
@@ -105,14 +107,14 @@ impl FlowState {
         }
     }
 
-    fn of_sender(connection: &Connection, received: u64) -> FlowState {
+    fn of_sender(connection: &Connection, received: Payload) -> FlowState {
         let totals = FlowTotals { received, delivered: connection.sender().rate.delivered };
         FlowState { totals, sender: Some(SenderState::of(connection)) }
     }
 
     /// Adds the part of the other end.
     pub(super) fn add(&mut self, other: &FlowState) {
-        self.totals.received += other.totals.received;
+        self.totals.received.add(other.totals.received);
         self.totals.delivered += other.totals.delivered;
         self.sender = self.sender.or(other.sender);
     }

@@ -83,7 +83,7 @@ fn all_flows_complete_to_the_byte_and_no_faster_than_light() {
         assert_eq!(count(&outcome, "flows_complete"), flows);
         assert_eq!(count(&outcome, "packets_delivered"), flows * 977);
         assert_eq!(count(&outcome, "bytes_delivered"), flows * 500_224);
-        assert_eq!(count(&outcome, "packets_dropped") + count(&outcome, "packets_in_flight"), 0);
+        assert_eq!(count(&outcome, "packets_lost") + count(&outcome, "packets_in_flight"), 0);
         let table = outcome.metrics.get("flows").and_then(|metric| metric.table()).expect("a table");
         let column = |name: &str| table.columns().iter().position(|c| &*c.name == name).expect("a column");
         let (delay_min, bytes) = (column("delay_min"), column("bytes_delivered"));

@@ -110,7 +110,22 @@ fn other_flows_have_a_goodput_and_nothing_else() {
     let rate = 10.0 * 8000.0 / period.as_secs_f64();
     assert!(values(&outcome, "flow_goodput_x#0").iter().all(|x| (x - rate).abs() < 1e-3));
     let names: Vec<&str> = outcome.metrics.iter().map(|(name, ..)| name).filter(|n| n.starts_with("flow_")).collect();
-    assert_eq!(names, ["flow_goodput_x#0"]);
+    assert_eq!(names, ["flow_goodput_x#0", "flow_payload_received_x#0"]);
+}
+
+/// What waits behind a lost segment is given to the application at once when the segment arrives. What arrives
+/// is never more than the link carries: 1,000 of 1,040 bytes at 10 Mbps, and a segment at the edge of a period.
+#[test]
+fn the_payload_that_arrives_never_exceeds_the_rate_of_the_link() {
+    let period = Delay::from_ms(10);
+    let network = network(tcp(3_000_000, None), Delay::ZERO, QueueLimit::Packets(12).into(), of_flow(period));
+    let outcome = sequential::run(&network, until(6000)).expect("it runs");
+    let most = |name: &str| values(&outcome, name).into_iter().fold(0.0, f64::max);
+    let link = 10e6 * 1000.0 / 1040.0 + 8000.0 / period.as_secs_f64();
+    assert!(most("flow_goodput_x#0") > 1.2 * link, "the stream jumps");
+    assert!(most("flow_payload_received_x#0") <= link, "{}", most("flow_payload_received_x#0"));
+    assert_eq!(values(&outcome, "throughput"), values(&outcome, "flow_goodput_x#0"));
+    assert_eq!(values(&outcome, "payload_received"), values(&outcome, "flow_payload_received_x#0"));
 }
 
 #[test]

@@ -17,6 +17,9 @@ use parades_topology::NodeId;
 
 const MSS: u32 = 1000;
 
+/// The end of a note on unfinished flows.
+const LEFT_OUT: &str = "what is unfinished is left out of completion times, response times and slowdowns";
+
 fn link((from, to): (u32, u32), rate_bps: u64, ms: u64) -> Link {
     let (name, delay) = (format!("{from}-{to}"), Delay::from_ms(ms));
     Link { name, from, to, rate_bps, delay, queue: QueueLimit::Packets(100_000).into(), ..Link::default() }
@@ -206,7 +209,11 @@ fn flows_across_a_cut_say_since_when_they_have_no_path() {
     assert_eq!(since(&outcome), [cut.clone(), cut]);
     let Cell::Text(note) = value(&outcome, "note") else { panic!("no note") };
     assert!(note.starts_with("2 flows have had no path since 2s: patient#0, hasty#1 ("), "{note}");
-    assert!(note.ends_with("; 1 flow gave up, as its segments had no answer: hasty#1"), "{note}");
+    assert!(note.contains("; 1 flow gave up, as its segments had no answer: hasty#1; "), "{note}");
+    assert!(
+        note.ends_with(&format!("; 2 of 2 flows with an end are unfinished: patient#0, hasty#1; {LEFT_OUT}")),
+        "{note}"
+    );
     let count = |name: &str| outcome.metrics.get(name).and_then(|metric| metric.counter());
     assert_eq!((count("flows_cut_off"), count("flows_given_up")), (Some(2), Some(1)));
 }
@@ -220,7 +227,8 @@ fn a_path_that_comes_back_cuts_nothing_off() {
     assert_eq!(states(&run(&network, 2500)), ["cut off", "cut off"]);
     let outcome = run(&network, 4000);
     assert_eq!(states(&outcome), ["going on", "going on"]);
-    assert_eq!((since(&outcome), value(&outcome, "note")), (vec![Cell::Empty; 2], Cell::Empty));
+    let note = format!("1 of 1 flows with an end is unfinished: x#0; {LEFT_OUT}");
+    assert_eq!((since(&outcome), value(&outcome, "note")), (vec![Cell::Empty; 2], Cell::from(&*note)));
 }
 
 #[test]
@@ -234,7 +242,8 @@ fn a_connection_that_the_other_end_forgot_is_reset() {
     let network = network(links, vec![app], vec![change(520, 1, false), change(6000, 1, true)]);
     let outcome = run(&network, 20_000);
     assert_eq!(states(&outcome), ["reset"]);
-    assert_eq!(value(&outcome, "note"), Cell::from("1 flow was reset by the other end: x#0"));
+    let Cell::Text(note) = value(&outcome, "note") else { panic!("no note") };
+    assert!(note.starts_with("1 flow was reset by the other end: x#0; "), "{note}");
     // The application does not write any more: the run has no further events.
     assert_eq!(run(&network, 200_000).events, outcome.events);
 }
@@ -247,6 +256,18 @@ fn a_group_reports_the_receivers_behind_a_cut() {
     let group = App { name: "x".into(), kind: AppKind::Multicast(stream), flows, marking: Marking::default() };
     let outcome = run(&network(line(), vec![group], vec![change(2000, 1, false)]), 4000);
     assert_eq!(states(&outcome), ["going on", "cut off"]);
+}
+
+/// The direct link has 64 kbit/s, and fails at 600 ms. The detour has 10 Mbit/s.
+#[test]
+fn a_failure_that_leads_to_a_faster_path_makes_no_slowdown_below_one() {
+    let links = vec![link((0, 2), 64_000, 1), link((0, 1), 10_000_000, 10), link((1, 2), 10_000_000, 10)];
+    let transfer = Transfer { bytes: 1_000_000, segment: 1000, window: 2000, control: Control::Fixed };
+    for kind in [tcp(settings(10), 1_000_000, None), AppKind::Transfer(transfer)] {
+        let network = network(links.clone(), vec![app("x", kind)], vec![change(600, 0, false)]);
+        let found = slowdown(&run(&network, 20_000));
+        assert!((1.0..3.0).contains(&found), "{found}");
+    }
 }
 
 #[test]

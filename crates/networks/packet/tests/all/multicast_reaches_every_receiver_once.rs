@@ -90,7 +90,7 @@ fn each_receiver_gets_each_packet_once_after_the_delay_of_its_path() {
     assert_eq!(column(&outcome, "bytes_delivered"), [2 * 970; 4]);
     assert_eq!(column(&outcome, "complete"), [1; 4]);
     // A packet crosses six links: node 1 makes one further copy, node 2 makes two.
-    let totals = ["packets_sent", "copies_made", "packets_delivered", "packets_dropped", "packets_in_flight"];
+    let totals = ["packets_sent", "copies_made", "packets_delivered", "packets_lost", "packets_in_flight"];
     assert_eq!(totals.map(|name| count(&outcome, name)), [2, 2 * 3, 2 * 4, 0, 0]);
     assert_eq!(outcome.events, 2 + 2 * 6);
 }
@@ -103,8 +103,8 @@ fn a_copy_dropped_is_lost_to_all_beyond_and_counted_once() {
     let settings = Settings { queues: vec![(LinkId(1), none()), (LinkId(2), none())], ..Settings::default() };
     let outcome = run(&model(vec![group(&[3, 6, 4, 5], 5)], settings), 1.0);
     assert_eq!(column(&outcome, "packets_delivered"), [1, 1, 5, 5]);
-    assert_eq!(column(&outcome, "packets_dropped"), [4, 4, 0, 0]);
-    let totals = ["packets_sent", "copies_made", "packets_delivered", "packets_dropped", "packets_in_flight"];
+    assert_eq!(column(&outcome, "packets_lost"), [4, 4, 0, 0]);
+    let totals = ["packets_sent", "copies_made", "packets_delivered", "packets_lost", "packets_in_flight"];
     // Further copies: nodes 1 and 2 make one for each packet, node 3 makes one for the packet that arrived.
     assert_eq!(totals.map(|name| count(&outcome, name)), [5, 5 + 5 + 1, 12, 4, 0]);
 }
@@ -115,7 +115,7 @@ fn what_is_under_way_at_the_end_is_in_flight_for_all_beyond() {
     // The copy to node 3 is on the wire.
     let outcome = run(&model(vec![group(&[2, 4, 5, 3, 6], 1)], Settings::default()), 0.0075);
     assert_eq!(column(&outcome, "packets_delivered"), [1, 0, 0, 0, 0]);
-    let totals = ["packets_sent", "copies_made", "packets_delivered", "packets_dropped", "packets_in_flight"];
+    let totals = ["packets_sent", "copies_made", "packets_delivered", "packets_lost", "packets_in_flight"];
     assert_eq!(totals.map(|name| count(&outcome, name)), [1, 1 + 2, 1, 0, 3]);
 }
 
@@ -136,7 +136,7 @@ fn to_one_receiver_it_is_what_a_flow_is() {
     let settings = Settings { queue: QueueLimit::Packets(3).into(), ..Settings::default() };
     let flow = run(&Network::new(topology, vec![flow], settings.clone()).expect("a network"), 1.0);
     let group = run(&model(vec![group(&[6], 20)], settings), 1.0);
-    assert!(count(&flow, "packets_dropped") > 0);
+    assert!(count(&flow, "packets_lost") > 0);
     assert_eq!(count(&group, "copies_made"), 0);
     assert_eq!(flow.events, group.events);
     for (name, _, metric) in flow.metrics.iter() {
@@ -170,7 +170,7 @@ fn trees_can_be_undone_and_redone() {
         Settings { queue: QueueLimit::Packets(2).into(), sample: Delay::from_ms(10), ..Settings::default() },
     );
     let once = run(&model, 0.05);
-    assert!(count(&once, "packets_dropped") > 5 && count(&once, "packets_in_flight") > 0);
+    assert!(count(&once, "packets_lost") > 5 && count(&once, "packets_in_flight") > 0);
     let redone = parades_engine::rollback_check::run(&model, until(0.05)).expect("all is restored");
     assert_eq!((once.digest, once.metrics), (redone.digest, redone.metrics));
 }
@@ -213,6 +213,6 @@ fn without_records_copies_arrive_alike() {
     let settings = || Settings { queue: QueueLimit::Packets(2).into(), ..Settings::default() };
     let with = run(&Network::<Data>::multicast(topology(), groups(), settings()).expect("a network"), 1.0);
     let without: Network = Network::multicast(topology(), groups(), settings()).expect("a network");
-    assert!(count(&with, "packets_dropped") > 0);
+    assert!(count(&with, "packets_lost") > 0);
     assert_eq!(run(&without, 1.0).metrics, with.metrics);
 }

@@ -90,15 +90,15 @@ fn a_full_queue_drops_exactly_what_does_not_fit() {
         run(&network.expect("a network"), 1.0)
     };
     let outcome = with(QueueLimit::Packets(4));
-    assert_eq!((count(&outcome, "packets_delivered"), count(&outcome, "packets_dropped")), (5, 5));
-    assert_eq!(cell(&outcome, 0, "packets_dropped"), 5);
+    assert_eq!((count(&outcome, "packets_delivered"), count(&outcome, "packets_lost")), (5, 5));
+    assert_eq!(cell(&outcome, 0, "packets_lost"), 5);
     assert_eq!(cell(&outcome, 0, "delay_max"), 6 * MS - 4 * 1000);
     assert_eq!(count(&outcome, "flows_complete"), 0);
     // 2,500 bytes hold two packets of 1000 beside the one on the wire.
     let outcome = with(QueueLimit::Bytes(2500));
-    assert_eq!((count(&outcome, "packets_delivered"), count(&outcome, "packets_dropped")), (3, 7));
+    assert_eq!((count(&outcome, "packets_delivered"), count(&outcome, "packets_lost")), (3, 7));
     let outcome = with(QueueLimit::Packets(0));
-    assert_eq!((count(&outcome, "packets_delivered"), count(&outcome, "packets_dropped")), (1, 9));
+    assert_eq!((count(&outcome, "packets_delivered"), count(&outcome, "packets_lost")), (1, 9));
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_queue_of_its_own_belongs_to_one_link() {
     let dropped = |queues| {
         let settings = Settings { queues, ..Settings::default() };
         let network = Network::new(topology(4, links.clone()), flows.clone(), settings).expect("a network");
-        count(&run(&network, 1.0), "packets_dropped")
+        count(&run(&network, 1.0), "packets_lost")
     };
     let none = || QueueLimit::Packets(0).into();
     assert_eq!(dropped(vec![]), 0);
@@ -236,7 +236,7 @@ fn every_kind_of_traffic_can_be_undone_and_redone() {
     for queue in [QueueLimit::Packets(3), QueueLimit::Bytes(2000)] {
         let network = Network::new(topology(4, links.clone()), flows.clone(), settings(queue)).expect("a network");
         let once = run(&network, 0.3);
-        assert!(count(&once, "packets_dropped") > 10 && count(&once, "packets_in_flight") > 0);
+        assert!(count(&once, "packets_lost") > 10 && count(&once, "packets_in_flight") > 0);
         let redone = parades_engine::rollback_check::run(&network, until(0.3)).expect("all is restored");
         assert_eq!((once.digest, once.metrics), (redone.digest, redone.metrics));
     }

@@ -8,7 +8,7 @@ use parades_packet::traffic::{Pattern, Sizes};
 use parades_packet::{campus, wan};
 use parades_topology::{Link, NodeId, Topology};
 
-const SERIES: [&str; 4] = ["goodput", "drop_rate", "packets_waiting", "queue_longest"];
+const SERIES: [&str; 4] = ["goodput", "loss_rate", "packets_waiting", "queue_longest"];
 
 fn until(seconds: f64) -> RunOptions<'static> {
     RunOptions::until(Time::try_from_secs_f64(seconds).expect("a time"))
@@ -51,7 +51,7 @@ fn the_points_add_up_to_what_was_delivered_and_dropped() {
     }
     let bytes = sum(&outcome, "goodput") * 0.05 / 8.0;
     assert!((bytes - count(&outcome, "bytes_delivered") as f64).abs() < 1e-3, "{bytes}");
-    let (dropped, total) = (sum(&outcome, "drop_rate") * 0.05, count(&outcome, "packets_dropped"));
+    let (dropped, total) = (sum(&outcome, "loss_rate") * 0.05, count(&outcome, "packets_lost"));
     assert!(total > 1000 && (dropped - total as f64).abs() < 1e-6, "{dropped} {total}");
     // No point covers the time after the last sample.
     let longer = run(&overload(Delay::from_ms(50)), 2.04);
@@ -81,7 +81,7 @@ fn a_burst_is_seen_as_it_waits() {
     let waiting = [4., 3., 3., 2., 2., 1., 1., 0., 0., 0., 0., 0., 0., 0.];
     assert_eq!(values("packets_waiting"), waiting);
     assert_eq!(values("queue_longest"), waiting);
-    assert_eq!(values("drop_rate")[..2], [10_000., 0.]); // Five in half a millisecond.
+    assert_eq!(values("loss_rate")[..2], [10_000., 0.]); // Five in half a millisecond.
     // The sample at 2 ms does not see the arrival at 2 ms; the next sample does. 970 bytes in 0.5 ms are
     // 15.52 Mbit/s.
     let rate = 15_520_000.;

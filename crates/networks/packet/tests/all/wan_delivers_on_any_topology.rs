@@ -41,7 +41,7 @@ fn the_most_loaded_link_is_offered_the_load() {
             assert!((busy - 0.6).abs() < 0.03, "{arrivals:?} {weights:?}: {busy}");
             let rate = count(&outcome, "packets_sent") as f64 / 3.0;
             assert!((rate / wan.packets_per_s - 1.0).abs() < 0.03, "{rate} {}", wan.packets_per_s);
-            assert_eq!(count(&outcome, "packets_dropped"), 0);
+            assert_eq!(count(&outcome, "packets_lost"), 0);
         }
     }
 }
@@ -50,13 +50,13 @@ fn the_most_loaded_link_is_offered_the_load() {
 fn overload_drops_and_the_bound_on_packets_holds() {
     let overload = Parameters { load: 1.5, packets_per_s: 1e9, ..Parameters::default() };
     let outcome = run(&overload.build(backbone(), 1).expect("a network"), 1.0);
-    assert!(count(&outcome, "packets_dropped") > 1000);
+    assert!(count(&outcome, "packets_lost") > 1000);
     let links = outcome.metrics.get("links").and_then(|metric| metric.table()).expect("a table").rows();
     assert!((2..=70).contains(&links.len()));
     let dropped = |row: &Vec<Cell>| if let Cell::Integer(packets) = row[6] { packets } else { 0 };
     assert!(links.is_sorted_by_key(|row| std::cmp::Reverse(dropped(row))), "the most dropping come first");
     let dropped: u64 = links.iter().map(dropped).sum();
-    assert_eq!(u128::from(dropped), count(&outcome, "packets_dropped"));
+    assert_eq!(u128::from(dropped), count(&outcome, "packets_lost"));
 
     let bounded = Parameters { packets_per_s: 5000.0, ..overload }.build(backbone(), 1).expect("a network");
     assert!(bounded.load < 0.2 && (bounded.packets_per_s - 5000.0).abs() < 1e-6);
@@ -89,7 +89,7 @@ fn a_run_can_be_undone_and_redone() {
     let options = || RunOptions::until(Time::try_from_secs_f64(0.2).expect("a time"));
     let once = parades_engine::sequential::run(&wan.network, options()).expect("it runs");
     let redone = parades_engine::rollback_check::run(&wan.network, options()).expect("all is restored");
-    assert!(count(&once, "packets_dropped") > 100);
+    assert!(count(&once, "packets_lost") > 100);
     assert_eq!((once.digest, once.metrics), (redone.digest, redone.metrics));
 }
 
@@ -159,7 +159,7 @@ fn every_file_of_a_folder_delivers() {
                     "{name}: load {:.3}, {} events, {packets} packets delivered, {} dropped",
                     wan.load,
                     outcome.events,
-                    count(&outcome, "packets_dropped")
+                    count(&outcome, "packets_lost")
                 );
             }
         }

@@ -69,6 +69,7 @@ pub(super) fn measure(draw: &Draw, names: &Names) -> String {
     }
     let every = names.until_ms * 1000 / draw.between(3, 40);
     let mut keys = vec![text("every", format!("{every}us")), plain("percentiles", draw.chance(0.5))];
+    keys.push(text("unfinished", draw.pick(&["left-out", "so-far"])));
     let [links, apps] = [draw.several(&names.links, 4), draw.several(&names.apps, 2)];
     for (key, names) in [("links", links), ("apps", apps)] {
         if !names.is_empty() {

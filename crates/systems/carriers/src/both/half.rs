@@ -92,6 +92,10 @@ where
         self.ctx.sender()
     }
     #[inline]
+    fn precedes(&self, what: u32) -> Option<bool> {
+        self.ctx.precedes(what)
+    }
+    #[inline]
     fn rng(&mut self) -> &Rng {
         self.ctx.rng()
     }

@@ -11,7 +11,7 @@ pub(super) fn declare(metrics: &mut Metrics) -> MetricId {
         "packets_lost_queue",
         "packets_lost_chance",
         "packets_lost_down",
-        "packets_dropped_early",
+        "packets_lost_early",
         "packets_marked",
         "packets_duplicated",
     ];

@@ -195,6 +195,14 @@ impl Machine {
         }
     }
 
+    /// Returns the beginning of the look-up that is under way.
+    pub(super) fn looks_up_since(&self) -> Option<Time> {
+        match self.activity {
+            Activity::Asking { question: Question::LookUp { began, .. }, .. } => Some(began),
+            _ => None,
+        }
+    }
+
     /// Returns the activity of a node that has nothing to do.
     #[inline]
     fn rest(&self, chord: &Chord, now: Time) -> Activity {

@@ -118,7 +118,7 @@ impl Protocol for Chord {
     }
 
     fn finish(&self, node: LpId, machine: &Machine, end: &End, metrics: &mut Metrics) {
-        self.ids.finish(self, node, machine.peer(), end, metrics);
+        self.ids.finish(self, node, machine, end, metrics);
     }
 
     fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {

@@ -1,8 +1,9 @@
 //! The metrics of a run of Chord, and the check that its ring is right.
 
-use super::peer::{LookUp, Peer, Phase};
-use super::{Chord, Ring};
+use super::peer::{LookUp, Phase};
+use super::{Chord, Machine, Ring};
 use crate::membership::{self, Ratios, Sessions};
+use crate::unfinished;
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ pub(super) struct Ids {
     timeouts: MetricId,
     look_ups: MetricId,
     failed: MetricId,
+    unfinished: unfinished::Ids,
     right_look_ups: MetricId,
     wrong_look_ups: MetricId,
     members: MetricId,
@@ -57,6 +59,7 @@ impl Ids {
             timeouts: metrics.counter("timeouts", Unit::Count),
             look_ups: metrics.counter("look_ups", Unit::Count),
             failed: metrics.counter("failed_look_ups", Unit::Count),
+            unfinished: unfinished::Ids::declare(metrics),
             right_look_ups: metrics.counter("right_look_ups", Unit::Count),
             wrong_look_ups: metrics.counter("wrong_look_ups", Unit::Count),
             members: metrics.counter("members", Unit::Count),
@@ -79,7 +82,12 @@ impl Ids {
     }
 
     /// Adds one node.
-    pub(super) fn finish(&self, chord: &Chord, lp: LpId, peer: &Peer, end: &End, metrics: &mut Metrics) {
+    pub(super) fn finish(&self, chord: &Chord, lp: LpId, machine: &Machine, end: &End, metrics: &mut Metrics) {
+        let peer = machine.peer();
+        if let Some(began) = machine.looks_up_since() {
+            let so_far = end.time.since(began);
+            self.unfinished.add(so_far, self.look_up_time, chord.parameters().unfinished, metrics);
+        }
         let books = &peer.books;
         metrics.count(self.messages, u64::from(books.messages));
         metrics.count(self.bytes, books.bytes);
@@ -151,6 +159,7 @@ impl Ids {
 
     /// Judges look-ups that were not judged at their end, and computes ratios and rates.
     pub(super) fn judge(&self, chord: &Chord, metrics: &mut Metrics) {
+        self.unfinished.conclude(self.look_ups, chord.parameters().unfinished, metrics);
         let sessions = Sessions::take(self.sessions, metrics);
         let answered = metrics.take_sums(self.answered);
         let ring = chord.ring();

@@ -208,6 +208,11 @@ impl Machine {
         self.publish_own(kademlia, driver);
     }
 
+    /// Returns the beginnings of the user's look-ups that are under way.
+    pub(super) fn looks_up_since(&self) -> impl Iterator<Item = Time> {
+        self.look_ups.iter().filter(|(_, purpose, _)| purpose.is_users()).map(|(_, _, look_up)| look_up.began)
+    }
+
     /// Ends a session at `at`. A node that keeps its state keeps its contacts and values.
     pub(super) fn leave(&mut self, kademlia: &Kademlia, at: Time, keeps_state: bool) {
         if let Stage::Member { since } | Stage::Leaving { since } = self.stage

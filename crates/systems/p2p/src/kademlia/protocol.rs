@@ -77,11 +77,11 @@ impl Protocol for Kademlia {
     }
 
     fn finish(&self, node: LpId, machine: &Machine, end: &End, metrics: &mut Metrics) {
-        self.ids.finish(node, machine, end, metrics);
+        self.ids.finish(node, machine, self.parameters().unfinished, end, metrics);
     }
 
     fn conclude(&self, _: &End, metrics: &mut Metrics) -> Result<(), String> {
-        self.ids.conclude(self.directory(), metrics);
+        self.ids.conclude(self.directory(), self.parameters().unfinished, metrics);
         Ok(())
     }
 }

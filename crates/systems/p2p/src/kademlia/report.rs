@@ -3,6 +3,7 @@
 use super::machine::Ended;
 use super::{Directory, Machine};
 use crate::membership::{self, Ratios, Sessions};
+use crate::unfinished::{self, Unfinished};
 use parades_core::prelude::*;
 
 /// The ids of the metrics.
@@ -18,6 +19,7 @@ pub(super) struct Ids {
     look_ups: MetricId,
     /// Look-ups that got no answer.
     failed: MetricId,
+    unfinished: unfinished::Ids,
     right: MetricId,
     wrong: MetricId,
     values_found: MetricId,
@@ -51,6 +53,7 @@ impl Ids {
             members: metrics.counter("members", Unit::Count),
             look_ups: metrics.counter("look_ups", Unit::Count),
             failed: metrics.counter("failed_look_ups", Unit::Count),
+            unfinished: unfinished::Ids::declare(metrics),
             right: metrics.counter("right_look_ups", Unit::Count),
             wrong: metrics.counter("wrong_look_ups", Unit::Count),
             values_found: metrics.counter("values_found", Unit::Count),
@@ -71,7 +74,17 @@ impl Ids {
     }
 
     /// Adds one node.
-    pub(super) fn finish(&self, node: LpId, machine: &Machine, end: &End, metrics: &mut Metrics) {
+    pub(super) fn finish(
+        &self,
+        node: LpId,
+        machine: &Machine,
+        unfinished: Unfinished,
+        end: &End,
+        metrics: &mut Metrics,
+    ) {
+        for began in machine.looks_up_since() {
+            self.unfinished.add(end.time.since(began), self.look_up_time, unfinished, metrics);
+        }
         let books = machine.books();
         let counts = [
             (self.messages, books.messages),
@@ -103,7 +116,8 @@ impl Ids {
     }
 
     /// Judges look-ups that were not judged at their end, and computes ratios and rates.
-    pub(super) fn conclude(&self, directory: &Directory, metrics: &mut Metrics) {
+    pub(super) fn conclude(&self, directory: &Directory, unfinished: Unfinished, metrics: &mut Metrics) {
+        self.unfinished.conclude(self.look_ups, unfinished, metrics);
         let sessions = Sessions::take(self.sessions, metrics);
         for look_up in metrics.take_sums(self.ended).into_values() {
             let &[began, ended, target, found] = &look_up[..] else { unreachable!("four amounts were added") };

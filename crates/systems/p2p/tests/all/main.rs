@@ -13,3 +13,4 @@ mod one_answer;
 mod rumours_spread_as_theory_says;
 mod sessions_fit_their_law;
 mod the_program_and_the_machine_give_one_answer;
+mod unfinished_look_ups_are_counted;

@@ -22,6 +22,10 @@ pub trait CarrierContext<P> {
     /// Returns the LP that sent the packet that is being handled; `None` when the LP starts up.
     fn sender(&self) -> Option<LpId>;
 
+    /// Returns the order of the event and something that the LP does at this time without one: see
+    /// [`parades_core::context::Context::precedes`].
+    fn precedes(&self, what: u32) -> Option<bool>;
+
     /// Returns the LP's own random stream.
     fn rng(&mut self) -> &Rng;
 
@@ -111,6 +115,10 @@ impl<L: Model> CarrierContext<L::Message> for Kernel<'_, '_, L> {
         self.ctx.sender().and_then(Sender::as_lp)
     }
     #[inline]
+    fn precedes(&self, what: u32) -> Option<bool> {
+        self.ctx.precedes(what)
+    }
+    #[inline]
     fn rng(&mut self) -> &Rng {
         self.ctx.rng()
     }
@@ -162,6 +170,10 @@ impl<L: Model, B> CarrierContext<L::Message> for AtNode<'_, '_, L, B> {
     #[inline]
     fn sender(&self) -> Option<LpId> {
         self.kernel.sender()
+    }
+    #[inline]
+    fn precedes(&self, what: u32) -> Option<bool> {
+        self.kernel.precedes(what)
     }
     #[inline]
     fn rng(&mut self) -> &Rng {

@@ -106,7 +106,7 @@ fn with_and_without_losses_and_with_either_profile() {
                 let program = Processes::new(Transfer { carrier, settings: settings.clone(), bytes });
                 let found = sequential::run(&program, RunOptions::until(UNTIL)).expect("it runs");
 
-                let expected = completion(&expected, "packets_dropped");
+                let expected = completion(&expected, "packets_lost");
                 assert_eq!(completion(&found, "messages_failed"), expected, "{bytes} B as {profile} through {queue:?}");
                 lossy += u32::from(expected.1 > 0);
             }

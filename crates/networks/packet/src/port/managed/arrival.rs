@@ -2,7 +2,7 @@
 
 use super::{MemoryMut, MemoryUndo, Passage};
 use crate::line::{ManagedLink, PortRules};
-use crate::port::{Loss, PortMut, PortUndo, Queue};
+use crate::port::{Arrival, Loss, PortMut, PortUndo, Queue};
 use crate::queue::{Admission, Discipline, Offered, PortView, QueueLimit, Threshold, Waiting};
 use parades_core::random::Rng;
 use parades_core::restore::Recorder;
@@ -12,16 +12,15 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     /// Accepts a packet. Returns its way, or the reason why it is lost.
     pub(crate) fn admit(
         &mut self,
-        now: Time,
+        arrival: Arrival,
         offered: &Offered,
         link: ManagedLink<'_>,
         rng: &Rng,
     ) -> Result<Passage, Loss> {
-        // A packet that arrives at the moment at which a device takes the next one finds the queue as it was
-        // before, as in ns-3.
-        let taken_by = if link.rules.device > 0 { Time::from_ps(now.as_ps().saturating_sub(1)) } else { now };
-        self.drain(taken_by, link.rules);
-        let verdict = self.try_admit(now, offered, link, rng);
+        // Without a tie seed, a packet that arrives at the moment at which a device takes the next one finds the
+        // queue as it was before, as in ns-3.
+        self.drain(arrival.after(link.rules.device > 0), link.rules);
+        let verdict = self.try_admit(arrival, offered, link, rng);
         match &verdict {
             Ok(passage) => self.count_passage(passage),
             Err(loss) => self.count_lost(*loss, link.rules),
@@ -29,13 +28,20 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         verdict
     }
 
-    fn try_admit(&mut self, now: Time, offered: &Offered, link: ManagedLink<'_>, rng: &Rng) -> Result<Passage, Loss> {
+    fn try_admit(
+        &mut self,
+        arrival: Arrival,
+        offered: &Offered,
+        link: ManagedLink<'_>,
+        rng: &Rng,
+    ) -> Result<Passage, Loss> {
+        let now = arrival.now;
         let quality = link.line.at(now);
         if !quality.is_up {
             return Err(Loss::Down);
         }
         let port = self.seen(now, link.line, rng);
-        let (start, is_marked) = self.decide(port, offered, link.rules)?;
+        let (start, is_marked) = self.decide(arrival, port, offered, link.rules)?;
         self.drain(now, link.rules);
         let passage = self.pass(now, start, offered.bytes, link, rng);
         self.settle(now, start, link.line.next_down(now), offered, link.rules);
@@ -43,17 +49,24 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
     }
 
     /// Asks the discipline. Returns the start of the packet's transmission, and true if the packet is marked.
-    fn decide(&mut self, mut port: PortView<'_>, offered: &Offered, rules: &PortRules) -> Result<(Time, bool), Loss> {
+    fn decide(
+        &mut self,
+        arrival: Arrival,
+        mut port: PortView<'_>,
+        offered: &Offered,
+        rules: &PortRules,
+    ) -> Result<(Time, bool), Loss> {
         let free = port.busy_until.max(port.now);
+        let meets_an_end = self.meets_an_end(arrival);
         let mut queue = self.queue();
         let mut queue = queue.get_or_insert_with(|| Queue::managed(&rules.discipline));
         let is_in_device = queue.backlog.packets().len() < rules.device as usize;
         (port.waiting, port.waiting_bytes) = queue.backlog.beyond(rules.device as usize);
-        port.must_wait = free > port.now && !is_in_device;
+        port.must_wait = (free > port.now || meets_an_end) && !is_in_device;
         let mut managed = queue.managed();
         let mut managed = managed.as_mut().expect("a managed port has the state for it");
         let (admission, limit, start) = ask(managed.memory(), &rules.discipline, &port, free, offered);
-        let waits = start > port.now && !is_in_device;
+        let waits = (start > port.now || meets_an_end) && !is_in_device;
         let has_room =
             |limit: QueueLimit| limit.allows(port.waiting + 1, port.waiting_bytes + u64::from(offered.bytes));
         match admission {

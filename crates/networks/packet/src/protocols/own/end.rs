@@ -73,15 +73,17 @@ impl<R: Recorder<EndUndo>> Protocol for EndMut<'_, R> {
     type Parameters = OtherProtocol;
 
     fn on_segment<E: Environment>(&mut self, of: &OtherProtocol, segment: &Segment<'_, E::Record>, env: &mut E) {
-        let Segment { number, payload, sent, record, ecn } = *segment;
-        let (now, delay) = (env.now(), env.now().since(sent));
-        self.counts().into_mut().received += 1;
-        self.sink().receive(now, number, payload, delay);
-        if !self.begins {
-            env.observe(Duration::Delay, delay);
+        let Segment { number, payload, sent, record, ecn, is_copy } = *segment;
+        if !is_copy {
+            let now = env.now();
+            self.counts().into_mut().received += 1;
+            self.sink().receive(now, sent, number, payload);
+            if !self.begins {
+                env.observe(Duration::Delay, now.since(sent));
+            }
         }
         let data = record.and_then(Record::data).unwrap_or_default();
-        let packet = Arrival { number, payload, sent, data, is_marked: ecn == Ecn::Marked };
+        let packet = Arrival { number, payload, sent, data, is_marked: ecn == Ecn::Marked, is_copy };
         self.react(of, env, |end, io| end.on_packet(&packet, io));
     }
 

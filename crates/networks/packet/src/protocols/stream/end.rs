@@ -118,16 +118,18 @@ impl<R: Recorder<EndUndo>> Protocol for EndMut<'_, R> {
     type Parameters = OtherStream;
 
     fn on_segment<E: Environment>(&mut self, of: &OtherStream, segment: &Segment<'_, E::Record>, env: &mut E) {
-        let (now, delay) = (env.now(), env.now().since(segment.sent));
         let (tcp_segment, ecn) = segment_of::<E>(segment);
-        self.counts().into_mut().received += 1;
-        let heard = self.heard.after(tcp_segment);
-        if heard != self.heard {
-            *self.heard() = heard;
-        }
-        self.sink().receive(now, segment.number, tcp_segment.bytes, delay);
-        if !self.begins {
-            env.observe(Duration::Delay, delay);
+        if !segment.is_copy {
+            let now = env.now();
+            self.counts().into_mut().received += 1;
+            let heard = self.heard.after(tcp_segment);
+            if heard != self.heard {
+                *self.heard() = heard;
+            }
+            self.sink().receive(now, segment.sent, segment.number, tcp_segment.bytes);
+            if !self.begins {
+                env.observe(Duration::Delay, now.since(segment.sent));
+            }
         }
         self.act(of, Call::Arrive(tcp_segment, ecn), env);
     }
