@@ -15,6 +15,7 @@ mod parts_from_files_of_other_tools;
 mod queues_and_impairments_have_names;
 mod queues_of_links;
 mod tcp_apps_of_a_file;
+mod tcp_sends_no_data_twice_without_need;
 mod the_page_of_keys_is_true;
 mod the_schema_is_true;
 mod too_large_networks_are_refused_at_once;
