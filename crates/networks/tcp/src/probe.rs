@@ -23,7 +23,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     }
 
     /// Returns the time until the probe (section 7.2). With one segment in flight, its acknowledgement may be
-    /// delayed. The longest delay is that of Linux, which is its least timeout; the RFC has 200 ms, too.
+    /// delayed. The delay that is allowed for is the least timeout, as in Linux.
     pub(crate) fn probe_timeout(&self) -> Delay {
         let round_trip = self.send.round_trip.smoothed;
         let is_single = self.outstanding.len() == 1;
