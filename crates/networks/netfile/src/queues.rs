@@ -51,7 +51,8 @@ impl Definitions {
             if let Some(kind) = shape::QUEUES.kinds.iter().find(|kind| kind.is_called(text)) {
                 return Queue::of(&fields.usual("queue", &shape::QUEUE_OF_LINK, kind)?).map(Some);
             }
-            if !text.trim().starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first)) {
+            let begins_size = text.trim().starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first));
+            if text != UNBOUNDED && !begins_size {
                 let error = ConfigError::new(format!("there is no queue {}", quoted(text)));
                 return Err(found.explain(error.with_help(self.near(text))).at(fields.spot(span)));
             }
@@ -228,7 +229,10 @@ pub(crate) fn size32(fields: &Fields<'_>, key: &str) -> Result<u32, ConfigError>
         .map_err(|_| fields.wrong(key, format!("`{key}` is {size}B, which is too much"), "4294967295B is the most"))
 }
 
-/// Reads a key of the form [`shape::Form::Limit`]: packets, or bytes.
+/// The word for a limit that no queue reaches.
+pub(crate) const UNBOUNDED: &str = "unbounded";
+
+/// Reads a key of the form [`shape::Form::Limit`]: packets, bytes, or [`UNBOUNDED`].
 fn limit(fields: &Fields<'_>, key: &str) -> Result<Option<QueueLimit>, ConfigError> {
     const HELP: &str = "write packets as `100`, bytes as `\"64KiB\"`";
     let Some((found, span)) = fields.found(key)? else { return Ok(None) };
@@ -244,6 +248,7 @@ fn limit(fields: &Fields<'_>, key: &str) -> Result<Option<QueueLimit>, ConfigErr
                 wrong(format!("`{key}` must be a whole number of packets from 0 to {}, not {text}", u32::MAX))
             })
         }
+        What::Text(text) if text == UNBOUNDED => Ok(Some(QueueLimit::UNBOUNDED)),
         What::Text(text) => match units::parse_size(text) {
             Ok(0) => Err(wrong_at(
                 format!("`{key}` has zero bytes, room for no packet"),

@@ -87,7 +87,7 @@ fn value(form: &Form) -> String {
             Kind::Path => "path".to_owned(),
             _ => "text".to_owned(),
         },
-        Form::Limit => "packets, or a size".to_owned(),
+        Form::Limit => "packets, a size, or `unbounded`".to_owned(),
         Form::Queue => "packets, a size, a name, or a table".to_owned(),
         Form::Packet => "size, or `internet-mix`".to_owned(),
         Form::Select => format!("name, or list of names: `{}`", example(form)),

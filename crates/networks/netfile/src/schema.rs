@@ -1,6 +1,7 @@
 //! The JSON schema of network files. Editors complete and check files by it. It is made from the shapes that
 //! the reader uses.
 
+use crate::queues::UNBOUNDED;
 use crate::shape::{Form, Key, QUEUE_OF_LINK, Shape, TABLES, TOP, Variant};
 use parades_config::units::{DURATION, Quantity, RATE, SIZE};
 use parades_config::{Kind, Parameter, SETTINGS};
@@ -99,7 +100,8 @@ fn of_key(key: &Key) -> Value {
     let schema = match &key.form {
         Form::One(parameter) => of_parameter(parameter),
         Form::Limit => {
-            json!({"anyOf": [{"type": "integer", "minimum": 0, "maximum": u32::MAX}, size(), reference()]})
+            let packets = json!({"type": "integer", "minimum": 0, "maximum": u32::MAX});
+            json!({"anyOf": [packets, size(), {"const": UNBOUNDED}, reference()]})
         }
         Form::Queue => json!({"anyOf": [
             {"type": "integer", "minimum": 0, "maximum": u32::MAX},

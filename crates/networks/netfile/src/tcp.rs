@@ -11,13 +11,25 @@ use parades_tcp::settings::{EcnUse, KeepAlive, RtoFloor, Settings};
 
 /// Reads an app.
 pub(crate) fn read(fields: &Fields<'_>, ip: IpVersion) -> Result<Tcp, ConfigError> {
-    let writes = match (fields.has("writes"), fields.has("rate")) {
-        (true, true) => Some(Writes { bytes: size32(fields, "writes")?, rate_bps: fields.rate("rate")? }),
-        (false, false) => None,
-        (true, false) => return Err(fields.wrong("writes", "`writes` needs a `rate`", "give both, or none of them")),
-        (false, true) => return Err(fields.wrong("rate", "`rate` needs `writes`", "give both, or none of them")),
+    let settings = settings(fields, ip)?;
+    let rate_bps = if fields.has("rate") { Some(fields.rate("rate")?) } else { None };
+    let writes = match (fields.has("writes"), rate_bps) {
+        (true, None) if !settings.takes_whole_writes => {
+            return Err(fields.wrong("writes", "`writes` needs a `rate`", "give both, or none of them"));
+        }
+        (true, rate_bps) => Some(Writes { bytes: size32(fields, "writes")?, rate_bps }),
+        (false, None) => None,
+        (false, Some(_)) => return Err(fields.wrong("rate", "`rate` needs `writes`", "give both, or none of them")),
     };
-    let bytes = match (fields.has("size"), writes) {
+    if let Some(Writes { bytes, .. }) = writes
+        && settings.takes_whole_writes
+        && bytes > settings.send_buffer
+    {
+        let message =
+            format!("`writes` is {bytes}B, and the send buffer {}B, which takes it whole", settings.send_buffer);
+        return Err(fields.wrong("writes", message, "write less at a time, or raise `buffer`"));
+    }
+    let bytes = match (fields.has("size"), rate_bps) {
         (true, _) => fields.size("size")?,
         (false, Some(_)) => ENDLESS,
         (false, None) => {
@@ -25,7 +37,7 @@ pub(crate) fn read(fields: &Fields<'_>, ip: IpVersion) -> Result<Tcp, ConfigErro
             return Err(fields.wrong("kind", message, "add for example `size = \"1MB\"`"));
         }
     };
-    Ok(Tcp { settings: settings(fields, ip)?, bytes, writes })
+    Ok(Tcp { settings, bytes, writes })
 }
 
 /// Returns the settings: those of the profile, changed by the keys that are given.
@@ -111,7 +123,9 @@ pub(crate) fn write(tcp: &Tcp, key: &mut dyn FnMut(&str, &str)) {
     }
     if let Some(Writes { bytes, rate_bps }) = writes {
         key("writes", &toml_string(&format_size(u64::from(*bytes))));
-        key("rate", &toml_string(&format_rate(*rate_bps)));
+        if let Some(rate_bps) = rate_bps {
+            key("rate", &toml_string(&format_rate(*rate_bps)));
+        }
     }
     // Linux announces its largest segment, and ns-3 does not.
     let is_ns3 = !settings.announces_mss;

@@ -176,7 +176,7 @@ impl Parameters {
         } else {
             self.starts.iter().map(|start| self.ends(start)).collect::<Result<Vec<Ends>, _>>()?
         };
-        let writes = Some(Writes { bytes: self.packet_size, rate_bps: self.flow_rate_bps });
+        let writes = Some(Writes { bytes: self.packet_size, rate_bps: Some(self.flow_rate_bps) });
         let settings = parades_tcp::settings::Settings { mss: self.packet_size, ..self.tcp.clone() };
         let tcp = Tcp { settings, bytes: self.flow_bytes, writes };
         let settings = Settings { framing: Framing::Ppp, headers: 28, ..self.settings() };

@@ -63,6 +63,9 @@ impl FromValue for QueueLimit {
 }
 
 impl QueueLimit {
+    /// A limit that no queue reaches.
+    pub const UNBOUNDED: QueueLimit = QueueLimit::Bytes(u64::MAX);
+
     /// Returns true if a queue that would hold `packets` and `bytes` is within the limit.
     #[inline]
     #[must_use]

@@ -39,7 +39,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         let (lost_total, delivered) = (send.lost_total, send.rate.delivered);
         let before = Before { in_flight: send.in_flight(), lost_total, delivered };
         let had_window = send.peer_window;
-        let mut report = Report { highest: send.rack.highest, ..Report::default() };
+        let echo = header.timestamps.filter(|_| self.receive.has_timestamps).map(|timestamps| timestamps.echo);
+        let mut report = Report { highest: send.rack.highest, echo, ..Report::default() };
         self.update_window(header, ack, from);
         if self.receive.has_sack {
             self.mark_sacked(header, ack, &mut report);
@@ -87,11 +88,15 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
 
     /// Returns the round trip that the echoed timestamp shows.
     pub(crate) fn echoed(&self, header: &Header) -> Option<Delay> {
-        let timestamps = header.timestamps.filter(|_| self.settings.rtt_source == RttSource::Echo)?;
+        let timestamps = header.timestamps.filter(|_| self.receive.has_timestamps)?;
         let ticks = self.clock().wrapping_sub(timestamps.echo);
+        let tick = self.settings.timestamp_tick;
+        let least = match self.settings.rtt_source {
+            RttSource::Sent => tick,
+            RttSource::Echo => Delay::from_us(1),
+        };
         // An echo from the future, or from hours ago, is no measurement.
-        let tick = self.settings.timestamp_tick.as_ps();
-        (ticks < 1 << 24).then(|| Delay::from_ps(u64::from(ticks) * tick).max(Delay::from_us(1)))
+        (ticks < 1 << 24).then(|| Delay::from_ps(u64::from(ticks) * tick.as_ps()).max(least))
     }
 
     /// Measures the round trip (RFC 6298, with Karn's rule).
@@ -102,7 +107,10 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
                 .timed
                 .filter(|timed| !timed.was_retransmitted)
                 .map(|timed| self.echoed(header).unwrap_or(now.since(timed.sent_at))),
-            RttSource::Sent => report.first_sent.or(report.first_sacked_sent).map(|sent_at| now.since(sent_at)),
+            RttSource::Sent => {
+                let sent = report.first_sent.or(report.first_sacked_sent).map(|sent_at| now.since(sent_at));
+                sent.or_else(|| self.echoed(header).filter(|_| report.acked > 0))
+            }
         };
         if let Some(round_trip) = measured {
             self.send.round_trip.measure(round_trip, self.settings);

@@ -41,6 +41,9 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         if repeats_syn {
             from = 1;
         }
+        if *self.state == State::SynReceived && from == 0 && flags.has(Flags::SYN) && !flags.has(Flags::RST) {
+            return self.on_repeated_syn();
+        }
         if !self.is_acceptable(from, end) {
             return self.reject(header, Some(Span { from, to: end }));
         }
@@ -163,14 +166,21 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
 
     /// Sends a challenge acknowledgement, unless the last one is too young (RFC 5961, section 7).
     pub(crate) fn challenge(&mut self) {
+        if self.may_challenge() {
+            self.counts.challenges += 1;
+            self.send_ack();
+        }
+    }
+
+    /// Returns true if a segment that is not acceptable may be answered, and notes the answer.
+    pub(crate) fn may_challenge(&mut self) -> bool {
         let now = self.env.now();
         let is_allowed =
             self.receive.challenged_at.is_none_or(|last| now.since(last) >= self.settings.challenge_interval);
         if is_allowed {
             self.receive.challenged_at = Some(now);
-            self.counts.challenges += 1;
-            self.send_ack();
         }
+        is_allowed
     }
 
     /// Checks the acknowledgement number, and handles it. Returns false if the segment is dropped.

@@ -41,7 +41,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         self.stop_timer();
         *self.state = State::Listen;
         *self.receive = Receiver::default();
-        (self.send.next, self.send.retries, self.send.shift) = (0, 0, 0);
+        (self.send.next, self.send.shift) = (0, 0);
+        (self.send.retries, self.send.syn_retransmissions) = (0, 0);
         self.ports.remote = 0;
     }
 

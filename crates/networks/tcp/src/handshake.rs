@@ -7,7 +7,7 @@ use crate::environment::{Ecn, Environment, Notice};
 use crate::header::{Flags, Header};
 use crate::rtt::doubled;
 use crate::sender::TimerUse;
-use crate::settings::EcnUse;
+use crate::settings::{EcnUse, RttSource};
 use crate::state::State;
 use crate::window::shift_for;
 use parades_core::restore::Recorder;
@@ -39,7 +39,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             _ => Flags::SYN | Flags::ACK,
         };
         self.send.next = 1;
-        if self.send.retries == 0 {
+        if self.send.syn_retransmissions == 0 {
             self.send.last_sent = self.env.now();
             self.note_answer();
         }
@@ -55,9 +55,18 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             return self.finish(Notice::TimedOut);
         }
         self.send.retries += 1;
+        self.send.syn_retransmissions += 1;
         self.counts.timeouts += 1;
         self.counts.timeout_retransmissions += 1;
         self.send_syn();
+    }
+
+    /// Answers a SYN that the other end repeats: the answer to the first one was lost, or is under way.
+    pub(crate) fn on_repeated_syn(&mut self) {
+        if self.may_challenge() {
+            self.send.syn_retransmissions += 1;
+            self.send_syn();
+        }
     }
 
     /// Handles a segment in LISTEN.
@@ -101,7 +110,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         if !acknowledges {
             // Both ends open at the same time.
             *self.state = State::SynReceived;
-            self.send.retries = 0;
+            (self.send.retries, self.send.syn_retransmissions) = (0, 0);
             return self.send_syn();
         }
         self.send.uses_ecn &= flags.has(Flags::ECE) && !flags.has(Flags::CWR);
@@ -149,19 +158,40 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         self.send.una = 1;
         self.send.window_seq = header.seq.place(self.receive.next, self.receive.base).unwrap_or(0);
         self.send.window_ack = 1;
-        if self.send.retries == 0 {
-            let round_trip = self.echoed(header).unwrap_or(now.since(self.send.last_sent));
-            self.send.round_trip.measure(round_trip, self.settings);
-        } else if self.settings.restarts_after_syn_loss {
+        self.measure_handshake(header);
+        let has_lost = |limit: u32| self.send.retries > 0 && self.send.syn_retransmissions >= limit;
+        if self.settings.restarts_after_syn_losses.is_some_and(has_lost) && !self.answers_first_syn(header) {
             self.send.window.cwnd = self.send.window.mss;
         }
-        self.send.retries = 0;
+        (self.send.retries, self.send.syn_retransmissions) = (0, 0);
         self.stop_timer();
         self.note_answer();
         self.receive.heard_at = now;
         *self.state = if self.send.is_closing { State::FinWait1 } else { State::Established };
         self.control.reborrow().into_mut().on_start(now, &mut self.send.window);
         self.env.notify(Notice::Connected);
+    }
+
+    /// Measures the round trip of the handshake. `header` acknowledges the SYN. If the SYN was retransmitted,
+    /// only a timestamp measures it (Karn's rule), and without one the timeout is longer (RFC 6298, rule 5.7).
+    fn measure_handshake(&mut self, header: &Header) {
+        let direct = (self.send.syn_retransmissions == 0).then(|| self.env.now().since(self.send.last_sent));
+        let measured = match self.settings.rtt_source {
+            RttSource::Sent => direct.or_else(|| self.echoed(header)),
+            RttSource::Echo => direct.map(|direct| self.echoed(header).unwrap_or(direct)),
+        };
+        let round_trip = &mut self.send.round_trip;
+        match measured {
+            Some(measured) => round_trip.measure(measured, self.settings),
+            None => round_trip.timeout = round_trip.timeout.max(self.settings.rto_after_syn_loss),
+        }
+    }
+
+    /// Returns true if the echoed timestamp shows that the first SYN has arrived, so that no retransmission of
+    /// it was needed.
+    fn answers_first_syn(&self, header: &Header) -> bool {
+        let first = self.timestamp_at(self.send.last_sent);
+        self.receive.has_timestamps && header.timestamps.is_some_and(|timestamps| timestamps.echo == first)
     }
 
     /// Returns the code point of segments without data.

@@ -22,14 +22,13 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             && send.round_trip.smoothed > Delay::ZERO
     }
 
-    /// Returns the time until the probe (section 7.2).
+    /// Returns the time until the probe (section 7.2). With one segment in flight, its acknowledgement may be
+    /// delayed. The delay that is allowed for is the least timeout, as in Linux.
     pub(crate) fn probe_timeout(&self) -> Delay {
         let round_trip = self.send.round_trip.smoothed;
-        let mut delay = round_trip.saturating_add(round_trip);
-        if self.outstanding.len() == 1 {
-            delay = delay.saturating_add(self.settings.delayed_ack_timeout);
-        }
-        delay.min(self.send.round_trip.timeout(self.settings))
+        let is_single = self.outstanding.len() == 1;
+        let more = if is_single { self.settings.rto_floor.delay() } else { self.settings.probe_margin };
+        round_trip.saturating_add(round_trip).saturating_add(more).min(self.send.round_trip.timeout(self.settings))
     }
 
     /// Sends a probe: a new segment, or the last one again (section 7.3).

@@ -21,6 +21,8 @@ pub(crate) struct Report {
     pub(crate) sacked: u32,
     /// The place after the highest segment that had arrived before.
     pub(crate) highest: u64,
+    /// The echoed timestamp, if the connection uses timestamps.
+    pub(crate) echo: Option<u32>,
     /// The newest segment that was delivered.
     pub(crate) newest: Newest,
     /// Places acknowledged cumulatively that duplicates had shown as received.
@@ -107,9 +109,9 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     /// Notes the delivery of a segment.
     fn on_delivered(&mut self, sent: &Sent, report: &mut Report) {
         let now = self.env.now();
-        let min_rtt = self.send.round_trip.min;
         self.send.rate.on_delivered(sent, &mut report.newest, now);
-        self.send.rack.on_delivered(sent, report.highest, min_rtt, now);
+        let is_earlier = sent.was_retransmitted && self.acknowledges_earlier(sent, report.echo);
+        self.send.rack.on_delivered(sent, report.highest, is_earlier, now);
         report.has_original |= !sent.is_retransmitted && sent.end() <= self.send.frto;
         if !sent.was_retransmitted {
             report.last_sent = report.last_sent.max(Some(sent.sent_at));

@@ -8,6 +8,7 @@ use crate::receiver::Due;
 use crate::seq::Seq;
 use crate::state::State;
 use parades_core::restore::Recorder;
+use parades_core::time::Time;
 
 /// Returns the segment that answers a segment to a port without a connection: a reset (RFC 9293, section
 /// 3.10.7.1). Returns `None` for a reset, which is never answered.
@@ -93,7 +94,12 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
 
     /// Returns the value of the timestamps' clock.
     pub(crate) fn clock(&self) -> u32 {
-        let ticks = self.env.now().as_ps() / self.settings.timestamp_tick.as_ps().max(1);
+        self.timestamp_at(self.env.now())
+    }
+
+    /// Returns the timestamp of a segment that was sent at a time.
+    pub(crate) fn timestamp_at(&self, time: Time) -> u32 {
+        let ticks = time.as_ps() / self.settings.timestamp_tick.as_ps().max(1);
         Seq::at(ticks, Seq(0)).0
     }
 

@@ -146,7 +146,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
             return Fresh::Held;
         }
         let is_full = len == send.window.mss;
-        let is_silly = !is_full && len < data && len < send.peer_window_max / 2;
+        let is_large = self.settings.avoids_silly_windows && len >= send.peer_window_max / 2;
+        let is_silly = !is_full && len < data && !is_large;
         let is_nagled = self.settings.nagle && !is_full && len == data && !has_fin && send.flight() > 0;
         if is_silly || is_nagled { Fresh::Held } else { Fresh::Segment { len, has_fin } }
     }

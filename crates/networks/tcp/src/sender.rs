@@ -212,6 +212,8 @@ pub struct Sender {
     pub due: Time,
     /// Retransmissions in a row without an answer.
     pub retries: u32,
+    /// Retransmissions of the SYN: after a timeout, and as an answer to a repeated SYN of the other end.
+    pub syn_retransmissions: u32,
     /// The number of doublings of the probe's timeout.
     pub persist_backoff: u32,
     /// The time since which something sent is unanswered.
@@ -270,6 +272,7 @@ impl Sender {
             timer: TimerUse::None,
             due: Time::ZERO,
             retries: 0,
+            syn_retransmissions: 0,
             persist_backoff: 0,
             unanswered_since: Time::ZERO,
             probed_at: Time::ZERO,

@@ -2,6 +2,10 @@
 //!
 //! Two profiles set all of them: [`Settings::linux`] and [`Settings::ns3`]. A field whose value in a profile
 //! deviates from an RFC says so.
+//!
+//! In one place the profile `linux` follows an RFC and not Linux: an acknowledgement of a retransmitted
+//! segment that echoes an older timestamp tells loss detection by time nothing (RFC 8985, section 6.2, step 2).
+//! Linux does not compare timestamps there, and undoes the needless recovery later.
 
 mod choices;
 
@@ -26,8 +30,19 @@ pub struct Settings {
     pub send_buffer: u32,
     /// The size of the receive buffer in bytes.
     pub receive_buffer: u32,
+    /// True if the send buffer takes a piece that the application writes as a whole or not at all (ns-3).
+    /// Linux takes the part that fits, and RFC 9293 leaves it open (section 3.9.1.2). Only the application
+    /// knows its pieces, so it observes this setting.
+    pub takes_whole_writes: bool,
     /// True if windows are scaled (RFC 7323).
     pub window_scaling: bool,
+    /// True if a window is rounded up to the unit of its scale, so that it never shrinks (Linux). RFC 7323
+    /// (section 2.3) and ns-3 round down.
+    pub rounds_window_up: bool,
+    /// True if both ends avoid silly windows (RFC 9293, section 3.8.6.2): the announced window grows by a
+    /// segment or half the buffer, and a part of a segment is sent if it fills half of the largest window. In
+    /// ns-3 the window grows by any number of bytes, and no part of a segment is sent while more data wait.
+    pub avoids_silly_windows: bool,
     /// True if segments have timestamps (RFC 7323).
     pub timestamps: bool,
     /// The tick of the timestamps' clock.
@@ -62,12 +77,15 @@ pub struct Settings {
     pub quick_acks: u32,
     /// True if Nagle's algorithm holds small segments back (RFC 9293, section 3.7.4).
     pub nagle: bool,
-    /// The timeout before the first measurement (RFC 6298, rule 2.1).
+    /// The timeout before the first measurement: 1 s (RFC 6298, rule 2.1). ns-3 adds its granularity.
     pub rto_initial: Delay,
     /// The lower bound of the timeout.
     pub rto_floor: RtoFloor,
     /// The upper bound of the timeout.
     pub rto_max: Delay,
+    /// The least timeout of the first data if a SYN was retransmitted and no timestamp measured the round
+    /// trip: 3 s (RFC 6298, rule 5.7). ns-3 keeps the initial timeout.
+    pub rto_after_syn_loss: Delay,
     /// The granularity of the clock in the timeout (RFC 6298, rule 2.3).
     pub rto_granularity: Delay,
     /// The source of round-trip measurements.
@@ -158,6 +176,10 @@ pub struct Settings {
     pub rack: bool,
     /// True if a tail loss probe precedes a timeout (RFC 8985).
     pub tail_loss_probe: bool,
+    /// The time that a tail loss probe waits beyond two round trips while several segments are in flight. RFC
+    /// 8985 (section 7.2) has none. Linux has two ticks of its timers, 2 ms at 1,000 Hz: timers within a tick
+    /// would probe a data center before its queues have drained.
+    pub probe_margin: Delay,
     /// True if spurious timeouts are detected (F-RTO, RFC 5682).
     pub frto: bool,
     /// True if a reduction is undone when all retransmissions prove to be duplicates (RFC 3708, RFC 4015).
@@ -173,9 +195,10 @@ pub struct Settings {
     pub validates_window: bool,
     /// True if the window restarts after an idle period (RFC 5681, section 4.1).
     pub restarts_after_idle: bool,
-    /// True if the window is one segment after a SYN was lost (RFC 6928, section 2). ns-3 keeps the initial
-    /// window.
-    pub restarts_after_syn_loss: bool,
+    /// The number of retransmissions of a SYN after which the window is one segment, unless a timestamp shows
+    /// that they were needless. RFC 5681 (section 3.1) has 1. Linux has 2, because its first timeout is only
+    /// 1 s. `None` if the initial window is kept, as in ns-3.
+    pub restarts_after_syn_losses: Option<u32>,
     /// True if segments are paced, also if the congestion control does not need it.
     pub paces: bool,
     /// The shortest time between two challenge acknowledgements (RFC 5961, section 7).
@@ -195,7 +218,10 @@ impl Settings {
             options_reduce_payload: true,
             send_buffer: 4 << 20,
             receive_buffer: 6 << 20,
+            takes_whole_writes: false,
             window_scaling: true,
+            rounds_window_up: true,
+            avoids_silly_windows: true,
             timestamps: true,
             timestamp_tick: Delay::from_ms(1),
             sack: true,
@@ -214,6 +240,7 @@ impl Settings {
             rto_initial: Delay::from_secs(1),
             rto_floor: RtoFloor::Variation(Delay::from_ms(200)),
             rto_max: Delay::from_secs(120),
+            rto_after_syn_loss: Delay::from_secs(3),
             rto_granularity: Delay::ZERO,
             rtt_source: RttSource::Sent,
             keeps_backoff: true,
@@ -248,6 +275,7 @@ impl Settings {
             grows_at_end_of_loss: true,
             rack: true,
             tail_loss_probe: true,
+            probe_margin: Delay::from_ms(2),
             frto: true,
             undoes_by_dsack: true,
             persist_timeout: None,
@@ -255,7 +283,7 @@ impl Settings {
             time_wait: Delay::from_secs(60),
             validates_window: true,
             restarts_after_idle: true,
-            restarts_after_syn_loss: true,
+            restarts_after_syn_losses: Some(2),
             paces: false,
             challenge_interval: Delay::from_ms(500),
         }
@@ -272,6 +300,9 @@ impl Settings {
             options_reduce_payload: false,
             send_buffer: 131_072,
             receive_buffer: 131_072,
+            takes_whole_writes: true,
+            rounds_window_up: false,
+            avoids_silly_windows: false,
             dsack: false,
             ecn: EcnUse::Off,
             counts_all_marks: false,
@@ -280,8 +311,10 @@ impl Settings {
             delayed_ack_timeout: Delay::from_ms(200),
             quick_acks: 1,
             nagle: false,
+            rto_initial: Delay::from_ms(1001),
             rto_floor: RtoFloor::Whole(Delay::from_secs(1)),
             rto_max: Delay::from_secs(60),
+            rto_after_syn_loss: Delay::ZERO,
             rto_granularity: Delay::from_ms(1),
             rtt_source: RttSource::Echo,
             keeps_backoff: false,
@@ -316,7 +349,7 @@ impl Settings {
             time_wait: Delay::from_secs(240),
             validates_window: false,
             restarts_after_idle: false,
-            restarts_after_syn_loss: false,
+            restarts_after_syn_losses: None,
             ..Settings::linux()
         }
     }

@@ -19,6 +19,9 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     /// Returns the smallest step by which the announced window grows, against silly windows (RFC 9293,
     /// section 3.8.6.2.2).
     fn smallest_step(&self) -> u64 {
+        if !self.settings.avoids_silly_windows {
+            return 1;
+        }
         u64::from(self.settings.receive_buffer / 2).min(u64::from(self.settings.mss)).max(1)
     }
 
@@ -27,7 +30,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         self.receive.read + u64::from(self.settings.receive_buffer)
     }
 
-    /// Returns the window for a header, and notes the place that it reaches. The window never shrinks.
+    /// Returns the window for a header, and notes the place that it reaches. The window never shrinks by more
+    /// than its rounding.
     pub(crate) fn announce(&mut self) -> u16 {
         let possible = self.possible_end();
         if possible >= self.receive.window_end + self.smallest_step() {
@@ -35,8 +39,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         }
         let (next, shift) = (self.receive.next, self.receive.shift);
         let window = self.receive.window_end.saturating_sub(next);
-        // Rounding down could shrink the window by less than a unit. Rounding up keeps the announced end.
-        let on_wire = u16::try_from(window.div_ceil(1 << shift)).unwrap_or(u16::MAX);
+        let units = if self.settings.rounds_window_up { window.div_ceil(1 << shift) } else { window >> shift };
+        let on_wire = u16::try_from(units).unwrap_or(u16::MAX);
         self.receive.window_end = self.receive.window_end.max(next + (u64::from(on_wire) << shift));
         on_wire
     }

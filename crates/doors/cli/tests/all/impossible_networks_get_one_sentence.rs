@@ -43,7 +43,7 @@ fn each_is_refused_with_its_place_and_status_2() {
         (
             "thresholds of RED in the wrong order",
             ("queue = 100", "queue = { kind = \"red\", min = 20, max = 5 }"),
-            "n.toml:16:9: the queue has a `min` of 20 packets and a `max` of 5; `min` must be below `max`",
+            "n.toml:16:9: the queue has a `min` of 20 packets and a `max` of 5; `min` must not exceed `max`",
         ),
         (
             "a segment larger than a packet",

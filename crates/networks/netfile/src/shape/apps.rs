@@ -23,7 +23,11 @@ const fn bytes(parameter: Parameter) -> Key {
 /// The keys of a TCP app. `profile` sets all of them, and what else there is.
 const TCP: &[Key] = &[
     bytes(Parameter::size("size", 1, "bytes of a stream; without it, `writes` and `rate` go on to the end")),
-    bytes(Parameter::size("writes", 1, "bytes that the application writes at a time; all at the start by default")),
+    bytes(Parameter::size(
+        "writes",
+        1,
+        "bytes that the application writes at a time; all at the start by default, in profile ns3 an `mss`",
+    )),
     may(Parameter::rate("rate", MBPS, "bits that the application writes in a second, with `writes`").positive()),
     may(Parameter::choice("profile", "linux", PROFILES, "the implementation whose settings hold")),
     may(Parameter::choice("congestion", "cubic", &["newreno", "cubic", "dctcp", "bbr", "vegas"], "congestion control")),

@@ -1,6 +1,7 @@
 //! The queues and impairments of a network that is written out in full.
 
 use super::{float, key};
+use crate::queues::UNBOUNDED;
 use parades_config::toml_string;
 use parades_config::units::{format_duration, format_rate, format_size};
 use parades_packet::description::Link;
@@ -72,6 +73,7 @@ fn impairment_name(number: usize) -> String {
 
 fn limit(text: &mut String, name: &str, limit: QueueLimit) {
     match limit {
+        QueueLimit::UNBOUNDED => key(text, name, &toml_string(UNBOUNDED)),
         QueueLimit::Packets(packets) => key(text, name, &packets.to_string()),
         QueueLimit::Bytes(bytes) => key(text, name, &toml_string(&format_size(bytes))),
     }

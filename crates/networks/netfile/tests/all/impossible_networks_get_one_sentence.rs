@@ -53,7 +53,7 @@ fn links_and_queues_that_cannot_be() {
         ),
         (
             "queue = { kind = \"red\", min = 20, max = 5 }",
-            "net.toml:17:9: the queue has a `min` of 20 packets and a `max` of 5; `min` must be below `max`",
+            "net.toml:17:9: the queue has a `min` of 20 packets and a `max` of 5; `min` must not exceed `max`",
         ),
         ("queue = { kind = \"red\", min = -1 }", "net.toml:17:31: `min` must be between 0 and 1000000000, not -1"),
         (
@@ -119,6 +119,11 @@ fn apps_that_cannot_be() {
         (with("initial_window = 0"), "net.toml:24:18: `initial_window` must be between 1 and 65536, not 0"),
         (with("min_rto = \"-1s\""), "net.toml:24:11: `min_rto`: `-1s` is negative; a duration is at least 0"),
         (with("writes = \"1kB\""), "net.toml:24:10: `writes` needs a `rate`; give both, or none of them"),
+        (
+            with("writes = \"1MB\"\nprofile = \"ns3\""),
+            "net.toml:24:10: `writes` is 1000000B, and the send buffer 131072B, which takes it whole; write less at a \
+             time, or raise `buffer`",
+        ),
         (
             with("congestion = \"cubik\""),
             "net.toml:24:14: `congestion` must be newreno, cubic, dctcp, bbr or vegas, not \

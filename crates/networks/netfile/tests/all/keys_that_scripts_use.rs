@@ -49,12 +49,15 @@ fn settings(keys: &str) -> Settings {
 
 #[test]
 fn a_stream_has_a_size_or_writes_at_a_rate_or_both() {
-    let writes = Some(Writes { bytes: 1000, rate_bps: 2_000_000 });
+    let writes = Some(Writes { bytes: 1000, rate_bps: Some(2_000_000) });
     let bytes = |keys: &str| (tcp(keys).bytes, tcp(keys).writes);
     assert_eq!(bytes("size = \"300kB\""), (300_000, None));
     assert_eq!(bytes("size = 300000"), (300_000, None));
     assert_eq!(bytes("writes = \"1000B\"\nrate = \"2Mbps\""), (parades_packet::protocols::tcp::ENDLESS, writes));
     assert_eq!(bytes("size = \"1MB\"\nwrites = \"1000B\"\nrate = \"2Mbps\""), (1_000_000, writes));
+    // A buffer of ns-3 takes whole pieces, also if they have no rate.
+    let pieces = Some(Writes { bytes: 512, rate_bps: None });
+    assert_eq!(bytes("size = \"1MB\"\nprofile = \"ns3\"\nwrites = 512"), (1_000_000, pieces));
     // 2 Mbit/s for nearly five seconds, as the application writes no faster.
     let outcome = run(&net("", "", "writes = \"1000B\"\nrate = \"2Mbps\""));
     let received = count(&outcome, "bytes_received");

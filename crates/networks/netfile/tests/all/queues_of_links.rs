@@ -1,6 +1,6 @@
 //! A link's key `queue`: packets, a size, the name of a kind, or a table; and what is said of a wrong table.
 
-use crate::common::{error, file};
+use crate::common::{count, error, file, run};
 use parades_core::time::Delay;
 use parades_netfile::{NetworkFile, explicit, schema};
 use parades_packet::description::{Description, Link};
@@ -55,6 +55,7 @@ fn all_kinds() -> Vec<(&'static str, Discipline)> {
     vec![
         ("{ kind = \"droptail\", limit = 50 }", packets(50).into()),
         ("{ kind = \"droptail\", limit = \"64KiB\" }", QueueLimit::Bytes(65_536).into()),
+        ("{ kind = \"droptail\", limit = \"unbounded\" }", QueueLimit::UNBOUNDED.into()),
         (
             "{ kind = \"red\", limit = 60, min = 5, max = 15.5, max_probability = \"10%\", weight = 0.002, \
              gentle = false, wait = false, mean_packet = \"1000B\", ecn = false }",
@@ -85,6 +86,7 @@ fn all_kinds() -> Vec<(&'static str, Discipline)> {
 fn a_queue_is_packets_a_size_or_a_table() {
     assert_eq!(queue("7"), (QueueLimit::Packets(7).into(), 0));
     assert_eq!(queue("\"64KiB\""), (QueueLimit::Bytes(65_536).into(), 0));
+    assert_eq!(queue("\"unbounded\""), (QueueLimit::UNBOUNDED.into(), 0));
     for (table, expected) in all_kinds() {
         assert_eq!(queue(table), (expected.clone(), 0), "{table}");
         let with_device = table.replace(" }", ", device = 3 }");
@@ -240,7 +242,7 @@ fn a_wrong_table_gets_one_sentence_with_its_place() {
         (
             "{ kind = \"red\", min = 20, max = 5 }",
             "net.toml:10:9: the queue has a `min` of 20 packets and a `max` \
-          of 5; `min` must be below `max`",
+          of 5; `min` must not exceed `max`",
         ),
         (
             "{ kind = \"token-bucket\", burst = \"3kB\" }",
@@ -261,4 +263,19 @@ fn a_wrong_table_gets_one_sentence_with_its_place() {
     ] {
         assert_eq!(error(&net(value, "100")), says, "{value}");
     }
+}
+
+/// A hundred packets arrive within a millisecond, and the link sends one in 8 ms. One is being sent and ten
+/// wait; all others are dropped, as the limit of 20 packets is never reached.
+#[test]
+fn red_with_equal_limits_is_a_threshold() {
+    let text = "network = \"threshold\"\nuntil = \"3s\"\nheaders = \"0B\"\nnodes = [\"a\", \"r\", \"b\"]\n\
+        [[link]]\nfrom = \"a\"\nto = \"r\"\nrate = \"1Gbps\"\ndelay = \"0s\"\nqueue = \"unbounded\"\n\
+        [[link]]\nfrom = \"r\"\nto = \"b\"\nrate = \"1Mbps\"\ndelay = \"0s\"\n\
+        queue = { kind = \"red\", limit = 20, min = 10, max = 10, weight = 1 }\n\
+        [[app]]\nname = \"c\"\nkind = \"constant\"\nfrom = \"a\"\nto = \"b\"\nrate = \"800Mbps\"\npacket = \"1000B\"\n\
+        size = \"100kB\"\n";
+    let outcome = run(text);
+    let counts = ["packets_received", "packets_lost_early", "packets_lost_queue"].map(|name| count(&outcome, name));
+    assert_eq!(counts, [11, 89, 0]);
 }

@@ -31,7 +31,8 @@ pub struct Tcp {
     pub settings: Settings,
     /// The bytes of the stream, or [`ENDLESS`].
     pub bytes: u64,
-    /// The pieces in which the application writes. `None` if it writes everything at once.
+    /// The pieces in which the application writes. `None` if it writes everything at once: in pieces of a
+    /// segment, where the send buffer takes whole pieces only ([`Settings::takes_whole_writes`]).
     pub writes: Option<Writes>,
 }
 
@@ -44,14 +45,15 @@ pub struct Writes {
     /// The bytes of a piece. The last piece has the rest.
     pub bytes: u32,
     /// The rate of the application in bits per second. A piece is written after the time that it takes at
-    /// this rate, the first one that time after the connection is established.
-    pub rate_bps: u64,
+    /// this rate, the first one that time after the connection is established. `None` if each piece is
+    /// written as soon as the send buffer has room for it.
+    pub rate_bps: Option<u64>,
 }
 
 impl Writes {
-    /// Returns the time between two pieces.
-    pub(crate) fn gap(self) -> Delay {
-        Delay::serialisation(u64::from(self.bytes), self.rate_bps)
+    /// Returns the time between two pieces. `None` if only the send buffer delays them.
+    pub(crate) fn gap(self) -> Option<Delay> {
+        self.rate_bps.map(|rate_bps| Delay::serialisation(u64::from(self.bytes), rate_bps))
     }
 }
 
@@ -134,13 +136,33 @@ impl Tcp {
         if self.bytes == 0 {
             return Err("has no bytes to send; give it some".into());
         }
-        if self.bytes == ENDLESS && self.writes.is_none() {
+        if self.bytes == ENDLESS && self.gap().is_none() {
             return Err("writes an endless stream at once; give it a size, or a rate".into());
         }
-        if self.writes.is_some_and(|writes| writes.bytes == 0 || writes.rate_bps == 0) {
+        if self.writes.is_some_and(|writes| writes.bytes == 0 || writes.rate_bps == Some(0)) {
             return Err("writes nothing at a time; give `writes` and `rate` values above zero".into());
         }
-        check_settings(&self.settings)
+        check_settings(&self.settings)?;
+        let (piece, buffer) = (self.piece(), self.settings.send_buffer);
+        if piece > buffer && self.bytes > buffer.into() {
+            return Err(format!(
+                "writes {piece} bytes at a time, which never fit in its send buffer of {buffer}, and ns-3 takes \
+                 whole writes only; lower `writes`, or raise `buffer`"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns the time between two pieces that the application writes. `None` if only the send buffer delays
+    /// them.
+    fn gap(&self) -> Option<Delay> {
+        self.writes.and_then(Writes::gap)
+    }
+
+    /// Returns the bytes that the send buffer takes as a whole or not at all.
+    fn piece(&self) -> u32 {
+        let Settings { takes_whole_writes, mss, .. } = self.settings;
+        if takes_whole_writes { self.writes.map_or(mss, |writes| writes.bytes) } else { 1 }
     }
 }
 
@@ -297,8 +319,8 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
         }
         if notices.is_connected {
             self.source().into_mut().is_connected = true;
-            match tcp.writes {
-                Some(writes) => env.set_timer(APPLICATION, writes.gap()),
+            match tcp.gap() {
+                Some(gap) => env.set_timer(APPLICATION, gap),
                 None => self.produce(tcp, env),
             }
         }
@@ -307,12 +329,17 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
         }
     }
 
-    fn call<E: Environment>(&mut self, tcp: &Tcp, what: Call<'_>, env: &mut E) -> (u64, Notices) {
+    /// Returns the bytes that the application has produced, and that wait for room in the send buffer.
+    fn unwritten(&self, tcp: &Tcp) -> Unwritten {
         let Source { produced, written, .. } = self.source;
+        Unwritten { bytes: produced - written, is_last: produced == tcp.bytes, piece: tcp.piece() }
+    }
+
+    fn call<E: Environment>(&mut self, tcp: &Tcp, what: Call<'_>, env: &mut E) -> (u64, Notices) {
         let unwritten = match what {
             // The call itself writes all that it can.
             Call::Write(_) | Call::WriteLast(_) => Unwritten::default(),
-            _ => Unwritten { bytes: produced - written, is_last: produced == tcp.bytes },
+            _ => self.unwritten(tcp),
         };
         let SenderParts { mut connection, counts, .. } = self.split();
         let answer = call_writing(connection.reborrow(), counts, &tcp.settings, what, unwritten, env);
@@ -325,24 +352,27 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
     /// Lets the application produce its next bytes.
     fn produce<E: Environment>(&mut self, tcp: &Tcp, env: &mut E) {
         let left = tcp.bytes - self.source.produced;
-        let bytes = tcp.writes.map_or(left, |writes| left.min(u64::from(writes.bytes)));
+        let Some((writes, gap)) = tcp.writes.and_then(|writes| Some((writes, writes.gap()?))) else {
+            self.source().into_mut().produced += left;
+            return;
+        };
+        let bytes = left.min(u64::from(writes.bytes));
         self.source().into_mut().produced += bytes;
-        if let Some(writes) = tcp.writes
-            && bytes < left
-        {
-            env.set_timer(APPLICATION, writes.gap());
+        if bytes < left {
+            env.set_timer(APPLICATION, gap);
         }
     }
 
     /// Writes what the application has produced, as far as the send buffer has room. The last bytes close the
     /// stream.
     fn write<E: Environment>(&mut self, tcp: &Tcp, env: &mut E) {
-        let Source { produced, written, .. } = self.source;
-        if written == produced {
+        let unwritten = self.unwritten(tcp);
+        let bytes = unwritten.fitting(self.connection.room(&tcp.settings));
+        if bytes == 0 {
             return;
         }
-        let (waiting, is_last) = (produced - written, produced == tcp.bytes);
-        let what = if is_last { Call::WriteLast(waiting) } else { Call::Write(waiting) };
+        let is_last = unwritten.is_last && bytes == unwritten.bytes;
+        let what = if is_last { Call::WriteLast(bytes) } else { Call::Write(bytes) };
         let (accepted, _) = self.call(tcp, what, env);
         self.source().into_mut().written += accepted;
     }

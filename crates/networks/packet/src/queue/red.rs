@@ -11,6 +11,10 @@ use parades_core::time::{Delay, Time};
 /// The average length is an exponentially weighted moving average, updated at each arrival. Below
 /// `min_average` no packet is dropped. From there to `max_average`, the probability of a drop grows linearly
 /// to `max_probability`. Above, every packet is dropped, unless the queue is *gentle*.
+///
+/// If both limits are equal, they are a threshold: from there on, every packet is marked, or dropped if its
+/// sender does not understand marks. With a weight of 1 the average is the length itself, as DCTCP needs it
+/// (M. Alizadeh et al., "Data center TCP (DCTCP)", SIGCOMM 2010, section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Red {
     /// The limit of the queue itself.
@@ -57,8 +61,11 @@ impl Red {
         self.limit.check_positive()?;
         let thousandth = |milli: u64| milli as f64 / 1000.0;
         let [min, max] = [self.min_average_milli, self.max_average_milli].map(thousandth);
-        if min >= max {
-            return Err(format!("has a `min` of {min} packets and a `max` of {max}; `min` must be below `max`"));
+        if min > max {
+            return Err(format!("has a `min` of {min} packets and a `max` of {max}; `min` must not exceed `max`"));
+        }
+        if self.max_average_milli == 0 {
+            return Err("has a `max` of 0 packets, so that it drops every packet; give it some".into());
         }
         if self.weight.is_zero() {
             return Err("has a weight of 0, so that its average never changes; give it more".into());
@@ -104,6 +111,11 @@ impl Red {
         if expected < limit { spread } else { 1.0 }
     }
 
+    /// Returns true if both limits are one threshold.
+    fn is_threshold(&self) -> bool {
+        self.min_average_milli == self.max_average_milli
+    }
+
     /// Returns true if every packet is dropped at this average.
     fn drops_all(&self, average: f64) -> bool {
         average >= if self.is_gentle { 2.0 * self.max() } else { self.max() }
@@ -140,6 +152,10 @@ impl State {
     ) -> Admission {
         self.update(red, now, rate_bps, waiting);
         self.since_drop = self.since_drop.saturating_add(1);
+        if red.is_threshold() {
+            let is_above = self.average >= red.min();
+            return if is_above { Admission::mark_or_drop(red.marks && is_capable) } else { Admission::Pass };
+        }
         if self.average < red.min() || waiting <= 1 {
             self.is_above = false;
             return Admission::Pass;
@@ -224,6 +240,20 @@ mod tests {
         state.idle_from = at(2);
         state.update(&red, at(4).checked_add(Delay::from_us(500)).expect("soon"), rate, 0);
         near(state.average, 4.625 * 0.75 * 0.75 * 0.75);
+    }
+
+    #[test]
+    fn equal_limits_are_a_threshold_from_which_on_every_packet_is_marked_or_dropped() {
+        let (weight, rng) = (Probability::ONE, Rng::stream(3, 1));
+        let red = Red { min_average_milli: 10_000, max_average_milli: 10_000, weight, ..red() };
+        assert_eq!(red.check(), Ok(()));
+        for (is_capable, expected) in [(false, Admission::Early), (true, Admission::Mark)] {
+            let mut state = State::default();
+            let mut admit = |waiting| state.admit(&red, Time::ZERO, 12_000_000, waiting, is_capable, &rng);
+            assert_eq!([8, 9, 10, 11, 9, 10, 70].map(&mut admit), {
+                [Admission::Pass, Admission::Pass, expected, expected, Admission::Pass, expected, expected]
+            });
+        }
     }
 
     #[test]

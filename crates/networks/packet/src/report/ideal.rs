@@ -135,12 +135,12 @@ pub(super) fn of_tcp<T: Iterator<Item = Time>>(
     let payload = settings.mss.saturating_sub(options).max(1);
     let handshake = there.time_of(Burst::one(syn)).saturating_add(back.time_of(Burst::one(syn)));
     let burst = |bytes| there.time_of(Burst::of(bytes, payload, data));
-    let data = match writes {
+    let data = match writes.and_then(|writes| Some((writes, writes.gap()?))) {
         None => burst(*bytes),
-        Some(writes) => {
+        Some((writes, gap)) => {
             let pieces = bytes.div_ceil(u64::from(writes.bytes));
             let last = bytes - (pieces - 1) * u64::from(writes.bytes);
-            let after = |piece: u64| Delay::from_ps(writes.gap().as_ps().saturating_mul(piece));
+            let after = |piece: u64| Delay::from_ps(gap.as_ps().saturating_mul(piece));
             after(1).saturating_add(burst(*bytes)).max(after(pieces).saturating_add(burst(last)))
         }
     };

@@ -90,7 +90,7 @@ fn the_window_of_new_reno_grows_by_a_segment_in_each_round_trip() {
 #[test]
 fn the_round_trip_is_twice_the_delay_and_the_transmission_of_segment_and_acknowledgement() {
     // A segment each 50 ms, so none waits. The handshake's shorter round trip is forgotten: (7/8)^60 < 0.001.
-    let writes = Some(Writes { bytes: MSS, rate_bps: u64::from(MSS) * 8 * 20 });
+    let writes = Some(Writes { bytes: MSS, rate_bps: Some(u64::from(MSS) * 8 * 20) });
     let every = Delay::from_ms(500);
     let network = network(tcp(10_000_000, writes), Delay::ZERO, QueueLimit::Packets(100).into(), of_flow(every));
     let outcome = sequential::run(&network, until(4000)).expect("it runs");

@@ -133,7 +133,7 @@ fn slow_start_costs_round_trips() {
 
 #[test]
 fn a_slow_application_slows_no_stream_down() {
-    let writes = Some(Writes { bytes: MSS, rate_bps: 400_000 });
+    let writes = Some(Writes { bytes: MSS, rate_bps: Some(400_000) });
     let network = network(line(), vec![app("x", tcp(settings(10), 50_000, writes))], vec![]);
     let found = slowdown(&run(&network, 5000));
     assert!((found - 1.0).abs() < 1e-9, "{found}");
@@ -238,7 +238,7 @@ fn a_connection_that_the_other_end_forgot_is_reset() {
     let one_way = |ends, name: &str| Link { name: name.into(), is_duplex: false, ..link(ends, 10_000_000, 10) };
     let links = vec![link((0, 1), 100_000_000, 1), one_way((1, 2), "there"), one_way((2, 1), "back")];
     let settings = Settings { syn_retries: 1, ..settings(10) };
-    let app = app("x", tcp(settings, 1_000_000, Some(Writes { bytes: 1000, rate_bps: 80_000 })));
+    let app = app("x", tcp(settings, 1_000_000, Some(Writes { bytes: 1000, rate_bps: Some(80_000) })));
     let network = network(links, vec![app], vec![change(520, 1, false), change(6000, 1, true)]);
     let outcome = run(&network, 20_000);
     assert_eq!(states(&outcome), ["reset"]);
@@ -275,7 +275,7 @@ fn slowdowns_and_states_are_the_same_on_every_engine() {
     let mut apps = vec![
         app("a", tcp(settings(10), 200_000, None)),
         app("b", tcp(Settings { data_retries: 1, ..settings(10) }, 10_000_000, None)),
-        app("c", tcp(settings(10), ENDLESS, Some(Writes { bytes: 1000, rate_bps: 80_000 }))),
+        app("c", tcp(settings(10), ENDLESS, Some(Writes { bytes: 1000, rate_bps: Some(80_000) }))),
     ];
     apps.push(app("d", datagrams(Limit::Never)));
     let network = network(line(), apps, vec![change(1500, 1, false)]);

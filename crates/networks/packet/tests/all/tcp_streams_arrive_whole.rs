@@ -6,7 +6,7 @@ use parades_engine::{null_message, rollback_check, sequential, time_warp, window
 use parades_packet::campus;
 use parades_packet::description::{App, AppKind, Description, Ends, Framing, Link, Marking};
 use parades_packet::network::Network;
-use parades_packet::protocols::tcp::Tcp;
+use parades_packet::protocols::tcp::{Tcp, Writes};
 use parades_packet::queue::QueueLimit;
 use parades_packet::segment::SegmentRef;
 use parades_tcp::settings::Settings;
@@ -15,21 +15,24 @@ use parades_topology::NodeId;
 /// A dumbbell: `n` senders, a bottleneck of 10 Mbps and 20 ms, `n` receivers; access links of 100 Mbps and 1
 /// ms.
 fn dumbbell(n: u32, bytes: u64, packets: u32, settings: Settings) -> Network<SegmentRef> {
-    let link = |from, to, rate_bps, delay_ms| Link {
-        name: format!("{from}-{to}"),
-        from,
-        to,
-        rate_bps,
-        delay: Delay::from_ms(delay_ms),
-        queue: QueueLimit::Packets(packets).into(),
-        framing: Framing::Ppp,
-        ..Link::default()
-    };
-    let mut links = vec![link(0, 1, 10_000_000, 20)];
+    let tcp = Tcp { settings: Settings { mss: 1448, ..settings }, bytes, writes: None };
+    let link = |rate_bps, delay_ms| link(rate_bps, delay_ms, packets);
+    network(n, &link(10_000_000, 20), &link(100_000_000, 1), tcp)
+}
+
+fn link(rate_bps: u64, delay_ms: u64, packets: u32) -> Link {
+    let (delay, queue) = (Delay::from_ms(delay_ms), QueueLimit::Packets(packets).into());
+    Link { rate_bps, delay, queue, framing: Framing::Ppp, ..Link::default() }
+}
+
+/// A dumbbell of these links.
+fn network(n: u32, bottleneck: &Link, access: &Link, tcp: Tcp) -> Network<SegmentRef> {
+    let link = |from, to, link: &Link| Link { name: format!("{from}-{to}"), from, to, ..link.clone() };
+    let mut links = vec![link(0, 1, bottleneck)];
     for i in 0..n {
-        links.extend([link(2 + i, 0, 100_000_000, 1), link(1, 2 + n + i, 100_000_000, 1)]);
+        links.extend([link(2 + i, 0, access), link(1, 2 + n + i, access)]);
     }
-    let kind = AppKind::Tcp(Box::new(Tcp { settings: Settings { mss: 1448, ..settings }, bytes, writes: None }));
+    let kind = AppKind::Tcp(Box::new(tcp));
     let ends = |i| Ends { source: NodeId(2 + i), destination: NodeId(2 + n + i), start: Time::from_secs(1) };
     Network::described(Description {
         nodes: (0..2 + 2 * n).map(|node| node.to_string()).collect(),
@@ -99,11 +102,31 @@ fn streams_that_lose_segments_arrive_whole_and_alike_on_every_engine() {
 /// The acknowledgement of the other end's FIN follows.
 #[test]
 fn a_stream_that_its_send_buffer_limits_is_sent_in_full_segments() {
-    let settings = Settings { send_buffer: 20_000, ..Settings::ns3() };
-    let metrics = sequential::run(&dumbbell(1, 300_000, 100, settings), until(10)).expect("it runs").metrics;
+    let settings = Settings { mss: 1448, send_buffer: 20_000, ..Settings::ns3() };
+    let writes = Some(Writes { bytes: 8, rate_bps: None });
+    let [bottleneck, access] = [link(10_000_000, 20, 100), link(100_000_000, 1, 100)];
+    let network = network(1, &bottleneck, &access, Tcp { settings, bytes: 300_000, writes });
+    let metrics = sequential::run(&network, until(10)).expect("it runs").metrics;
     assert_eq!(column(&metrics, "bytes_received"), [300_000]);
     assert_eq!(column(&metrics, "segments_sent"), [213]);
     assert_eq!(column(&metrics, "completion"), [770_151_840_000]);
+}
+
+/// A window below the product of rate and delay, without losses. The send buffer takes 33 segments of 1,448
+/// bytes. The receiver holds the last one back until the next round trip, as it acknowledges every second one.
+/// Computed with ns-3.37, whose application writes a segment at a time.
+#[test]
+fn a_stream_that_its_buffers_limit_takes_as_long_as_in_ns3() {
+    for (buffer, completion_ns) in [(49_152, 18_388_014_900_u64), (98_304, 9_135_909_260)] {
+        let settings = Settings { mss: 1448, send_buffer: buffer, receive_buffer: buffer, ..Settings::ns3() };
+        let tcp = Tcp { settings, bytes: 10_000_000, writes: None };
+        let network = network(1, &link(100_000_000, 40, 200), &link(1_000_000_000, 1, 200), tcp);
+        let metrics = sequential::run(&network, until(60)).expect("it runs").metrics;
+        let completion_ps = column(&metrics, "completion")[0];
+        assert!(completion_ps.abs_diff(completion_ns * 1000) < 1_000_000, "{completion_ps}");
+        // 6,907 segments with data, and those of the handshake and of the end.
+        assert_eq!(column(&metrics, "segments_sent"), [6910]);
+    }
 }
 
 #[test]

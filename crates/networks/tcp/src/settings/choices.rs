@@ -38,10 +38,21 @@ pub enum RtoFloor {
     Variation(Delay),
 }
 
+impl RtoFloor {
+    /// Returns the bound.
+    #[must_use]
+    pub const fn delay(self) -> Delay {
+        match self {
+            RtoFloor::Whole(delay) | RtoFloor::Variation(delay) => delay,
+        }
+    }
+}
+
 /// The source of round-trip measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RttSource {
-    /// The times at which segments were sent. Timestamps only measure retransmitted segments.
+    /// The times at which segments were sent. The echoed timestamp measures an acknowledgement that advances
+    /// by retransmitted segments only, a SYN included (RFC 7323, section 4.1; Linux).
     Sent,
     /// The echoed timestamp, in its ticks, of the oldest segment that is acknowledged. No measurement if this
     /// segment was retransmitted, or was sent before the last timeout (ns-3).

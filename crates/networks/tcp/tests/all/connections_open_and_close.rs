@@ -1,6 +1,6 @@
 //! Handshakes, options, half-closed connections, and the end of connections.
 
-use crate::script::{MSS, OURS, Script, THEIRS, plain};
+use crate::script::{OURS, Script, THEIRS, plain};
 use parades_core::time::Delay;
 use parades_tcp::State;
 use parades_tcp::environment::{Notice, Timer};
@@ -81,15 +81,88 @@ fn a_lost_syn_is_repeated_after_1_2_and_4_seconds_and_then_given_up() {
     assert_eq!(script.sent().len(), 0);
 }
 
-#[test]
-fn the_window_is_one_segment_after_a_lost_syn_as_rfc_6928_says() {
-    let mut script = Script::closed(plain());
+/// Returns an end whose SYN was sent again after 1, 3, 7, … seconds, `lost` times. Its answer comes 500 ms
+/// after the last one, and echoes the timestamp of the SYN with number `answered`, if there are timestamps.
+fn connected_after(lost: u32, answered: u32, settings: Settings) -> Script {
+    let mut script = Script::closed(settings);
     script.open();
-    script.wait(Delay::from_secs(1));
+    for retry in 0..lost {
+        script.wait(Delay::from_secs(1 << retry));
+    }
+    script.wait(Delay::from_ms(500));
+    let sent = script.sent();
+    assert_eq!(sent.len(), 1 + lost as usize);
+    let echo = sent[answered as usize].header.timestamps.map(|stamps| Timestamps { value: 1, echo: stamps.value });
+    script.timestamps = echo;
     let flags = Flags::SYN | Flags::ACK;
-    let header = Header { flags, ack: OURS.add(1), ..script.syn() };
-    script.arrive(header, 0);
-    assert_eq!(script.end.cwnd(), MSS);
+    script.arrive(Header { flags, ack: OURS.add(1), ..script.syn() }, 0);
+    assert_eq!(script.end.state(), State::Established);
+    script
+}
+
+/// RFC 5681, section 3.1: one retransmission. Linux: two, and the timestamp shows that they were needed.
+#[test]
+fn the_window_is_one_segment_after_lost_syns() {
+    let rfc = Settings { restarts_after_syn_losses: Some(1), ..plain() };
+    let timestamps = Settings { timestamps: true, ..plain() };
+    let ns3 = Settings { syn_timeout: Delay::from_secs(1), ..Settings::ns3() };
+    let windows = |settings: &Settings, answered: fn(u32) -> u32| {
+        [0, 1, 2].map(|lost| {
+            let script = connected_after(lost, answered(lost), settings.clone());
+            script.end.cwnd() / script.end.sender().window.mss
+        })
+    };
+    assert_eq!(windows(&rfc, |_| 0), [10, 1, 1]);
+    assert_eq!(windows(&plain(), |_| 0), [10, 10, 1]);
+    assert_eq!(windows(&timestamps, |lost| lost), [10, 10, 1]);
+    assert_eq!(windows(&timestamps, |_| 0), [10, 10, 10]);
+    assert_eq!(windows(&ns3, |_| 0), [10, 10, 10]);
+}
+
+/// RFC 6298, rule 5.7, and RFC 7323, section 4.1. The plain settings have a timeout of at least a second, and
+/// the deviation of the first measurement is half of it: the timeout is thrice the round trip.
+#[test]
+fn after_a_repeated_syn_the_timeout_is_three_seconds_or_comes_from_the_timestamp() {
+    let timeout = |lost, answered, settings: Settings| {
+        let mut script = connected_after(lost, answered, settings);
+        script.write(100);
+        script.timer(Timer::Retransmit).map_or(0, |delay| delay.as_ps() / 1_000_000_000)
+    };
+    assert_eq!(timeout(0, 0, plain()), 1500);
+    assert_eq!(timeout(1, 0, plain()), 3000);
+    assert_eq!(timeout(2, 0, plain()), 3000);
+    let timestamps = Settings { timestamps: true, ..plain() };
+    assert_eq!(timeout(1, 0, timestamps.clone()), 4500);
+    assert_eq!(timeout(1, 1, timestamps.clone()), 1500);
+    assert_eq!(timeout(2, 0, timestamps), 10_500);
+    // ns-3 keeps the timeout of the beginning: a second, and the granularity of its clock.
+    let ns3 = Settings { syn_timeout: Delay::from_secs(1), timestamps: true, ..Settings::ns3() };
+    assert_eq!(timeout(1, 0, ns3), 1001);
+}
+
+/// RFC 9293, section 3.10.7.4; Linux and ns-3.
+#[test]
+fn a_repeated_syn_is_answered_again() {
+    let mut script = Script::listening(Settings { timestamps: true, ..plain() });
+    script.timestamps = Some(Timestamps { value: 7, echo: 0 });
+    script.arrive(script.syn(), 0);
+    let first = script.sent();
+    script.wait(Delay::from_ms(800));
+    script.timestamps = Some(Timestamps { value: 807, echo: 0 });
+    script.arrive(script.syn(), 0);
+    let again = script.sent();
+    assert_eq!(again.len(), 1);
+    let same = |header: Header| Header { timestamps: None, ..header };
+    assert_eq!(same(again[0].header), same(first[0].header));
+    // The timer counts from the second answer, and Karn's rule forbids to measure without the timestamp.
+    assert_eq!(script.timer(Timer::Retransmit), Some(Delay::from_secs(1)));
+    script.wait(Delay::from_ms(200));
+    let echo = first[0].header.timestamps.expect("there are timestamps").value;
+    script.timestamps = Some(Timestamps { value: 1007, echo });
+    script.arrive(script.ack_of(0), 0);
+    assert_eq!(script.end.state(), State::Established);
+    assert_eq!(script.end.smoothed_rtt(), Delay::from_secs(1));
+    assert_eq!(script.end.cwnd() / script.end.sender().window.mss, 10);
 }
 
 #[test]

@@ -61,3 +61,39 @@ fn a_mark_of_the_first_data_is_lost_in_ns3_if_the_last_segment_of_the_handshake_
         assert_eq!(found, echoes);
     }
 }
+
+/// RFC 9293, section 3.8.6.2.1: a part of a segment is sent if it fills half of the largest window.
+#[test]
+fn a_part_of_a_segment_that_fills_half_of_the_window_is_sent_but_not_in_ns3() {
+    for (avoids_silly_windows, expected) in [(true, &[(0, 600)][..]), (false, &[])] {
+        let mut script = Script::closed(Settings { avoids_silly_windows, ..plain() });
+        script.window = 600;
+        let mut script = script.establish();
+        script.write(5000);
+        assert_eq!(script.sent_data(), expected);
+    }
+}
+
+/// RFC 9293, section 3.8.6.2.2: the window grows by a segment or half the buffer.
+#[test]
+fn a_window_grows_by_a_segment_but_in_ns3_by_any_number_of_bytes() {
+    for (avoids_silly_windows, window) in [(true, 29_700), (false, 30_000)] {
+        let settings = Settings { avoids_silly_windows, receive_buffer: 30_000, delayed_ack_segments: 1, ..plain() };
+        let mut script = Script::established(settings);
+        script.data(0, 300);
+        assert_eq!(script.sent()[0].header.window, window);
+    }
+}
+
+/// RFC 7323, section 2.3: the window is shifted, so it is rounded down. Linux rounds it up.
+#[test]
+fn a_scaled_window_is_rounded_down_but_in_linux_up() {
+    // 600,008 bytes need a shift of 4, and are 37,500.5 units.
+    for (rounds_window_up, window) in [(true, 37_501), (false, 37_500)] {
+        let settings = Settings { rounds_window_up, receive_buffer: 600_008, delayed_ack_segments: 1, ..plain() };
+        let mut script = Script::established(settings);
+        script.data(0, 1000);
+        script.data(1000, 1000);
+        assert_eq!(script.sent()[1].header.window, window);
+    }
+}

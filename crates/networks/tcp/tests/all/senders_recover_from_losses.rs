@@ -1,10 +1,11 @@
 //! Timeouts, fast retransmit and recovery of a sender.
 
-use crate::script::{MSS, Script, plain};
+use crate::script::{MSS, OURS, Script, plain};
 use parades_core::time::Delay;
 use parades_tcp::control::{Algorithm, NewReno};
 use parades_tcp::environment::{Notice, Timer};
-use parades_tcp::settings::{FlightSize, Reduction, Settings};
+use parades_tcp::header::{Flags, Header, Timestamps};
+use parades_tcp::settings::{FlightSize, Reduction, RtoFloor, Settings};
 use parades_tcp::{Mode, State};
 
 /// NewReno as in RFC 5681, without SACK.
@@ -325,10 +326,59 @@ fn a_lost_retransmission_is_sent_again_without_a_timeout_with_rack() {
     assert_eq!(script.end.counts().timeouts, 0);
 }
 
+/// RFC 8985, section 6.2, step 2: the acknowledgement of a retransmitted segment tells nothing about the
+/// retransmission if it echoes an older timestamp.
+#[test]
+fn an_original_that_arrives_late_does_not_show_that_retransmissions_are_lost() {
+    let sends_first_again = |echoes_retransmission: bool| {
+        let mut script = Script::closed(Settings { rack: true, timestamps: true, ..sack() });
+        script.timestamps = Some(Timestamps { value: 1, echo: 1000 });
+        let mut script = script.establish();
+        script.write(100_000);
+        let original = script.sent()[0].header.timestamps.expect("there are timestamps").value;
+        script.timestamps = Some(Timestamps { value: 2, echo: original });
+        // The round trip was 100 ms. Of ten segments of 988 bytes, all but the last one seem to be lost.
+        let last = (988 * 9, 988 * 10);
+        script.wait(Delay::from_ms(100));
+        script.ack(0, &[last]);
+        script.wait(Delay::from_ms(200));
+        let mut again = script.sent();
+        again.retain(|out| out.data().0 < last.0);
+        assert!(again.len() > 1, "{}", again.len());
+        let (byte, _) = again[again.len() - 1].data();
+        let echo = again[0].header.timestamps.expect("there are timestamps").value;
+        script.timestamps = Some(Timestamps { value: 3, echo: if echoes_retransmission { echo } else { original } });
+        script.ack(0, &[(byte, byte + 988), last]);
+        script.sent_data().contains(&again[0].data())
+    };
+    assert!(!sends_first_again(false));
+    assert!(sends_first_again(true));
+}
+
+/// Linux waits two ticks longer than RFC 8985, or its least timeout for a single segment.
+#[test]
+fn a_tail_loss_probe_waits_at_least_two_ticks_in_linux() {
+    let timer = |bytes, probe_margin| {
+        let rto_floor = RtoFloor::Variation(Delay::from_ms(200));
+        let settings = Settings { rack: true, tail_loss_probe: true, probe_margin, rto_floor, ..sack() };
+        let mut script = Script::closed(settings);
+        script.open();
+        script.wait(Delay::from_us(40));
+        let flags = Flags::SYN | Flags::ACK;
+        script.arrive(Header { flags, ack: OURS.add(1), ..script.syn() }, 0);
+        script.write(bytes);
+        script.timer(Timer::Retransmit)
+    };
+    assert_eq!(timer(3000, Delay::ZERO), Some(Delay::from_us(80)));
+    assert_eq!(timer(3000, Settings::linux().probe_margin), Some(Delay::from_us(2080)));
+    // The timeout comes first: one round trip and 200 ms.
+    assert_eq!(timer(500, Settings::linux().probe_margin), Some(Delay::from_us(200_040)));
+}
+
 /// RFC 8985, section 7: a probe two round trips after the last segment, then the timeout.
 #[test]
 fn a_tail_loss_probe_repeats_the_last_segment_after_two_round_trips() {
-    let settings = Settings { rack: true, tail_loss_probe: true, ..sack() };
+    let settings = Settings { rack: true, tail_loss_probe: true, probe_margin: Delay::ZERO, ..sack() };
     let mut script = Script::established(settings);
     script.write(3000);
     script.sent();
@@ -349,7 +399,7 @@ fn a_tail_loss_probe_repeats_the_last_segment_after_two_round_trips() {
 
 #[test]
 fn a_probe_that_was_not_needed_leaves_the_window() {
-    let settings = Settings { rack: true, tail_loss_probe: true, ..sack() };
+    let settings = Settings { rack: true, tail_loss_probe: true, probe_margin: Delay::ZERO, ..sack() };
     let mut script = Script::established(settings);
     script.write(3000);
     script.wait(Delay::from_ms(200));

@@ -28,6 +28,16 @@ pub(super) struct Unwritten {
     pub(super) bytes: u64,
     /// True if they end the stream.
     pub(super) is_last: bool,
+    /// The bytes of a piece that the send buffer takes as a whole or not at all.
+    pub(super) piece: u32,
+}
+
+impl Unwritten {
+    /// Returns the number of bytes that a send buffer takes if it has room for `room` bytes.
+    pub(super) fn fitting(&self, room: u64) -> u64 {
+        let piece = u64::from(self.piece.max(1));
+        if self.bytes <= room { self.bytes } else { room / piece * piece }
+    }
 }
 
 /// The part of an [`Environment`] that a connection needs. A table of functions, so that connections are
@@ -82,7 +92,7 @@ impl environment::Environment for Io<'_> {
 
     /// The application writes as soon as there is room.
     fn refill(&mut self, room: u64) -> Refill {
-        let bytes = room.min(self.unwritten.bytes);
+        let bytes = self.unwritten.fitting(room);
         self.unwritten.bytes -= bytes;
         self.notices.refilled += bytes;
         Refill { bytes, is_last: bytes > 0 && self.unwritten.bytes == 0 && self.unwritten.is_last }

@@ -50,7 +50,7 @@ fn network() -> Result<(Network<SegmentRef>, Time), Box<dyn std::error::Error>> 
     let slow = description.links.iter_mut().find(|link| link.rate_bps == 10_000_000).ok_or("there is a slow link")?;
     slow.queue = choke::discipline(10, QueueLimit::Packets(100));
     let settings = Settings { algorithm: scalable::algorithm(), ..Settings::linux() };
-    let writes = Some(Writes { bytes: 100_000, rate_bps: 10_000_000 });
+    let writes = Some(Writes { bytes: 100_000, rate_bps: Some(10_000_000) });
     let bulk = Tcp { settings: settings.clone(), bytes: ENDLESS, writes };
     add(&mut description, "bulk", AppKind::Tcp(Box::new(bulk)));
     add(&mut description, "ping", ping::kind(Delay::from_ms(20), 500));
