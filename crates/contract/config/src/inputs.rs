@@ -4,6 +4,7 @@
 //! times, maybe in several processes, may [`hold`] the contents: then each file is read once, and an edit of
 //! the file in the meantime has no effect.
 
+use crate::error::{ConfigError, Place};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -80,6 +81,28 @@ pub fn read_whole(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {} MiB", bytes_max >> 20)));
     }
     Ok(bytes)
+}
+
+/// Returns the error of a file that [`read_text`] or [`read_whole`] did not read.
+///
+/// ```
+/// # use parades_config::inputs::{read_whole, unreadable};
+/// # #[cfg(target_os = "linux")] {
+/// let path = "/dev/zero".as_ref();
+/// let error = unreadable(path, &read_whole(path, 1 << 20).unwrap_err());
+/// assert_eq!(error.to_string(), "/dev/zero: the file is longer than 1 MiB; check that it is the file you meant");
+/// # }
+/// ```
+pub fn unreadable(path: &Path, error: &io::Error) -> ConfigError {
+    let (message, help) = match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            let length = error.to_string();
+            let length = length.strip_prefix("it is ").unwrap_or(&length);
+            (format!("the file is {length}"), "check that it is the file you meant")
+        }
+        _ => (format!("the file cannot be read: {}", reason(error)), "check its name and permissions"),
+    };
+    ConfigError::new(message).with_help(help).at(Place::File(path.to_owned()))
 }
 
 /// Returns the reason of an error of the system, without the system's number for it.
