@@ -86,6 +86,11 @@ pub(crate) fn of_process() -> Result<Arguments, clap::Error> {
 }
 
 impl Command {
+    /// True if the command listens to signals: it executes runs, or writes files that must be whole.
+    pub(crate) fn listens(&self) -> bool {
+        self.executes() || matches!(self, Command::Merge(_) | Command::Convert(_) | Command::Show(_))
+    }
+
     /// True if the command executes runs for a user who waits for them.
     pub(crate) fn executes(&self) -> bool {
         use Command::{
@@ -206,6 +211,9 @@ pub(crate) struct RunArguments {
     /// `tables/NAME.csv`.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Lets the results replace those of another run in the folder of `--out`.
+    #[arg(long, requires = "out")]
+    pub(crate) overwrite: bool,
     /// Writes the trace into the folder of `--out` too, as `trace.txt`. With it, `diff` finds where two runs
     /// part.
     #[arg(long, requires = "out")]

@@ -29,6 +29,7 @@ mod worker;
 use arguments::Command;
 pub use bench::BENCH_WORDS;
 use parades_catalog::{Scenario, install};
+use parades_report::result_file::remove_temporaries;
 use parades_session::interrupt::{self, Idle};
 use parades_session::request::quote;
 use parades_session::{Failure, Program, failure, panics, ranks};
@@ -74,7 +75,7 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
         // Freed memory that the allocator keeps would count as used.
         parades_raw::allocator::return_large_blocks();
     }
-    if command.executes() {
+    if command.listens() {
         listen_to_signals();
     }
     match command {
@@ -111,8 +112,14 @@ pub fn listen_to_signals() {
             Idle::AfterRuns => return,
             Idle::Again => say("stopped: by a second signal, without the results"),
         }
-        std::process::exit(i32::from(failure::STOPPED));
+        stop();
     });
+}
+
+/// Ends this process because of a signal, without the results.
+fn stop() -> ! {
+    remove_temporaries();
+    std::process::exit(i32::from(failure::STOPPED));
 }
 
 /// Returns this program, as results record it.

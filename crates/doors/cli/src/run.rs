@@ -87,6 +87,7 @@ impl RunArguments {
     fn outputs(&self) -> Outputs {
         Outputs {
             folder: self.out.clone(),
+            overwrite: self.overwrite,
             trace_in_folder: self.out_trace,
             parquet: self.out_parquet,
             trace: self.trace.clone(),

@@ -11,10 +11,12 @@
 
 use crate::Report;
 use crate::metrics::{AllMetrics, figures};
+use crate::result_file::{Temporary, remove, uninterrupted};
 use crate::rows::{table_of, write_csv, write_parquet};
 use crate::summary::Summary;
 use parades_session::recorded::{NETWORK, Recorded, SUMMARY, TABLES, TRACE};
-use parades_session::{Failure, safe_name};
+use parades_session::sweep::{JOURNAL, RUNS};
+use parades_session::{Claim, Failure, safe_name};
 use serde::Serialize;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -40,11 +42,38 @@ pub(crate) fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
     RESULTS.iter().map(|name| folder.join(name))
 }
 
-/// The right to write into a folder of results. It lasts until the value is dropped, or the process ends.
-#[derive(Debug)]
-pub struct Claim {
-    /// The folder, open and locked.
-    _folder: fs::File,
+/// Makes the folder of results of a run that a user asks for: [`make`], but the results of another run are
+/// replaced only if `overwrites` says so, and a sweep's folder is refused.
+///
+/// # Errors
+///
+/// [`Failure::Input`] if the folder is refused, or if files cannot be written.
+pub(crate) fn make_for_run(folder: &Path, overwrites: bool) -> Result<Claim, Failure> {
+    // A refused folder must not be made, and one that is made while a sweep begins there is refused below.
+    check_is_for_run(folder, overwrites)?;
+    let claim = make(folder)?;
+    check_is_for_run(folder, overwrites)?;
+    Ok(claim)
+}
+
+fn check_is_for_run(folder: &Path, overwrites: bool) -> Result<(), Failure> {
+    if let Some(sweep) = sweep_of(folder) {
+        let message = format!("{} is the folder of a sweep", sweep.display());
+        return Err(Failure::usage(message, "name another folder for `--out`"));
+    }
+    if !overwrites && folder.join(SUMMARY).exists() && is_of_a_run(folder) {
+        let message = format!("{} has the results of another run", folder.display());
+        return Err(Failure::usage(message, "name another folder for `--out`, or replace them with `--overwrite`"));
+    }
+    Ok(())
+}
+
+/// Returns the folder of the sweep to which a folder of results belongs, if there is one.
+fn sweep_of(folder: &Path) -> Option<PathBuf> {
+    let folder = folder.canonicalize().or_else(|_| std::path::absolute(folder)).ok()?;
+    let runs = folder.parent().filter(|parent| parent.file_name() == Path::new(RUNS).file_name());
+    let sweep = runs.and_then(Path::parent);
+    [Some(folder.as_path()), sweep].into_iter().flatten().find(|folder| folder.join(JOURNAL).exists()).map(Path::to_owned)
 }
 
 /// Makes a folder of results before the run, and checks that files can be written there. The folder has one
@@ -56,12 +85,10 @@ pub struct Claim {
 /// no run wrote are in the places of the results.
 pub fn make(folder: &Path) -> Result<Claim, Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
-    let claim = claim(folder)?;
-    let entries = fs::read_dir(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
-    // Gathered results are remains of a killed run. A run that was killed while it moved them has removed the
-    // old summary already, and has a new one among the gathered results.
-    let is_gathered = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(GATHERED);
-    let gathered: Vec<PathBuf> = entries.flatten().filter(is_gathered).map(|entry| entry.path()).collect();
+    let claim = Claim::of(folder)?;
+    // A run that was killed while it moved its results has removed the old summary already, and has a new one
+    // among the gathered results.
+    let gathered = gathered_in(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
     let is_ours = gathered.iter().map(PathBuf::as_path).chain([folder]).any(is_of_a_run);
     let existing = results_in(folder).filter(|path| path.exists()).last();
     if let (Some(path), false) = (existing, is_ours) {
@@ -73,24 +100,31 @@ pub fn make(folder: &Path) -> Result<Claim, Failure> {
         // the folder.
         remove_results(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
     }
-    gathered.iter().for_each(|path| {
-        let _ = fs::remove_dir_all(path).or_else(|_| fs::remove_file(path));
-    });
-    let probe = gathering(folder);
-    fs::create_dir(&probe)
-        .and_then(|()| fs::remove_dir(&probe))
+    gathered.iter().for_each(|path| remove(path));
+    Temporary::made(gathering(folder), |probe| fs::create_dir(probe))
         .map_err(|error| Failure::cannot_write(folder, &error))?;
     Ok(claim)
 }
 
-/// Locks a folder. Where the file system has no locks, the folder is claimed without one.
-fn claim(folder: &Path) -> Result<Claim, Failure> {
-    let file = fs::File::open(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
-    if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
-        let message = format!("another run is writing into {}", folder.display());
-        return Err(Failure::usage(message, "name another folder for `--out`, or wait until that run is over"));
+/// Removes what killed workers of a sweep left in the folders of their runs: results that they were gathering,
+/// and folders in which there is nothing else.
+pub fn remove_remains_of_workers(sweep: &Path) {
+    let Ok(runs) = fs::read_dir(sweep.join(RUNS)) else { return };
+    for run in runs.flatten().map(|run| run.path()) {
+        // A folder that another run writes into is none of a killed worker.
+        let Ok(_claim) = Claim::of(&run) else { continue };
+        for path in gathered_in(&run).unwrap_or_default() {
+            remove(&path);
+        }
+        // This fails if there is anything in it.
+        let _ = fs::remove_dir(&run);
     }
-    Ok(Claim { _folder: file })
+}
+
+/// Returns the gathered results in a folder: remains of a killed run, if no run is writing there.
+fn gathered_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let is_gathered = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(GATHERED);
+    Ok(fs::read_dir(folder)?.flatten().filter(is_gathered).map(|entry| entry.path()).collect())
 }
 
 /// True if a run wrote this folder.
@@ -117,18 +151,13 @@ impl Report<'_> {
     ///
     /// [`Failure::Simulation`] if a file cannot be written.
     pub fn write_folder(&self, folder: &Path) -> Result<(), Failure> {
-        let aside = gathering(folder);
-        let gathered = fs::create_dir(&aside)
-            .map_err(|error| Failure::written_late(&aside, &error))
-            .and_then(|()| self.gather(&aside));
-        let written = gathered.and_then(|()| {
-            replace_results(&aside, folder).map_err(|error| {
-                let _ = remove_results(folder);
-                Failure::written_late(folder, &error)
-            })
-        });
-        let _ = fs::remove_dir_all(&aside);
-        written
+        let (gathered, ()) = Temporary::made(gathering(folder), |path| fs::create_dir(path))
+            .map_err(|error| Failure::written_late(folder, &error))?;
+        self.gather(gathered.path())?;
+        uninterrupted(|| replace_results(gathered.path(), folder)).map_err(|error| {
+            let _ = remove_results(folder);
+            Failure::written_late(folder, &error)
+        })
     }
 
     /// Writes all files of the run into an empty folder.

@@ -5,6 +5,7 @@
 //! - [`metrics`]: metrics as JSON values, with the names that all forms share.
 //! - [`Outputs`] and [`Files`]: the files that a run writes while it is executed, its trace, its timeline and
 //!   its captures.
+//! - [`ResultFile`]: a file that is whole under its own name, or not there.
 //! - [`timeline`]: the format that Perfetto and Chrome read.
 //! - [`drawing`]: tables of text; [`View`]: what is shown of them, and how wide.
 //! - [`escaping`]: output for terminals, whatever names a file contains.
@@ -41,8 +42,8 @@ pub mod folder;
 pub mod metrics;
 mod outputs;
 mod people;
-pub mod place;
 mod plot;
+pub mod result_file;
 mod rows;
 mod summary;
 pub mod sweep;
@@ -56,6 +57,7 @@ pub use captures::CaptureOutputs;
 pub use files::Files;
 pub use outputs::Outputs;
 pub use plot::check_plot;
+pub use result_file::ResultFile;
 pub use rows::parquet_is_possible;
 pub use tables::table_named;
 pub use trace_file::FinishedTrace;

@@ -1,6 +1,7 @@
 //! A request understood: the scenario, the values of its parameters, the seeds and the end.
 
 use crate::Failure;
+use crate::interrupt::is_interrupted;
 use crate::machine::{default_memory_limit, held_bytes, keep_within};
 use crate::ranks::launched;
 use crate::request::{Request, quote};
@@ -134,11 +135,16 @@ impl Plan {
         launched::ranks_here().unwrap_or(u64::MAX).min(self.processes())
     }
 
-    /// Calls `build` within the limit on memory.
+    /// Calls `build` within the limit on memory. After an interrupt, `build` ends at its next look at that
+    /// limit.
     fn within_memory<T>(&self, build: impl FnOnce() -> Result<T, ConfigError>) -> Result<T, Failure> {
         keep_within(self.memory_limit());
-        match budget::within(self.memory_limit(), held_bytes, build) {
+        let held = || if is_interrupted() { u64::MAX } else { held_bytes() };
+        match budget::within(self.memory_limit(), held, build) {
             (Ok(built), _) => Ok(built),
+            (Err(_), Some(_)) if is_interrupted() => {
+                Err(Failure::Stopped("the model was still being made, so there is no result"))
+            }
             // The input is not wrong, only too large for this limit.
             (Err(error), Some(_)) => Err(Failure::simulation(error.to_string())),
             (Err(error), None) => Err(error.into()),

@@ -114,6 +114,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<FinishedRun, Failure> {
     let begin = Instant::now();
+    observer.prepares();
     // The other processes make the model at the same time.
     let others = ranks::start(plan, choice)?;
     let simulation = plan.simulation()?;

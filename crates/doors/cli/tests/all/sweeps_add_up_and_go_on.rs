@@ -215,7 +215,7 @@ fn wrong_sweeps_are_refused_before_any_run() {
         said(&output),
         "error: --set lookahead=2s: the lookahead of 2s is above the mean delay of 1s; lower `lookahead` or raise `mean_delay`\n"
     );
-    assert_eq!(folder.read("j").lines().count(), 1, "no run is in the journal");
+    assert!(!folder.0.join("j").exists(), "a sweep that does not begin has no journal");
 }
 
 #[test]
