@@ -56,9 +56,9 @@
 //!
 //! *One worker.* If there is a single partition, the leader goes from cut to cut alone, as under `window`.
 //!
-//! *A stop.* If the user stops the run, a worker lowers the horizon to zero. All workers then meet in a cut, in
-//! which partitions differ in how far they have executed. The leader ends the run at the earliest time that no
-//! partition has passed, and those that are behind execute up to there.
+//! *A stop.* If the user stops the run, a worker lowers the horizon to zero. All workers then meet in a cut,
+//! in which partitions differ in how far they have executed. The leader ends the run at the earliest time
+//! that no partition has passed, and those that are behind execute up to there.
 //!
 //! *Failures.* A partition that has failed executes nothing more, and promises like an idle partition. The
 //! horizon drops to just after the failure. The events that others execute until then may fail at an

@@ -30,9 +30,9 @@
 //! alone: it exchanges with nobody, and executes cuts by itself, until there is another plan or the run is
 //! over. Meanwhile the others wait in the exchange that ends a cut.
 //!
-//! *A stop.* If the user stops the run, partitions leave their windows where they are, and all workers meet in a
-//! cut. The leader ends the run at the earliest time that no partition has passed, and those that are behind
-//! execute up to there.
+//! *A stop.* If the user stops the run, partitions leave their windows where they are, and all workers meet
+//! in a cut. The leader ends the run at the earliest time that no partition has passed, and those that are
+//! behind execute up to there.
 //!
 //! *Failures.* The first failure of a partition stops that partition, and lowers the horizon to just after
 //! the failure. The events that others execute until then may fail at an earlier place. The earliest

@@ -126,9 +126,7 @@ impl<'k> Leader<'k> {
 
     /// Returns true if the leader wants a cut.
     pub(crate) fn wants_cut(&self) -> bool {
-        self.wants_stop()
-            || self.reviewer.is_due(self.windows, &self.stopwatch)
-            || self.windows >= self.next_check
+        self.wants_stop() || self.reviewer.is_due(self.windows, &self.stopwatch) || self.windows >= self.next_check
     }
 
     /// Returns true if the user has stopped the run, and the run must come to a cut for that.
@@ -183,7 +181,8 @@ impl<'k> Leader<'k> {
         };
         agree_on_failure(&*crew.seat.peers, &mut self.end)?;
         let horizon = self.course.horizon().min(just_after(self.course.failure.time()));
-        *lock(&crew.orders) = Orders { horizon, plan, window: self.windows, ending: self.ending, over: self.end.is_some() };
+        *lock(&crew.orders) =
+            Orders { horizon, plan, window: self.windows, ending: self.ending, over: self.end.is_some() };
         Ok(next)
     }
 

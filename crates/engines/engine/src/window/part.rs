@@ -34,8 +34,8 @@ const EVENTS_PER_WINDOW_MIN: f64 = 1.25;
 const STRIDE_FIRST: Delay = Delay::from_ps(2);
 /// The growth of the stride from visit to visit, while visits have few events.
 const STRIDE_GROWTH: u64 = 8;
-/// Events of a visit LP by LP above which the next visit is shorter.
-const STRIDE_EVENTS_MAX: u64 = 1 << 21;
+/// Events of a visit LP by LP below which the next visit is longer, and above which it is shorter.
+const STRIDE_EVENTS: (u64, u64) = (1 << 15, 1 << 20);
 
 /// A partition.
 pub(crate) struct Part<'k> {
@@ -191,10 +191,11 @@ impl<'k> Part<'k> {
 
     /// Adapts the stride to the number of events of a visit.
     fn adapt_stride(&mut self, events: u64) {
-        if events > STRIDE_EVENTS_MAX {
+        let (few, many) = STRIDE_EVENTS;
+        if events > many {
             self.stride = Delay::from_ps(self.stride.min(self.width.unwrap_or(self.stride)).as_ps() / 2);
             self.stride = self.stride.max(STRIDE_FIRST);
-        } else if events < STRIDE_EVENTS_MAX / 32 {
+        } else if events < few {
             self.stride = Delay::from_ps(self.stride.as_ps().saturating_mul(STRIDE_GROWTH));
         }
     }

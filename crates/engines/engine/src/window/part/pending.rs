@@ -201,7 +201,7 @@ fn execute_by<'k, P: Packed<'k>, Q: Queue<P>>(
 ) -> Executed {
     let Task { lps, metrics, ledger, model, world, bound, control, .. } = task;
     let (mut fetcher, records) = (Fetcher::of(model, lps.len()), lps.records());
-    let (mut events, mut last) = (0, Time::ZERO);
+    let (mut events, mut last) = (0_u64, Time::ZERO);
     let mut failed = Vec::new();
     loop {
         let pending = Q::of(&mut effects.outbox.pending);
