@@ -54,7 +54,8 @@ pub mod values;
 pub mod write;
 
 pub use error::{
-    ConfigError, Place, Source, Spot, escaped, is_escaped, is_executed, look_alikes, look_of, quoted, shortened, shortened_to,
+    ConfigError, Place, Source, Spot, escaped, is_escaped, is_executed, look_alikes, look_of, quoted, shortened,
+    shortened_to,
 };
 pub use fault::{Fault, one_line};
 pub use fields::{FromValue, FromValues, Words, words};

@@ -9,9 +9,9 @@ pub fn is_executed(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Returns true if this character has no width or no ink, so that two texts look alike that differ by it. These
-/// are the characters that Unicode calls default-ignorable (`DerivedCoreProperties.txt` of version 16), the
-/// interlinear annotations, and the blank letters of Hangul and Braille.
+/// Returns true if this character has no width or no ink, so that two texts look alike that differ by it.
+/// These are the characters that Unicode calls default-ignorable (`DerivedCoreProperties.txt` of version 16),
+/// the interlinear annotations, and the blank letters of Hangul and Braille.
 pub fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -59,8 +59,14 @@ pub fn look_of(name: &str) -> String {
 /// is none.
 fn letter_like(c: char) -> char {
     const SHAPES: [(&str, &str); 2] = [
-        ("\u{430}\u{441}\u{501}\u{435}\u{4bb}\u{456}\u{458}\u{4cf}\u{43e}\u{440}\u{455}\u{51d}\u{445}\u{443}\u{3b1}\u{3bd}\u{3bf}\u{3c1}\u{3b3}", "acdehijlopswxyavopy"),
-        ("\u{410}\u{412}\u{421}\u{415}\u{41d}\u{406}\u{408}\u{41a}\u{41c}\u{41e}\u{420}\u{405}\u{422}\u{425}\u{391}\u{392}\u{395}\u{396}\u{397}\u{399}\u{39a}\u{39c}\u{39d}\u{39f}\u{3a1}\u{3a4}\u{3a5}\u{3a7}", "ABCEHIJKMOPSTXABEZHIKMNOPTYX"),
+        (
+            "\u{430}\u{441}\u{501}\u{435}\u{4bb}\u{456}\u{458}\u{4cf}\u{43e}\u{440}\u{455}\u{51d}\u{445}\u{443}\u{3b1}\u{3bd}\u{3bf}\u{3c1}\u{3b3}",
+            "acdehijlopswxyavopy",
+        ),
+        (
+            "\u{410}\u{412}\u{421}\u{415}\u{41d}\u{406}\u{408}\u{41a}\u{41c}\u{41e}\u{420}\u{405}\u{422}\u{425}\u{391}\u{392}\u{395}\u{396}\u{397}\u{399}\u{39a}\u{39c}\u{39d}\u{39f}\u{3a1}\u{3a4}\u{3a5}\u{3a7}",
+            "ABCEHIJKMOPSTXABEZHIKMNOPTYX",
+        ),
     ];
     match c {
         _ if c.is_ascii() => c,
@@ -80,7 +86,8 @@ fn letter_like(c: char) -> char {
 /// Escapes the characters that a terminal would execute, and those that nobody would see.
 ///
 /// ```
-/// assert_eq!(parades_core::escape::escaped("red \u{1b}[31m, zero\u{200b}width"), "red \\u{1b}[31m, zero\\u{200b}width");
+/// use parades_core::escape::escaped;
+/// assert_eq!(escaped("red \u{1b}[31m, zero\u{200b}width"), "red \\u{1b}[31m, zero\\u{200b}width");
 /// ```
 pub fn escaped(text: &str) -> String {
     let mut shown = Escaping(String::with_capacity(text.len()));
