@@ -8,8 +8,8 @@ use crate::{program, terminal};
 use indicatif::ProgressBar;
 use parades_catalog::program_name;
 use parades_config::inputs;
-use parades_report::sweep::{SweepReport, check_table};
 use parades_report::result_file::{ResultFile, check_apart};
+use parades_report::sweep::{SweepReport, check_table};
 use parades_report::{View, check_plot, folder, parquet_is_possible};
 use parades_session::failure::{FAILED, STOPPED};
 use parades_session::sweep::{FinishedSweep, SweepPlan, SweepProgress, SweepRequest, execute};
@@ -140,7 +140,7 @@ fn worker_words(plan: &SweepPlan) -> Vec<String> {
 
 /// Reports the results that are missing, and how to get them. Returns the exit status.
 fn conclude(sweep: &FinishedSweep<'_>, is_quiet: bool) -> ExitCode {
-    let FinishedSweep { plan, schedule, end } = sweep;
+    let FinishedSweep { plan, schedule, end, .. } = sweep;
     let (finished, total) = schedule.progress();
     if *end == End::Stopped {
         let how = match plan.journal_path() {

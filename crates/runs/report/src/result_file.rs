@@ -94,11 +94,9 @@ impl ResultFile {
     /// [`Failure::Simulation`] if that fails. Then an earlier file is as it was.
     pub fn finish(mut self) -> Result<(), Failure> {
         let mut finish = || {
-            let mut to = self.open()?;
-            to.flush()?;
+            self.open()?.flush()?;
             let Some(Beside { target, part }) = self.beside.take() else { return Ok(()) };
-            to = self.to.as_mut().expect("it is open");
-            to.get_ref().sync_data()?;
+            self.open()?.get_ref().sync_data()?;
             let is_in_use = File::open(&target).is_ok_and(|earlier| is_locked(&earlier));
             if is_in_use {
                 return Err(io::Error::other("another process is writing it"));

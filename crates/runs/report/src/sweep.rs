@@ -3,7 +3,7 @@
 use crate::drawing::{Column, Entry, draw, draw_whole};
 use crate::metrics::{bare_name, is_percentile, unit_of_values};
 use crate::people::note_error;
-use crate::result_file::{ResultFile, late, write_whole};
+use crate::result_file::{ResultFile, write_whole};
 use crate::view::View;
 use parades_config::{quoted, shortened_to};
 use parades_core::metrics::{PERCENTILE_ERROR_PERMILLE, Unit};
@@ -116,7 +116,7 @@ impl<'a> SweepReport<'a> {
     /// [`Failure::Simulation`] if it cannot be written.
     #[cfg(feature = "parquet")]
     pub fn write_parquet(&self, mut file: ResultFile) -> Result<(), Failure> {
-        self.results.write_parquet(&mut file).map_err(|error| late(&error))?;
+        self.results.write_parquet(&mut file).map_err(|error| crate::result_file::late(&error))?;
         file.finish()
     }
 

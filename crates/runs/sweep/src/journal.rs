@@ -1,10 +1,10 @@
 //! The journal of a sweep: a line for each finished run. A sweep that was killed continues from its journal.
 //!
-//! The first line, the header, identifies the sweep. It is written once the sweep may begin, so a sweep that is
-//! refused leaves no journal. A journal without runs is of no sweep. A run's line is appended when the run ends. If the sweep
-//! is killed while it writes a line, the line is incomplete, and the next sweep drops it. Each line ends with
-//! a hash of itself: a line that was altered is refused. A loss of power may lose the runs of the last tenth
-//! of a second.
+//! The first line, the header, identifies the sweep. It is written once the sweep may begin, so a sweep that
+//! is refused leaves no journal, and a journal without runs is of no sweep. A run's line is appended when the
+//! run ends. If the sweep is killed while it writes a line, the line is incomplete, and the next sweep drops
+//! it. Each line ends with a hash of itself: a line that was altered is refused. A loss of power may lose the
+//! runs of the last tenth of a second.
 //!
 //! The file is locked, so only one sweep at a time uses a journal. The system removes the lock when the
 //! process ends.

@@ -75,8 +75,7 @@ fn a_second_signal_leaves_no_temporary_files() {
         for name in ["INT", "CONT"] {
             signal(&child, name);
         }
-        // The results of this run take long to write, so the second signal comes before they are whole; or they
-        // are whole.
+        // The second signal comes before the results are whole, or finds that the command is over.
         std::thread::sleep(Duration::from_millis(1100));
         let _ = Command::new("kill").args(["-TERM", &child.id().to_string()]).stderr(Stdio::null()).status();
         assert_eq!(child.wait().unwrap().code(), Some(130), "{files}");
@@ -108,7 +107,8 @@ fn a_run_replaces_neither_a_sweep_nor_another_run_unasked() {
     // While the sweep goes on, too.
     let mut child = start(&folder, "sweep phold --until 100000s --seeds 1..4 --jobs 1 --quiet --out going");
     wait_until("the sweep has begun", || folder.0.join("going/journal.jsonl").exists());
-    let going = format!("{} is the folder of a sweep; name another folder for `--out`", folder.0.join("going").display());
+    let going =
+        format!("{} is the folder of a sweep; name another folder for `--out`", folder.0.join("going").display());
     check(&folder, &[(&format!("{run} going"), 2, &going)]);
     signal(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));

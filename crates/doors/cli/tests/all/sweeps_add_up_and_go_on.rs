@@ -302,7 +302,7 @@ fn series_of_odd_names_are_files_in_their_folder() {
     };
     for name in ["/../../../evil".to_owned(), "Dallas/Ft Worth".into(), "x".repeat(300)] {
         folder.write("n.toml", network(&name));
-        text(&parades(&folder.0, "run n.toml --quiet --out o"));
+        text(&parades(&folder.0, "run n.toml --quiet --out o --overwrite"));
         let entries = std::fs::read_dir(folder.0.join("o/tables")).unwrap().map(|entry| entry.unwrap());
         let series: Vec<_> = entries.filter(|entry| entry.file_name() != "links.csv").collect();
         assert!(!series.is_empty() && series.iter().all(|entry| entry.file_type().unwrap().is_file()), "{name}");
@@ -314,7 +314,7 @@ fn series_of_odd_names_are_files_in_their_folder() {
 #[test]
 fn a_folder_of_results_is_whole_and_takes_no_others_place() {
     let folder = Folder::new("whole");
-    let run = |out: &str, options: &str| parades(&folder.0, &format!("run {options} --quiet --out {out}"));
+    let run = |out: &str, options: &str| parades(&folder.0, &format!("run {options} --quiet --out {out} --overwrite"));
     assert!(run("a", "mm1 --set customers=1000").status.success());
     assert!(folder.0.join("a/tables/stations.csv").exists());
     let rows = folder.read("a/metrics.csv");
