@@ -68,7 +68,9 @@ fn named() -> io::Result<(String, Kept)> {
 
 /// Reads the inputs that a sweep has written, and holds them.
 pub(crate) fn hold(path: &Path) -> Result<(), Failure> {
-    let read = || -> io::Result<Vec<Input>> { postcard::from_bytes(&inputs::read_whole(path, INPUTS_BYTES_MAX)?).map_err(io::Error::other) };
+    let read = || -> io::Result<Vec<Input>> {
+        postcard::from_bytes(&inputs::read_whole(path, INPUTS_BYTES_MAX)?).map_err(io::Error::other)
+    };
     let inputs =
         read().map_err(|error| Failure::simulation(format!("the inputs of the sweep cannot be read: {error}")))?;
     inputs::hold(inputs);

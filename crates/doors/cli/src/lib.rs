@@ -19,6 +19,7 @@ mod launched;
 mod list;
 mod merge;
 mod printing;
+mod rerun;
 mod run;
 mod show;
 mod sweep;
@@ -87,6 +88,7 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Rank => ranks::serve().map(|()| ExitCode::SUCCESS),
         Command::Diff(arguments) => diff::diff(&arguments),
         Command::Why(arguments) => why::why(&arguments),
+        Command::Rerun(arguments) => rerun::rerun(&arguments),
         Command::List { engines } => list::list(engines),
         Command::Show(arguments) => show::show(&arguments),
         Command::Convert(arguments) => convert::convert(&arguments),
@@ -125,5 +127,6 @@ fn stop() -> ! {
 /// Returns this program, as results record it.
 fn program() -> Program {
     let words = std::env::args_os().map(|word| quote(&word.to_string_lossy()));
-    Program { version: env!("CARGO_PKG_VERSION"), commit: COMMIT, command: words.collect::<Vec<_>>().join(" ") }
+    let command = words.collect::<Vec<_>>().join(" ");
+    Program { version: env!("CARGO_PKG_VERSION"), commit: COMMIT, build: env!("PARADES_BUILD"), command }
 }

@@ -3,6 +3,7 @@
 use crate::arguments::WorkerArguments;
 use crate::printing::print_by;
 use crate::{inputs_file, program};
+use parades_config::inputs;
 use parades_core::error::ErrorKind;
 use parades_report::result_file::remove_temporaries;
 use parades_report::{Report, folder, metrics};
@@ -60,6 +61,7 @@ fn requests() -> Result<Receiver<String>, Failure> {
 fn run(request: &Request, asked: &WorkerRequest) -> Result<Outcome, Failed> {
     let failed = |failure: Failure| Failed { message: failure.to_string(), transient: false };
     let transient = |failure: Failure| Failed { message: failure.to_string(), transient: true };
+    inputs::forget_seen();
     let plan = Plan::of(request).map_err(transient)?;
     if json!(plan.values) != asked.parameters {
         let message = format!("{} was changed while the sweep was under way; begin it anew", request.scenario);

@@ -3,8 +3,8 @@
 use crate::captures::Captures;
 use crate::folder::{self, trace_in};
 use crate::outputs::{Outputs, traced_lps};
-use crate::rows::parquet_is_possible;
 use crate::result_file::ResultFile;
+use crate::rows::parquet_is_possible;
 use crate::timeline_file::TimelineFile;
 use crate::trace_file::{FinishedTrace, TraceInFolder, write_event};
 use parades_catalog::{Choice, Simulation};

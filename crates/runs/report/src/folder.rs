@@ -5,6 +5,9 @@
 //! | `summary.json` | the object of `--json` |
 //! | `metrics.json` | the metrics alone: equal for equal runs |
 //! | `metrics.csv` | the metrics of one value, a row each |
+//! | `scenario.toml` | a scenario file whose run is the same |
+//! | `record.json` | the circumstances of the run: date, system, compiler, times |
+//! | `inputs/` | copies of the files that the run read, if they were asked for |
 //! | `network.toml` | the network in full, if a file described it |
 //! | `trace.txt` | the trace, if it was asked for |
 //! | `tables/NAME.csv` | each table and series |
@@ -14,10 +17,14 @@ use crate::metrics::{AllMetrics, figures};
 use crate::result_file::{Temporary, remove, uninterrupted};
 use crate::rows::{table_of, write_csv, write_parquet};
 use crate::summary::Summary;
-use parades_session::recorded::{NETWORK, Recorded, SUMMARY, TABLES, TRACE};
+use parades_config::inputs::{self, Seen};
+use parades_session::circumstances::Circumstances;
+use parades_session::recorded::inputs::copy_name;
+use parades_session::recorded::{INPUTS, NETWORK, RECORD, Recorded, SCENARIO, SUMMARY, TABLES, TRACE};
 use parades_session::sweep::{JOURNAL, RUNS};
 use parades_session::{Claim, Failure, safe_name};
 use serde::Serialize;
+use serde_json::json;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -29,10 +36,10 @@ const METRIC_ROWS: &str = "metrics.csv";
 
 /// All results of a run, in the order in which they are moved to their places. The summary is last: if it is
 /// there, all files are of the same run.
-const RESULTS: [&str; 6] = [TABLES, TRACE, NETWORK, METRIC_ROWS, METRICS, SUMMARY];
+const RESULTS: [&str; 9] = [TABLES, TRACE, NETWORK, INPUTS, SCENARIO, RECORD, METRIC_ROWS, METRICS, SUMMARY];
 
 /// The results that not every run has.
-const OPTIONAL: [&str; 3] = [TABLES, TRACE, NETWORK];
+const OPTIONAL: [&str; 4] = [TABLES, TRACE, NETWORK, INPUTS];
 
 /// The beginning of the name of a folder in which results are gathered. The number of the process follows.
 const GATHERED: &str = ".parades-";
@@ -73,7 +80,11 @@ fn sweep_of(folder: &Path) -> Option<PathBuf> {
     let folder = folder.canonicalize().or_else(|_| std::path::absolute(folder)).ok()?;
     let runs = folder.parent().filter(|parent| parent.file_name() == Path::new(RUNS).file_name());
     let sweep = runs.and_then(Path::parent);
-    [Some(folder.as_path()), sweep].into_iter().flatten().find(|folder| folder.join(JOURNAL).exists()).map(Path::to_owned)
+    [Some(folder.as_path()), sweep]
+        .into_iter()
+        .flatten()
+        .find(|folder| folder.join(JOURNAL).exists())
+        .map(Path::to_owned)
 }
 
 /// Makes a folder of results before the run, and checks that files can be written there. The folder has one
@@ -106,8 +117,8 @@ pub fn make(folder: &Path) -> Result<Claim, Failure> {
     Ok(claim)
 }
 
-/// Removes what killed workers of a sweep left in the folders of their runs: results that they were gathering,
-/// and folders in which there is nothing else.
+/// Removes what killed workers of a sweep left in the folders of their runs: results that they were
+/// gathering, and folders in which there is nothing else.
 pub fn remove_remains_of_workers(sweep: &Path) {
     let Ok(runs) = fs::read_dir(sweep.join(RUNS)) else { return };
     for run in runs.flatten().map(|run| run.path()) {
@@ -175,6 +186,16 @@ impl Report<'_> {
             let path = folder.join(NETWORK);
             fs::write(&path, text).map_err(late(&path))?;
         }
+        let path = folder.join(SCENARIO);
+        fs::write(&path, self.run.plan.as_file(Some(outcome.end))?).map_err(late(&path))?;
+        let record = json!({
+            "circumstances": Circumstances::now(), "machine": self.run.machine, "version": self.program.version,
+            "commit": self.program.commit, "build": self.program.build, "command": self.program.command,
+        });
+        write_json(&folder.join(RECORD), &record)?;
+        if self.copy_inputs {
+            copy_inputs(&self.run.inputs, &folder.join(INPUTS))?;
+        }
         write_json(&folder.join(SUMMARY), &Summary(self))?;
         write_json(&folder.join(METRICS), &AllMetrics(&outcome.metrics))?;
         let rows = figures(&outcome.metrics).into_iter().map(|(name, value)| vec![name.into(), value]);
@@ -193,6 +214,20 @@ impl Report<'_> {
         }
         Ok(())
     }
+}
+
+/// Copies the files that a run read into a folder. A file that has changed since is left out, and so is one
+/// that is none, such as a pipe.
+fn copy_inputs(inputs: &[Seen], folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| Failure::written_late(folder, &error))?;
+    for Seen { path, bytes, hash } in inputs.iter().filter(|input| input.path.is_file()) {
+        let Ok(contents) = inputs::read_whole(path, *bytes) else { continue };
+        if inputs::hash(&contents) == *hash {
+            let copy = folder.join(copy_name(path, *hash));
+            fs::write(&copy, contents).map_err(|error| Failure::written_late(&copy, &error))?;
+        }
+    }
+    Ok(())
 }
 
 /// Moves gathered results to their places.

@@ -18,7 +18,7 @@
 //! (request.set, request.engine) = (vec!["lps=16".into()], Some("sequential".into()));
 //! let plan = Plan::of(&request)?;
 //! let run = run(&plan, &plan.choice()?, Recording::default(), &mut ())?;
-//! let program = Program { version: "0.1.0", commit: "unknown", command: "an example".into() };
+//! let program = Program { version: "0.1.0", commit: "unknown", build: "", command: "an example".into() };
 //! let report = Report::of(&run, &program);
 //!
 //! let mut line = Vec::new();
@@ -76,11 +76,13 @@ pub struct Report<'a> {
     pub trace: Option<&'a FinishedTrace>,
     /// True if tables go into the folder of results as Parquet files too.
     pub parquet: bool,
+    /// True if the files that the run read are copied into the folder of results.
+    pub copy_inputs: bool,
 }
 
 impl<'a> Report<'a> {
     /// Returns the report of a run without a trace.
     pub fn of(run: &'a FinishedRun, program: &'a Program) -> Report<'a> {
-        Report { run, program, trace: None, parquet: false }
+        Report { run, program, trace: None, parquet: false, copy_inputs: false }
     }
 }

@@ -4,8 +4,8 @@ use crate::Failure;
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-/// The right to write into a folder of results, which one run or sweep has at a time. It lasts until the value
-/// is dropped, or the process ends.
+/// The right to write into a folder of results, which one run or sweep has at a time. It lasts until the
+/// value is dropped, or the process ends.
 #[derive(Debug)]
 pub struct Claim {
     /// The folder, open and locked.

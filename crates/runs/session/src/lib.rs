@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cause;
+pub mod circumstances;
 mod claim;
 mod compare;
 pub mod diff;
@@ -82,6 +83,8 @@ pub struct Program {
     pub version: &'static str,
     /// The commit that it was built from.
     pub commit: &'static str,
+    /// The compiler, the target and the settings by which it was built.
+    pub build: &'static str,
     /// The command that the user typed.
     pub command: String,
 }

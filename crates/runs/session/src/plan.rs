@@ -6,7 +6,7 @@ use crate::machine::{default_memory_limit, held_bytes, keep_within};
 use crate::ranks::launched;
 use crate::request::{Request, quote};
 use parades_catalog::{Choice, Engine, Field, Refusal, Scenario, Simulation, Wish, network, program_name};
-use parades_config::{ConfigError, Kind, ScenarioFile, Settings, Values};
+use parades_config::{ConfigError, Kind, ScenarioFile, Settings, Value, Values, write_scenario};
 use parades_core::budget;
 use parades_core::time::Time;
 use parades_netfile::{NetworkFile, explicit};
@@ -99,6 +99,28 @@ impl Plan {
         let (description, of_file, _) = self.within_memory(|| network.describe(&self.values, self.seed))?;
         let settings = Settings { seed: Some(self.seed), tie_seed: self.tie_seed, ..self.settings.clone() };
         Ok(Some(explicit(&network.title(), &settings, self.until.unwrap_or(of_file), &description)))
+    }
+
+    /// Returns a scenario file whose run is the same, wherever the file is. `until` is the end of the run if
+    /// the plan has none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::network_in_full`].
+    pub fn as_file(&self, until: Option<Time>) -> Result<String, Failure> {
+        if let Some(text) = self.network_in_full()? {
+            return Ok(text);
+        }
+        let settings = Settings {
+            scenario: self.scenario.name.to_owned(),
+            seed: Some(self.seed),
+            tie_seed: self.tie_seed,
+            until: self.until.or(until),
+            ..self.settings.clone()
+        };
+        let mut values = self.values.clone();
+        make_absolute(&mut values)?;
+        Ok(write_scenario(&settings, self.scenario.about, &values))
     }
 
     /// Makes the model.
@@ -212,6 +234,21 @@ impl Plan {
         tune.iter().for_each(|assignment| option("--tune", assignment.clone()));
         words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// Makes the paths of files absolute: a scenario file may be moved to any folder.
+fn make_absolute(values: &mut Values) -> Result<(), Failure> {
+    let keys: Vec<&str> = values.iter().map(|(parameter, _)| parameter.key()).collect();
+    for key in keys {
+        let is_path = matches!(values.get(key), Some(Value::Path(_)));
+        if let Some(path) = is_path.then(|| values.path(key)).flatten()
+            && let Ok(absolute) = std::path::absolute(&path)
+            && absolute != path
+        {
+            values.set_argument("--set", &format!("{key}={}", absolute.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// A scenario file that was read.

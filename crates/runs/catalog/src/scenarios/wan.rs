@@ -5,9 +5,9 @@ use crate::simulation::Simulation;
 use parades_config::{ConfigError, FromValues, Parameter, Place, Values, look_alikes};
 use parades_core::time::Time;
 use parades_packet::wan::Parameters;
-use parades_topology::{NodeId, Topology};
 use parades_topology::generators::backbone;
 use parades_topology::import::{self, Options};
+use parades_topology::{NodeId, Topology};
 
 /// The memory that a flow takes while the network is built, in bytes: its ends, its route and its state.
 const FLOW_BYTES: u64 = 300;

@@ -22,10 +22,10 @@ pub use metric::full_name;
 pub use plan::{JOURNAL, RUNS, SweepPlan, SweepRequest};
 
 use crate::interrupt::Interruptible;
-use plan::OpenJournal;
 use crate::{Claim, Failure, Program};
 use parades_core::run::Control;
 use parades_sweep::{Drive, End, Outcome, Pool, Results, Run, Schedule, drive};
+use plan::OpenJournal;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
