@@ -13,5 +13,11 @@ fn main() {
     if let Some(folder) = git(&["rev-parse", "--absolute-git-dir"]) {
         println!("cargo::rerun-if-changed={folder}/logs/HEAD");
     }
+    let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| "unknown".into());
+    let compiler = Command::new(variable("RUSTC")).arg("--version").output().ok();
+    let compiler = compiler.and_then(|output| String::from_utf8(output.stdout).ok());
+    let (compiler, profile) = (compiler.as_deref().unwrap_or("unknown compiler").trim(), variable("PROFILE"));
+    let (target, level) = (variable("TARGET"), variable("OPT_LEVEL"));
+    println!("cargo::rustc-env=PARADES_BUILD={compiler}; {target}; profile {profile}, optimisation {level}");
     println!("cargo::rerun-if-changed=build.rs");
 }

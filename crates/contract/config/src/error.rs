@@ -3,8 +3,9 @@
 //! Messages quote the user's text with control characters escaped and the length limited. So an error is one
 //! line whatever the input was, and no file can send commands to the terminal.
 
-pub use parades_core::escape::{escaped, is_executed};
+pub use parades_core::escape::{escaped, is_escaped, is_executed, look_of};
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -170,11 +171,34 @@ impl Spot {
     }
 }
 
+/// Returns a note for the user if two of these names look alike, although they differ: "nodes" are `things`.
+///
+/// ```
+/// # use parades_config::look_alikes;
+/// assert_eq!(
+///     look_alikes("nodes", ["a", "b", "a\u{200b}"]).as_deref(),
+///     Some("the nodes `a` and `a\\u{200b}` look alike, and are two")
+/// );
+/// assert_eq!(look_alikes("nodes", ["h1", "hl"]), None);
+/// ```
+pub fn look_alikes<'a>(things: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let names: Vec<&str> = names.into_iter().collect();
+    // Most names are in ASCII, and then no two of them are meant.
+    if names.iter().all(|name| name.is_ascii()) {
+        return None;
+    }
+    let mut first = BTreeMap::new();
+    names.into_iter().find_map(|name| match *first.entry(look_of(name)).or_insert(name) {
+        earlier if earlier == name => None,
+        earlier => Some(format!("the {things} {} and {} look alike, and are two", quoted(earlier), quoted(name))),
+    })
+}
+
 /// Replaces each character that a terminal would execute by a visible character, so that columns stay.
 fn printable(text: &str) -> String {
     let shown = |c| match c {
         '\t' => ' ',
-        c if is_executed(c) => char::REPLACEMENT_CHARACTER,
+        c if is_escaped(c) => char::REPLACEMENT_CHARACTER,
         c => c,
     };
     text.chars().map(shown).collect()

@@ -4,6 +4,8 @@
 //! times, maybe in several processes, may [`hold`] the contents: then each file is read once, and an edit of
 //! the file in the meantime has no effect.
 
+use crate::error::{ConfigError, Place};
+use parades_core::digest::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,6 +29,44 @@ fn lock() -> MutexGuard<'static, Option<BTreeMap<PathBuf, Arc<[u8]>>>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A file that was read, as the record of a run names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The absolute path.
+    pub path: PathBuf,
+    /// The length in bytes.
+    pub bytes: u64,
+    /// The hash of the contents, by [`Digest`]: files of other contents have other hashes, unless somebody
+    /// made them for that.
+    pub hash: u64,
+}
+
+/// The length and the hash of each file that was read, by path.
+static SEEN: Mutex<BTreeMap<PathBuf, (u64, u64)>> = Mutex::new(BTreeMap::new());
+
+fn seen_files() -> MutexGuard<'static, BTreeMap<PathBuf, (u64, u64)>> {
+    SEEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the files that this process has read since the last [`forget_seen`], by path. A file that was read
+/// twice is as it was the last time.
+pub fn seen() -> Vec<Seen> {
+    let seen = seen_files();
+    seen.iter().map(|(path, &(bytes, hash))| Seen { path: path.clone(), bytes, hash }).collect()
+}
+
+/// Begins a new list of the files that are read, for a run that reads its own.
+pub fn forget_seen() {
+    seen_files().clear();
+}
+
+/// Returns the hash by which [`seen`] names contents.
+pub fn hash(bytes: &[u8]) -> u64 {
+    let mut digest = Digest::default();
+    digest.bytes(bytes);
+    digest.value()
+}
+
 /// Reads a file of at most `most` bytes. Of a longer file, reads `most + 1` bytes, which shows that it is too
 /// long. Files without an end, such as devices, are read no further.
 ///
@@ -34,6 +74,14 @@ fn lock() -> MutexGuard<'static, Option<BTreeMap<PathBuf, Arc<[u8]>>>> {
 ///
 /// If the file cannot be read.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let bytes = read_unseen(path, most)?;
+    if bytes.len() as u64 <= most {
+        seen_files().insert(absolute(path)?, (bytes.len() as u64, hash(&bytes)));
+    }
+    Ok(bytes)
+}
+
+fn read_unseen(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if lock().is_none() {
         return from_disk(path, most);
     }
@@ -80,6 +128,28 @@ pub fn read_whole(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {} MiB", bytes_max >> 20)));
     }
     Ok(bytes)
+}
+
+/// Returns the error of a file that [`read_text`] or [`read_whole`] did not read.
+///
+/// ```
+/// # use parades_config::inputs::{read_whole, unreadable};
+/// # #[cfg(target_os = "linux")] {
+/// let path = "/dev/zero".as_ref();
+/// let error = unreadable(path, &read_whole(path, 1 << 20).unwrap_err()).to_string();
+/// assert_eq!(error, "/dev/zero: the file is longer than 1 MiB; check that it is the file you meant");
+/// # }
+/// ```
+pub fn unreadable(path: &Path, error: &io::Error) -> ConfigError {
+    let (message, help) = match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            let length = error.to_string();
+            let length = length.strip_prefix("it is ").unwrap_or(&length);
+            (format!("the file is {length}"), "check that it is the file you meant")
+        }
+        _ => (format!("the file cannot be read: {}", reason(error)), "check its name and permissions"),
+    };
+    ConfigError::new(message).with_help(help).at(Place::File(path.to_owned()))
 }
 
 /// Returns the reason of an error of the system, without the system's number for it.

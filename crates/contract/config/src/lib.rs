@@ -53,7 +53,10 @@ pub mod value;
 pub mod values;
 pub mod write;
 
-pub use error::{ConfigError, Place, Source, Spot, escaped, is_executed, quoted, shortened, shortened_to};
+pub use error::{
+    ConfigError, Place, Source, Spot, escaped, is_escaped, is_executed, look_alikes, look_of, quoted, shortened,
+    shortened_to,
+};
 pub use fault::{Fault, one_line};
 pub use fields::{FromValue, FromValues, Words, words};
 pub use inputs::read_text;

@@ -1,6 +1,6 @@
 //! Writing a scenario as a file that users can edit and run.
 
-use crate::error::is_executed;
+use crate::error::is_escaped;
 use crate::parameter::Parameter;
 use crate::scenario::Settings;
 use crate::units::format_time;
@@ -98,7 +98,8 @@ pub fn toml_string(text: &str) -> String {
     for c in text.chars() {
         match c {
             '"' | '\\' => quoted.extend(['\\', c]),
-            c if is_executed(c) => write!(quoted, "\\u{:04x}", u32::from(c)).expect("text grows"),
+            c if is_escaped(c) && c <= '\u{ffff}' => write!(quoted, "\\u{:04x}", u32::from(c)).expect("text grows"),
+            c if is_escaped(c) => write!(quoted, "\\U{:08x}", u32::from(c)).expect("text grows"),
             c => quoted.push(c),
         }
     }

@@ -52,14 +52,15 @@ fn execute(arguments: Arguments) -> Result<ExitCode, Failure> {
     let options = Options { pairs: *pairs, program: this, simgrid: simgrid.clone(), ns3: ns3.clone(), large: *large };
     parades_tables::check(name, &options)?;
     let before = arguments.against.as_deref().map(record::read).transpose()?;
-    let mut file = arguments.record.as_deref().map(record::open).transpose()?;
+    let file = arguments.record.as_deref().map(record::open).transpose()?;
     let Measured { mut text, figures } = parades_tables::measure(name, &options)?;
     let origin = Origin { table: name, commit: COMMIT, machine: &Machine::this() };
     if let Some(before) = before {
         text.push_str(&record::compare(origin, &figures, &before));
     }
-    if let Some(file) = &mut file {
-        record::write(file, origin, &figures)?;
+    if let Some(mut file) = file {
+        record::write(&mut file, origin, &figures)?;
+        file.finish()?;
     }
     print(&text)
 }

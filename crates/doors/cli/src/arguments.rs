@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Diff(DiffArguments),
     /// The chain of events that led to a given one, or to the failure of a run.
     Why(WhyArguments),
+    /// A run that a folder of results records, executed again: its digest must be the same.
+    Rerun(RerunArguments),
     /// The scenarios, a line each.
     List {
         /// The engines, the transports and their settings instead.
@@ -86,13 +88,18 @@ pub(crate) fn of_process() -> Result<Arguments, clap::Error> {
 }
 
 impl Command {
+    /// True if the command listens to signals: it executes runs, or writes files that must be whole.
+    pub(crate) fn listens(&self) -> bool {
+        self.executes() || matches!(self, Command::Merge(_) | Command::Convert(_) | Command::Show(_))
+    }
+
     /// True if the command executes runs for a user who waits for them.
     pub(crate) fn executes(&self) -> bool {
         use Command::{
-            Bench, Compare, Completions, Convert, Diff, List, Merge, Rank, Run, Show, Sweep, SweepWorker, Why,
+            Bench, Compare, Completions, Convert, Diff, List, Merge, Rank, Rerun, Run, Show, Sweep, SweepWorker, Why,
         };
         match self {
-            Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) => true,
+            Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) | Rerun(_) => true,
             Merge(_)
             | SweepWorker(_)
             | Rank
@@ -108,7 +115,7 @@ impl Command {
     /// sweep are not among them: they always have a bound, and use freed memory again.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
         use Command::{
-            Bench, Compare, Completions, Convert, Diff, List, Merge, Rank, Run, Show, Sweep, SweepWorker, Why,
+            Bench, Compare, Completions, Convert, Diff, List, Merge, Rank, Rerun, Run, Show, Sweep, SweepWorker, Why,
         };
         match self {
             Run(RunArguments { how, .. }) | Compare(CompareArguments { how, .. }) | Why(WhyArguments { how, .. }) => {
@@ -118,6 +125,7 @@ impl Command {
             | Merge(_)
             | SweepWorker(_)
             | Rank
+            | Rerun(_)
             | Diff(_)
             | List { .. }
             | Show(_)
@@ -206,6 +214,12 @@ pub(crate) struct RunArguments {
     /// `tables/NAME.csv`.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Copies the files that the run reads into the folder of `--out` too. `rerun` reads the copies.
+    #[arg(long, requires = "out")]
+    pub(crate) copy_inputs: bool,
+    /// Lets the results replace those of another run in the folder of `--out`.
+    #[arg(long, requires = "out")]
+    pub(crate) overwrite: bool,
     /// Writes the trace into the folder of `--out` too, as `trace.txt`. With it, `diff` finds where two runs
     /// part.
     #[arg(long, requires = "out")]
@@ -275,6 +289,22 @@ pub(crate) struct WhyArguments {
     pub(crate) workers: Workers,
     #[command(flatten)]
     pub(crate) how: HowArguments,
+}
+
+/// The arguments of `rerun`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RerunArguments {
+    /// A folder that `run --out` wrote.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// The engine [default: the one that the run had].
+    #[arg(long, value_name = "E")]
+    pub(crate) engine: Option<String>,
+    #[command(flatten)]
+    pub(crate) workers: Workers,
+    /// Prints no notes and draws no progress on standard error.
+    #[arg(long)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -76,6 +76,9 @@ fn folder_difference(names: [&str; 2], found: &FolderDifference) -> String {
 fn difference(names: [&str; 2], found: Option<&Difference>) -> String {
     let Some(Difference { what, values: [a, b] }) = found else { return String::new() };
     let [what, a, b] = [what, a, b].map(|text| brief(text));
+    if what.starts_with("the file ") {
+        return format!("{what} differs:\n  {}: {a}\n  {}: {b}\n", names[0], names[1]);
+    }
     format!("the first difference in their results is `{what}`:\n  {}: {a}\n  {}: {b}\n", names[0], names[1])
 }
 

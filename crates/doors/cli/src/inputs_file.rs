@@ -7,6 +7,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
+/// The most bytes of all inputs of a sweep together.
+const INPUTS_BYTES_MAX: u64 = 64 << 30;
+
 /// A temporary file with the contents of all inputs. It exists until the value is dropped.
 pub(crate) struct InputsFile {
     /// The path under which other processes open the file.
@@ -65,7 +68,9 @@ fn named() -> io::Result<(String, Kept)> {
 
 /// Reads the inputs that a sweep has written, and holds them.
 pub(crate) fn hold(path: &Path) -> Result<(), Failure> {
-    let read = || -> io::Result<Vec<Input>> { postcard::from_bytes(&std::fs::read(path)?).map_err(io::Error::other) };
+    let read = || -> io::Result<Vec<Input>> {
+        postcard::from_bytes(&inputs::read_whole(path, INPUTS_BYTES_MAX)?).map_err(io::Error::other)
+    };
     let inputs =
         read().map_err(|error| Failure::simulation(format!("the inputs of the sweep cannot be read: {error}")))?;
     inputs::hold(inputs);

@@ -19,6 +19,7 @@ mod launched;
 mod list;
 mod merge;
 mod printing;
+mod rerun;
 mod run;
 mod show;
 mod sweep;
@@ -29,6 +30,7 @@ mod worker;
 use arguments::Command;
 pub use bench::BENCH_WORDS;
 use parades_catalog::{Scenario, install};
+use parades_report::result_file::remove_temporaries;
 use parades_session::interrupt::{self, Idle};
 use parades_session::request::quote;
 use parades_session::{Failure, Program, failure, panics, ranks};
@@ -74,7 +76,7 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
         // Freed memory that the allocator keeps would count as used.
         parades_raw::allocator::return_large_blocks();
     }
-    if command.executes() {
+    if command.listens() {
         listen_to_signals();
     }
     match command {
@@ -86,6 +88,7 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Rank => ranks::serve().map(|()| ExitCode::SUCCESS),
         Command::Diff(arguments) => diff::diff(&arguments),
         Command::Why(arguments) => why::why(&arguments),
+        Command::Rerun(arguments) => rerun::rerun(&arguments),
         Command::List { engines } => list::list(engines),
         Command::Show(arguments) => show::show(&arguments),
         Command::Convert(arguments) => convert::convert(&arguments),
@@ -111,12 +114,19 @@ pub fn listen_to_signals() {
             Idle::AfterRuns => return,
             Idle::Again => say("stopped: by a second signal, without the results"),
         }
-        std::process::exit(i32::from(failure::STOPPED));
+        stop();
     });
+}
+
+/// Ends this process because of a signal, without the results.
+fn stop() -> ! {
+    remove_temporaries();
+    std::process::exit(i32::from(failure::STOPPED));
 }
 
 /// Returns this program, as results record it.
 fn program() -> Program {
     let words = std::env::args_os().map(|word| quote(&word.to_string_lossy()));
-    Program { version: env!("CARGO_PKG_VERSION"), commit: COMMIT, command: words.collect::<Vec<_>>().join(" ") }
+    let command = words.collect::<Vec<_>>().join(" ");
+    Program { version: env!("CARGO_PKG_VERSION"), commit: COMMIT, build: env!("PARADES_BUILD"), command }
 }

@@ -6,8 +6,9 @@ use crate::program;
 use crate::sweep::{print_report, report_failures};
 use parades_catalog::program_name;
 use parades_config::inputs;
+use parades_report::parquet_is_possible;
+use parades_report::result_file::{ResultFile, check_apart};
 use parades_report::sweep::{SweepReport, check_table};
-use parades_report::{parquet_is_possible, place};
 use parades_session::Failure;
 use parades_session::failure::FAILED;
 use parades_session::request::quote;
@@ -22,8 +23,10 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Result<ExitCode, Failure> {
     check_table(&view)?;
     if let Some(file) = &arguments.parquet {
         parquet_is_possible(&file.display().to_string(), "read the table that `--csv` prints")?;
-        place::can_be_written(file)?;
     }
+    let journals = arguments.places.iter().map(|place| ("a journal", place.clone()));
+    check_apart(journals, arguments.parquet.iter().map(|file| ("--parquet", file.clone())))?;
+    let parquet = arguments.parquet.as_deref().map(ResultFile::create).transpose()?;
     let program = program();
     let shards = Shards::read(&arguments.places, &program)?;
     let sweep = sweep_of_words(shards.words()?)
@@ -37,7 +40,7 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Result<ExitCode, Failure> {
         write_journal(folder, &sweep, &program)?;
         report.write_folder(folder)?;
     }
-    if let Some(file) = &arguments.parquet {
+    if let Some(file) = parquet {
         report.write_parquet(file)?;
     }
     let code = report_failures(&sweep);

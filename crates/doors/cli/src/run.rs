@@ -18,6 +18,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         // The other processes get the files as this one has read them.
         inputs::hold([]);
     }
+    inputs::forget_seen();
     let plan =
         Plan::of(&arguments.workers.of(arguments.how.request(&arguments.scenario, arguments.engine.as_deref())))?;
     let choice = plan.choice()?;
@@ -31,7 +32,12 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let run = execute(arguments, plan, &choice, &mut files)?;
     let program = program();
     let trace = files.trace();
-    let report = Report { trace: trace.as_ref(), parquet: outputs.parquet, ..Report::of(&run, &program) };
+    let report = Report {
+        trace: trace.as_ref(),
+        parquet: outputs.parquet,
+        copy_inputs: arguments.copy_inputs,
+        ..Report::of(&run, &program)
+    };
     // The results are printed first, so they are not lost if a file cannot be written.
     if arguments.how.json {
         print_by(|to| report.write_json_line(to))?;
@@ -87,6 +93,7 @@ impl RunArguments {
     fn outputs(&self) -> Outputs {
         Outputs {
             folder: self.out.clone(),
+            overwrite: self.overwrite,
             trace_in_folder: self.out_trace,
             parquet: self.out_parquet,
             trace: self.trace.clone(),

@@ -2,7 +2,6 @@
 
 use crate::arguments::{ScenarioArguments, ShowArguments};
 use crate::printing::print;
-use parades_config::{Settings, Value, Values, write_scenario};
 use parades_core::time::Time;
 use parades_netfile::EXAMPLE;
 use parades_session::{Failure, Plan};
@@ -15,19 +14,11 @@ pub(crate) fn show(ShowArguments { of, schema }: &ShowArguments) -> Result<ExitC
     let Some(arguments) = of.as_ref().filter(|_| !schema) else {
         return print(&format!("{:#}\n", parades_netfile::schema()));
     };
-    let mut plan = Plan::of(&arguments.request())?;
+    let plan = Plan::of(&arguments.request())?;
     if plan.network.is_some() {
         return show_network(arguments, &plan);
     }
-    make_absolute(&mut plan.values)?;
-    let settings = Settings {
-        scenario: plan.scenario.name.to_owned(),
-        seed: Some(plan.seed),
-        tie_seed: plan.tie_seed,
-        until: plan.until,
-        ..plan.settings.clone()
-    };
-    let mut text = write_scenario(&settings, plan.scenario.about, &plan.values);
+    let mut text = plan.as_file(None)?;
     // The end stands in a comment: it may follow from parameters that the user will change.
     if let (None, Ok(simulation)) = (plan.until, plan.simulation()) {
         let line = match simulation.until {
@@ -37,21 +28,6 @@ pub(crate) fn show(ShowArguments { of, schema }: &ShowArguments) -> Result<ExitC
         text = text.replacen(UNTIL, &line, 1);
     }
     print(&text)
-}
-
-/// Makes the paths of files absolute: a scenario file may be moved to any folder.
-fn make_absolute(values: &mut Values) -> Result<(), Failure> {
-    let keys: Vec<&str> = values.iter().map(|(parameter, _)| parameter.key()).collect();
-    for key in keys {
-        let is_path = matches!(values.get(key), Some(Value::Path(_)));
-        if let Some(path) = is_path.then(|| values.path(key)).flatten()
-            && let Ok(absolute) = std::path::absolute(&path)
-            && absolute != path
-        {
-            values.set_argument("--set", &format!("{key}={}", absolute.display()))?;
-        }
-    }
-    Ok(())
 }
 
 /// Prints a network as a file: the example with its explanations, any other network in full.

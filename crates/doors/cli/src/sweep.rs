@@ -8,8 +8,9 @@ use crate::{program, terminal};
 use indicatif::ProgressBar;
 use parades_catalog::program_name;
 use parades_config::inputs;
+use parades_report::result_file::{ResultFile, check_apart};
 use parades_report::sweep::{SweepReport, check_table};
-use parades_report::{View, check_plot, parquet_is_possible, place};
+use parades_report::{View, check_plot, folder, parquet_is_possible};
 use parades_session::failure::{FAILED, STOPPED};
 use parades_session::sweep::{FinishedSweep, SweepPlan, SweepProgress, SweepRequest, execute};
 use parades_session::{Failure, Request};
@@ -27,12 +28,14 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
     let inputs = InputsFile::write()?;
     if let Some(file) = &arguments.parquet {
         parquet_is_possible(&file.display().to_string(), "read the table that `--csv` prints")?;
-        place::can_be_written(file)?;
     }
-    if let Some(file) = &arguments.plot {
+    if arguments.plot.is_some() {
         check_plot(&plan)?;
-        place::can_be_written(file)?;
     }
+    let outputs = [("--parquet", &arguments.parquet), ("--plot", &arguments.plot), ("--journal", &arguments.journal)];
+    check_apart(plan.plan.inputs(), outputs.into_iter().filter_map(|(what, file)| Some((what, file.clone()?))))?;
+    let parquet = arguments.parquet.as_deref().map(ResultFile::create).transpose()?;
+    let plot = arguments.plot.as_deref().map(ResultFile::create).transpose()?;
     let program = program();
     let mut terminal = Terminal { is_quiet: arguments.how.quiet, line: None };
     let sweep = execute(&plan, pool(&plan, &inputs)?, &program, &mut |progress| terminal.draw(progress))?;
@@ -48,12 +51,15 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
         print_report(&report, arguments.csv, arguments.how.json, &view)?;
     }
     if let Some(folder) = &arguments.out {
+        if sweep.end == End::Stopped || sweep.schedule.failures() > 0 {
+            folder::remove_remains_of_workers(folder);
+        }
         report.write_folder(folder)?;
     }
-    if let Some(file) = &arguments.parquet {
+    if let Some(file) = parquet {
         report.write_parquet(file)?;
     }
-    if let Some(file) = &arguments.plot {
+    if let Some(file) = plot {
         report.write_plot(file)?;
     }
     Ok(conclude(&sweep, arguments.how.quiet))
@@ -134,7 +140,7 @@ fn worker_words(plan: &SweepPlan) -> Vec<String> {
 
 /// Reports the results that are missing, and how to get them. Returns the exit status.
 fn conclude(sweep: &FinishedSweep<'_>, is_quiet: bool) -> ExitCode {
-    let FinishedSweep { plan, schedule, end } = sweep;
+    let FinishedSweep { plan, schedule, end, .. } = sweep;
     let (finished, total) = schedule.progress();
     if *end == End::Stopped {
         let how = match plan.journal_path() {

@@ -5,6 +5,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use parades_catalog::Choice;
 use parades_session::{Observer, Progress};
 use std::io::IsTerminal;
+use std::time::Duration;
 
 /// The number of steps in a progress line: it counts in thousandths of the run.
 const STEPS: u64 = 1000;
@@ -34,7 +35,9 @@ impl Terminal {
 
     /// Prints notes, and draws nothing.
     pub(crate) fn without_progress(is_quiet: bool) -> Terminal {
-        Terminal { draws: false, ..Terminal::new(is_quiet) }
+        let mut terminal = Terminal::new(is_quiet);
+        terminal.draws = false;
+        terminal
     }
 
     /// Prints each of these notes once.
@@ -51,7 +54,15 @@ impl Terminal {
 }
 
 impl Observer for Terminal {
+    fn prepares(&mut self) {
+        let line = self.draws.then(|| line("making the model  {elapsed}", 1));
+        // The thread of this process is busy with the model, so the line has one of its own.
+        line.iter().for_each(|line| line.enable_steady_tick(Duration::from_millis(500)));
+        self.line = line;
+    }
+
     fn begins(&mut self, choice: &Choice, notes: &[String]) {
+        self.ends();
         if let Some(why) = &choice.why {
             self.say_once(format!("engine: {} (auto: {why})", choice.engine.name()));
         }
@@ -71,5 +82,11 @@ impl Observer for Terminal {
         if let Some(line) = self.line.take() {
             line.finish_and_clear();
         }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.ends();
     }
 }

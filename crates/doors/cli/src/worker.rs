@@ -3,11 +3,13 @@
 use crate::arguments::WorkerArguments;
 use crate::printing::print_by;
 use crate::{inputs_file, program};
+use parades_config::inputs;
 use parades_core::error::ErrorKind;
+use parades_report::result_file::remove_temporaries;
 use parades_report::{Report, folder, metrics};
 use parades_session::machine::forget_peak_rss;
 use parades_session::sweep::{Checked, WorkerRequest};
-use parades_session::{Failure, FinishedRun, Plan, Program, Recording, Request, failure, interrupt};
+use parades_session::{Failure, FinishedRun, Plan, Program, Recording, Request, interrupt};
 use parades_sweep::{Failed, Figures, Outcome};
 use serde_json::json;
 use std::io::{BufRead, Write};
@@ -27,7 +29,7 @@ pub(crate) fn work(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
         } else {
             // Before the first run, a signal ends the process as it always does. Between runs, too: the sweep
             // starts another process if it needs one.
-            interrupt::listen(|_| std::process::exit(i32::from(failure::STOPPED)));
+            interrupt::listen(|_| crate::stop());
             forget_peak_rss();
             json!(run(&request, &asked).unwrap_or_else(Outcome::Failed))
         };
@@ -46,6 +48,7 @@ fn requests() -> Result<Receiver<String>, Failure> {
                 break;
             }
         }
+        remove_temporaries();
         std::process::exit(0);
     };
     match std::thread::Builder::new().spawn(read) {
@@ -58,6 +61,7 @@ fn requests() -> Result<Receiver<String>, Failure> {
 fn run(request: &Request, asked: &WorkerRequest) -> Result<Outcome, Failed> {
     let failed = |failure: Failure| Failed { message: failure.to_string(), transient: false };
     let transient = |failure: Failure| Failed { message: failure.to_string(), transient: true };
+    inputs::forget_seen();
     let plan = Plan::of(request).map_err(transient)?;
     if json!(plan.values) != asked.parameters {
         let message = format!("{} was changed while the sweep was under way; begin it anew", request.scenario);

@@ -35,7 +35,7 @@
 //!
 //! *Invariants.* I1: no event arrives at a partition below the bound that the partition has executed to.
 //! I2: between cuts, promises on a channel only rise. I3: keys increase along an LP's history. I4: a
-//! request never lowers the horizon below a time that some partition has executed to.
+//! request never lowers the horizon below a time that some partition has executed to; a stop does.
 //!
 //! *Why it is correct.* A partition executes nothing before the earliest of its next event and its clocks.
 //! Its events arrive at least the lookahead later. Events are sent before the promise that covers them, and
@@ -55,6 +55,10 @@
 //! time rises by a lookahead at a time, up to the horizon.
 //!
 //! *One worker.* If there is a single partition, the leader goes from cut to cut alone, as under `window`.
+//!
+//! *A stop.* If the user stops the run, a worker lowers the horizon to zero. All workers then meet in a cut,
+//! in which partitions differ in how far they have executed. The leader ends the run at the earliest time
+//! that no partition has passed, and those that are behind execute up to there.
 //!
 //! *Failures.* A partition that has failed executes nothing more, and promises like an idle partition. The
 //! horizon drops to just after the failure. The events that others execute until then may fail at an
@@ -300,7 +304,7 @@ fn run_crew<'k>(
     let run = Run {
         nulls,
         transport,
-        leg: Mutex::new(Leg { plan, routes, from: Time::ZERO }),
+        leg: Mutex::new(Leg { plan, routes, from: Time::ZERO, horizon: Time::ZERO, ending: false }),
         pace: Mutex::new(Pace::new(&crew)),
         counts: Counts::default(),
         crew,
@@ -333,7 +337,14 @@ struct Leg {
     routes: Arc<Routes>,
     /// The time of the last cut: everything before it has been executed.
     from: Time,
+    /// The horizon that the leader has set.
+    horizon: Time,
+    /// True if the user has stopped the run, and the leader knows its end.
+    ending: bool,
 }
+
+/// The horizon that brings all workers to a cut, wherever they are, since the user has stopped the run.
+const STOPPED: Time = Time::ZERO;
 
 /// Counts of all workers together. A worker adds its own when it comes to a cut.
 #[derive(Debug, Default)]
@@ -375,7 +386,10 @@ impl<'k> Run<'k> {
     /// Executes a cut as the leader: does the same as under `window`, and sets the next horizon.
     fn execute_cut(&self, leader: &mut Leader<'k>, all: &Summary) -> Result<(), Broken> {
         let Run { transport, crew, .. } = self;
-        let reached = transport.horizon();
+        let reached = match transport.horizon() {
+            STOPPED => lock(&self.leg).horizon,
+            horizon => horizon,
+        };
         // Ordering: Relaxed, here and below. All other workers are at the cut. The exchanges before and
         // after the cut publish the stores of each.
         if self.counts.cuts.fetch_add(1, Ordering::Relaxed) > 0 {
@@ -396,10 +410,11 @@ impl<'k> Run<'k> {
             transport.settle(&leg.plan.homes);
             transport.settle_clocks(&leg.routes.clocks());
         }
-        leg.from = leader.course.bound;
+        (leg.from, leg.ending) = (leader.course.bound, orders.ending);
         leg.routes.reset(leg.from);
         let nulls = sum(&crew.seat.peers.share_words(&[self.counts.null_messages.load(Ordering::Relaxed)])?, 0);
         let horizon = lock(&self.pace).next(leg.from, reached, all.events, nulls).min(orders.horizon);
+        leg.horizon = horizon;
         transport.set_horizon(horizon);
         Ok(())
     }

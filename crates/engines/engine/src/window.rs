@@ -13,6 +13,8 @@
 //!    or the end of the run.
 //! 3. Each worker takes partitions, receives the events that have arrived for them, and *executes before*
 //!    the bound.
+//!    A partition whose window holds very many events executes a part of them. The next windows then have
+//!    the same bound, until none is left.
 //! 4. When no event is left before the horizon, or some work needs every LP at rest, all workers meet in a
 //!    *cut*. There the leader executes global events, writes the trace, and may make a new plan.
 //!
@@ -27,6 +29,10 @@
 //! *One worker.* A plan has a single partition if several workers do not pay. The leader then goes on
 //! alone: it exchanges with nobody, and executes cuts by itself, until there is another plan or the run is
 //! over. Meanwhile the others wait in the exchange that ends a cut.
+//!
+//! *A stop.* If the user stops the run, partitions leave their windows where they are, and all workers meet
+//! in a cut. The leader ends the run at the earliest time that no partition has passed, and those that are
+//! behind execute up to there.
 //!
 //! *Failures.* The first failure of a partition stops that partition, and lowers the horizon to just after
 //! the failure. The events that others execute until then may fail at an earlier place. The earliest

@@ -26,6 +26,8 @@ pub struct Summary {
     pub bytes: u64,
     /// True if a worker wants a cut, for work during which no LP may execute.
     pub wants_cut: bool,
+    /// True if the user has stopped the run, and it has not come to its last cut yet.
+    pub wants_stop: bool,
 }
 
 impl Summary {
@@ -41,6 +43,7 @@ impl Summary {
         committed: 0,
         bytes: 0,
         wants_cut: false,
+        wants_stop: false,
     };
 
     /// Combines two summaries: the minimum of each bound, the sum of each count.
@@ -58,6 +61,7 @@ impl Summary {
             committed: self.committed + other.committed,
             bytes: self.bytes + other.bytes,
             wants_cut: self.wants_cut || other.wants_cut,
+            wants_stop: self.wants_stop || other.wants_stop,
         }
     }
 }
@@ -67,18 +71,18 @@ pub(crate) const WORDS: usize = 8;
 
 /// Encodes a summary in words. Between threads no event is in flight.
 pub(crate) fn to_words(mine: &Summary) -> [u64; WORDS] {
-    let Summary { next, round, in_flight: _, failed, requested, events, rolled_back, committed, bytes, wants_cut } =
-        *mine;
-    let round_and_wish = u64::from(round) << 1 | u64::from(wants_cut);
-    [next.as_ps(), round_and_wish, failed.as_ps(), requested.as_ps(), events, rolled_back, committed, bytes]
+    let Summary { next, round, in_flight: _, failed, requested, events, rolled_back, committed, bytes, .. } = *mine;
+    let wishes = u64::from(mine.wants_stop) << 1 | u64::from(mine.wants_cut);
+    let round_and_wishes = u64::from(round) << 2 | wishes;
+    [next.as_ps(), round_and_wishes, failed.as_ps(), requested.as_ps(), events, rolled_back, committed, bytes]
 }
 
 /// Decodes a summary.
 fn from_words(words: [u64; WORDS]) -> Summary {
-    let [next, round_and_wish, failed, requested, events, rolled_back, committed, bytes] = words;
+    let [next, round_and_wishes, failed, requested, events, rolled_back, committed, bytes] = words;
     Summary {
         next: Time::from_ps(next),
-        round: u32::try_from(round_and_wish >> 1).expect("it was encoded from 32 bits"),
+        round: u32::try_from(round_and_wishes >> 2).expect("it was encoded from 32 bits"),
         in_flight: Time::MAX,
         failed: Time::from_ps(failed),
         requested: Time::from_ps(requested),
@@ -86,7 +90,8 @@ fn from_words(words: [u64; WORDS]) -> Summary {
         rolled_back,
         committed,
         bytes,
-        wants_cut: round_and_wish & 1 != 0,
+        wants_cut: round_and_wishes & 1 != 0,
+        wants_stop: round_and_wishes & 2 != 0,
     }
 }
 

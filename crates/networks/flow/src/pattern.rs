@@ -26,7 +26,7 @@ pub const FLOWS_MAX: usize = 1 << 24;
 /// If the file cannot be read, or if a line is not a flow between hosts of this platform. If `model` uses
 /// routes, each flow must have one.
 pub fn read(path: &Path, platform: &Platform, model: NetworkModel) -> Result<Vec<Flow>, ConfigError> {
-    parse(path, &xml::bytes_of(path)?, platform, model)
+    parse(path, &xml::bytes_of(path, "check that it is the file you meant")?, platform, model)
 }
 
 /// Reads a pattern from memory. Errors name the file `file`.

@@ -63,7 +63,7 @@ use toml::Spanned;
 ///
 /// If the file cannot be read, is not valid TOML, or describes no valid platform.
 pub fn read(path: &Path) -> Result<Platform, ConfigError> {
-    parse(path, &xml::bytes_of(path)?)
+    parse(path, &xml::bytes_of(path, xml::CLUSTERS)?)
 }
 
 /// Reads a platform from memory. Errors name the file `file`. Names of profiles are relative to the folder of

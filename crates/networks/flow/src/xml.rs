@@ -54,12 +54,15 @@ pub const TRACE_BYTES_MAX: usize = 16 << 20;
 ///
 /// If the file cannot be read, is not a platform file, or describes no valid platform.
 pub fn read(path: &Path) -> Result<Platform, ConfigError> {
-    parse(path, &bytes_of(path)?)
+    parse(path, &bytes_of(path, CLUSTERS)?)
 }
 
-/// Reads a file of at most [`FILE_BYTES_MAX`] bytes.
-pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, ConfigError> {
-    parades_topology::xml::bytes_of(path, FILE_BYTES_MAX, "use clusters to make it shorter")
+/// The help for a platform that is too long.
+pub(crate) const CLUSTERS: &str = "use clusters to make it shorter";
+
+/// Reads a file of at most [`FILE_BYTES_MAX`] bytes. `help` says how to shorten a longer one.
+pub(crate) fn bytes_of(path: &Path, help: &str) -> Result<Vec<u8>, ConfigError> {
+    parades_topology::xml::bytes_of(path, FILE_BYTES_MAX, help)
 }
 
 /// Reads a platform from memory. Errors name the file `file`. Names of profiles are relative to the folder of

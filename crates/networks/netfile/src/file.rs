@@ -300,6 +300,7 @@ impl NetworkFile {
         let routes = routes::read(&of(&shape::ROUTE)?, &draft)?;
         notes.extend(notes::unused_parameters(&self.declared, &self.entries));
         notes.extend(notes::of_network(&apps, &events, until));
+        notes.extend(notes::of_names(&draft.nodes, &draft.links, &apps));
         let Draft { nodes, links, .. } = draft;
         notes.extend(notes::of_overlaps(&events, &nodes, &links, until));
         let has_frames = links.iter().any(|link| link.framing != Framing::None);

@@ -1,7 +1,7 @@
 //! Notes on what a file says without effect.
 
 use crate::given::{Entry, What};
-use parades_config::{Values, quoted};
+use parades_config::{Values, look_alikes, quoted};
 use parades_core::time::Time;
 use parades_packet::description::{App, AppKind, Change, Event, IpVersion, Link};
 use parades_packet::network::{Failure, Network};
@@ -114,6 +114,15 @@ pub(crate) fn of_overlaps(events: &[Event], nodes: &[String], links: &[Link], un
         more => format!(" (and {more} more failures of what is down)"),
     };
     Some(format!("{name} fails at {}, while it is down since {since}: {back}{more}", events[place].at))
+}
+
+/// Returns notes on names that look alike.
+pub(crate) fn of_names(nodes: &[String], links: &[Link], apps: &[App]) -> Vec<String> {
+    let nodes = look_alikes("nodes", nodes.iter().map(String::as_str));
+    // The names of most links are made of the names of nodes.
+    let links = if nodes.is_none() { look_alikes("links", links.iter().map(|link| link.name.as_str())) } else { None };
+    let apps = look_alikes("apps", apps.iter().map(|app| app.name.as_str()));
+    nodes.into_iter().chain(links).chain(apps).collect()
 }
 
 /// Returns a note on the first token bucket that cannot hold a packet. It drops all such packets.

@@ -6,11 +6,12 @@
 use crate::noise::{Comparison, SIGNIFICANT, Verdict};
 use crate::sides::Spread;
 use parades_config::{read_text, shortened};
+use parades_report::ResultFile;
+use parades_report::result_file::late;
 use parades_session::Failure;
 use parades_session::machine::Machine;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
@@ -37,13 +38,18 @@ pub struct Origin<'a> {
     pub machine: &'a Machine,
 }
 
-/// Opens a file of records, before anything is measured.
+/// Opens a file of records, before anything is measured. Its earlier records stay.
 ///
 /// # Errors
 ///
-/// [`Failure::Input`] if the file cannot be written.
-pub fn open(path: &Path) -> Result<File, Failure> {
-    OpenOptions::new().append(true).create(true).open(path).map_err(|error| Failure::cannot_write(path, &error))
+/// [`Failure::Input`] if the file cannot be written, if another process writes it, or if it is too long.
+pub fn open(path: &Path) -> Result<ResultFile, Failure> {
+    let mut file = ResultFile::create(path)?;
+    if path.is_file() {
+        let earlier = read_text(path, FILE_BYTES_MAX).map_err(|error| Failure::cannot_write(path, &error))?;
+        file.write_all(earlier.as_bytes()).map_err(|error| late(&error))?;
+    }
+    Ok(file)
 }
 
 /// Appends the figures, one JSON object a line.
@@ -58,9 +64,7 @@ pub fn write(file: &mut impl Write, origin: Origin<'_>, figures: &[Figure]) -> R
             "bench": table, "figure": name, "median": median, "least": least, "greatest": greatest, "values": values,
             "commit": commit, "machine": machine,
         });
-        // One call a line, so that sessions that write at the same time do not mix their lines.
-        file.write_all(format!("{line}\n").as_bytes())
-            .map_err(|error| Failure::simulation(format!("the record cannot be written: {error}")))?;
+        writeln!(file, "{line}").map_err(|error| late(&error))?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 mod places;
 
-use crate::place::{aside, can_be_written, named};
+use crate::result_file::{ResultFile, late};
 use parades_capture::recorder::{Place, Recorder, Settings};
 use parades_catalog::Simulation;
 use parades_core::event::LpId;
@@ -10,9 +10,8 @@ use parades_core::time::Time;
 use parades_core::trace::{Executed, shown_name};
 use parades_session::{Failure, safe_name};
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::{fs, io};
 
 /// The captures that a user wants of a run.
 #[derive(Clone, Debug)]
@@ -30,7 +29,7 @@ pub struct CaptureOutputs {
 pub(crate) struct Captures {
     outputs: CaptureOutputs,
     /// The recorder, once the model is known.
-    recorder: Option<Recorder<CaptureFile>>,
+    recorder: Option<Recorder<ResultFile>>,
 }
 
 impl Captures {
@@ -54,12 +53,12 @@ impl Captures {
                 Place::Node(lp) => &names[lp.index()],
                 Place::Link(link) => link,
             };
-            files.push(CaptureFile::create(&self.outputs.folder, &free_name(name, &mut taken))?);
+            let file = format!("{}.pcapng", free_name(name, &mut taken));
+            files.push(ResultFile::create(&self.outputs.folder.join(file))?);
         }
         let recorder = self.recorder.insert(Recorder::new(points, names, self.outputs.settings));
         for (place, file) in places.iter().zip(files) {
-            let path = file.path.clone();
-            recorder.add_file(place, file).map_err(|error| Failure::cannot_write(&path, &error))?;
+            recorder.add_file(place, file).map_err(|error| late(&error))?;
         }
         Ok(recorder.lps())
     }
@@ -72,47 +71,8 @@ impl Captures {
     /// Writes the remaining packets of a run that ended at `end`, and moves the files to their places.
     pub(crate) fn finish(self, end: Time) -> Result<(), Failure> {
         let Some(recorder) = self.recorder else { return Ok(()) };
-        let files = recorder.finish(end).map_err(|error| Failure::simulation(error.to_string()))?;
-        files.into_iter().try_for_each(CaptureFile::finish)
-    }
-}
-
-/// A file, which is moved to its place when it is whole. Its errors name it.
-#[derive(Debug)]
-struct CaptureFile {
-    path: PathBuf,
-    aside: PathBuf,
-    to: BufWriter<File>,
-}
-
-impl CaptureFile {
-    fn create(folder: &Path, name: &str) -> Result<CaptureFile, Failure> {
-        let path = folder.join(format!("{name}.pcapng"));
-        can_be_written(&path)?;
-        let aside = aside(&path);
-        let file = File::create(&aside).map_err(|error| Failure::cannot_write(&path, &error))?;
-        Ok(CaptureFile { path, aside, to: BufWriter::new(file) })
-    }
-
-    fn finish(self) -> Result<(), Failure> {
-        fs::rename(&self.aside, &self.path).map_err(|error| Failure::written_late(&self.path, &error))
-    }
-}
-
-impl Write for CaptureFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.to.write(bytes).map_err(|error| named(&self.path, &error))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.to.flush().map_err(|error| named(&self.path, &error))
-    }
-}
-
-impl Drop for CaptureFile {
-    fn drop(&mut self) {
-        // The file is still aside only if the run failed, or if it could not be moved.
-        let _ = fs::remove_file(&self.aside);
+        let files = recorder.finish(end).map_err(|error| late(&error))?;
+        files.into_iter().try_for_each(ResultFile::finish)
     }
 }
 

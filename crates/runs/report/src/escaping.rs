@@ -1,6 +1,7 @@
-//! Output without characters that a terminal would execute. Names in files of users may contain them.
+//! Output without characters that a terminal would execute or that nobody would see. Names in files of users
+//! may contain them.
 
-use parades_config::is_executed;
+use parades_config::is_escaped;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -24,9 +25,11 @@ impl<W: Write> Escaping<W> {
 pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_executed(c) && !matches!(c, '\n' | '\t') {
-            // All these characters are below U+10000.
-            let _ = write!(shown, "\\u{:04x}", u32::from(c));
+        if is_escaped(c) && !matches!(c, '\n' | '\t') {
+            // JSON writes a character above U+FFFF as a pair.
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| {
+                let _ = write!(shown, "\\u{unit:04x}");
+            });
         } else {
             shown.push(c);
         }
@@ -76,8 +79,8 @@ mod tests {
     #[test]
     fn output_has_no_character_that_a_terminal_executes() {
         // Control characters of both sets, DEL, and an override of the direction.
-        let text = "a\u{1b}]0;b\u{7}\r\u{7f}\u{9b}31m \u{202e}ü€\u{1f600}\tc\n";
-        let shown = "a\\u001b]0;b\\u0007\\u000d\\u007f\\u009b31m \\u202eü€\u{1f600}\tc\n";
+        let text = "z\u{200b}\u{feff}\u{e0041}a\u{1b}]0;b\u{7}\r\u{7f}\u{9b}31m \u{202e}ü€\u{1f600}\tc\n";
+        let shown = "z\\u200b\\ufeff\\udb40\\udc41a\\u001b]0;b\\u0007\\u000d\\u007f\\u009b31m \\u202eü€\u{1f600}\tc\n";
         for piece in 1..=text.len() {
             assert_eq!(written(text, piece), shown, "in pieces of {piece} bytes");
         }
@@ -85,7 +88,7 @@ mod tests {
 
     #[test]
     fn json_means_the_same_when_it_is_escaped() {
-        let value = serde_json::json!({"name\u{85}": "\u{9b}31m\u{2067}"});
+        let value = serde_json::json!({"name\u{85}": "\u{9b}31m\u{2067}\u{e0041}"});
         let shown = escaped(&value.to_string());
         assert!(shown.is_ascii(), "{shown}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).expect("it is JSON"), value);

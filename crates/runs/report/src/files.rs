@@ -1,21 +1,21 @@
 //! The files that a run writes while it is executed: its trace, its timeline and its captures.
 
 use crate::captures::Captures;
-use crate::folder::{self, Claim, trace_in};
+use crate::folder::{self, trace_in};
 use crate::outputs::{Outputs, traced_lps};
+use crate::result_file::ResultFile;
 use crate::rows::parquet_is_possible;
 use crate::timeline_file::TimelineFile;
-use crate::trace_file::{FinishedTrace, TraceFile};
+use crate::trace_file::{FinishedTrace, TraceInFolder, write_event};
 use parades_catalog::{Choice, Simulation};
 use parades_core::time::Time;
 use parades_core::trace::{TraceFilter, Tracer};
 use parades_session::recorded::TRACE;
-use parades_session::{Failure, Recording, Tracing};
+use parades_session::{Claim, Failure, Recording, Tracing};
 use serde_json::Value;
-use std::fs;
 use std::sync::Arc;
 
-/// The files of a run. Dropping this value removes the files that are not at their places yet, so a run that
+/// The files of a run. Dropping this value removes the files that are not at their places yet. So a run that
 /// fails leaves nothing.
 #[derive(Debug)]
 pub struct Files {
@@ -24,9 +24,9 @@ pub struct Files {
     lps: Option<String>,
     /// The choice of events, in the user's words.
     events: Value,
-    trace: Option<TraceFile>,
+    trace: Option<ResultFile>,
     /// The trace that goes into the folder of results.
-    in_folder: Option<TraceFile>,
+    in_folder: Option<TraceInFolder>,
     timeline: Option<TimelineFile>,
     captures: Option<Captures>,
     /// The right to write into the folder of results.
@@ -45,7 +45,7 @@ impl Files {
             parquet_is_possible("--out-parquet", "read the CSV files that `--out` writes")?;
         }
         let folder = outputs.folder.as_deref();
-        let claim = folder.map(folder::make).transpose()?;
+        let claim = folder.map(|folder| folder::make_for_run(folder, outputs.overwrite)).transpose()?;
         // A trace at the path of the folder's own trace goes into the folder.
         let own = folder.map(|folder| folder.join(TRACE));
         let is_own = own.is_some() && outputs.trace == own;
@@ -56,8 +56,8 @@ impl Files {
             filter,
             lps: outputs.trace_lps.clone(),
             events: outputs.traced_events(),
-            trace: trace.map(TraceFile::at).transpose()?,
-            in_folder: in_folder.as_deref().map(TraceFile::at).transpose()?,
+            trace: trace.map(ResultFile::create).transpose()?,
+            in_folder: in_folder.map(TraceInFolder::create).transpose()?,
             timeline,
             captures: outputs.captures.as_ref().map(Captures::new).transpose()?,
             _claim: claim,
@@ -100,9 +100,8 @@ impl Files {
                 if !has_events || !of_events.wants(executed.key.instant.time, executed.receiver) {
                     return Ok(());
                 }
-                for file in [&mut *trace, &mut *in_folder].into_iter().flatten() {
-                    file.event(executed)?;
-                }
+                trace.as_mut().map_or(Ok(()), |file| write_event(executed, file))?;
+                in_folder.as_mut().map_or(Ok(()), |file| file.event(executed))?;
                 timeline.as_mut().map_or(Ok(()), |timeline| timeline.event(executed, &of_events, until))
             });
             Ok(Tracing { tracer, captures: lps })
@@ -112,7 +111,7 @@ impl Files {
 
     /// Returns the trace that goes into the folder of results.
     pub fn trace(&self) -> Option<FinishedTrace> {
-        self.in_folder.as_ref().map(|file| FinishedTrace { path: file.path.clone(), events: self.events.clone() })
+        self.in_folder.as_ref().map(|file| FinishedTrace { path: file.path().to_owned(), events: self.events.clone() })
     }
 
     /// Finishes all files after the run, which ended at `end`. A timeline names `command` as its origin.
@@ -121,23 +120,14 @@ impl Files {
     ///
     /// [`Failure::Simulation`] if one of them could not be written.
     pub fn finish(&mut self, command: &str, end: Time) -> Result<(), Failure> {
-        for file in [&mut self.trace, &mut self.in_folder].into_iter().flatten() {
-            file.finish()?;
-        }
+        self.trace.take().map_or(Ok(()), ResultFile::finish)?;
+        self.in_folder.as_mut().map_or(Ok(()), TraceInFolder::finish)?;
         if let Some(captures) = self.captures.take() {
             captures.finish(end)?;
         }
         match self.timeline.take() {
             Some(timeline) => timeline.finish(&self.filter, command),
             None => Ok(()),
-        }
-    }
-}
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        if let Some(in_folder) = &self.in_folder {
-            let _ = fs::remove_file(&in_folder.path);
         }
     }
 }

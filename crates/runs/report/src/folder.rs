@@ -5,17 +5,26 @@
 //! | `summary.json` | the object of `--json` |
 //! | `metrics.json` | the metrics alone: equal for equal runs |
 //! | `metrics.csv` | the metrics of one value, a row each |
+//! | `scenario.toml` | a scenario file whose run is the same |
+//! | `record.json` | the circumstances of the run: date, system, compiler, times |
+//! | `inputs/` | copies of the files that the run read, if they were asked for |
 //! | `network.toml` | the network in full, if a file described it |
 //! | `trace.txt` | the trace, if it was asked for |
 //! | `tables/NAME.csv` | each table and series |
 
 use crate::Report;
 use crate::metrics::{AllMetrics, figures};
+use crate::result_file::{Temporary, remove, uninterrupted};
 use crate::rows::{table_of, write_csv, write_parquet};
 use crate::summary::Summary;
-use parades_session::recorded::{NETWORK, Recorded, SUMMARY, TABLES, TRACE};
-use parades_session::{Failure, safe_name};
+use parades_config::inputs::{self, Seen};
+use parades_session::circumstances::Circumstances;
+use parades_session::recorded::inputs::copy_name;
+use parades_session::recorded::{INPUTS, NETWORK, RECORD, Recorded, SCENARIO, SUMMARY, TABLES, TRACE};
+use parades_session::sweep::{JOURNAL, RUNS};
+use parades_session::{Claim, Failure, safe_name};
 use serde::Serialize;
+use serde_json::json;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -27,10 +36,10 @@ const METRIC_ROWS: &str = "metrics.csv";
 
 /// All results of a run, in the order in which they are moved to their places. The summary is last: if it is
 /// there, all files are of the same run.
-const RESULTS: [&str; 6] = [TABLES, TRACE, NETWORK, METRIC_ROWS, METRICS, SUMMARY];
+const RESULTS: [&str; 9] = [TABLES, TRACE, NETWORK, INPUTS, SCENARIO, RECORD, METRIC_ROWS, METRICS, SUMMARY];
 
 /// The results that not every run has.
-const OPTIONAL: [&str; 3] = [TABLES, TRACE, NETWORK];
+const OPTIONAL: [&str; 4] = [TABLES, TRACE, NETWORK, INPUTS];
 
 /// The beginning of the name of a folder in which results are gathered. The number of the process follows.
 const GATHERED: &str = ".parades-";
@@ -40,11 +49,42 @@ pub(crate) fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
     RESULTS.iter().map(|name| folder.join(name))
 }
 
-/// The right to write into a folder of results. It lasts until the value is dropped, or the process ends.
-#[derive(Debug)]
-pub struct Claim {
-    /// The folder, open and locked.
-    _folder: fs::File,
+/// Makes the folder of results of a run that a user asks for: [`make`], but the results of another run are
+/// replaced only if `overwrites` says so, and a sweep's folder is refused.
+///
+/// # Errors
+///
+/// [`Failure::Input`] if the folder is refused, or if files cannot be written.
+pub(crate) fn make_for_run(folder: &Path, overwrites: bool) -> Result<Claim, Failure> {
+    // A refused folder must not be made, and one that is made while a sweep begins there is refused below.
+    check_is_for_run(folder, overwrites)?;
+    let claim = make(folder)?;
+    check_is_for_run(folder, overwrites)?;
+    Ok(claim)
+}
+
+fn check_is_for_run(folder: &Path, overwrites: bool) -> Result<(), Failure> {
+    if let Some(sweep) = sweep_of(folder) {
+        let message = format!("{} is the folder of a sweep", sweep.display());
+        return Err(Failure::usage(message, "name another folder for `--out`"));
+    }
+    if !overwrites && folder.join(SUMMARY).exists() && is_of_a_run(folder) {
+        let message = format!("{} has the results of another run", folder.display());
+        return Err(Failure::usage(message, "name another folder for `--out`, or replace them with `--overwrite`"));
+    }
+    Ok(())
+}
+
+/// Returns the folder of the sweep to which a folder of results belongs, if there is one.
+fn sweep_of(folder: &Path) -> Option<PathBuf> {
+    let folder = folder.canonicalize().or_else(|_| std::path::absolute(folder)).ok()?;
+    let runs = folder.parent().filter(|parent| parent.file_name() == Path::new(RUNS).file_name());
+    let sweep = runs.and_then(Path::parent);
+    [Some(folder.as_path()), sweep]
+        .into_iter()
+        .flatten()
+        .find(|folder| folder.join(JOURNAL).exists())
+        .map(Path::to_owned)
 }
 
 /// Makes a folder of results before the run, and checks that files can be written there. The folder has one
@@ -56,12 +96,10 @@ pub struct Claim {
 /// no run wrote are in the places of the results.
 pub fn make(folder: &Path) -> Result<Claim, Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
-    let claim = claim(folder)?;
-    let entries = fs::read_dir(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
-    // Gathered results are remains of a killed run. A run that was killed while it moved them has removed the
-    // old summary already, and has a new one among the gathered results.
-    let is_gathered = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(GATHERED);
-    let gathered: Vec<PathBuf> = entries.flatten().filter(is_gathered).map(|entry| entry.path()).collect();
+    let claim = Claim::of(folder)?;
+    // A run that was killed while it moved its results has removed the old summary already, and has a new one
+    // among the gathered results.
+    let gathered = gathered_in(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
     let is_ours = gathered.iter().map(PathBuf::as_path).chain([folder]).any(is_of_a_run);
     let existing = results_in(folder).filter(|path| path.exists()).last();
     if let (Some(path), false) = (existing, is_ours) {
@@ -73,24 +111,31 @@ pub fn make(folder: &Path) -> Result<Claim, Failure> {
         // the folder.
         remove_results(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
     }
-    gathered.iter().for_each(|path| {
-        let _ = fs::remove_dir_all(path).or_else(|_| fs::remove_file(path));
-    });
-    let probe = gathering(folder);
-    fs::create_dir(&probe)
-        .and_then(|()| fs::remove_dir(&probe))
+    gathered.iter().for_each(|path| remove(path));
+    Temporary::made(gathering(folder), |probe| fs::create_dir(probe))
         .map_err(|error| Failure::cannot_write(folder, &error))?;
     Ok(claim)
 }
 
-/// Locks a folder. Where the file system has no locks, the folder is claimed without one.
-fn claim(folder: &Path) -> Result<Claim, Failure> {
-    let file = fs::File::open(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
-    if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
-        let message = format!("another run is writing into {}", folder.display());
-        return Err(Failure::usage(message, "name another folder for `--out`, or wait until that run is over"));
+/// Removes what killed workers of a sweep left in the folders of their runs: results that they were
+/// gathering, and folders in which there is nothing else.
+pub fn remove_remains_of_workers(sweep: &Path) {
+    let Ok(runs) = fs::read_dir(sweep.join(RUNS)) else { return };
+    for run in runs.flatten().map(|run| run.path()) {
+        // A folder that another run writes into is none of a killed worker.
+        let Ok(_claim) = Claim::of(&run) else { continue };
+        for path in gathered_in(&run).unwrap_or_default() {
+            remove(&path);
+        }
+        // This fails if there is anything in it.
+        let _ = fs::remove_dir(&run);
     }
-    Ok(Claim { _folder: file })
+}
+
+/// Returns the gathered results in a folder: remains of a killed run, if no run is writing there.
+fn gathered_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let is_gathered = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(GATHERED);
+    Ok(fs::read_dir(folder)?.flatten().filter(is_gathered).map(|entry| entry.path()).collect())
 }
 
 /// True if a run wrote this folder.
@@ -117,18 +162,13 @@ impl Report<'_> {
     ///
     /// [`Failure::Simulation`] if a file cannot be written.
     pub fn write_folder(&self, folder: &Path) -> Result<(), Failure> {
-        let aside = gathering(folder);
-        let gathered = fs::create_dir(&aside)
-            .map_err(|error| Failure::written_late(&aside, &error))
-            .and_then(|()| self.gather(&aside));
-        let written = gathered.and_then(|()| {
-            replace_results(&aside, folder).map_err(|error| {
-                let _ = remove_results(folder);
-                Failure::written_late(folder, &error)
-            })
-        });
-        let _ = fs::remove_dir_all(&aside);
-        written
+        let (gathered, ()) = Temporary::made(gathering(folder), |path| fs::create_dir(path))
+            .map_err(|error| Failure::written_late(folder, &error))?;
+        self.gather(gathered.path())?;
+        uninterrupted(|| replace_results(gathered.path(), folder)).map_err(|error| {
+            let _ = remove_results(folder);
+            Failure::written_late(folder, &error)
+        })
     }
 
     /// Writes all files of the run into an empty folder.
@@ -145,6 +185,16 @@ impl Report<'_> {
         if let Some(text) = self.run.plan.network_in_full()? {
             let path = folder.join(NETWORK);
             fs::write(&path, text).map_err(late(&path))?;
+        }
+        let path = folder.join(SCENARIO);
+        fs::write(&path, self.run.plan.as_file(Some(outcome.end))?).map_err(late(&path))?;
+        let record = json!({
+            "circumstances": Circumstances::now(), "machine": self.run.machine, "version": self.program.version,
+            "commit": self.program.commit, "build": self.program.build, "command": self.program.command,
+        });
+        write_json(&folder.join(RECORD), &record)?;
+        if self.copy_inputs {
+            copy_inputs(&self.run.inputs, &folder.join(INPUTS))?;
         }
         write_json(&folder.join(SUMMARY), &Summary(self))?;
         write_json(&folder.join(METRICS), &AllMetrics(&outcome.metrics))?;
@@ -164,6 +214,20 @@ impl Report<'_> {
         }
         Ok(())
     }
+}
+
+/// Copies the files that a run read into a folder. A file that has changed since is left out, and so is one
+/// that is none, such as a pipe.
+fn copy_inputs(inputs: &[Seen], folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| Failure::written_late(folder, &error))?;
+    for Seen { path, bytes, hash } in inputs.iter().filter(|input| input.path.is_file()) {
+        let Ok(contents) = inputs::read_whole(path, *bytes) else { continue };
+        if inputs::hash(&contents) == *hash {
+            let copy = folder.join(copy_name(path, *hash));
+            fs::write(&copy, contents).map_err(|error| Failure::written_late(&copy, &error))?;
+        }
+    }
+    Ok(())
 }
 
 /// Moves gathered results to their places.

@@ -5,6 +5,7 @@
 //! - [`metrics`]: metrics as JSON values, with the names that all forms share.
 //! - [`Outputs`] and [`Files`]: the files that a run writes while it is executed, its trace, its timeline and
 //!   its captures.
+//! - [`ResultFile`]: a file that is whole under its own name, or not there.
 //! - [`timeline`]: the format that Perfetto and Chrome read.
 //! - [`drawing`]: tables of text; [`View`]: what is shown of them, and how wide.
 //! - [`escaping`]: output for terminals, whatever names a file contains.
@@ -17,7 +18,7 @@
 //! (request.set, request.engine) = (vec!["lps=16".into()], Some("sequential".into()));
 //! let plan = Plan::of(&request)?;
 //! let run = run(&plan, &plan.choice()?, Recording::default(), &mut ())?;
-//! let program = Program { version: "0.1.0", commit: "unknown", command: "an example".into() };
+//! let program = Program { version: "0.1.0", commit: "unknown", build: "", command: "an example".into() };
 //! let report = Report::of(&run, &program);
 //!
 //! let mut line = Vec::new();
@@ -41,8 +42,8 @@ pub mod folder;
 pub mod metrics;
 mod outputs;
 mod people;
-pub mod place;
 mod plot;
+pub mod result_file;
 mod rows;
 mod summary;
 pub mod sweep;
@@ -56,6 +57,7 @@ pub use captures::CaptureOutputs;
 pub use files::Files;
 pub use outputs::Outputs;
 pub use plot::check_plot;
+pub use result_file::ResultFile;
 pub use rows::parquet_is_possible;
 pub use tables::table_named;
 pub use trace_file::FinishedTrace;
@@ -74,11 +76,13 @@ pub struct Report<'a> {
     pub trace: Option<&'a FinishedTrace>,
     /// True if tables go into the folder of results as Parquet files too.
     pub parquet: bool,
+    /// True if the files that the run read are copied into the folder of results.
+    pub copy_inputs: bool,
 }
 
 impl<'a> Report<'a> {
     /// Returns the report of a run without a trace.
     pub fn of(run: &'a FinishedRun, program: &'a Program) -> Report<'a> {
-        Report { run, program, trace: None, parquet: false }
+        Report { run, program, trace: None, parquet: false, copy_inputs: false }
     }
 }

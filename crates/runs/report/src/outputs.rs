@@ -2,7 +2,7 @@
 
 use crate::captures::CaptureOutputs;
 use crate::folder::results_in;
-use crate::place::absolute;
+use crate::result_file::check_apart;
 use parades_catalog::Simulation;
 use parades_config::quoted;
 use parades_core::time::Time;
@@ -21,6 +21,8 @@ pub struct Outputs {
     pub folder: Option<PathBuf>,
     /// True if the trace goes into the folder of results.
     pub trace_in_folder: bool,
+    /// True if the results may replace those of another run in that folder.
+    pub overwrite: bool,
     /// True if tables go into the folder of results as Parquet files too.
     pub parquet: bool,
     /// The file of the trace.
@@ -51,20 +53,7 @@ impl Outputs {
         let in_folder = folder.iter().flat_map(|folder| results_in(folder)).filter(|path| !is_own_trace(path));
         let named = [("--trace", trace.clone()), ("--timeline", timeline.clone())];
         let named = named.into_iter().filter_map(|(what, path)| Some((what, path?)));
-        let mut known: Vec<(&str, PathBuf)> = plan.inputs().map(|(what, path)| (what, absolute(&path))).collect();
-        for (what, path) in named.chain(in_folder.map(|path| ("--out", path))) {
-            // Devices and pipes keep nothing that could be lost.
-            if path.exists() && !path.is_file() {
-                continue;
-            }
-            let place = absolute(&path);
-            if let Some((other, _)) = known.iter().find(|(_, known)| *known == place) {
-                let message = format!("{what} would write over {}, which {other} is", path.display());
-                return Err(Failure::usage(message, "name another file"));
-            }
-            known.push((what, place));
-        }
-        Ok(())
+        check_apart(plan.inputs(), named.chain(in_folder.map(|path| ("--out", path))))
     }
 
     /// Returns the filter of the trace and the timeline, without the logical processes: see [`traced_lps`].

@@ -4,7 +4,7 @@ use crate::drawing::spoken;
 use crate::escaping::escaped;
 use crate::figure::{Scale, four_digits};
 use crate::metrics::{bare_name, unit_of_values};
-use crate::place::write_whole;
+use crate::result_file::{ResultFile, late};
 use crate::sweep::SweepReport;
 use parades_core::metrics::Estimate;
 use parades_session::Failure;
@@ -14,7 +14,6 @@ use plotters::prelude::*;
 use serde_json::Value;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::path::Path;
 
 /// The width and height of a chart, in pixels.
 const SIZE: (u32, u32) = (720, 440);
@@ -59,7 +58,7 @@ impl SweepReport<'_> {
     /// # Errors
     ///
     /// [`Failure::Simulation`] if the file cannot be written, or if the metric has no mean at any point.
-    pub fn write_plot(&self, file: &Path) -> Result<(), Failure> {
+    pub fn write_plot(&self, mut file: ResultFile) -> Result<(), Failure> {
         let plan = self.plan();
         let metric = full_name(&plan.request.metrics[0], self.results().metrics())?;
         let means = self.results().points().flat_map(|point| point.intervals);
@@ -72,7 +71,8 @@ impl SweepReport<'_> {
         let y = if scale.name().is_empty() { name } else { format!("{name} ({})", scale.name()) };
         let svg = draw(&lines, &spoken(&self.results().keys()[0]), &escaped(&y));
         let svg = svg.map_err(|error| Failure::simulation(format!("the chart cannot be drawn: {error}")))?;
-        write_whole(file, |to| to.write_all(svg.as_bytes()))
+        file.write_all(svg.as_bytes()).map_err(|error| late(&error))?;
+        file.finish()
     }
 
     /// Returns the lines of the chart, in the order of the grid.

@@ -8,6 +8,7 @@ use crate::metrics::{AllMetrics, float};
 use parades_config::{Kind, Values};
 use parades_core::run::Outcome;
 use parades_session::FinishedRun;
+use parades_session::recorded::inputs;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use std::io::{self, BufWriter, Write};
@@ -54,6 +55,7 @@ impl Report<'_> {
             "events_per_s": if run_s > 0.0 { outcome.events as f64 / run_s } else { 0.0 },
             "peak_rss_bytes": run.peak_rss_bytes,
             "notes": run.notes,
+            "inputs": inputs::as_json(&run.inputs),
             METRICS: null,
             "engine_stats": engine_stats(outcome),
         });

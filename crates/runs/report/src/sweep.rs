@@ -3,7 +3,7 @@
 use crate::drawing::{Column, Entry, draw, draw_whole};
 use crate::metrics::{bare_name, is_percentile, unit_of_values};
 use crate::people::note_error;
-use crate::place::write_whole;
+use crate::result_file::{ResultFile, write_whole};
 use crate::view::View;
 use parades_config::{quoted, shortened_to};
 use parades_core::metrics::{PERCENTILE_ERROR_PERMILLE, Unit};
@@ -134,8 +134,9 @@ impl<'a> SweepReport<'a> {
     ///
     /// [`Failure::Simulation`] if it cannot be written.
     #[cfg(feature = "parquet")]
-    pub fn write_parquet(&self, file: &Path) -> Result<(), Failure> {
-        write_whole(file, |to| self.results.write_parquet(to))
+    pub fn write_parquet(&self, mut file: ResultFile) -> Result<(), Failure> {
+        self.results.write_parquet(&mut file).map_err(|error| crate::result_file::late(&error))?;
+        file.finish()
     }
 
     /// Fails: this crate was built without Parquet, which [`parquet_is_possible`](crate::parquet_is_possible)
@@ -145,8 +146,8 @@ impl<'a> SweepReport<'a> {
     ///
     /// Always.
     #[cfg(not(feature = "parquet"))]
-    pub fn write_parquet(&self, file: &Path) -> Result<(), Failure> {
-        crate::parquet_is_possible(&file.display().to_string(), "read the table that `--csv` prints")
+    pub fn write_parquet(&self, file: ResultFile) -> Result<(), Failure> {
+        crate::parquet_is_possible(&file.path().display().to_string(), "read the table that `--csv` prints")
     }
 
     /// Returns the metrics to show: those that the user asked for; by default the metrics of one number, and

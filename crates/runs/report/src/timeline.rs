@@ -162,13 +162,13 @@ impl<W: Write> Timeline<W> {
     /// # Errors
     ///
     /// Those of writing.
-    pub fn finish(mut self, about: &str) -> io::Result<Counts> {
+    pub fn finish(mut self, about: &str) -> io::Result<(W, Counts)> {
         let Counts { events, arrows, .. } = self.counts;
         let cut_off = self.on_the_way.len() as u64;
         let other = json!({"command": about, "events": events, "arrows": arrows, "cut_off": cut_off});
         writeln!(self.to, "\n],\"otherData\":{other}}}")?;
         self.to.flush()?;
-        Ok(Counts { cut_off, ..self.counts })
+        Ok((self.to, Counts { cut_off, ..self.counts }))
     }
 
     fn arrow(&mut self, phase: &str, number: u64, lp: LpId, time: Time) -> io::Result<()> {

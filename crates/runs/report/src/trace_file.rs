@@ -1,10 +1,10 @@
 //! A trace as a file.
 
-use crate::place;
+use crate::result_file::Temporary;
 use parades_core::trace::{Executed, write_lines};
 use parades_session::Failure;
 use serde_json::Value;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -17,38 +17,37 @@ pub struct FinishedTrace {
     pub(crate) events: Value,
 }
 
-/// A file for a trace. Older contents are replaced only when there is something to write.
-#[derive(Debug)]
-pub(crate) struct TraceFile {
-    pub(crate) path: PathBuf,
-    file: Option<BufWriter<File>>,
+/// Writes an event to a trace.
+pub(crate) fn write_event(executed: &Executed<'_>, to: &mut impl Write) -> io::Result<()> {
+    write_lines(executed, |line| writeln!(to, "{line}"))
 }
 
-impl TraceFile {
-    /// Returns a file that can be written.
-    pub(crate) fn at(path: &Path) -> Result<TraceFile, Failure> {
-        // A pipe is not probed: its reader would take the end of the probe for the end of the trace.
-        if !path.exists() || path.is_file() || path.is_dir() {
-            let probe = OpenOptions::new().append(true).create(true).open(path);
-            probe.map_err(|error| Failure::cannot_write(path, &error))?;
-        }
-        Ok(TraceFile { path: path.to_owned(), file: None })
+/// A trace on its way into the folder of results. The folder has one writer, so the file has one too.
+#[derive(Debug)]
+pub(crate) struct TraceInFolder {
+    to: BufWriter<File>,
+    part: Temporary,
+}
+
+impl TraceInFolder {
+    pub(crate) fn create(path: PathBuf) -> Result<TraceInFolder, Failure> {
+        let made = Temporary::made(path.clone(), |path| File::create(path));
+        let (part, file) = made.map_err(|error| Failure::cannot_write(&path, &error))?;
+        Ok(TraceInFolder { to: BufWriter::new(file), part })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.part.path()
     }
 
     pub(crate) fn event(&mut self, executed: &Executed<'_>) -> io::Result<()> {
-        let written = self.open().and_then(|to| write_lines(executed, |line| writeln!(to, "{line}")));
-        written.map_err(|error| place::named(&self.path, &error))
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("{} cannot be written: {error}", self.part.path().display()))
+        };
+        write_event(executed, &mut self.to).map_err(named)
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        self.open().and_then(Write::flush).map_err(|error| Failure::written_late(&self.path, &error))
-    }
-
-    /// Returns the file, which the first call empties.
-    fn open(&mut self) -> io::Result<&mut BufWriter<File>> {
-        Ok(match &mut self.file {
-            Some(file) => file,
-            none => none.insert(BufWriter::new(File::create(&self.path)?)),
-        })
+        self.to.flush().map_err(|error| Failure::written_late(self.part.path(), &error))
     }
 }

@@ -53,6 +53,11 @@ impl Drop for Interruptible {
     }
 }
 
+/// True if an interrupt has come since the first run has begun.
+pub(crate) fn is_interrupted() -> bool {
+    runs().interrupted.is_some()
+}
+
 /// A signal that found no run to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
@@ -90,8 +95,9 @@ pub fn listen(idle: impl Fn(Idle) + Send + 'static) {
     static LISTENER: OnceLock<()> = OnceLock::new();
     LISTENER.get_or_init(|| {
         let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
+        // From here on, no signal ends the process as long as it has files that must be removed.
+        let Ok(mut signals) = Signals::new(heard) else { return };
         let hear = move || {
-            let Ok(mut signals) = Signals::new(heard) else { return };
             for _ in signals.forever() {
                 interrupt().into_iter().for_each(&idle);
             }

@@ -32,12 +32,14 @@
 //! - [`Recording`]: the trace and the timesheets that a run records while it goes on.
 //! - [`ranks`]: the processes of a run, and their handshake.
 //! - [`interrupt`]: Ctrl-C, for programs that want it to end runs at a consistent cut.
-//! - [`recorded`]: folders of results, as they were written.
+//! - [`recorded`]: folders of results, as they were written; [`Claim`]: the right to write into one.
 //! - [`Failure`]: why there is no result, and the exit status that says so.
 
 #![forbid(unsafe_code)]
 
 pub mod cause;
+pub mod circumstances;
+mod claim;
 mod compare;
 pub mod diff;
 pub mod failure;
@@ -59,6 +61,7 @@ mod target;
 mod watchman;
 pub mod why;
 
+pub use claim::Claim;
 pub use compare::{Comparison, Sides, compare, compared_by_default};
 pub use diff::diff;
 pub use failure::Failure;
@@ -80,6 +83,8 @@ pub struct Program {
     pub version: &'static str,
     /// The commit that it was built from.
     pub commit: &'static str,
+    /// The compiler, the target and the settings by which it was built.
+    pub build: &'static str,
     /// The command that the user typed.
     pub command: String,
 }

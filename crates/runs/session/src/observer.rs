@@ -29,6 +29,9 @@ use parades_core::time::Time;
 /// # Ok::<(), parades_session::Failure>(())
 /// ```
 pub trait Observer: Send {
+    /// The model is about to be made, which may take long.
+    fn prepares(&mut self) {}
+
     /// The model is made, and its run begins on this engine. `notes` are sentences on how the model was made.
     fn begins(&mut self, choice: &Choice, notes: &[String]) {
         let _ = (choice, notes);

@@ -1,11 +1,12 @@
 //! A request understood: the scenario, the values of its parameters, the seeds and the end.
 
 use crate::Failure;
+use crate::interrupt::is_interrupted;
 use crate::machine::{default_memory_limit, held_bytes, keep_within};
 use crate::ranks::launched;
 use crate::request::{Request, quote};
 use parades_catalog::{Choice, Engine, Field, Refusal, Scenario, Simulation, Wish, network, program_name};
-use parades_config::{ConfigError, Kind, ScenarioFile, Settings, Values};
+use parades_config::{ConfigError, Kind, ScenarioFile, Settings, Value, Values, write_scenario};
 use parades_core::budget;
 use parades_core::time::Time;
 use parades_netfile::{NetworkFile, explicit};
@@ -100,6 +101,28 @@ impl Plan {
         Ok(Some(explicit(&network.title(), &settings, self.until.unwrap_or(of_file), &description)))
     }
 
+    /// Returns a scenario file whose run is the same, wherever the file is. `until` is the end of the run if
+    /// the plan has none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::network_in_full`].
+    pub fn as_file(&self, until: Option<Time>) -> Result<String, Failure> {
+        if let Some(text) = self.network_in_full()? {
+            return Ok(text);
+        }
+        let settings = Settings {
+            scenario: self.scenario.name.to_owned(),
+            seed: Some(self.seed),
+            tie_seed: self.tie_seed,
+            until: self.until.or(until),
+            ..self.settings.clone()
+        };
+        let mut values = self.values.clone();
+        make_absolute(&mut values)?;
+        Ok(write_scenario(&settings, self.scenario.about, &values))
+    }
+
     /// Makes the model.
     ///
     /// # Errors
@@ -134,11 +157,16 @@ impl Plan {
         launched::ranks_here().unwrap_or(u64::MAX).min(self.processes())
     }
 
-    /// Calls `build` within the limit on memory.
+    /// Calls `build` within the limit on memory. After an interrupt, `build` ends at its next look at that
+    /// limit.
     fn within_memory<T>(&self, build: impl FnOnce() -> Result<T, ConfigError>) -> Result<T, Failure> {
         keep_within(self.memory_limit());
-        match budget::within(self.memory_limit(), held_bytes, build) {
+        let held = || if is_interrupted() { u64::MAX } else { held_bytes() };
+        match budget::within(self.memory_limit(), held, build) {
             (Ok(built), _) => Ok(built),
+            (Err(_), Some(_)) if is_interrupted() => {
+                Err(Failure::Stopped("the model was still being made, so there is no result"))
+            }
             // The input is not wrong, only too large for this limit.
             (Err(error), Some(_)) => Err(Failure::simulation(error.to_string())),
             (Err(error), None) => Err(error.into()),
@@ -206,6 +234,21 @@ impl Plan {
         tune.iter().for_each(|assignment| option("--tune", assignment.clone()));
         words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// Makes the paths of files absolute: a scenario file may be moved to any folder.
+fn make_absolute(values: &mut Values) -> Result<(), Failure> {
+    let keys: Vec<&str> = values.iter().map(|(parameter, _)| parameter.key()).collect();
+    for key in keys {
+        let is_path = matches!(values.get(key), Some(Value::Path(_)));
+        if let Some(path) = is_path.then(|| values.path(key)).flatten()
+            && let Ok(absolute) = std::path::absolute(&path)
+            && absolute != path
+        {
+            values.set_argument("--set", &format!("{key}={}", absolute.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// A scenario file that was read.

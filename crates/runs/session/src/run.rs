@@ -6,6 +6,7 @@ use crate::ranks::{self, Others};
 use crate::watchman::Watched;
 use crate::{Failure, Observer, Plan, Recording, Tracing};
 use parades_catalog::{Choice, Simulation};
+use parades_config::inputs::{self, Seen};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::{Cell, Metrics};
 use parades_core::run::{Control, Outcome, RunOptions};
@@ -43,6 +44,8 @@ pub struct FinishedRun {
     pub peak_rss_bytes_of_others: Vec<u64>,
     /// How the run ended.
     pub ending: Ending,
+    /// The files that this process has read for it.
+    pub inputs: Vec<Seen>,
 }
 
 /// How a run ended.
@@ -114,6 +117,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<FinishedRun, Failure> {
     let begin = Instant::now();
+    observer.prepares();
     // The other processes make the model at the same time.
     let others = ranks::start(plan, choice)?;
     let simulation = plan.simulation()?;
@@ -185,6 +189,7 @@ fn run_on(
         peak_rss_bytes: peak_rss_bytes(),
         peak_rss_bytes_of_others: others.peak_rss_bytes,
         ending,
+        inputs: inputs::seen(),
     })
 }
 

@@ -1,9 +1,10 @@
 //! The journal of a sweep: a line for each finished run. A sweep that was killed continues from its journal.
 //!
-//! The first line, the header, identifies the sweep. A run's line is appended when the run ends. If the sweep
-//! is killed while it writes a line, the line is incomplete, and the next sweep drops it. Each line ends with
-//! a hash of itself: a line that was altered is refused. A loss of power may lose the runs of the last tenth
-//! of a second.
+//! The first line, the header, identifies the sweep. It is written once the sweep may begin, so a sweep that
+//! is refused leaves no journal, and a journal without runs is of no sweep. A run's line is appended when the
+//! run ends. If the sweep is killed while it writes a line, the line is incomplete, and the next sweep drops
+//! it. Each line ends with a hash of itself: a line that was altered is refused. A loss of power may lose the
+//! runs of the last tenth of a second.
 //!
 //! The file is locked, so only one sweep at a time uses a journal. The system removes the lock when the
 //! process ends.
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -29,6 +30,9 @@ const FORMAT: (&str, u64) = ("parades_journal", 2);
 /// The end of a record: [`HASH_PREFIX`], sixteen hexadecimal digits of the hash, and [`HASH_SUFFIX`].
 const HASH_PREFIX: &[u8] = b",\"check\":\"";
 const HASH_SUFFIX: &[u8] = b"\"}";
+
+/// The longest line that is read, in bytes. A file without ends of lines is no journal, and may have no end.
+const LINE_BYTES_MAX: u64 = 64 << 20;
 
 /// The longest time before a record is written to the disk.
 const SYNC_PERIOD: Duration = Duration::from_millis(100);
@@ -58,13 +62,27 @@ pub struct Record {
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    /// The channel to the writer. `None` after the journal was closed.
+    /// The file and its beginning. `None` once the sweep has begun.
+    unbegun: Option<Unbegun>,
+    /// The channel to the writer. `None` before the sweep begins, and after the journal was closed.
     records: Option<Sender<Record>>,
     writer: Option<JoinHandle<io::Result<()>>>,
 }
 
+/// A journal whose sweep has not begun.
+#[derive(Debug)]
+struct Unbegun {
+    file: File,
+    /// True if the file was created for this sweep.
+    is_new: bool,
+    /// The end of the last complete line; 0 if the header is to be written.
+    end: u64,
+    header: Header,
+}
+
 impl Journal {
-    /// Opens the journal at `path`, or creates one. Returns its records in the order of the lines.
+    /// Opens the journal at `path`, or creates one. Returns its records in the order of the lines. The file
+    /// stays as it is until [`Journal::begin`]. A file that was created and not begun is removed.
     ///
     /// # Errors
     ///
@@ -79,28 +97,39 @@ impl Journal {
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             return Err(wrong(path, "is not a file", "name one for the journal"));
         }
-        let mut file =
-            OpenOptions::new().read(true).append(true).create(true).open(path).map_err(|error| unusable(&error))?;
-        if !lock(&file) {
-            return Err(wrong(path, "is in use by another sweep", "wait for it, or name another file or folder"));
-        }
+        let (file, is_new) = loop {
+            let (file, is_new) = open_or_create(path).map_err(|error| unusable(&error))?;
+            if !lock(&file) {
+                return Err(wrong(path, "is in use by another sweep", "wait for it, or name another file or folder"));
+            }
+            // The sweep that had the lock before may have removed the file.
+            if path.exists() {
+                break (file, is_new);
+            }
+        };
         let (records, end) = match read(path, &file, Last::MayBeIncomplete)? {
-            Some(Content { header: found, records, end }) => {
+            Some(Content { header: found, records, end }) if !records.is_empty() => {
                 header.check(path, &found)?;
                 (records, end)
             }
-            None => (Vec::new(), 0),
+            _ => (Vec::new(), 0),
         };
-        prepare(path, &mut file, end, header).map_err(|error| unusable(&error))?;
+        let unbegun = Some(Unbegun { file, is_new, end, header: header.clone() });
+        Ok((Journal { path: path.to_owned(), unbegun, records: None, writer: None }, records))
+    }
+
+    /// Begins the sweep: writes the header, if there is none, and starts the writer.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written, or if the system starts no thread for the writer.
+    pub fn begin(&mut self) -> io::Result<()> {
+        let Some(Unbegun { mut file, end, header, .. }) = self.unbegun.take() else { return Ok(()) };
+        prepare(&self.path, &mut file, end, &header)?;
         let (sender, receiver) = channel();
-        let writer = std::thread::Builder::new().spawn(move || write(&mut file, &receiver)).map_err(|error| {
-            wrong(
-                path,
-                &format!("cannot be written by a thread of its own: {error}"),
-                "let the process have more threads",
-            )
-        })?;
-        Ok((Journal { path: path.to_owned(), records: Some(sender), writer: Some(writer) }, records))
+        self.writer = Some(std::thread::Builder::new().spawn(move || write(&mut file, &receiver))?);
+        self.records = Some(sender);
+        Ok(())
     }
 
     /// Reads the journal at `path`, which stays as it is. Returns `None` if its sweep was killed before the
@@ -121,6 +150,7 @@ impl Journal {
     ///
     /// If this record or an earlier one could not be written.
     pub fn append(&mut self, record: Record) -> io::Result<()> {
+        self.begin()?;
         match self.records.as_ref().map(|records| records.send(record)) {
             Some(Ok(())) => Ok(()),
             // The writer has failed: it ends early in no other case.
@@ -150,6 +180,21 @@ impl Drop for Journal {
     fn drop(&mut self) {
         // A caller who needs the error calls `finish`.
         let _ = self.finish();
+        if self.unbegun.as_ref().is_some_and(|unbegun| unbegun.is_new) {
+            // The file is still locked.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Opens a file, or creates it. Returns true beside it if it was created.
+fn open_or_create(path: &Path) -> io::Result<(File, bool)> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true);
+    match options.clone().create_new(true).open(path) {
+        Ok(file) => Ok((file, true)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok((options.open(path)?, false)),
+        Err(error) => Err(error),
     }
 }
 
@@ -215,7 +260,10 @@ enum Last {
 /// Returns the content of a journal. `None` if the header is incomplete.
 fn read(path: &Path, file: &File, last: Last) -> Result<Option<Content>, ConfigError> {
     let mut lines = Lines { reader: BufReader::new(file), line: Vec::new(), number: 0, end: 0 };
-    let failed = |error: io::Error| cannot_be_read(path, &error);
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::FileTooLarge => not_a_journal(path),
+        _ => cannot_be_read(path, &error),
+    };
     if !lines.next().map_err(failed)? {
         // A sweep that was killed at its start leaves an incomplete header.
         let opening = format!("{{\"{}\":", FORMAT.0);
@@ -350,7 +398,10 @@ impl<R: BufRead> Lines<R> {
     fn next(&mut self) -> io::Result<bool> {
         self.line.clear();
         self.number += 1;
-        let bytes = self.reader.read_until(b'\n', &mut self.line)?;
+        let bytes = self.reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut self.line)?;
+        if bytes as u64 == LINE_BYTES_MAX && !self.line.ends_with(b"\n") {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         if self.line.pop_if(|last| *last == b'\n').is_none() {
             return Ok(false);
         }

@@ -2,6 +2,7 @@
 //!
 //! `ranks_under_mpirun_give_one_answer` is a program of its own: it needs the feature `mpi`.
 
+mod a_signal_ends_a_run_soon;
 mod bad_input_gets_one_sentence;
 mod bad_input_of_peer_to_peer_scenarios;
 mod common;
@@ -9,6 +10,7 @@ mod configurations_of_speer_become_scenarios;
 mod impossible_networks_get_one_sentence;
 mod names_in_files_are_shown_escaped_and_shortened;
 mod processes_give_one_answer;
+mod results_are_whole_or_not_there;
 mod runs_are_looked_into;
 mod shards_add_up_to_one_sweep;
 mod sweeps_add_up_and_go_on;

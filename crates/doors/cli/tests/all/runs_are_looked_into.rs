@@ -257,7 +257,7 @@ fn folders_with_traces_are_compared_without_running_them_again() {
     // Traces of different choices of events cannot be compared, but the runs can be executed again.
     assert!(text(&parades(&folder.0, "diff a part")).starts_with("the runs are the same: "));
     // The trace belongs to the latest run in the folder.
-    text(&parades(&folder.0, "run phold --set lps=32 --until 1s --quiet --out a"));
+    text(&parades(&folder.0, "run phold --set lps=32 --until 1s --quiet --out a --overwrite"));
     assert!(!folder.0.join("a/trace.txt").exists());
     std::fs::remove_file(folder.0.join("again/trace.txt")).unwrap();
     run("whole", "");
@@ -455,4 +455,41 @@ fn captures_of_what_is_not_there_are_refused() {
     let refused = parades(&folder.0, "run network --pcap file --until 1s --quiet");
     assert_eq!(refused.status.code(), Some(2));
     assert!(said(&refused).starts_with("error: file cannot be written: "), "{}", said(&refused));
+}
+
+#[test]
+fn a_recorded_run_is_executed_again_and_says_what_differs() {
+    let folder = Folder::new("rerun");
+    folder.write("lat.txt", "0 10 20\n10 0 30\n20 30 0\n");
+    let run = |out: &str| {
+        let run = "run kademlia --set nodes=3 --set underlay=matrix --set matrix=lat.txt --until 20s --quiet --json";
+        json(&folder, &format!("{run} --out {out}"))
+    };
+    let first = run("a --copy-inputs");
+    run("b");
+    let same = format!("digest {}\n", first["digest"].as_str().unwrap());
+    for again in ["rerun a", "rerun b --engine sequential", "rerun b --engine window --threads 2"] {
+        let said = text(&parades(&folder.0, &format!("{again} --quiet")));
+        assert!(said.starts_with("the run is the same as that in ") && said.ends_with(&same), "{said}");
+    }
+    // The scenario file of the folder runs again, from another folder too.
+    std::fs::create_dir(folder.0.join("elsewhere")).unwrap();
+    let again =
+        command(&folder.0, "run ../a/scenario.toml --quiet --json").current_dir(folder.0.join("elsewhere")).output();
+    let again: Value = serde_json::from_slice(&again.unwrap().stdout).unwrap();
+    assert_eq!(again["digest"], first["digest"]);
+    let record: Value = serde_json::from_str(&folder.read("a/record.json")).unwrap();
+    assert!(record["build"].as_str().unwrap().starts_with("rustc "), "{record}");
+    assert!(record["circumstances"]["date"].as_str().unwrap().ends_with('Z'), "{record}");
+    // The file changes: the copy is still there, and without it the difference has a name.
+    folder.write("lat.txt", "0 11 20\n11 0 30\n20 30 0\n");
+    assert!(text(&parades(&folder.0, "rerun a --quiet")).ends_with(&same));
+    let other = parades(&folder.0, "rerun b --quiet");
+    assert_eq!(other.status.code(), Some(1));
+    assert!(said(&other).contains("/lat.txt differs"), "{}", said(&other));
+    run("c");
+    let parted = parades(&folder.0, "diff b c");
+    assert_eq!(parted.status.code(), Some(1), "{}", said(&parted));
+    let printed = String::from_utf8_lossy(&parted.stdout).into_owned();
+    assert!(printed.starts_with("the file lat.txt differs:\n  b: "), "{printed}");
 }

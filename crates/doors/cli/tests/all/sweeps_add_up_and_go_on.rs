@@ -215,7 +215,7 @@ fn wrong_sweeps_are_refused_before_any_run() {
         said(&output),
         "error: --set lookahead=2s: the lookahead of 2s is above the mean delay of 1s; lower `lookahead` or raise `mean_delay`\n"
     );
-    assert_eq!(folder.read("j").lines().count(), 1, "no run is in the journal");
+    assert!(!folder.0.join("j").exists(), "a sweep that does not begin has no journal");
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn series_of_odd_names_are_files_in_their_folder() {
     };
     for name in ["/../../../evil".to_owned(), "Dallas/Ft Worth".into(), "x".repeat(300)] {
         folder.write("n.toml", network(&name));
-        text(&parades(&folder.0, "run n.toml --quiet --out o"));
+        text(&parades(&folder.0, "run n.toml --quiet --out o --overwrite"));
         let entries = std::fs::read_dir(folder.0.join("o/tables")).unwrap().map(|entry| entry.unwrap());
         let series: Vec<_> = entries.filter(|entry| entry.file_name() != "links.csv").collect();
         assert!(!series.is_empty() && series.iter().all(|entry| entry.file_type().unwrap().is_file()), "{name}");
@@ -314,7 +314,7 @@ fn series_of_odd_names_are_files_in_their_folder() {
 #[test]
 fn a_folder_of_results_is_whole_and_takes_no_others_place() {
     let folder = Folder::new("whole");
-    let run = |out: &str, options: &str| parades(&folder.0, &format!("run {options} --quiet --out {out}"));
+    let run = |out: &str, options: &str| parades(&folder.0, &format!("run {options} --quiet --out {out} --overwrite"));
     assert!(run("a", "mm1 --set customers=1000").status.success());
     assert!(folder.0.join("a/tables/stations.csv").exists());
     let rows = folder.read("a/metrics.csv");

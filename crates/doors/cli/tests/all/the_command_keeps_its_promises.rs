@@ -288,13 +288,13 @@ fn a_folder_of_results_has_one_writer_at_a_time() {
     assert_eq!(second.status.code(), Some(2), "{refused}");
     assert_eq!(
         refused.trim_end(),
-        "error: another run is writing into results; name another folder for `--out`, or wait until that run is over"
+        "error: another run or sweep is writing into results; name another folder for `--out`, or wait until it is over"
     );
     assert!(first.wait().unwrap().success());
     let written: Value = serde_json::from_str(&folder.read("results/summary.json")).unwrap();
     assert_eq!(written["virtual_time_s"], 20000.0);
     // Then the folder is free again.
-    assert!(parades(&folder.0, &run("1s")).status.success());
+    assert!(parades(&folder.0, &(run("1s") + " --overwrite")).status.success());
 }
 
 #[test]

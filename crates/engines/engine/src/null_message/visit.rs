@@ -1,7 +1,7 @@
 //! The work of a worker from one cut to the next: it visits its partitions in turn.
 
 use super::routes::{Route, Routes};
-use super::{Leg, Nulls, Run};
+use super::{Leg, Nulls, Run, STOPPED};
 use crate::course::just_after;
 use crate::seats;
 use crate::stopwatch::Stopwatch;
@@ -9,6 +9,7 @@ use crate::window::hand::Hand;
 use crate::window::part::Part;
 use crate::workers::lock;
 use parades_core::pending::Grid;
+use parades_core::run::Control;
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
@@ -27,6 +28,8 @@ pub(super) struct Visitor<'r, 'k> {
     news_for: Vec<bool>,
     /// The number of requests for which the horizon has been lowered already.
     requests_handled: usize,
+    /// By this the user stops the run; `None` once that has happened.
+    control: Option<&'r Control>,
     null_messages: u64,
     messages: u64,
     blocked: u64,
@@ -74,6 +77,7 @@ impl<'r, 'k> Visitor<'r, 'k> {
             hand,
             news_for: vec![false; leg.plan.workers()],
             requests_handled: 0,
+            control: run.crew.control_until_stopped(leg.ending),
             null_messages: 0,
             messages: 0,
             blocked: 0,
@@ -157,6 +161,7 @@ impl<'r, 'k> Visitor<'r, 'k> {
     /// Visits a partition: steps 1 to 4 of the protocol.
     fn visit(&mut self, own: &mut OwnPart<'_, 'k>) -> Progress {
         let number = own.part.number;
+        self.stop_if_asked();
         let (clock, control) = (self.routes.clocks.earliest(number), self.routes.controls.earliest(number));
         let horizon = self.horizon();
         if own.reached >= horizon {
@@ -173,8 +178,8 @@ impl<'r, 'k> Visitor<'r, 'k> {
             let bound = bound(part, route, *reached, *stride, clock.min(control), horizon, self.routes.grid);
             let executes = bound > *reached;
             if executes {
-                *reached = bound;
-                part.execute_before(bound, crew.model, self.world, self.hand);
+                part.execute_before(bound, crew.model, self.world, self.hand, self.control);
+                *reached = part.reached;
             }
             executes
         });
@@ -187,6 +192,14 @@ impl<'r, 'k> Visitor<'r, 'k> {
         }
         self.notify();
         if executes || changed { Progress::Some } else { Progress::None }
+    }
+
+    /// Brings all workers to a cut, wherever they are, if the user has stopped the run.
+    fn stop_if_asked(&mut self) {
+        if self.control.is_some_and(Control::is_stopped) && self.horizon() > STOPPED {
+            self.transport().lower_horizon(self.hand.worker, STOPPED);
+            self.news_for.fill(true);
+        }
     }
 
     /// Lowers the horizon to the failure and the requests of the last execution, so that no partition

@@ -27,6 +27,8 @@ pub(crate) struct Orders {
     pub(crate) plan: Arc<Plan>,
     /// The number of the next window.
     pub(crate) window: u64,
+    /// True if the user has stopped the run, and the horizon is its end.
+    pub(crate) ending: bool,
     /// True if the run is over.
     pub(crate) over: bool,
 }
@@ -44,7 +46,7 @@ pub(crate) struct Crew<'k> {
     pub(crate) lps: u32,
     pub(crate) settings: Settings,
     pub(crate) traces: bool,
-    /// By this the user stops the run while its LPs are set up.
+    /// By this the user stops the run.
     pub(crate) control: Option<&'k Control>,
     /// The way to the workers of all ranks, and to their leaders.
     pub(crate) seat: Seat<'k, Conservative>,
@@ -79,7 +81,7 @@ pub(crate) fn assemble<'k>(
     let crew_of = Workers { here: workers, rank: seat.peers.rank(), ranks: seat.peers.ranks() };
     let plan = Arc::new(Plan::first(partitioning, crew_of, &world));
     seat.transport.settle(&plan.homes);
-    let orders = Orders { horizon: Time::ZERO, plan, window: 0, over: false };
+    let orders = Orders { horizon: Time::ZERO, plan, window: 0, ending: false, over: false };
     let crew = Crew {
         model,
         lps: world.lps(),
@@ -99,7 +101,8 @@ pub(crate) fn assemble<'k>(
 impl<'k> Crew<'k> {
     /// Deposits the worker's ledger, which the leader collects at the cut.
     pub(crate) fn deposit_ledger(&self, hand: &mut Hand<'k>) {
-        *lock(&self.ledgers[hand.worker]) = Some(hand.ledger.take());
+        // The leader leaves a ledger where it is if it comes to a cut in the middle of a window.
+        lock(&self.ledgers[hand.worker]).get_or_insert_with(|| Ledger::new(self.traces)).merge(hand.ledger.take());
         // Ordering: Relaxed; the reader has exchanged with this worker since, or has joined its thread.
         self.executed[hand.worker].store(hand.events, Ordering::Relaxed);
     }
@@ -128,20 +131,26 @@ impl<'k> Crew<'k> {
         self.world.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Executes a window: this worker's dedicated partitions, and the shared partitions that it takes.
-    pub(super) fn execute(&self, bound: Time, window: u64, plan: &Plan, hand: &mut Hand<'k>) -> Summary {
-        let world = self.read_world();
+    /// Executes a window, or as much of it as does not take long: this worker's dedicated partitions, and the
+    /// shared partitions that it takes.
+    pub(super) fn execute(&self, bound: Time, window: u64, orders: &Orders, hand: &mut Hand<'k>) -> Summary {
+        let (world, plan, control) = (self.read_world(), &orders.plan, self.control_until_stopped(orders.ending));
         let mut next = Time::MAX;
         plan.take_each(hand.worker, window, |number| {
             let mut part = lock(&self.parts[number as usize]);
             part.visit(|part| {
                 self.seat.transport.receive(hand.worker, number, false, &mut |arrived| part.receive(arrived));
-                part.execute_before(bound, self.model, &world, hand);
+                part.execute_before(bound, self.model, &world, hand, control);
             });
             next = next.min(part.next);
         });
         let sent = hand.flush(&*self.seat.transport);
         self.summary(next.min(sent), hand)
+    }
+
+    /// Returns the control of the run, unless the run is `ending` because the user has stopped it.
+    pub(crate) fn control_until_stopped(&self, ending: bool) -> Option<&'k Control> {
+        self.control.filter(|_| !ending)
     }
 
     fn summary(&self, next: Time, hand: &Hand<'k>) -> Summary {

@@ -35,6 +35,8 @@ pub(crate) struct Leader<'k> {
     end: Option<Result<Time, Error>>,
     /// True once the user has stopped the run.
     stopped: bool,
+    /// True once the run has the end that follows from that.
+    ending: bool,
     windows: u64,
     cuts: u64,
     reviewer: Reviewer,
@@ -50,6 +52,8 @@ struct Cut {
     next: Time,
     /// The greatest number of bytes that pending events take on a rank.
     bytes: usize,
+    /// A time that is later than each event that any rank has executed.
+    executed_to: Time,
     /// True if the user has stopped the run.
     stopped: bool,
 }
@@ -59,10 +63,12 @@ impl Cut {
         let Course { options, bound, events, .. } = &leader.course;
         let stopped = options.control.is_some_and(|control| control.poll(*bound, *events));
         let bytes: usize = parts.iter().map(|part| part.allocated_bytes()).sum();
-        let mine = [next_time(parts).as_ps(), bytes as u64, u64::from(stopped)];
+        let executed_to = parts.iter().map(|part| part.executed_to).max().unwrap_or_default();
+        let mine = [next_time(parts).as_ps(), bytes as u64, u64::from(stopped), executed_to.as_ps()];
         let all = crew.seat.peers.share_words(&mine)?;
         let bytes = usize::try_from(greatest(&all, 1)).unwrap_or(usize::MAX);
-        Ok(Cut { next: Time::from_ps(least(&all, 0)), bytes, stopped: greatest(&all, 2) > 0 })
+        let (next, executed_to) = (Time::from_ps(least(&all, 0)), Time::from_ps(greatest(&all, 3)));
+        Ok(Cut { next, bytes, executed_to, stopped: greatest(&all, 2) > 0 })
     }
 }
 
@@ -94,6 +100,7 @@ impl<'k> Leader<'k> {
             effects: AnyEffects::buffered(model.form()),
             end: None,
             stopped: false,
+            ending: false,
             windows: 0,
             cuts: 0,
             reviewer: Reviewer::new(retreats, workers),
@@ -119,9 +126,12 @@ impl<'k> Leader<'k> {
 
     /// Returns true if the leader wants a cut.
     pub(crate) fn wants_cut(&self) -> bool {
-        self.stopped && self.course.until > self.course.bound
-            || self.reviewer.is_due(self.windows, &self.stopwatch)
-            || self.windows >= self.next_check
+        self.wants_stop() || self.reviewer.is_due(self.windows, &self.stopwatch) || self.windows >= self.next_check
+    }
+
+    /// Returns true if the user has stopped the run, and the run must come to a cut for that.
+    pub(crate) fn wants_stop(&self) -> bool {
+        self.stopped && !self.ending
     }
 
     /// Executes a cut: the work that needs every LP at rest. Gives new orders, and returns the time of the
@@ -140,14 +150,17 @@ impl<'k> Leader<'k> {
             let number = part.number;
             crew.seat.transport.receive(0, number, true, &mut |arrived| part.receive(arrived));
         }
+        self.course.events = all.events;
+        let cut = Cut::of(self, crew, &parts)?;
+        if cut.stopped && !self.ending && cut.next < self.course.bound {
+            return Ok(self.end_window_early(crew, plan, cut));
+        }
         let mut mine = Ledger::new(crew.traces);
         crew.ledgers.iter().filter_map(|ledger| lock(ledger).take()).for_each(|ledger| mine.merge(ledger));
         let collected = self.course.collect_ledgers(crew.seat.peers.share_ledger(mine)?);
         self.end = collected.err().map(Err);
         // The leaders agree on failures before global events and after them, as they execute those together.
         agree_on_failure(&*crew.seat.peers, &mut self.end)?;
-        self.course.events = all.events;
-        let cut = Cut::of(self, crew, &parts)?;
         if self.end.is_none() {
             self.end = self.execute_globals(&mut world, crew, &plan, &mut parts, cut).transpose();
         }
@@ -168,8 +181,22 @@ impl<'k> Leader<'k> {
         };
         agree_on_failure(&*crew.seat.peers, &mut self.end)?;
         let horizon = self.course.horizon().min(just_after(self.course.failure.time()));
-        *lock(&crew.orders) = Orders { horizon, plan, window: self.windows, over: self.end.is_some() };
+        *lock(&crew.orders) =
+            Orders { horizon, plan, window: self.windows, ending: self.ending, over: self.end.is_some() };
         Ok(next)
+    }
+
+    /// Ends the run where the user has stopped it in the middle of a window: at the earliest time that no
+    /// partition has passed. The partitions that are behind execute up to there. Ledgers, whose traces go as
+    /// far as the partitions, are left to the last cut. Returns the time of the next event.
+    fn end_window_early(&mut self, crew: &Crew<'k>, plan: Arc<Plan>, cut: Cut) -> Time {
+        self.ending = true;
+        let Course { bound, until, .. } = &mut self.course;
+        *bound = cut.next;
+        *until = (*until).min(cut.executed_to.max(cut.next));
+        let horizon = self.course.horizon().min(just_after(self.course.failure.time()));
+        *lock(&crew.orders) = Orders { horizon, plan, window: self.windows, ending: true, over: false };
+        cut.next
     }
 
     /// Executes the global events that are due. Returns the end of the run if it is reached.
@@ -186,7 +213,7 @@ impl<'k> Leader<'k> {
         parts: &mut [MutexGuard<'_, Part<'k>>],
         cut: Cut,
     ) -> Result<Option<Time>, Error> {
-        let Leader { course, effects, .. } = self;
+        let Leader { course, effects, ending, .. } = self;
         course.check_memory(world, cut.bytes)?;
         if let Some(&place) = course.failure.place() {
             if cut.next <= place.instant.time && place.event.is_some() {
@@ -196,11 +223,12 @@ impl<'k> Leader<'k> {
             let (place, kind) = course.failure.take().expect("`place` is its place");
             return Err(error_at(&crew.seat, world, place, kind));
         }
-        if cut.stopped {
+        if cut.stopped && !*ending {
             if self.windows == 0 {
                 return Err(Error::new(ErrorKind::Stopped));
             }
             course.until = course.until.min(course.bound);
+            *ending = true;
         }
         world.forget_rounds_before(course.bound);
         let Seat { peers, .. } = &crew.seat;

@@ -8,6 +8,7 @@ use super::Order;
 use super::hand::Hand;
 use super::order::OrderTuner;
 use super::plan::Plan;
+use crate::course::just_after;
 use crate::stopwatch::{now, timed};
 use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, Lps};
 use parades_core::error::Place;
@@ -29,6 +30,13 @@ const OUT_OF_CACHE: usize = 32 << 20;
 /// Each window takes some time of its own.
 const EVENTS_PER_WINDOW_MIN: f64 = 1.25;
 
+/// The virtual time of the first visit LP by LP, when nothing is known of the density of events.
+const STRIDE_FIRST: Delay = Delay::from_ps(2);
+/// The growth of the stride from visit to visit, while visits have few events.
+const STRIDE_GROWTH: u64 = 8;
+/// Events of a visit LP by LP below which the next visit is longer, and above which it is shorter.
+const STRIDE_EVENTS: (u64, u64) = (1 << 15, 1 << 20);
+
 /// A partition.
 pub(crate) struct Part<'k> {
     pub(crate) number: u32,
@@ -44,7 +52,11 @@ pub(crate) struct Part<'k> {
     /// A lower bound on the times of its pending events.
     pub(crate) next: Time,
     /// Everything before this time has been executed.
-    reached: Time,
+    pub(crate) reached: Time,
+    /// A time that is later than each executed event.
+    pub(crate) executed_to: Time,
+    /// The most virtual time of a visit LP by LP, while the density of events is unknown.
+    stride: Delay,
     /// The number of events executed.
     pub(crate) events: u64,
     /// True once an execution has failed. Later events of the partition are then never executed.
@@ -79,6 +91,8 @@ impl<'k> Part<'k> {
             metrics: model.metrics(),
             next: Time::MAX,
             reached: Time::ZERO,
+            executed_to: Time::ZERO,
+            stride: STRIDE_FIRST,
             events: 0,
             failed: false,
             width: None,
@@ -121,30 +135,69 @@ impl<'k> Part<'k> {
         });
     }
 
-    /// Executes the events before `bound`, and updates `next`.
+    /// Executes the events before `bound`, or so many of them that it does not take long. Updates `next` and
+    /// `reached`.
     pub(crate) fn execute_before(
         &mut self,
         bound: Time,
         model: &'k dyn AnyModel<'k>,
         world: &World,
         hand: &mut Hand<'k>,
+        control: Option<&Control>,
     ) {
-        self.reached = bound;
         if self.failed {
             self.next = Time::MAX;
         }
-        if self.next >= bound {
-            return;
+        if self.next < bound {
+            let near = if self.is_by_lp() { self.within_stride(bound) } else { bound };
+            self.execute_some(near, model, world, hand, control);
         }
+        self.reached = self.reached.max(bound.min(self.next));
+    }
+
+    fn execute_some(
+        &mut self,
+        bound: Time,
+        model: &'k dyn AnyModel<'k>,
+        world: &World,
+        hand: &mut Hand<'k>,
+        control: Option<&Control>,
+    ) {
         let Hand { placement, ledger, effects, .. } = hand;
         let Part { number, lps, metrics, .. } = self;
         let lps = &mut **lps;
-        let task = Task { partition: *number, lps, metrics, placement, ledger, model, world, bound };
-        let Executed { events, failed } = self.pending.execute(task, effects);
+        let task = Task { partition: *number, lps, metrics, placement, ledger, model, world, bound, control };
+        let Executed { events, last, failed } = self.pending.execute(task, effects);
         self.failed = failed;
         self.events += events;
         hand.events += events;
         self.next = if failed { Time::MAX } else { self.pending.next_time() };
+        let by_lp = self.is_by_lp();
+        if events > 0 {
+            self.executed_to = if by_lp { bound } else { just_after(last) };
+        }
+        if by_lp {
+            self.adapt_stride(events);
+        }
+    }
+
+    /// Returns a bound up to which LP by LP does not take long, as far as is known. Events of an LP are
+    /// executed to the bound before those of the next LP, so a visit cannot end early.
+    fn within_stride(&self, bound: Time) -> Time {
+        let near = self.next.checked_add(self.stride).filter(|&near| near < bound);
+        let even = |near| self.width.map(Grid::new).map(|grid| grid.floor(near)).filter(|&even| even > self.next);
+        near.map_or(bound, |near| even(near).unwrap_or(near))
+    }
+
+    /// Adapts the stride to the number of events of a visit.
+    fn adapt_stride(&mut self, events: u64) {
+        let (few, many) = STRIDE_EVENTS;
+        if events > many {
+            self.stride = Delay::from_ps(self.stride.min(self.width.unwrap_or(self.stride)).as_ps() / 2);
+            self.stride = self.stride.max(STRIDE_FIRST);
+        } else if events < few {
+            self.stride = Delay::from_ps(self.stride.as_ps().saturating_mul(STRIDE_GROWTH));
+        }
     }
 
     /// Sets `next` to the time of the earliest pending event.

@@ -24,6 +24,8 @@ struct Worker<'c, 'k> {
     pace: Pace,
     /// The number of the next window.
     window: u64,
+    /// The bound of the last window. An earlier event that is pending means that the window has a part left.
+    bound: Time,
     /// The worker's part of the next exchange.
     mine: Summary,
     /// The number of events that all other workers had executed at the last cut.
@@ -66,7 +68,7 @@ impl<'c, 'k> Worker<'c, 'k> {
         let mut hand = Hand::new(worker, orders.plan.placement.clone(), crew.traces, crew.model.form());
         let mine = Summary { wants_cut: true, ..crew.start(&mut hand, &orders.plan) };
         let pace = Pace::of(&orders.plan, 0);
-        Worker { crew, hand, orders, pace, window: 0, mine, events_of_others: 0 }
+        Worker { crew, hand, orders, pace, window: 0, bound: Time::ZERO, mine, events_of_others: 0 }
     }
 
     /// Leads the other workers, until the run is over.
@@ -77,7 +79,7 @@ impl<'c, 'k> Worker<'c, 'k> {
                 self.go_on_alone(leader)?;
                 continue;
             }
-            self.mine.wants_cut |= leader.wants_cut();
+            self.add_wishes(leader);
             let all = self.exchange(&self.mine)?;
             match self.next_step(&all) {
                 Step::Execute(bound) => self.execute_as_leader(bound, &all, leader),
@@ -108,7 +110,7 @@ impl<'c, 'k> Worker<'c, 'k> {
     fn go_on_alone(&mut self, leader: &mut Leader<'k>) -> Result<(), Broken> {
         while self.orders.are_for_one() {
             seats::unbind_if_due();
-            self.mine.wants_cut |= leader.wants_cut();
+            self.add_wishes(leader);
             let all = Summary { events: self.mine.events + self.events_of_others, ..self.mine };
             match self.next_step(&all) {
                 Step::Execute(bound) => self.execute_as_leader(bound, &all, leader),
@@ -118,12 +120,20 @@ impl<'c, 'k> Worker<'c, 'k> {
         Ok(())
     }
 
+    fn add_wishes(&mut self, leader: &Leader<'k>) {
+        self.mine.wants_cut |= leader.wants_cut();
+        self.mine.wants_stop = leader.wants_stop();
+    }
+
     /// Returns the step that follows from an exchange. It is the same for all workers, unless the leader
     /// goes on alone.
     fn next_step(&mut self, all: &Summary) -> Step {
         let Orders { horizon, plan, .. } = &self.orders;
         let horizon = (*horizon).min(just_after(all.failed));
         let lbts = all.next.min(all.in_flight);
+        if lbts < self.bound && !all.wants_stop {
+            return Step::Execute(self.bound); // The window has a part left.
+        }
         if all.wants_cut || lbts >= horizon {
             return Step::Cut;
         }
@@ -136,12 +146,13 @@ impl<'c, 'k> Worker<'c, 'k> {
         let free = if even > lbts { even } else { free };
         let bound = free.min(all.in_flight).min(horizon);
         self.pace.width = bound.since(lbts);
+        self.bound = bound;
         Step::Execute(bound)
     }
 
     /// Executes a window.
     fn execute(&mut self, bound: Time) {
-        self.mine = self.crew.execute(bound, self.window, &self.orders.plan, &mut self.hand);
+        self.mine = self.crew.execute(bound, self.window, &self.orders, &mut self.hand);
         self.window += 1;
     }
 
@@ -211,6 +222,7 @@ impl<'c, 'k> Worker<'c, 'k> {
     fn read_orders(&mut self, next: Time) {
         self.mine = Summary { next, events: self.hand.events, ..Summary::NOTHING };
         let orders = lock(&self.crew.orders).clone();
+        self.bound = Time::ZERO;
         let before = std::mem::replace(&mut self.orders, orders);
         let Orders { plan, window, .. } = &self.orders;
         self.window = *window;

@@ -46,6 +46,9 @@ fn is_restorable(values: &Values) -> bool {
     value_of(values, "form", &FORMS) == Form::Machine
 }
 
+/// The memory that a value takes at its publisher, in bytes.
+const VALUE_BYTES: u64 = 48;
+
 /// The end of a run by default.
 const UNTIL: Time = Time::from_secs(1000);
 
@@ -57,6 +60,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let nodes = parameters.nodes;
     parameters.churn = churn::build(values, ("nodes", nodes), seed)?;
     check_memory(values, "nodes", u64::from(nodes) * NODE_BYTES)?;
+    check_memory(values, "values", u64::from(parameters.values) * VALUE_BYTES)?;
     let (carrier, notes) = underlay::build(values, ("nodes", nodes), seed)?;
     let kademlia = Kademlia::new(parameters, seed)
         .map_err(|(key, what)| values.error_at(scenario_key(key), &what, "choose another value"))?;

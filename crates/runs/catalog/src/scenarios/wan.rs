@@ -2,12 +2,12 @@
 
 use super::{Scenario, about_file, check_memory, joined, length};
 use crate::simulation::Simulation;
-use parades_config::{ConfigError, FromValues, Parameter, Place, Values};
+use parades_config::{ConfigError, FromValues, Parameter, Place, Values, look_alikes};
 use parades_core::time::Time;
 use parades_packet::wan::Parameters;
-use parades_topology::Topology;
 use parades_topology::generators::backbone;
 use parades_topology::import::{self, Options};
+use parades_topology::{NodeId, Topology};
 
 /// The memory that a flow takes while the network is built, in bytes: its ends, its route and its state.
 const FLOW_BYTES: u64 = 300;
@@ -31,6 +31,7 @@ const UNTIL: Time = Time::from_ps(10_000_000_000_000);
 
 fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let (topology, losses, mut notes) = topology(values)?;
+    notes.extend(look_alikes("nodes", (0..).take(topology.nodes()).map(|node| topology.name(NodeId(node)))));
     let parameters = Parameters { losses, ..Parameters::from_values(values)? };
     // Checked before flows are drawn, which may take more memory than there is.
     check_memory(values, "flows", u64::from(parameters.flows) * FLOW_BYTES)?;

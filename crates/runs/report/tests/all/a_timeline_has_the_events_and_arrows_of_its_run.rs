@@ -136,7 +136,7 @@ fn timeline(run: Run<'_>, until: Time, filter: &TraceFilter) -> (Vec<u8>, Counts
     let tracer = Tracer::observing(filter.clone(), |executed| timeline.event(executed));
     let options = RunOptions { sends: true, notes: true, tracer: Some(tracer), ..RunOptions::until(until) };
     let outcome = run(options);
-    let counts = timeline.finish("a test").unwrap();
+    let (_, counts) = timeline.finish("a test").unwrap();
     (bytes, counts, outcome)
 }
 

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A difference of two runs.
+/// A difference of two runs. It is of a file that they read if `what` begins with "the file".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The place: `metrics.sojourn_s.mean`, `tables/flows.csv, row 3, delivered_bytes`.
@@ -17,8 +17,8 @@ pub struct Difference {
 }
 
 impl Recorded {
-    /// Returns the first difference of two runs: of what was asked for, then of the number of events, the
-    /// metrics, the rows of tables and the digest. `None` where there is no difference.
+    /// Returns the first difference of two runs: of what was asked for, the files read, the number of events,
+    /// the metrics, the rows of tables and the digest. `None` where there is no difference.
     ///
     /// # Errors
     ///
@@ -31,6 +31,9 @@ impl Recorded {
             }
         }
         if let Some(found) = self.different_network(other)? {
+            return Ok(Some(found));
+        }
+        if let Some(found) = self.different_input(other) {
             return Ok(Some(found));
         }
         for field in ["events", "global_events", "metrics"] {

@@ -4,19 +4,22 @@
 //! asked for, a `trace.txt`, and tables and series as `tables/NAME.csv`.
 //!
 //! - [`Recorded::request`]: the request that leads to the same run.
+//! - [`Recorded::inputs`]: the files that the run read, by their hashes.
 //! - [`Recorded::compare_traces`]: the first line in which two traces differ. Where both have the same events
 //!   in view, that line is the first event at which the runs part: at the earliest instant, of the first
 //!   logical process there.
 //! - [`Recorded::difference`]: the first difference of their results, where there are no traces.
 
 mod difference;
+pub mod inputs;
 mod traces;
 
 pub use difference::Difference;
+pub use inputs::RecordedInput;
 pub use traces::Traces;
 
 use crate::{Failure, Request};
-use parades_config::inputs;
+use parades_config::inputs as files;
 use parades_config::units::parse_time;
 use parades_core::time::Time;
 use serde_json::Value;
@@ -33,6 +36,12 @@ pub const TRACE: &str = "trace.txt";
 pub const NETWORK: &str = "network.toml";
 /// The name of the folder of tables and series.
 pub const TABLES: &str = "tables";
+/// The name of the scenario file whose run is the same.
+pub const SCENARIO: &str = "scenario.toml";
+/// The name of the file of the circumstances of the run: when, on what, by what.
+pub const RECORD: &str = "record.json";
+/// The name of the folder of the copies of input files.
+pub const INPUTS: &str = "inputs";
 
 /// The longest summary, and the longest network, in bytes. A summary has the rows of all tables.
 const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -73,7 +82,7 @@ fn unusable(path: &Path, what: impl fmt::Display) -> Unusable {
 
 /// Reports a file that cannot be read. The system's number of the reason is left out.
 fn cannot_be_read(path: &Path, error: &io::Error) -> Unusable {
-    unusable(path, format!("cannot be read: {}", inputs::reason(error)))
+    unusable(path, format!("cannot be read: {}", files::reason(error)))
 }
 
 /// Checks that a file of a folder is neither a device nor a pipe, which may have no end.

@@ -3,7 +3,7 @@
 use super::header::{SHARD, SWEEP};
 use super::plan::{JOURNAL, make_folder};
 use super::{EarlierRuns, FinishedSweep, SweepPlan};
-use crate::{Failure, Program};
+use crate::{Claim, Failure, Program};
 use parades_config::{ConfigError, Place};
 use parades_sweep::journal::{Record, difference as fields_difference};
 use parades_sweep::{End, Figures, Header, Journal, Outcome, Run, Schedule, Shard};
@@ -122,7 +122,7 @@ impl Shards {
         let missing = self.missing(plan, &runs);
         let end = if missing.is_some() { End::Stopped } else { End::Finished };
         let schedule = Schedule::new(plan.grid.points().len(), plan.seeds.clone(), None, runs.into_outcomes());
-        Ok((FinishedSweep { plan, schedule, end }, missing))
+        Ok((FinishedSweep { plan, schedule, end, _claim: None }, missing))
     }
 
     fn missing(&self, plan: &SweepPlan, found: &ComparedRuns<'_>) -> Option<MissingRuns> {
@@ -297,6 +297,8 @@ pub fn write_journal(folder: &Path, sweep: &FinishedSweep<'_>, program: &Program
     make_folder(folder)?;
     let path = folder.join(JOURNAL);
     let (mut journal, written) = Journal::open(&path, &sweep.plan.header(program))?;
+    let _claim = Claim::of(folder)?;
+    journal.begin().map_err(|error| Failure::cannot_write(&path, &error))?;
     let written: BTreeMap<_, _> =
         written.into_iter().map(|record| ((record.parameters, record.seed), record.outcome)).collect();
     let schedule = &sweep.schedule;

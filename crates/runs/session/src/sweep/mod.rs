@@ -19,12 +19,13 @@ mod words;
 pub use merge::{MissingRuns, Shards, write_journal};
 pub use message::{Checked, WorkerRequest};
 pub use metric::full_name;
-pub use plan::{SweepPlan, SweepRequest};
+pub use plan::{JOURNAL, RUNS, SweepPlan, SweepRequest};
 
 use crate::interrupt::Interruptible;
-use crate::{Failure, Program};
+use crate::{Claim, Failure, Program};
 use parades_core::run::Control;
 use parades_sweep::{Drive, End, Outcome, Pool, Results, Run, Schedule, drive};
+use plan::OpenJournal;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,6 +55,8 @@ pub struct FinishedSweep<'a> {
     pub schedule: Schedule,
     /// How the sweep ended.
     pub end: End,
+    /// The right to write into the folder of the sweep, if it has one.
+    _claim: Option<Claim>,
 }
 
 impl FinishedSweep<'_> {
@@ -77,13 +80,16 @@ pub fn execute<'a>(
     program: &Program,
     progress: &mut dyn FnMut(SweepProgress<'_>),
 ) -> Result<FinishedSweep<'a>, Failure> {
-    let (mut journal, earlier) = plan.open_journal(program)?;
     let control = Arc::new(Control::default());
     let interruptible = Interruptible::new(&control);
+    let OpenJournal { mut journal, earlier, claim } = plan.open_journal(program)?;
     let stopped = || control.is_stopped();
     let Some(precision) = check::check(plan, &pool, &earlier, &stopped)? else {
         return Err(Failure::Stopped("the grid was still being looked at, so there is no result"));
     };
+    if let Some(journal) = &mut journal {
+        journal.begin().map_err(|error| Failure::cannot_write(journal.path(), &error))?;
+    }
     let schedule = Schedule::new(plan.grid.points().len(), plan.seeds.clone(), precision, earlier);
     let mut schedule = match plan.request.shard {
         Some(shard) => schedule.only(shard),
@@ -108,5 +114,5 @@ pub fn execute<'a>(
         )),
         None => Failure::simulation(error.to_string()),
     })?;
-    Ok(FinishedSweep { plan, schedule, end })
+    Ok(FinishedSweep { plan, schedule, end, _claim: claim })
 }

@@ -5,7 +5,7 @@ use super::base_values::in_base_units;
 use super::merge::runs_below;
 use super::message::WorkerRequest;
 use crate::machine::{Machine, default_memory_limit};
-use crate::{Failure, Plan, Program, Request, safe_name};
+use crate::{Claim, Failure, Plan, Program, Request, safe_name};
 use parades_catalog::Choice;
 use parades_config::{Place, Values};
 use parades_sweep::journal::Record;
@@ -20,9 +20,9 @@ const RUNS_MAX: usize = 1_000_000;
 /// The seeds of a sweep that adds seeds until its intervals are narrow enough.
 const SEEDS_TO_ADD: &str = "1..1000";
 /// The name of the journal in a sweep's folder.
-pub(super) const JOURNAL: &str = "journal.jsonl";
+pub const JOURNAL: &str = "journal.jsonl";
 /// The name of the folder of all runs in a sweep's folder.
-const RUNS: &str = "runs";
+pub const RUNS: &str = "runs";
 /// A request for a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepRequest {
@@ -180,9 +180,9 @@ impl SweepPlan {
         in_folder.or_else(|| self.request.journal.clone())
     }
 
-    /// Opens the journal, if one is wanted. Returns it with those of its runs that belong to this sweep.
-    pub(super) fn open_journal(&self, program: &Program) -> Result<(Option<Journal>, EarlierRuns), Failure> {
-        let Some(path) = self.journal_path() else { return Ok((None, EarlierRuns::new())) };
+    /// Opens the journal, if one is wanted.
+    pub(super) fn open_journal(&self, program: &Program) -> Result<OpenJournal, Failure> {
+        let Some(path) = self.journal_path() else { return Ok(OpenJournal::default()) };
         let mut earlier = match &self.request.folder {
             Some(folder) if self.request.missing && folder.is_dir() => runs_below(folder, self, program)?,
             _ => EarlierRuns::new(),
@@ -193,13 +193,14 @@ impl SweepPlan {
             _ => {}
         }
         let (journal, records) = Journal::open(&path, &self.header(program))?;
+        let claim = self.request.folder.as_deref().map(Claim::of).transpose()?;
         let run_of = self.run_finder();
         for record in records {
             if let Some(run) = run_of(&record) {
                 earlier.entry(run).or_insert(record.outcome);
             }
         }
-        Ok((Some(journal), earlier))
+        Ok(OpenJournal { journal: Some(journal), earlier, claim })
     }
 
     /// Returns a function that finds the run of a record, if the sweep has the run.
@@ -212,6 +213,16 @@ impl SweepPlan {
             Some(Run { point: *points.get(parameters)?, replication: *replications.get(seed)? })
         }
     }
+}
+
+/// The journal of a sweep, and what goes with it.
+#[derive(Default)]
+pub(super) struct OpenJournal {
+    pub(super) journal: Option<Journal>,
+    /// The runs of the journal that belong to the sweep.
+    pub(super) earlier: EarlierRuns,
+    /// The right to write into the folder of the sweep.
+    pub(super) claim: Option<Claim>,
 }
 
 /// Makes the folder of a sweep. A folder that holds something, but no journal, is refused.

@@ -14,9 +14,7 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 pub(super) fn file(path: &Path, unit: Delay, missing: Missing) -> Result<Matrix, ConfigError> {
     match read_text(path, FILE_BYTES_MAX) {
         Ok(text) => self::text(Source::new(path, text), unit, missing),
-        Err(error) => Err(ConfigError::new(format!("the file cannot be read: {}", inputs::reason(&error)))
-            .with_help("check its name and permissions")
-            .at(Place::File(path.to_owned()))),
+        Err(error) => Err(inputs::unreadable(path, &error)),
     }
 }
 

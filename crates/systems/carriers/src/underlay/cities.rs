@@ -65,12 +65,8 @@ impl Cities {
     ///
     /// If it cannot be read, or is no such file.
     pub fn read(path: &Path) -> Result<Cities, ConfigError> {
-        let unreadable = |error: std::io::Error| {
-            ConfigError::new(format!("the file cannot be read: {}", inputs::reason(&error)))
-                .with_help("check its name and permissions")
-                .at(Place::File(path.to_owned()))
-        };
-        Cities::parse(path, &inputs::read_whole(path, FILE_BYTES_MAX).map_err(unreadable)?)
+        let read = inputs::read_whole(path, FILE_BYTES_MAX);
+        Cities::parse(path, &read.map_err(|error| inputs::unreadable(path, &error))?)
     }
 
     /// Reads the bytes of a file; `file` is the name that errors give it.

@@ -51,9 +51,7 @@ impl Coordinates {
     pub fn read(path: &Path, unit: Delay) -> Result<Coordinates, ConfigError> {
         match read_text(path, FILE_BYTES_MAX) {
             Ok(text) => Coordinates::parse(path, text, unit),
-            Err(error) => Err(ConfigError::new(format!("the file cannot be read: {}", inputs::reason(&error)))
-                .with_help("check its name and permissions")
-                .at(Place::File(path.to_owned()))),
+            Err(error) => Err(inputs::unreadable(path, &error)),
         }
     }
 

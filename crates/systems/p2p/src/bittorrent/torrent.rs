@@ -43,12 +43,8 @@ impl Torrent {
     ///
     /// If the file cannot be read or describes no pieces: one sentence, with the place.
     pub fn read(path: &Path) -> Result<Torrent, ConfigError> {
-        let at = |error: ConfigError| error.at(Place::File(path.to_owned()));
-        let unreadable = |error| {
-            let message = format!("the file cannot be read: {}", inputs::reason(&error));
-            at(ConfigError::new(message).with_help("check its name and permissions"))
-        };
-        Torrent::parse(path, &inputs::read_whole(path, FILE_BYTES_MAX).map_err(unreadable)?)
+        let read = inputs::read_whole(path, FILE_BYTES_MAX);
+        Torrent::parse(path, &read.map_err(|error| inputs::unreadable(path, &error))?)
     }
 
     /// Reads the bytes of a file; `file` is the name that errors give it.

@@ -63,9 +63,7 @@ impl Schedule {
     pub fn read(path: &Path) -> Result<Schedule, ConfigError> {
         match read_text(path, FILE_BYTES_MAX) {
             Ok(text) => Schedule::parse(path, text),
-            Err(error) => Err(ConfigError::new(format!("the file cannot be read: {}", inputs::reason(&error)))
-                .with_help("check its name and permissions")
-                .at(Place::File(path.to_owned()))),
+            Err(error) => Err(inputs::unreadable(path, &error)),
         }
     }
 

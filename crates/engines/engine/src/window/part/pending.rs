@@ -12,6 +12,7 @@ use parades_core::metrics::Metrics;
 use parades_core::outbox::Pending;
 use parades_core::pending::{Grid, LpOrderedPending, PendingSet, Unordered, WindowedPending};
 use parades_core::placement::Placement;
+use parades_core::run::Control;
 use parades_core::time::Time;
 use parades_core::world::World;
 use parades_transport::{Arrived, Conservative, ParcelRef};
@@ -41,7 +42,8 @@ pub(super) trait AnyPending<'k>: Send {
         act: &mut dyn FnMut(HiddenEffects<'_, 'k>),
     );
 
-    /// Executes the events before the bound of a task.
+    /// Executes events before the bound of a task. In the order of time, it may end early: after
+    /// [`EVENTS_MAX`] events, or where the user has stopped the run.
     fn execute(&mut self, task: Task<'_, 'k>, effects: &mut AnyEffects<'k>) -> Executed;
 
     /// Returns the time of the earliest event, or [`Time::MAX`].
@@ -75,13 +77,22 @@ pub(super) struct Task<'a, 'k> {
     pub(super) world: &'a World,
     /// Events before this time are executed.
     pub(super) bound: Time,
+    /// By this the user stops the run.
+    pub(super) control: Option<&'a Control>,
 }
+
+/// The most events of a task in the order of time. Between two tasks the run reports its progress.
+const EVENTS_MAX: u64 = 1 << 17;
+/// Events between two looks at whether the user has stopped the run. One event may take long.
+const EVENTS_PER_LOOK: u64 = 1 << 5;
 
 /// The result of a [`Task`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Executed {
     /// The number of events executed.
     pub(super) events: u64,
+    /// The time of the last one; [`Time::ZERO`] if there was none. LP by LP, others may be later.
+    pub(super) last: Time,
     /// True if an execution has failed.
     pub(super) failed: bool,
 }
@@ -188,9 +199,9 @@ fn execute_by<'k, P: Packed<'k>, Q: Queue<P>>(
     effects: &mut Effects<P>,
     index: impl Fn(LpId) -> usize + Copy,
 ) -> Executed {
-    let Task { lps, metrics, ledger, model, world, bound, .. } = task;
+    let Task { lps, metrics, ledger, model, world, bound, control, .. } = task;
     let (mut fetcher, records) = (Fetcher::of(model, lps.len()), lps.records());
-    let mut events = 0;
+    let (mut events, mut last) = (0_u64, Time::ZERO);
     let mut failed = Vec::new();
     loop {
         let pending = Q::of(&mut effects.outbox.pending);
@@ -210,12 +221,17 @@ fn execute_by<'k, P: Packed<'k>, Q: Queue<P>>(
         }
         if execution == Execution::Done {
             events += 1;
+            last = event.time();
             if ledger.traces {
                 ledger.trace(event, &mut effects.others);
             }
         }
+        let is_look_due = Q::IN_TIME && events.is_multiple_of(EVENTS_PER_LOOK);
+        if is_look_due && (events >= EVENTS_MAX || control.is_some_and(Control::is_stopped)) {
+            break;
+        }
     }
-    Executed { events, failed: !failed.is_empty() }
+    Executed { events, last, failed: !failed.is_empty() }
 }
 
 /// Returns a function that finds the index of an LP by a mask.

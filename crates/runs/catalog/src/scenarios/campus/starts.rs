@@ -20,11 +20,7 @@ pub(super) struct Bounds {
 
 /// Reads the flows of a campus.
 pub(super) fn read(path: &Path, bounds: Bounds) -> Result<Vec<Start>, ConfigError> {
-    let text = read_text(path, FILE_BYTES_MAX).map_err(|error| {
-        ConfigError::new(format!("the file cannot be read: {}", inputs::reason(&error)))
-            .with_help("check its name and permissions")
-            .at(parades_config::Place::File(path.to_owned()))
-    })?;
+    let text = read_text(path, FILE_BYTES_MAX).map_err(|error| inputs::unreadable(path, &error))?;
     parse(&text, bounds).map_err(|fault| fault.within(path, &text))
 }
 

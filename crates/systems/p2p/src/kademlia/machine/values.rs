@@ -6,6 +6,7 @@ use crate::driver::Dependencies;
 use crate::kademlia::{Kademlia, Message, Value};
 use parades_core::event::LpId;
 use parades_core::time::{Delay, Time};
+use std::collections::BTreeSet;
 
 /// A value that a node stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +28,19 @@ impl Machine {
     pub(super) fn publish_own(&mut self, kademlia: &Kademlia, driver: &mut impl Dependencies<Message>) {
         let parameters = kademlia.parameters();
         let now = driver.now();
-        self.values.retain(|kept| !kept.is_own);
+        let mut own = Vec::new();
         for number in (self.node.0..parameters.values).step_by(parameters.nodes as usize) {
             let store = after(now, driver.rng().uniform_delay(Delay::ZERO, parameters.look_up));
             let key = kademlia.space().key(number);
             let value = Value { key, number, bytes: parameters.value_bytes, expires: after(now, parameters.expire) };
-            self.values.retain(|kept| kept.value.key != key);
-            self.values.push(Kept { value, store, is_own: true });
+            own.push(Kept { value, store, is_own: true });
         }
+        // Of values with one key, the last is kept.
+        let mut keys = BTreeSet::new();
+        own.reverse();
+        own.retain(|kept| keys.insert(kept.value.key));
+        self.values.retain(|kept| !kept.is_own && !keys.contains(&kept.value.key));
+        self.values.extend(own.into_iter().rev());
         self.set_values_timer(driver.now());
     }
 

@@ -26,6 +26,7 @@ fn report(worker: usize, round: u64) -> Summary {
         committed: 7 * round + 3 * worker,
         bytes: worker << (round % 20),
         wants_cut: (worker + round).is_multiple_of(7),
+        wants_stop: (worker + 2 * round).is_multiple_of(5),
         ..Summary::NOTHING
     }
 }

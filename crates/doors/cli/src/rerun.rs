@@ -1,0 +1,68 @@
+//! `parades rerun`: a recorded run, executed again.
+
+use crate::arguments::RerunArguments;
+use crate::printing::{print, say};
+use crate::program;
+use crate::terminal::Terminal;
+use parades_config::inputs::{self, Seen};
+use parades_config::quoted;
+use parades_session::recorded::Recorded;
+use parades_session::{Failure, FinishedRun, Plan, Recording};
+use std::process::ExitCode;
+
+pub(crate) fn rerun(arguments: &RerunArguments) -> Result<ExitCode, Failure> {
+    let recorded = Recorded::read(&arguments.folder)?;
+    recorded.hold_copies();
+    inputs::forget_seen();
+    let mut request = recorded.request()?;
+    if let Some(engine) = &arguments.engine {
+        // The settings are those of the other engine.
+        (request.engine, request.tune) = (Some(engine.clone()), Vec::new());
+    }
+    let plan = Plan::of(&arguments.workers.of(request))?;
+    let mut terminal = Terminal::new(arguments.quiet);
+    let run = parades_session::run(&plan, &plan.choice()?, Recording::default(), &mut terminal)?;
+    let run = run.complete("only a whole run can be compared, so there is no result")?;
+    let (folder, differences) = (arguments.folder.display(), differences(&recorded, &run));
+    let digest = run.outcome.digest.map(|digest| format!("{digest:016x}")).unwrap_or_default();
+    match recorded.digest() {
+        Some(before) if before == digest => {
+            if !arguments.quiet {
+                differences.iter().for_each(|difference| say(format_args!("note: {difference}")));
+            }
+            print(&format!("the run is the same as that in {folder}: {} events, digest {digest}\n", run.outcome.events))
+        }
+        Some(before) => {
+            let why = match differences.as_slice() {
+                [] => {
+                    "nothing that is recorded differs: one of the two runs is wrong, or the folder was altered".into()
+                }
+                differences => differences.join("; "),
+            };
+            Err(Failure::simulation(format!("the digest is {digest} here and {before} in {folder}: {why}")))
+        }
+        None => Err(Failure::usage(format!("{folder} has no digest"), "record a run without `--no-digest`")),
+    }
+}
+
+/// Returns the differences between a recorded run and the one that was executed, a sentence each: files, then
+/// the program.
+fn differences(recorded: &Recorded, run: &FinishedRun) -> Vec<String> {
+    let mut found = Vec::new();
+    for input in recorded.inputs() {
+        let name = input.path.display().to_string();
+        let of_path = |seen: &&Seen| seen.path == input.path;
+        match run.inputs.iter().find(of_path) {
+            Some(seen) if seen.hash != input.hash => found.push(format!("the file {name} differs")),
+            _ => {}
+        }
+    }
+    let program = program();
+    for (what, here) in [("version", program.version), ("commit", program.commit)] {
+        let there = recorded.summary()[what].as_str().unwrap_or_default();
+        if there != here {
+            found.push(format!("the {what} of the program is {} there and {} here", quoted(there), quoted(here)));
+        }
+    }
+    found
+}

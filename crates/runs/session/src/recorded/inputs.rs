@@ -1,0 +1,71 @@
+//! The files that a recorded run read.
+
+use super::difference::Difference;
+use super::{FILE_BYTES_MAX, INPUTS, Recorded};
+use parades_config::inputs::{self, Input, Seen};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// A file that a recorded run read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedInput {
+    /// The absolute path that it had.
+    pub path: PathBuf,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Its hash: see [`Seen::hash`].
+    pub hash: u64,
+}
+
+/// Returns the files that a run read, as its summary has them.
+pub fn as_json(inputs: &[Seen]) -> Value {
+    let file = |Seen { path, bytes, hash }: &Seen| json!({"path": path.to_string_lossy(), "bytes": bytes, "hash": format!("{hash:016x}")});
+    inputs.iter().map(file).collect()
+}
+
+/// Returns the name of the copy of a file in the folder [`INPUTS`]. Files of equal contents share it.
+pub fn copy_name(path: &Path, hash: u64) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("{hash:016x}-{}", crate::safe_name(&name, |c| c.is_ascii_alphanumeric() || "-_=.,+%".contains(c)))
+}
+
+impl Recorded {
+    /// Returns the files that the run read. A folder of an earlier version has none.
+    pub fn inputs(&self) -> Vec<RecordedInput> {
+        let input = |value: &Value| {
+            let hash = u64::from_str_radix(value["hash"].as_str()?, 16).ok()?;
+            Some(RecordedInput { path: value["path"].as_str()?.into(), bytes: value["bytes"].as_u64()?, hash })
+        };
+        self.summary["inputs"].as_array().into_iter().flatten().filter_map(input).collect()
+    }
+
+    /// Lets this process read the copies of input files in the folder, where there are any, in place of the
+    /// files.
+    pub fn hold_copies(&self) {
+        let copy = |RecordedInput { path, hash, .. }: RecordedInput| {
+            let copy = self.folder.join(INPUTS).join(copy_name(&path, hash));
+            let bytes = inputs::read_whole(&copy, FILE_BYTES_MAX).ok().filter(|bytes| inputs::hash(bytes) == hash)?;
+            Some(Input { path, bytes: bytes.into() })
+        };
+        let copies: Vec<Input> = self.inputs().into_iter().filter_map(copy).collect();
+        if !copies.is_empty() {
+            inputs::hold(copies);
+        }
+    }
+
+    /// Returns the first file that the two runs read with other contents, by its name.
+    pub(super) fn different_input(&self, other: &Recorded) -> Option<Difference> {
+        let theirs = other.inputs();
+        let text = |input: &RecordedInput| format!("{}, {} bytes", input.path.display(), input.bytes);
+        self.inputs().iter().find_map(|mine| {
+            let named = |theirs: &&RecordedInput| theirs.path.file_name() == mine.path.file_name();
+            let same_name: Vec<&RecordedInput> = theirs.iter().filter(named).collect();
+            if same_name.iter().any(|theirs| theirs.hash == mine.hash) {
+                return None;
+            }
+            let other = same_name.first()?;
+            let name = mine.path.file_name().unwrap_or_default().to_string_lossy();
+            Some(Difference { what: format!("the file {name}"), values: [text(mine), text(other)] })
+        })
+    }
+}
