@@ -3,6 +3,7 @@
 mod a_trace_tells_what_became_of_a_packet;
 mod common;
 mod every_engine_gives_the_same_answer;
+mod every_key_acts_or_is_refused;
 mod failures_report_what_they_hit;
 mod flows_have_names_for_samples;
 mod flows_take_all_shortest_paths;
