@@ -169,13 +169,13 @@ fn impossible_swarms_are_refused_with_a_remedy() {
             (
                 "run bittorrent --quiet --set link_classes=20x1Mbps",
                 2,
-                "--set link_classes=20x1Mbps: `20x1Mbps` is no class of links; write NUMBERxUP/DOWN, as in \
+                "--set link_classes=20x1Mbps: `20x1Mbps` is not a class of links; write NUMBERxUP/DOWN, as in \
                  `20x128kbps/1Mbps`",
             ),
             (
                 "run bittorrent --quiet --set link_classes=20x0bps/1Mbps",
                 2,
-                "--set link_classes=20x0bps/1Mbps: `20x0bps/1Mbps` is no class of links; write \
+                "--set link_classes=20x0bps/1Mbps: `20x0bps/1Mbps` is not a class of links; write \
                  NUMBERxUP/DOWN, as in `20x128kbps/1Mbps`",
             ),
             (
