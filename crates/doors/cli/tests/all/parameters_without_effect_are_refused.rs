@@ -138,6 +138,6 @@ fn short_options_and_help_are_there_and_no_hidden_command_is_suggested() {
     assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("Runs one simulation"));
     for word in ["swep", "sweepworker", "ran"] {
         let said = String::from_utf8_lossy(&parades(&folder.0, word).stderr).into_owned();
-        assert!(!said.contains("worker'") && !said.contains("'rank'"), "{said}");
+        assert!(!said.contains("'sweep-worker'") && !said.contains("'rank'"), "{said}");
     }
 }
