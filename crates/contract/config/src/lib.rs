@@ -13,7 +13,7 @@
 //! 3. Read the struct by [`FromValues::from_values`], and other values by the getter of their kind, such as
 //!    [`Values::integer`] or [`Values::duration`].
 //! 4. Report a wrong combination of values by [`Values::error_at`]. Wrong single values have been refused
-//!    already.
+//!    already. So have values that cannot act, where their parameters declare what they need ([`needs`]).
 //!
 //! ```
 //! use parades_config::{Parameter, Values};
@@ -35,7 +35,7 @@
 //! # Ok::<(), parades_config::ConfigError>(())
 //! ```
 //!
-//! *Read next*: [`parameter`], then [`value`], [`values`], [`fields`], [`scenario`] and [`mod@write`]. All of
+//! *Read next*: [`parameter`], then [`needs`], [`value`], [`values`], [`fields`], [`scenario`] and [`mod@write`]. All of
 //! them use [`units`] and [`error`].
 
 #![forbid(unsafe_code)]
@@ -45,6 +45,7 @@ mod fault;
 pub mod fields;
 pub mod inputs;
 mod nearest;
+pub mod needs;
 mod number;
 pub mod parameter;
 pub mod scenario;
@@ -65,5 +66,5 @@ pub use parades_derive::Parameters;
 pub use parameter::{Kind, Parameter};
 pub use scenario::{SETTINGS, ScenarioFile, Settings, THREADS_MAX, malformed};
 pub use value::{Json, Value};
-pub use values::Values;
+pub use values::{Idle, Values};
 pub use write::{toml_string, write_scenario};

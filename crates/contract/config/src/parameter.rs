@@ -24,6 +24,7 @@
 //! *Read next*: [`crate::value`], a single value; [`crate::values`], the values of a scenario.
 
 use crate::nearest::list;
+use crate::needs::Needs;
 use crate::units::{DURATION, Quantity, RATE, SIZE};
 use crate::value::{Value, float_range};
 use parades_core::text::is_same;
@@ -38,6 +39,7 @@ pub struct Parameter {
     meaning: &'static str,
     pub(crate) positive: bool,
     default_unit: Option<&'static str>,
+    needs: Needs,
 }
 
 /// The kind of a parameter's values, with the default and the range.
@@ -82,7 +84,7 @@ pub enum Kind {
 impl Parameter {
     const fn new(key: &'static str, kind: Kind, meaning: &'static str) -> Parameter {
         assert!(!key.is_empty() && !meaning.is_empty(), "a parameter needs a key and a meaning");
-        Parameter { key, kind, meaning, positive: false, default_unit: None }
+        Parameter { key, kind, meaning, positive: false, default_unit: None, needs: Needs::NONE }
     }
 
     /// Declares a whole number within `range`.
@@ -189,6 +191,19 @@ impl Parameter {
         self.default_unit = Some(unit);
         self
     }
+
+    /// Returns the same declaration without conditions, for a place without the parameters that they are on.
+    pub const fn without_needs(mut self) -> Parameter {
+        self.needs = Needs::NONE;
+        self
+    }
+
+    /// Adds a condition on other parameters without which this one has no effect. [`crate::needs`] has the
+    /// form of the text. A value that cannot act is refused ([`Values::check_needs`](crate::Values::check_needs)).
+    pub const fn needs(mut self, condition: &'static str) -> Parameter {
+        self.needs = self.needs.and(condition);
+        self
+    }
 }
 
 impl Parameter {
@@ -210,6 +225,11 @@ impl Parameter {
     /// Returns the unit in which a number without a unit counts, if there is one.
     pub fn default_unit(&self) -> Option<&'static str> {
         self.default_unit
+    }
+
+    /// Returns the condition under which it acts.
+    pub const fn condition(&self) -> Needs {
+        self.needs
     }
 
     /// Returns the default value.

@@ -43,7 +43,7 @@ pub const SETTINGS: &[Parameter] = &[
     Parameter::text("scenario", "", "the scenario's name"),
     Parameter::integer("seed", 1, 0..=u64::MAX, "random streams"),
     Parameter::integer("tie_seed", 0, 0..=u64::MAX, "order of simultaneous events"),
-    Parameter::duration("until", Delay::ZERO, "virtual end time").with_default_unit("s"),
+    Parameter::duration("until", Delay::ZERO, "virtual end time"),
     Parameter::text("engine", "auto", "the engine"),
     Parameter::integer("threads", 1, 1..=THREADS_MAX, "worker threads in each process"),
     Parameter::integer("processes", 1, 1..=65_536, "processes on this machine"),

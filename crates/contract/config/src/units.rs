@@ -159,20 +159,20 @@ pub fn parse_duration(text: &str) -> Result<Delay, ConfigError> {
     DURATION.parse(text, None).map(Delay::from_ps)
 }
 
-/// Reads a point of virtual time, written as the duration since the start of the run. A number without a unit
-/// counts seconds.
+/// Reads a point of virtual time, written as the duration since the start of the run.
 ///
 /// ```
 /// # use parades_config::units::parse_time;
-/// assert_eq!(parse_time("10")?, parse_time("10s")?);
+/// # use parades_core::time::Time;
+/// assert_eq!(parse_time("10s")?, Time::from_secs(10));
 /// # Ok::<(), parades_config::ConfigError>(())
 /// ```
 ///
 /// # Errors
 ///
-/// Fails where [`parse_duration`] does, except for a missing unit.
+/// Fails where [`parse_duration`] does.
 pub fn parse_time(text: &str) -> Result<Time, ConfigError> {
-    DURATION.parse(text, Some("s")).map(Time::from_ps)
+    DURATION.parse(text, None).map(Time::from_ps)
 }
 
 /// Reads a data size, such as `1500B`, `128KiB` or `500kB`, and returns it in bytes.

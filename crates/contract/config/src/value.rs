@@ -52,6 +52,20 @@ pub enum Json {
     Text(String),
 }
 
+impl Value {
+    /// Returns true if the value is on: true, above zero, a file, or a text that is not empty. No choice is on.
+    pub fn is_on(&self) -> bool {
+        match self {
+            Value::Integer(value) | Value::Size(value) | Value::Rate(value) => *value > 0,
+            Value::Float(value) => *value > 0.0,
+            Value::Duration(value) => *value > Delay::ZERO,
+            Value::Boolean(value) => *value,
+            Value::Choice(_) => false,
+            Value::Text(text) | Value::Path(text) => !text.is_empty(),
+        }
+    }
+}
+
 impl Parameter {
     /// Reads `text` as a value of this parameter.
     ///

@@ -2,7 +2,8 @@
 
 use crate::error::{ConfigError, Place, Spot, quoted};
 use crate::nearest::suggestion;
-use crate::parameter::Parameter;
+use crate::needs::{Alternative, Term};
+use crate::parameter::{Kind, Parameter};
 use crate::value::Value;
 use parades_core::time::Delay;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -24,6 +25,7 @@ pub struct Values {
     owner: String,
     entries: Vec<Entry>,
     further: Option<Further>,
+    allows_idle: bool,
 }
 
 /// Declares a parameter when the user sets it: for owners with more keys than anybody wants to see listed.
@@ -46,6 +48,17 @@ struct Entry {
     origin: Origin,
 }
 
+/// A value that the user has set, and that cannot act.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idle {
+    /// The parameter.
+    pub key: &'static str,
+    /// The term of its condition that does not hold.
+    pub term: Term,
+    /// True if it is an error, not only worth a note.
+    pub is_refused: bool,
+}
+
 /// The origin of a value.
 #[derive(Clone, Debug)]
 enum Origin {
@@ -63,18 +76,24 @@ impl Values {
     ///
     /// # Panics
     ///
-    /// Panics if two parameters have the same key.
+    /// Panics if two parameters have the same key, or if one needs a parameter or word that does not exist.
     pub fn new(owner: &str, parameters: &'static [Parameter]) -> Values {
         for (index, parameter) in parameters.iter().enumerate() {
             let same = parameters[..index].iter().find(|other| other.key() == parameter.key());
             assert!(same.is_none(), "{owner} declares `{}` twice", parameter.key());
+            check_condition(owner, parameter, parameters);
         }
         let entry = |parameter: &'static Parameter| Entry {
             parameter,
             value: parameter.default_value(),
             origin: Origin::Default,
         };
-        Values { owner: owner.to_owned(), entries: parameters.iter().map(entry).collect(), further: None }
+        Values {
+            owner: owner.to_owned(),
+            entries: parameters.iter().map(entry).collect(),
+            further: None,
+            allows_idle: false,
+        }
     }
 
     /// Adds keys that `declare` declares when a user sets them. They appear among the values from then on.
@@ -138,9 +157,103 @@ impl Values {
         }
     }
 
+    /// Lets values that cannot act be noted, not refused: for runs of a sweep, and for a recorded run that is
+    /// executed again.
+    #[must_use]
+    pub fn allowing_idle(self) -> Values {
+        Values { allows_idle: true, ..self }
+    }
+
+    /// Returns true if values that cannot act are noted, not refused.
+    pub fn allows_idle(&self) -> bool {
+        self.allows_idle
+    }
+
+    /// Returns notes on the values that cannot act ([`Values::idle`]).
+    ///
+    /// # Errors
+    ///
+    /// On the first of them that is refused. After [`Values::allowing_idle`], all are noted.
+    pub fn check_needs(&self) -> Result<Vec<String>, ConfigError> {
+        let note = |idle: Idle| match idle.is_refused && !self.allows_idle {
+            true => Err(self.refusal(&idle)),
+            false => Ok(idle.term.note(idle.key)),
+        };
+        self.idle().map(note).collect()
+    }
+
+    /// Returns the error on a value that cannot act, at the place where it was set.
+    pub fn refusal(&self, idle: &Idle) -> ConfigError {
+        let error = idle.term.refusal(idle.key);
+        self.place(idle.key).map_or(error.clone(), |place| error.at(place))
+    }
+
+    /// Returns the values that cannot act, because a condition of their parameter does not hold.
+    ///
+    /// A value that is the default is none of them: nobody who gave it expects another result, and the files
+    /// of `parades show` have all defaults. A value in a file is not refused if an argument has switched it
+    /// off.
+    pub fn idle(&self) -> impl Iterator<Item = Idle> {
+        let given = self.entries.iter().filter(|Entry { parameter, value, origin }| {
+            !matches!(origin, Origin::Default) && *value != parameter.default_value()
+        });
+        given.filter_map(|Entry { parameter, origin, .. }| {
+            let key = parameter.key();
+            let term = self.unmet(key, &mut Vec::new())?;
+            let by_argument = |key: &str| matches!(self.entry(key).origin, Origin::Argument(_));
+            let is_switched_off =
+                matches!(origin, Origin::File(_)) && term.0.iter().any(|alternative| by_argument(alternative.key()));
+            Some(Idle { key, term, is_refused: !is_switched_off })
+        })
+    }
+
+    /// Returns the first term without which the parameter `key` cannot act; `None` if it acts.
+    /// `seen` are the parameters that need `key`.
+    fn unmet(&self, key: &'static str, seen: &mut Vec<&'static str>) -> Option<Term> {
+        seen.push(key);
+        let unmet = self.entry(key).parameter.condition().terms().filter_map(|term| self.unmet_of(term, seen));
+        // The term with the fewest alternatives says most.
+        let unmet = unmet.min_by_key(|term| term.0.len());
+        seen.pop();
+        unmet
+    }
+
+    /// Returns the term if it does not hold, or the term that its parameters lack to act.
+    fn unmet_of(&self, term: Term, seen: &mut Vec<&'static str>) -> Option<Term> {
+        let mut deeper = None;
+        for alternative in &term.0 {
+            let other = alternative.key();
+            let value = &self.entry(other).value;
+            let holds = match alternative {
+                Alternative::On(_) => value.is_on(),
+                Alternative::Off(_) => !value.is_on(),
+                Alternative::Is(_, words) => matches!(value, Value::Choice(word) if words.contains(word)),
+                Alternative::IsNot(_, words) => matches!(value, Value::Choice(word) if !words.contains(word)),
+                Alternative::Above(_, least) => matches!(value, Value::Integer(number) if number > least),
+            };
+            if !holds {
+                continue;
+            }
+            if matches!(alternative, Alternative::Off(_) | Alternative::IsNot(..)) || seen.contains(&other) {
+                return None;
+            }
+            match self.unmet(other, seen) {
+                None => return None,
+                Some(term) => deeper = deeper.or(Some(term)),
+            }
+        }
+        deeper.or(Some(term))
+    }
+
     /// Returns true if the user has set `key`, on the command line or in a file.
     pub fn is_set(&self, key: &str) -> bool {
         !matches!(self.entry(key).origin, Origin::Default)
+    }
+
+    /// Returns true if the user has set `key` to another value than its default.
+    pub fn is_changed(&self, key: &str) -> bool {
+        let Entry { parameter, value, .. } = self.entry(key);
+        self.is_set(key) && *value != parameter.default_value()
     }
 
     /// Returns the place where `key` was set, or `None` if it has its default.
@@ -312,6 +425,23 @@ impl Values {
 
     fn panic_wrong_kind(&self, key: &str, kind: &str) -> ! {
         panic!("{} declares `{key}`, but not as {kind}", self.owner)
+    }
+}
+
+/// Checks that the parameters and words exist that a parameter's condition names.
+fn check_condition(owner: &str, parameter: &Parameter, all: &[Parameter]) {
+    for alternative in parameter.condition().terms().flat_map(|term| term.0) {
+        let (key, other) = (parameter.key(), alternative.key());
+        let kind = all.iter().find(|known| known.key() == other).map(Parameter::kind);
+        let is_known = match (&alternative, kind) {
+            (Alternative::Is(_, words) | Alternative::IsNot(_, words), Some(Kind::Choice { of, .. })) => {
+                words.iter().all(|word| of.contains(word))
+            }
+            (Alternative::Above(..), kind) => matches!(kind, Some(Kind::Integer { .. })),
+            (Alternative::Is(..) | Alternative::IsNot(..), _) | (_, None | Some(Kind::Choice { .. })) => false,
+            (_, Some(_)) => true,
+        };
+        assert!(is_known, "{owner} declares that `{key}` needs {alternative:?}, which cannot be");
     }
 }
 

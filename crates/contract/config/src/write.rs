@@ -14,7 +14,7 @@ const COMMENT_CHARS: usize = 100;
 /// Writes `settings` and `values` as a scenario file.
 ///
 /// The file begins with the comment `about`, a sentence on the scenario. Before each parameter, comments give
-/// its meaning, the values accepted and the default. A setting or path that is not set becomes a comment,
+/// its meaning, the values accepted, the default and what it needs to act. A setting or path that is not set becomes a comment,
 /// which the user can complete. Reading the file returns the same settings and values.
 ///
 /// ```
@@ -67,11 +67,12 @@ fn parameter(text: &mut String, parameter: &Parameter, value: &Value) {
     comment(text, parameter.meaning());
     let key = toml_key(parameter.key());
     let accepts = match parameter.default_value() {
-        Value::Path(_) => format!("({}; relative to the folder of this file)", parameter.accepts()),
-        Value::Text(default) => format!("({}; default {})", parameter.accepts(), toml_string(&default)),
-        default => format!("({}; default {default})", parameter.accepts()),
+        Value::Path(_) => format!("{}; relative to the folder of this file", parameter.accepts()),
+        Value::Text(default) => format!("{}; default {}", parameter.accepts(), toml_string(&default)),
+        default => format!("{}; default {default}", parameter.accepts()),
     };
-    comment(text, &accepts);
+    let needs = parameter.condition().in_words().map_or_else(String::new, |needs| format!("; acts only {needs}"));
+    comment(text, &format!("({accepts}{needs})"));
     match value {
         Value::Path(path) if path.is_empty() => writeln!(text, "# {key} = \"FILE\""),
         Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => {

@@ -10,6 +10,7 @@ use crate::pending::Leftover;
 use crate::time::Time;
 use crate::timesheet::Timesheets;
 use crate::trace::Tracer;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -69,14 +70,50 @@ impl RunOptions<'_> {
 
 /// A view of a run from another thread: its progress, and a way to stop it. It does not influence the answer
 /// up to the point where the run stops.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Control {
     stop: AtomicBool,
     time_ps: AtomicU64,
     events: AtomicU64,
+    /// True once [`Phase::Executing`] has been entered: a run has many cuts.
+    executes: AtomicBool,
+    enters: Option<Box<OnPhase>>,
+}
+
+/// Called when a phase begins, by a thread of the run.
+type OnPhase = dyn Fn(Phase) + Send + Sync;
+
+/// A phase of a run. Before the first one, the LPs start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Events are executed.
+    Executing,
+    /// Results are made from the final states.
+    Concluding,
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (time, events) = self.progress();
+        f.debug_struct("Control").field("time", &time).field("events", &events).finish_non_exhaustive()
+    }
 }
 
 impl Control {
+    /// Returns a control that calls `enters` when a phase begins, once for each.
+    pub fn with_phases(enters: impl Fn(Phase) + Send + Sync + 'static) -> Control {
+        Control { enters: Some(Box::new(enters)), ..Control::default() }
+    }
+
+    /// Says that a phase begins. Engines call this; a second call for the same phase does nothing.
+    pub fn enter(&self, phase: Phase) {
+        // Ordering: Relaxed; the leader alone enters phases.
+        let repeats = phase == Phase::Executing && self.executes.swap(true, Ordering::Relaxed);
+        if let (Some(enters), false) = (&self.enters, repeats) {
+            enters(phase);
+        }
+    }
+
     /// Asks the run to end at the next consistent cut. Safe to call from a signal handler.
     pub fn stop(&self) {
         // Ordering: Relaxed; the flag publishes nothing else.

@@ -77,6 +77,7 @@ pub fn derive_restorable(input: TokenStream) -> TokenStream {
 /// | `key = "KEY"` | the name for users; otherwise the name of the field |
 /// | `unit = "UNIT"` | the unit of a number without one |
 /// | `positive` | the value is above 0 |
+/// | `needs = "CONDITION"` | what other parameters must be, as `Parameter::needs` takes it |
 /// | `read = FUNCTION` | makes the field from `&Values` and the key; otherwise `FromValue` of the field's type |
 ///
 /// Values of words have no commas outside brackets.

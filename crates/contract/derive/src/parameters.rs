@@ -14,7 +14,7 @@ const KINDS: [&str; 10] =
 /// The word for fields that are no parameters.
 const SKIP: &str = "skip";
 /// The words that take a value.
-const WITH_VALUE: [&str; 7] = ["default", "range", "of", "meaning", "key", "unit", "read"];
+const WITH_VALUE: [&str; 8] = ["default", "range", "of", "meaning", "key", "unit", "read", "needs"];
 /// The word for values above 0.
 const POSITIVE: &str = "positive";
 
@@ -101,8 +101,8 @@ impl<'a> Declared<'a> {
         };
         let optional: &[&str] = match kind.as_str() {
             SKIP => &[],
-            "choice" => &["key", "read", "of"],
-            _ => &["key", "read", "unit"],
+            "choice" => &["key", "read", "of", "needs"],
+            _ => &["key", "read", "unit", "needs"],
         };
         if let Some(word) = needed.iter().find(|word| self.get(word).is_none()) {
             return Err(Error::new_spanned(&self.kind, format!("`{kind}` needs `{word} = …`")));
@@ -143,7 +143,8 @@ impl<'a> Declared<'a> {
             [self.get("default"), self.get("range"), words.as_ref(), self.get("meaning")].into_iter().flatten();
         let positive = self.is_positive.then(|| quote!(.positive()));
         let unit = self.get("unit").map(|unit| quote!(.with_default_unit(#unit)));
-        quote!(#config::Parameter::#kind(#key, #(#arguments),*) #positive #unit)
+        let needs = self.get("needs").map(|needs| quote!(.needs(#needs)));
+        quote!(#config::Parameter::#kind(#key, #(#arguments),*) #positive #unit #needs)
     }
 
     /// Returns the initialiser of the field.

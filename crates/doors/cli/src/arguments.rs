@@ -6,6 +6,7 @@ mod merging;
 mod values;
 mod viewing;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use help::{MERGE_HELP, SWEEP_HELP, WHY_HELP};
@@ -24,7 +25,7 @@ use viewing::ViewArguments;
 /// Discrete-event simulation of networks and distributed systems: write a model once, run it under any
 /// synchronisation algorithm, and get the same answer bit for bit.
 #[derive(Debug, Parser)]
-#[command(name = "parades", version, disable_help_subcommand = true)]
+#[command(name = "parades", version)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -49,7 +50,7 @@ pub(crate) enum Command {
     /// Serves as one of the processes of a run, which another process has started.
     #[command(hide = true)]
     Rank,
-    /// The first event, of the first LP, at which two runs part.
+    /// The first event, of the first LP, at which two runs diverge.
     Diff(DiffArguments),
     /// The chain of events that led to a given one, or to the failure of a run.
     Why(WhyArguments),
@@ -66,7 +67,7 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// A configuration of another simulator as a scenario file. Notes name what has no equivalent.
     Convert(ConvertArguments),
-    /// One table of measurements, side by side; without a name, the tables there are. The program
+    /// One table of measurements, side by side; without a name, the list of tables. The program
     /// `parades-bench` measures.
     #[command(disable_help_flag = true)]
     Bench {
@@ -84,7 +85,20 @@ pub(crate) enum Command {
 /// Reads the command line of this process.
 pub(crate) fn of_process() -> Result<Arguments, clap::Error> {
     let command = Arguments::command().name(program_name()).bin_name(program_name());
-    Arguments::from_arg_matches(&command.try_get_matches()?)
+    let hidden: Vec<String> =
+        command.get_subcommands().filter(|of| of.is_hide_set()).map(|of| of.get_name().to_owned()).collect();
+    let found = command.try_get_matches().map_err(|mut error| {
+        // Commands that only the program itself gives are nothing that a user has meant.
+        if let Some(ContextValue::Strings(near)) = error.get(ContextKind::SuggestedSubcommand) {
+            let near: Vec<String> = near.iter().filter(|name| !hidden.contains(name)).cloned().collect();
+            error.remove(ContextKind::SuggestedSubcommand);
+            if !near.is_empty() {
+                error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(near));
+            }
+        }
+        error
+    })?;
+    Arguments::from_arg_matches(&found)
 }
 
 impl Command {
@@ -142,7 +156,7 @@ pub(crate) struct ScenarioArguments {
     /// A scenario (the command `list` has them), or the path of a TOML file.
     pub(crate) scenario: String,
     /// Sets a parameter of the scenario (repeatable).
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(short = 's', long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// The seed of the random streams [default: 1].
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
@@ -185,7 +199,7 @@ pub(crate) struct ConvertArguments {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Writes the scenario into a file [default: standard output].
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(short, long, value_name = "FILE.toml")]
     pub(crate) out: Option<PathBuf>,
 }
 
@@ -212,7 +226,7 @@ pub(crate) struct RunArguments {
     pub(crate) viewing: ViewArguments,
     /// Writes the results as files into a folder: summary, metrics, each table and series as
     /// `tables/NAME.csv`.
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Copies the files that the run reads into the folder of `--out` too. `rerun` reads the copies.
     #[arg(long, requires = "out")]
@@ -343,7 +357,7 @@ pub(crate) struct SweepArguments {
     pub(crate) engine: Option<String>,
     /// Runs at a time, each in a process of its own, on one thread unless `--threads` says otherwise
     /// [default: the number of cores].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub(crate) jobs: Option<u64>,
     /// The metrics to show, and for `--until-interval` those that count (repeatable): `sojourn`,
     /// `sojourn_distribution_s.p99`.
@@ -365,7 +379,7 @@ pub(crate) struct SweepArguments {
     pub(crate) csv: Option<CsvTable>,
     /// Writes the results as files into a folder, the results of each run into a folder of their own. From
     /// the journal there, the same command goes on.
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Keeps the journal alone, in this file.
     #[arg(long, value_name = "FILE", conflicts_with = "out")]

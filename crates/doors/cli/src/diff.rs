@@ -1,4 +1,4 @@
-//! `parades diff`: the first event, of the first logical process, at which two runs part.
+//! `parades diff`: the first event, of the first logical process, at which two runs diverge.
 
 use crate::arguments::{Arguments, Command, DiffArguments, RunArguments};
 use crate::printing::print;

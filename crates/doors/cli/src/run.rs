@@ -78,6 +78,11 @@ fn execute(
     let mut run = parades_session::run(&plan, choice, files.recording(), &mut terminal)?;
     terminal.note(parades_session::note_of(&run.outcome.metrics).as_slice());
     run.notes.extend(notes);
+    if let Some(from) = arguments.trace_from.filter(|&from| from >= run.outcome.end) {
+        let end = run.outcome.end;
+        run.notes.push(format!("nothing is traced: `--trace-from` is {from}, and the run ends at {end}"));
+        terminal.note(&run.notes);
+    }
     Ok(run)
 }
 

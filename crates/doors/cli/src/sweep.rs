@@ -24,6 +24,9 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
     // Each file is read once, so that all runs are of the same model.
     inputs::hold([]);
     let plan = SweepPlan::of(&arguments.sweep_request())?;
+    if !arguments.how.quiet {
+        plan.notes.iter().for_each(|note| say(format_args!("note: {note}")));
+    }
     plan.read_inputs();
     let inputs = InputsFile::write()?;
     if let Some(file) = &arguments.parquet {
@@ -144,10 +147,10 @@ fn conclude(sweep: &FinishedSweep<'_>, is_quiet: bool) -> ExitCode {
     let (finished, total) = schedule.progress();
     if *end == End::Stopped {
         let how = match plan.journal_path() {
-            Some(path) => format!("{} has them, and the same command goes on from there", path.display()),
-            None => "with `--out DIR` or `--journal FILE` the same command would go on from there".to_owned(),
+            Some(path) => format!("{} has them; give the same command again to continue", path.display()),
+            None => "with `--out DIR` or `--journal FILE`, the same command given again would continue".to_owned(),
         };
-        say(format_args!("stopped: {finished} of {total} runs are over; {how}"));
+        say(format_args!("stopped: {finished} of {total} runs are finished; {how}"));
         return ExitCode::from(STOPPED);
     }
     let points = schedule.points();

@@ -11,7 +11,7 @@ use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Event, EventKey, LpId};
 use parades_core::global::{AllLps, GlobalQueue};
 use parades_core::metrics::Metrics;
-use parades_core::run::{Control, End, Finished, Outcome, RunOptions, conclude, count_unfinished, finish};
+use parades_core::run::{Control, End, Finished, Outcome, Phase, RunOptions, conclude, count_unfinished, finish};
 use parades_core::time::{Delay, Time};
 use parades_core::trace::Note;
 use parades_core::world::World;
@@ -80,7 +80,15 @@ impl<'k> Course<'k> {
 
     /// Raises the bound to the horizon: from now on, events before it may be executed.
     pub(crate) fn advance_to_horizon(&mut self) {
+        self.enter(Phase::Executing);
         self.bound = self.horizon();
+    }
+
+    /// Says that a phase begins.
+    fn enter(&self, phase: Phase) {
+        if let Some(control) = self.options.control {
+            control.enter(phase);
+        }
     }
 
     /// Returns true if the run is over after everything before the bound and the global events at the bound.
@@ -204,6 +212,7 @@ impl<'k> Course<'k> {
         all: &mut impl Quiescent<'k>,
         effects: &mut AnyEffects<'k>,
     ) -> Result<Option<Time>, Error> {
+        self.enter(Phase::Executing);
         while all.next_time() >= self.horizon() {
             let time = self.horizon();
             self.bound = self.bound.max(time);
@@ -266,6 +275,7 @@ impl<'k> Course<'k> {
     where
         'k: 'l,
     {
+        self.enter(Phase::Concluding);
         let end = self.end(end);
         let mut metrics = std::mem::take(&mut self.metrics);
         let digests = finish(&self.options, &end, lps, &mut metrics);
@@ -311,6 +321,7 @@ impl<'k> Course<'k> {
     where
         'k: 'l,
     {
+        self.enter(Phase::Concluding);
         if peers.rank() == 0 {
             let mut own = std::mem::take(&mut self.metrics);
             own.merge(metrics);

@@ -156,7 +156,7 @@ fn pairs(fields: &Fields<'_>, from: &[u32], to: &[u32], rng: &Rng) -> Result<Vec
         fields.wrong(
             key,
             "a node would send to itself",
-            "let `from` and `to` have no node in common, or draw `pairs` at random",
+            "name different nodes in `from` and `to`, or set `pairs = \"random\"`",
         )
     };
     match fields.choice("pairs")? {

@@ -18,7 +18,9 @@ use parades_config::{
     ConfigError, Parameter, Place, SETTINGS, Settings, Source, Value, Values, inputs, malformed, quoted,
 };
 use parades_core::time::{Delay, Time};
-use parades_packet::description::{App, Description, Framing, IpVersion, Measure, Unfinished, headers_by_default};
+use parades_packet::description::{
+    App, AppKind, Change, Description, Event, Framing, IpVersion, Measure, Unfinished, headers_by_default,
+};
 use parades_packet::network::Network;
 use parades_packet::segment::SegmentRef;
 use parades_topology::routing::{Metric, Paths};
@@ -103,7 +105,7 @@ impl NetworkFile {
             let of_networks = TOP.iter().map(|key| key.name).chain(TABLES.iter().map(|shape| shape.name));
             return match of_networks.filter_map(place).min_by_key(|span| span.start) {
                 Some(span) if place("scenario").is_none() => {
-                    let message = "this is of networks, but the file has no key `network`";
+                    let message = "this key is one of network files, and the file has no key `network`";
                     Err(at(&source, span, message, "write `network = \"TITLE\"` as its first line"))
                 }
                 _ => Ok(None),
@@ -125,7 +127,7 @@ impl NetworkFile {
         }
         let declared = match entries.iter().find(|entry| entry.key == "parameters").map(|entry| &entry.value) {
             None => Values::new("the network", &[]),
-            Some(Given { what: What::Table(entries), .. }) => parameters::declared(&source, entries)?,
+            Some(Given { what: What::Table(own), .. }) => parameters::declared(&source, own, &entries)?,
             Some(Given { what, span }) => {
                 let message = format!("`parameters` must be a table, not {}", what.noun());
                 return Err(at(
@@ -258,12 +260,18 @@ impl NetworkFile {
         let reader = Reader { source: &self.source, parameters: &parameters };
         let until = self.settings(values)?.until.unwrap_or(Time::from_ps(UNTIL.as_ps()));
         let of = |shape: &'static Shape| Fields::all(reader, &self.entries, shape);
+        let tables = TABLES.iter().map(|shape| of(shape)).collect::<Result<Vec<_>, _>>()?.concat();
+        let mut notes = Vec::new();
+        for fields in &tables {
+            notes.extend(fields.check_needs()?);
+            let queue = if fields.can_have("queue") { fields.table("queue", &shape::QUEUE_OF_LINK)? } else { None };
+            notes.extend(queue.map_or(Ok(Vec::new()), |queue| queue.check_needs())?);
+        }
         let mut draft = Draft::default();
         draft.definitions = Definitions::read(&of(&shape::QUEUES)?, &of(&shape::IMPAIRMENTS)?)?;
         let defaults = of(&shape::DEFAULTS)?.pop();
         let of_links =
             defaults.as_ref().map_or(Ok(Quality::default()), |fields| Quality::of(fields, &draft.definitions))?;
-        let mut notes = Vec::new();
         self.nodes(reader, &mut draft)?;
         let groups = of(&shape::GROUP)?;
         // Groups at several nodes come after the parts, whose nodes they may be attached to.
@@ -301,6 +309,10 @@ impl NetworkFile {
         notes.extend(notes::unused_parameters(&self.declared, &self.entries));
         notes.extend(notes::of_network(&apps, &events, until));
         notes.extend(notes::of_names(&draft.nodes, &draft.links, &apps));
+        notes.extend(notes::of_marks(&draft.links, &apps));
+        notes.extend(notes::of_defaults(&tables));
+        notes.extend(notes::of_definitions(&tables)?);
+        notes.extend(self.of_top(reader, &apps, &events, top.convergence));
         let Draft { nodes, links, .. } = draft;
         notes.extend(notes::of_overlaps(&events, &nodes, &links, until));
         let has_frames = links.iter().any(|link| link.framing != Framing::None);
@@ -340,6 +352,21 @@ impl NetworkFile {
         })?;
         let headers = self.entry_with(reader.parameters, "headers").map(|_| headers);
         Ok(Top { routing, paths, convergence, ip, headers })
+    }
+
+    /// Returns notes on keys above all tables that have no effect.
+    fn of_top(&self, reader: Reader<'_>, apps: &[App], events: &[Event], convergence: Delay) -> Vec<String> {
+        let has = |key: &str| self.entry_with(reader.parameters, key).is_some();
+        let is_tcp = |app: &App| matches!(app.kind, AppKind::Tcp(_));
+        let (all_tcp, none_tcp) = (apps.iter().all(is_tcp), !apps.iter().any(is_tcp));
+        let fails = |event: &Event| !matches!(event.change, Change::Quality { .. });
+        let idle = [
+            ("headers", all_tcp && !apps.is_empty(), "all apps are of kind `tcp`, which has headers of its own"),
+            ("ip", none_tcp && has("headers"), "`headers` gives those of datagrams, and no app is of kind `tcp`"),
+            ("convergence", convergence > Delay::ZERO && !events.iter().any(fails), "nothing fails or returns"),
+        ];
+        let idle = idle.into_iter().filter(|(key, is_idle, _)| *is_idle && has(key));
+        idle.map(|(key, _, why)| format!("`{key}` has no effect: {why}")).collect()
     }
 
     /// Adds the nodes of the key `nodes`.

@@ -2,7 +2,9 @@
 
 use crate::parameters::Parameters;
 use crate::paths;
+use crate::reference::WITHOUT_DEFAULT;
 use crate::shape::{Form, Key, Shape, Variant};
+use parades_config::needs::{Alternative, Term};
 use parades_config::{ConfigError, Kind, Parameter, Place, Source, Value, nearest, quoted};
 use parades_core::time::{Delay, Time};
 use std::ops::Range;
@@ -117,7 +119,7 @@ pub(crate) struct Found {
 }
 
 /// A table with known keys. Its values are not read yet.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Fields<'a> {
     pub(crate) reader: Reader<'a>,
     shape: &'static Shape,
@@ -238,6 +240,58 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Checks that each key that is given can act beside the others. Returns notes on keys that cannot, where
+    /// the reason is the value of a parameter or of an argument, or where all such keys are to be noted.
+    pub(crate) fn check_needs(&self) -> Result<Vec<String>, ConfigError> {
+        let mut notes = Vec::new();
+        for key in self.shape.keys_of(self.kind).filter(|key| self.has(key.name)) {
+            let Form::One(parameter) = &key.form else { continue };
+            let Some(term) = self.unmet(parameter)? else { continue };
+            let varies = |key: &str| match self.entry(key).map(|entry| &entry.value.what) {
+                Some(What::Set(_)) => true,
+                Some(What::Text(text)) => text.starts_with('$'),
+                _ => false,
+            };
+            if self.reader.parameters.allows_idle() || term.0.iter().any(|alternative| varies(alternative.key())) {
+                notes.push(format!("of {}, {}", self.noun(), term.note(key.name)));
+            } else {
+                let refusal = term.refusal(key.name);
+                let help = match &term.0[0] {
+                    // As TOML writes it.
+                    Alternative::Is(other, words) => {
+                        format!("set `{other} = \"{}\"`, or leave `{}` out", words[0], key.name)
+                    }
+                    _ => refusal.help().unwrap_or_default().to_owned(),
+                };
+                return Err(self.wrong(key.name, refusal.message(), help));
+            }
+        }
+        Ok(notes)
+    }
+
+    /// Returns the first term without which a key cannot act; `None` if it acts.
+    fn unmet(&self, parameter: &Parameter) -> Result<Option<Term>, ConfigError> {
+        for term in parameter.condition().terms() {
+            let mut holds = false;
+            for alternative in &term.0 {
+                let key = alternative.key();
+                let is_given = self.has(key) || !WITHOUT_DEFAULT.contains(&key);
+                let value = self.one(key)?;
+                holds |= match alternative {
+                    Alternative::On(_) => is_given && value.is_on(),
+                    Alternative::Off(_) => !is_given || !value.is_on(),
+                    Alternative::Is(_, words) => matches!(value, Value::Choice(word) if words.contains(&word)),
+                    Alternative::IsNot(_, words) => matches!(value, Value::Choice(word) if !words.contains(&word)),
+                    Alternative::Above(_, least) => matches!(value, Value::Integer(number) if number > *least),
+                };
+            }
+            if !holds {
+                return Ok(Some(term));
+            }
+        }
+        Ok(None)
+    }
+
     fn noun(&self) -> String {
         match self.kind {
             Some(kind) => format!("{} of kind `{}`", self.shape.noun, kind.name),
@@ -286,6 +340,16 @@ impl<'a> Fields<'a> {
     fn key(&self, name: &str) -> &'static Key {
         let key = self.shape.keys_of(self.kind).find(|key| key.name == name);
         key.unwrap_or_else(|| panic!("{} has no key `{name}`", self.shape.noun))
+    }
+
+    /// Returns true if the table is of this shape.
+    pub(crate) fn is_of(&self, shape: &Shape) -> bool {
+        self.shape.name == shape.name
+    }
+
+    /// Returns true if the table may have a key.
+    pub(crate) fn can_have(&self, name: &str) -> bool {
+        self.shape.keys_of(self.kind).any(|key| key.name == name)
     }
 
     /// Returns true if a key is given.

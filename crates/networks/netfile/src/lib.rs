@@ -54,7 +54,7 @@
 //!
 //! # The contents of a file
 //!
-//! - Above all tables: `network` (a title), `nodes`, `routing`, `paths`, `convergence`, `headers`, and the
+//! - Top-level keys: `network` (a title), `nodes`, `routing`, `paths`, `convergence`, `headers`, and the
 //!   settings of any run, such as `until`, `seed` and `engine`.
 //! - `[parameters]`: values that the command line can set. Other values refer to them as `"$name"`.
 //! - `[defaults]`: for links and packets.

@@ -1,12 +1,14 @@
 //! Notes on what a file says without effect.
 
-use crate::given::{Entry, What};
-use parades_config::{Values, look_alikes, quoted};
+use crate::given::{Entry, Fields, What};
+use crate::shape::{APP, DEFAULTS, GROUP, IMPAIRMENTS, LINK, PART, QUEUES};
+use parades_config::{ConfigError, Values, look_alikes, quoted};
 use parades_core::time::Time;
 use parades_packet::description::{App, AppKind, Change, Event, IpVersion, Link};
 use parades_packet::network::{Failure, Network};
 use parades_packet::queue::Discipline;
 use parades_packet::record::Record;
+use parades_tcp::settings::EcnUse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns a note on parameters that nothing refers to.
@@ -60,7 +62,7 @@ pub(crate) fn of_network(apps: &[App], events: &[Event], until: Time) -> Vec<Str
     let late = events.iter().filter(|event| event.at >= until).count();
     if late > 0 {
         notes.push(format!(
-            "{late} of {} changes of links and nodes are at {until}, the file's end, or later",
+            "{late} of {} changes of links and nodes come too late: the run ends at {until}",
             events.len()
         ));
     }
@@ -68,7 +70,7 @@ pub(crate) fn of_network(apps: &[App], events: &[Event], until: Time) -> Vec<Str
         let late = flows.iter().filter(|flow| flow.start >= until).count();
         if late > 0 {
             notes.push(format!(
-                "{late} of {} flows of {} start at {until}, the file's end, or later",
+                "{late} of {} flows of {} start too late: the run ends at {until}",
                 flows.len(),
                 quoted(name)
             ));
@@ -123,6 +125,78 @@ pub(crate) fn of_names(nodes: &[String], links: &[Link], apps: &[App]) -> Vec<St
     let links = if nodes.is_none() { look_alikes("links", links.iter().map(|link| link.name.as_str())) } else { None };
     let apps = look_alikes("apps", apps.iter().map(|app| app.name.as_str()));
     nodes.into_iter().chain(links).chain(apps).collect()
+}
+
+/// Returns notes on classes that no queue tells apart, and on senders that understand marks which no queue makes.
+pub(crate) fn of_marks(links: &[Link], apps: &[App]) -> Vec<String> {
+    let has_classes = links.iter().any(|link| matches!(link.queue, Discipline::Priority(_)));
+    let has_marks = links.iter().any(|link| match &link.queue {
+        Discipline::Threshold(_) => true,
+        Discipline::Red(red) => red.marks,
+        Discipline::Codel(codel) => codel.marks,
+        Discipline::FairCodel(fair) => fair.codel.marks,
+        Discipline::DropTail(_) | Discipline::TokenBucket(_) | Discipline::Priority(_) => false,
+        Discipline::Other(_) => true,
+    });
+    let mut notes = Vec::new();
+    for app in apps {
+        let name = quoted(&app.name);
+        if app.marking.class > 0 && !has_classes {
+            notes.push(format!("`class` of {name} has no effect: no link has a queue of kind `priority`"));
+        }
+        let (is_dctcp, asks) = match &app.kind {
+            AppKind::Tcp(tcp) => (tcp.settings.algorithm.name() == "dctcp", tcp.settings.ecn == EcnUse::Ask),
+            _ => (false, app.marking.is_ecn_capable),
+        };
+        if is_dctcp && !has_marks {
+            notes.push(format!(
+                "no queue marks packets, so `dctcp` of {name} reduces its window by losses alone; give a link a queue \
+                 of kind `dctcp`, or one of kind `red`, `codel` or `fqcodel`"
+            ));
+        } else if asks && !has_marks {
+            notes.push(format!("`ecn` of {name} has no effect: no queue marks packets"));
+        }
+    }
+    notes
+}
+
+/// Returns notes on defaults that no table needs.
+pub(crate) fn of_defaults(tables: &[Fields<'_>]) -> Vec<String> {
+    let Some(defaults) = tables.iter().find(|fields| fields.is_of(&DEFAULTS)) else { return Vec::new() };
+    let has_links = |fields: &Fields<'_>| !fields.can_have("attach") || fields.has("attach");
+    // These parts have rates and delays of their own.
+    let has_own = |fields: &Fields<'_>, key: &str| {
+        let kind = fields.kind.map_or("", |kind| kind.name);
+        matches!(kind, "campus" | "backbone") && matches!(key, "rate" | "delay")
+    };
+    let is_link = |fields: &Fields<'_>| [&LINK, &GROUP, &PART].into_iter().any(|shape| fields.is_of(shape));
+    let lacks = |fields: &Fields<'_>, key: &str| {
+        let may_have = if key == "packet" { fields.is_of(&APP) } else { is_link(fields) && has_links(fields) };
+        may_have && fields.can_have(key) && !fields.has(key) && !has_own(fields, key)
+    };
+    let keys = DEFAULTS.keys.iter().map(|key| key.name).filter(|key| defaults.has(key));
+    let idle = keys.filter(|key| !tables.iter().any(|fields| lacks(fields, key)));
+    idle.map(|key| format!("`{key}` below `[defaults]` has no effect: nothing lacks it")).collect()
+}
+
+/// Returns notes on queues and impairments that no link names.
+pub(crate) fn of_definitions(tables: &[Fields<'_>]) -> Result<Vec<String>, ConfigError> {
+    let mut notes = Vec::new();
+    for (key, shape) in [("queue", &QUEUES), ("impairment", &IMPAIRMENTS)] {
+        let mut named = BTreeSet::new();
+        for fields in tables.iter().filter(|fields| fields.can_have(key)) {
+            if let Some(What::Text(name)) = fields.found(key)?.map(|(found, _)| found.what) {
+                named.insert(name);
+            }
+        }
+        for fields in tables.iter().filter(|fields| fields.is_of(shape)) {
+            let name = fields.text("name")?;
+            if !named.contains(&name) {
+                notes.push(format!("the {key} {} has no effect: nothing names it", quoted(&name)));
+            }
+        }
+    }
+    Ok(notes)
 }
 
 /// Returns a note on the first token bucket that cannot hold a packet. It drops all such packets.

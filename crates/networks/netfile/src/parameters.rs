@@ -3,8 +3,9 @@
 
 use crate::given::{Entry, Found, Given, Reader, What, at, suggestion};
 use crate::paths;
+use crate::shape::{Form, QUEUE_OF_LINK, Shape, TABLES, TOP};
 use parades_config::units::{parse_duration, parse_rate, parse_size};
-use parades_config::{ConfigError, Parameter, Source, Value, Values, quoted};
+use parades_config::{ConfigError, Kind, Parameter, Source, Value, Values, quoted};
 use parades_core::time::Delay;
 use std::sync::{Arc, Mutex};
 
@@ -24,8 +25,8 @@ const PARAMETERS_MAX: usize = 1000;
 /// The longest chain of parameters that refer to each other.
 const CHAIN_MAX: usize = 16;
 
-/// Returns the parameters that `[parameters]` declares, with the values there.
-pub(crate) fn declared(source: &Source, entries: &[Entry]) -> Result<Values, ConfigError> {
+/// Returns the parameters that `[parameters]` declares, with the values there. `file` has all tables.
+pub(crate) fn declared(source: &Source, entries: &[Entry], file: &[Entry]) -> Result<Values, ConfigError> {
     if let Some(entry) = entries.get(PARAMETERS_MAX) {
         let message = format!("the file has {} parameters, more than {PARAMETERS_MAX}", entries.len());
         return Err(at(source, &entry.key_span, message, "write what never changes where it is used"));
@@ -37,7 +38,10 @@ pub(crate) fn declared(source: &Source, entries: &[Entry]) -> Result<Values, Con
             let message = format!("{} is no name for a parameter", quoted(&entry.key));
             return Err(at(source, &entry.key_span, message, "use letters, digits, `_` and `-`"));
         }
-        parameters.push(parameter(source, entry)?);
+        parameters.push(match used_as(&entry.key, file).map(|used| used.with_key(leaked(&entry.key))) {
+            Some(used) => checked(source, entry, used)?,
+            None => parameter(source, entry)?,
+        });
     }
     let mut values = Values::new("the network", interned(&parameters));
     // As presets: a parameter that is not set otherwise has the file's value.
@@ -54,6 +58,82 @@ pub(crate) fn declared(source: &Source, entries: &[Entry]) -> Result<Values, Con
         parameters.look_up(reader, &entry.value)?;
     }
     Ok(parameters.values)
+}
+
+/// Returns the declaration of the keys that have the parameter `name` as their value, without conditions.
+/// `None` if there is no such key, or if two are of different kinds, or if one takes more than one value.
+fn used_as(name: &str, file: &[Entry]) -> Option<Parameter> {
+    let mut uses = Vec::new();
+    for entry in file.iter().filter(|entry| entry.key != "parameters") {
+        let of_top = || TOP.iter().find(|key| key.is_called(&entry.key));
+        match (&entry.value.what, TABLES.iter().find(|shape| shape.name == entry.key)) {
+            (What::Table(own), Some(shape)) => collect_uses(name, shape, own, &mut uses),
+            (What::List(tables), Some(shape)) => tables.iter().for_each(|table| {
+                if let What::Table(own) = &table.what {
+                    collect_uses(name, shape, own, &mut uses);
+                }
+            }),
+            (what, _) if refers_to(what, name) => uses.push(of_top().map(|key| key.form)),
+            _ => {}
+        }
+    }
+    let mut parameters = uses.into_iter().map(|form| match form {
+        // A path is relative to the folder of this file, which only its reader knows.
+        Some(Form::One(parameter)) if !matches!(parameter.kind(), Kind::Path) => Some(parameter.without_needs()),
+        _ => None,
+    });
+    let first = parameters.next()??;
+    let is_alike = |other: Option<Parameter>| {
+        let kinds = other.map(|other| [first.kind(), other.kind()]);
+        kinds.is_some_and(|[a, b]| std::mem::discriminant(&a) == std::mem::discriminant(&b))
+    };
+    parameters.all(is_alike).then_some(first)
+}
+
+/// Collects the forms of the keys of a table that have the parameter `name` as their value.
+fn collect_uses(name: &str, shape: &Shape, own: &[Entry], uses: &mut Vec<Option<Form>>) {
+    let kind = own.iter().find(|entry| entry.key == "kind").map(|entry| &entry.value.what);
+    let kind = match kind {
+        Some(What::Text(kind)) => shape.kinds.iter().find(|known| known.is_called(kind)),
+        _ => None,
+    };
+    for Entry { key, value, .. } in own {
+        match &value.what {
+            What::Table(queue) if key == "queue" => collect_uses(name, &QUEUE_OF_LINK, queue, uses),
+            What::List(list) if list.iter().any(|given| refers_to(&given.what, name)) => uses.push(None),
+            what if refers_to(what, name) => {
+                let known = shape.keys_of(kind).find(|known| known.is_called(key));
+                uses.push(known.map(|known| known.form));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn refers_to(what: &What, name: &str) -> bool {
+    matches!(what, What::Text(text) if text.strip_prefix('$') == Some(name))
+}
+
+/// Returns the declaration of a parameter, after its value in the file has been checked.
+fn checked(source: &Source, entry: &Entry, parameter: Parameter) -> Result<Parameter, ConfigError> {
+    let (text, is_text) = match &entry.value.what {
+        What::Text(text) => (text.clone(), true),
+        What::Number(text) => (text.clone(), false),
+        What::Boolean(value) => (value.to_string(), false),
+        _ => return self::parameter(source, entry),
+    };
+    let takes_text = !matches!(
+        parameter.kind(),
+        Kind::Integer { .. } | Kind::Float { .. } | Kind::Fraction { .. } | Kind::Boolean { .. }
+    );
+    let is_percent = is_text && text.ends_with('%');
+    if text.starts_with('$') || (is_text && !takes_text && !is_percent) {
+        return self::parameter(source, entry);
+    }
+    let wrong =
+        |error: ConfigError| at(source, &entry.value.span, error.message(), error.help().unwrap_or("correct it"));
+    parameter.parse(&text).map_err(wrong)?;
+    Ok(parameter)
 }
 
 /// Returns a parameter of the kind that its value shows.
@@ -105,6 +185,11 @@ impl Parameters {
             }
         }
         Parameters { values: values.clone(), set }
+    }
+
+    /// Returns true if keys that cannot act are noted, not refused.
+    pub(crate) fn allows_idle(&self) -> bool {
+        self.values.allows_idle()
     }
 
     /// Returns true if the command line sets keys of the file.

@@ -143,7 +143,7 @@ impl Part<'_, '_> {
             return Err(self.fields.wrong(
                 "arity",
                 format!("a fat tree's arity is even, not {arity}"),
-                "choose the next one",
+                format!("choose {} or {}", arity - 1, arity + 1),
             ));
         }
         self.shape(&Shape::FatTree { arity })

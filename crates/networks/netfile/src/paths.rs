@@ -126,7 +126,8 @@ impl Target {
     /// Returns the parameter that has the path as its key.
     pub(crate) fn parameter(&self, path: &'static str) -> Parameter {
         match self.form {
-            Form::One(parameter) => parameter.with_key(path),
+            // The conditions of a key are on other keys of its table, which the reader of the table checks.
+            Form::One(parameter) => parameter.with_key(path).without_needs(),
             _ => Parameter::text(path, "", self.meaning),
         }
     }

@@ -178,16 +178,6 @@ fn codel(fields: &Fields<'_>, limit: QueueLimit) -> Result<Codel, ConfigError> {
 
 fn read_impairments(fields: &Fields<'_>) -> Result<Impairments, ConfigError> {
     let jitter = fields.duration("jitter")?;
-    let only = |key: &str, distribution: &str| match fields.has(key) && fields.choice("distribution")? != distribution {
-        true => Err(fields.wrong(
-            key,
-            format!("`{key}` is of {distribution} jitter only"),
-            format!("add `distribution = \"{distribution}\"`"),
-        )),
-        false => Ok(()),
-    };
-    only("deviation", "normal")?;
-    only("shape", "pareto")?;
     let jitter = match fields.choice("distribution")? {
         _ if !fields.has("jitter") => Jitter::None,
         "normal" => Jitter::Normal { mean: jitter, deviation: fields.duration("deviation")? },

@@ -2,14 +2,16 @@
 
 use crate::given::example;
 use crate::shape::{EVENT, Form, Key, Shape, TABLES, TOP};
+use parades_config::units::{DURATION, RATE, SIZE};
 use parades_config::{Kind, Parameter, SETTINGS};
 use std::fmt::Write;
 
 /// Returns the page, in Markdown.
 pub fn reference() -> String {
     let mut page = String::from(HEAD);
+    page.push_str(&units());
     let settings = SETTINGS.iter().filter(|setting| setting.key() != "scenario");
-    page.push_str("## Above all tables\n\n");
+    page.push_str("## Top-level keys\n\n");
     rows(&mut page, TOP.iter().map(|key| (*key, default(key))).chain(settings.map(of_setting)));
     page.push_str(
         "## `[parameters]`\n\nValues that the command line can set: a name of letters, digits, `_` and `-`, and a \
@@ -37,6 +39,17 @@ In names, `*` stands for any letters if several nodes, links or apps may be mean
 `10ms`, rates `10Mbps`. A key in **bold** must be given.
 
 ";
+
+/// Returns the units of all quantities, as a list.
+fn units() -> String {
+    let mut text = String::from("All units, in files and on the command line:\n\n");
+    for (name, quantity) in [("durations", &DURATION), ("sizes", &SIZE), ("rates", &RATE)] {
+        let units: Vec<String> = quantity.all_unit_names().map(|unit| format!("`{unit}`")).collect();
+        let _ = writeln!(text, "- {name}: {}", units.join(", "));
+    }
+    text.push('\n');
+    text
+}
 
 /// Returns a setting of the run. Its default is that of the command.
 fn of_setting(setting: &'static Parameter) -> (Key, String) {
@@ -66,7 +79,13 @@ fn rows(page: &mut String, keys: impl Iterator<Item = (Key, String)>) {
     for (key, default) in keys {
         let mut name = if key.required { format!("**`{}`**", key.name) } else { format!("`{}`", key.name) };
         key.also.iter().for_each(|also| name += &format!(", or `{also}`"));
-        let _ = writeln!(page, "| {name} | {} | {default} | {} |", value(&key.form), key.meaning.replace('|', "\\|"));
+        let needs = match &key.form {
+            Form::One(parameter) => parameter.condition().in_words(),
+            _ => None,
+        };
+        let needs = needs.map_or_else(String::new, |needs| format!("; acts only {needs}"));
+        let meaning = key.meaning.replace('|', "\\|");
+        let _ = writeln!(page, "| {name} | {} | {default} | {meaning}{needs} |", value(&key.form));
     }
     page.push('\n');
 }
@@ -97,7 +116,7 @@ fn value(form: &Form) -> String {
 }
 
 /// Keys without a default of their own: another key or the table of defaults counts, or there is no bound.
-const WITHOUT_DEFAULT: &[&str] =
+pub(crate) const WITHOUT_DEFAULT: &[&str] =
     &["rate", "delay", "loss", "stop", "size", "gap", "trunk_rate", "trunk_delay", "jitter", "headers"];
 
 /// Returns the default, if it is a value that one could write.

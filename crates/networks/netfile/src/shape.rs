@@ -167,7 +167,7 @@ pub(crate) const TOP: &[Key] = &[
     may(Parameter::size(
         "headers",
         30,
-        "headers that come to the payload of a datagram; by default UDP 8, IP 20 or 40, and PPP 2 unless a link has a \
+        "headers that are added to the payload of a datagram; by default UDP 8, IP 20 or 40, and PPP 2 unless a link has a \
          `framing`; TCP has its own",
     )),
     other("nodes", Form::Names, "names of nodes"),

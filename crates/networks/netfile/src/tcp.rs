@@ -50,12 +50,11 @@ fn settings(fields: &Fields<'_>, ip: IpVersion) -> Result<Settings, ConfigError>
     settings.algorithm = if is_ns3 { algorithm.as_in_ns3() } else { algorithm };
     match &mut settings.algorithm {
         Algorithm::Cubic(cubic) if !fields.boolean("hystart")? => cubic.hystart = HyStart::Off,
-        Algorithm::Cubic(_) => {}
-        _ if fields.has("hystart") => {
-            let message = format!("`hystart` is a part of cubic, and the congestion control is {name}");
-            return Err(fields.wrong("hystart", message, "leave it out, or set `congestion = \"cubic\"`"));
-        }
         _ => {}
+    }
+    if name == "dctcp" && fields.has("ecn") && !fields.boolean("ecn")? {
+        let message = "segments of `dctcp` may always be marked";
+        return Err(fields.wrong("ecn", message, "leave `ecn` out, or choose another `congestion`"));
     }
     if fields.has("mss") {
         settings.mss = segment(fields)?;
@@ -151,5 +150,7 @@ pub(crate) fn write(tcp: &Tcp, key: &mut dyn FnMut(&str, &str)) {
     if let Some(timeout) = settings.user_timeout {
         key("user_timeout", &toml_string(&format_duration(timeout)));
     }
-    key("pacing", &settings.paces.to_string());
+    if !matches!(settings.algorithm, Algorithm::Bbr(_)) {
+        key("pacing", &settings.paces.to_string());
+    }
 }

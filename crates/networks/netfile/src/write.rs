@@ -147,7 +147,10 @@ fn app(text: &mut String, app: &App, names: &impl Fn(u32) -> String) {
             {
                 let (length, name) = length_and_kind(period);
                 key(text, mean, &length);
-                key(text, how, name);
+                // A time of zero has no distribution.
+                if length != "\"0s\"" {
+                    key(text, how, name);
+                }
             }
             key(text, "timeout", &toml_string(&format_duration(requests.timeout)));
             if requests.count < u64::MAX {

@@ -103,11 +103,11 @@ pub struct Parameters {
     /// Rate of links between campuses, in bits per second.
     #[parameter(
         rate, key = "ring_rate", default = Campus::PUBLISHED.ring.rate_bps, positive,
-        meaning = "rate of links between campuses"
+        needs = "networks>1", meaning = "rate of links between campuses"
     )]
     pub ring_rate_bps: u64,
     /// Delay of links between campuses.
-    #[parameter(duration, default = Campus::PUBLISHED.ring.delay, meaning = "delay of links between campuses")]
+    #[parameter(duration, default = Campus::PUBLISHED.ring.delay, needs = "networks>1", meaning = "delay of links between campuses")]
     pub ring_delay: Delay,
     /// The paths that flows may take.
     #[parameter(choice, default = "ecmp", meaning = PATHS_MEANING)]
@@ -246,7 +246,7 @@ impl Parameters {
         if self.campus().nodes() >= u64::from(u32::MAX) {
             return Err(parameter("`networks` times `lan_clients` makes more than 2^32 nodes; lower one of them"));
         }
-        self.campus().topology().map_err(|why| NetworkError::Parameter(why.to_string()))
+        Ok(self.campus().topology()?)
     }
 
     /// Returns the flows to the hosts of campus `z`.

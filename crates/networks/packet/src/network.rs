@@ -45,7 +45,7 @@ use crate::record::{NoRecord, Record};
 use crate::segment::SegmentRef;
 use parades_core::prelude::*;
 use parades_topology::routing::{Metric, Paths, RoutingError};
-use parades_topology::{LinkId, Topology};
+use parades_topology::{LinkId, Topology, TopologyError};
 use std::marker::PhantomData;
 
 /// The meaning of the parameter for [`Settings::paths`].
@@ -114,6 +114,9 @@ pub enum NetworkError {
         /// The reason.
         what: String,
     },
+    /// Nodes and links make no network.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
     /// A flow has no route.
     #[error(transparent)]
     Routing(#[from] RoutingError),

@@ -98,7 +98,7 @@ pub struct Parameters {
     /// The mean duration of the on periods, and of the off periods, with [`Arrivals::OnOff`].
     #[parameter(
         duration, default = Delay::from_ms(100), positive,
-        meaning = "mean duration of the on periods, and of the off periods, of on-off flows"
+        needs = "arrivals=on-off", meaning = "mean duration of the on periods, and of the off periods, of on-off flows"
     )]
     pub period: Delay,
     /// The payload of packets.
@@ -163,7 +163,7 @@ impl Parameters {
     /// ```
     pub fn build(&self, topology: Topology, seed: u64) -> Result<Wan, NetworkError> {
         self.check(&topology)?;
-        topology.connected().map_err(|why| NetworkError::Parameter(why.to_string()))?;
+        topology.connected()?;
         let rng = Rng::shared(seed, TRAFFIC_STREAM);
         let gravity = Gravity::new(&topology, self.weights);
         let ends: Vec<_> = (0..self.flows).map(|_| gravity.draw(&rng)).collect();

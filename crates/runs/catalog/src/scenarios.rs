@@ -176,6 +176,33 @@ const fn joined<const N: usize>(groups: &[&[Parameter]]) -> [Parameter; N] {
     all
 }
 
+/// Returns parameters with further conditions: a key, and what its parameter needs of others. The key must be
+/// there. This is for conditions on parameters of the scenario, which the struct of the parameter does not know.
+const fn needing<const N: usize>(mut all: [Parameter; N], conditions: &[(&str, &'static str)]) -> [Parameter; N] {
+    let mut next = 0;
+    while next < conditions.len() {
+        let (key, condition) = conditions[next];
+        let mut index = 0;
+        while !is_same(all[index].key(), key) {
+            index += 1;
+        }
+        all[index] = all[index].needs(condition);
+        next += 1;
+    }
+    all
+}
+
+/// Returns a list of `N` parameters, each with a further condition.
+const fn all_needing<const N: usize>(list: &[Parameter], condition: &'static str) -> [Parameter; N] {
+    let mut all = [list[0]; N];
+    let mut index = 0;
+    while index < N {
+        all[index] = list[index].needs(condition);
+        index += 1;
+    }
+    all
+}
+
 /// A list of parameters in two parts.
 struct Split {
     before: &'static [Parameter],
@@ -216,6 +243,21 @@ fn check_memory(values: &Values, key: &str, bytes: u64) -> Result<(), ConfigErro
             None => error,
         }
     })
+}
+
+/// The most bytes of headers: those of a packet that fits into IP.
+const HEADERS_MAX: u64 = 1 << 16;
+
+/// Checks that packets of `payload_max` bytes, and their headers, are within what a packet can carry.
+fn check_packet(values: &Values, payload_max: u32) -> Result<(), ConfigError> {
+    for (key, most) in [("packet", u64::from(payload_max)), ("headers", HEADERS_MAX)] {
+        let bytes = values.size(key);
+        if bytes > most {
+            let message = format!("`{key}` is {bytes}B, more than a packet can carry");
+            return Err(values.error_at(key, &message, &format!("{most}B is the most")));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the value of an integer parameter whose range ends below 2^32.

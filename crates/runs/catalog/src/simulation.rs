@@ -35,9 +35,12 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// If the values contradict each other, or if a file cannot be used.
+    /// If a value cannot act, if the values contradict each other, or if a file cannot be used.
     pub fn new(scenario: &Scenario, values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
-        (scenario.build)(values, seed)
+        let mut notes = values.check_needs()?;
+        let simulation = (scenario.build)(values, seed)?;
+        notes.extend(simulation.notes);
+        Ok(Simulation { notes, ..simulation })
     }
 
     /// Makes the model of a network file from the values of its parameters. `seed` is for random draws that

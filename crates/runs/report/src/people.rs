@@ -58,7 +58,8 @@ impl Report<'_> {
     /// Returns the figures that every run has.
     fn figures_of_run(&self) -> Vec<(&'static str, String)> {
         let FinishedRun { choice, outcome, lps, .. } = self.run;
-        let [setup, run] = [self.run.setup_wall, self.run.run_wall].map(|wall| wall.as_secs_f64());
+        let FinishedRun { setup_wall, run_wall, results_wall, .. } = self.run;
+        let [setup, run, results] = [setup_wall, run_wall, results_wall].map(|wall| wall.as_secs_f64());
         let threads = choice.threads;
         let mut rows = vec![
             ("engine", format!("{} on {threads} thread{}", choice.engine.name(), plural(threads))),
@@ -73,7 +74,9 @@ impl Report<'_> {
             rows.push(("global events", group(u128::from(outcome.global_events))));
         }
         let speed = if run > 0.0 { outcome.events as f64 / run } else { 0.0 };
-        rows.push(("run time", format!("{} ({} set-up)", figure(Unit::Seconds, run), figure(Unit::Seconds, setup))));
+        let seconds = |wall| figure(Unit::Seconds, wall);
+        let others = format!("{} set-up, {} results", seconds(setup), seconds(results));
+        rows.push(("run time", format!("{} ({others})", seconds(run))));
         rows.push(("speed", figure(Unit::PerSecond, speed)));
         rows.push(("peak memory", figure(Unit::Bytes, self.run.peak_rss_bytes as f64)));
         rows.extend(outcome.digest.map(|digest| ("digest", format!("{digest:016x}"))));

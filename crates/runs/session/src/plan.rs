@@ -72,7 +72,7 @@ impl Plan {
         Plan {
             request: request.clone(),
             scenario,
-            values,
+            values: if request.allows_idle { values.allowing_idle() } else { values },
             seed: request.seed.or(settings.seed).unwrap_or(1),
             tie_seed: request.tie_seed.or(settings.tie_seed),
             until: request.until.or(settings.until),

@@ -32,6 +32,8 @@ pub struct Request {
     pub memory_limit: Option<u64>,
     /// True if the run computes its digest.
     pub digest: bool,
+    /// True if a parameter that cannot act is noted, not refused: the run is one of a sweep, or was recorded.
+    pub allows_idle: bool,
 }
 
 impl Request {
@@ -49,6 +51,7 @@ impl Request {
             tune: Vec::new(),
             memory_limit: None,
             digest: true,
+            allows_idle: false,
         }
     }
 }

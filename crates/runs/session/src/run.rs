@@ -9,10 +9,10 @@ use parades_catalog::{Choice, Simulation};
 use parades_config::inputs::{self, Seen};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::{Cell, Metrics};
-use parades_core::run::{Control, Outcome, RunOptions};
+use parades_core::run::{Control, Outcome, Phase, RunOptions};
 use parades_transport::Fabric;
-use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The name of a metric that is a note for the user. A model declares it as a value, and may set it to a
@@ -34,10 +34,12 @@ pub struct FinishedRun {
     pub notes: Vec<String>,
     /// The machine.
     pub machine: Machine,
-    /// The wall time in which the model was made.
+    /// The wall time in which the model was made and its LPs were started.
     pub setup_wall: Duration,
-    /// The wall time of the engine.
+    /// The wall time in which events were executed.
     pub run_wall: Duration,
+    /// The wall time in which results were made from the final states.
+    pub results_wall: Duration,
     /// The most memory that this process has held, in bytes.
     pub peak_rss_bytes: u64,
     /// The same of each other process of the run, in rank order.
@@ -169,7 +171,7 @@ fn run_on(
     let fabric = others.as_ref().map(|others| others.greet(plan, &choice, simulation, &options)).transpose()?;
     observer.begins(&choice, &notes);
     let execution = Execution { plan, choice: &choice, simulation, memory_limit, room };
-    let Executed { outcome, run_wall, setup_wall, ending } =
+    let Executed { outcome, walls: [setup_wall, run_wall, results_wall], ending } =
         execution.execute(options, fabric, observer, begin).map_err(failed)?;
     let outcome = outcome.expect("rank 0 has the outcome");
     let others = others.map(Others::finish).transpose()?.unwrap_or_default();
@@ -186,6 +188,7 @@ fn run_on(
         machine,
         setup_wall,
         run_wall,
+        results_wall,
         peak_rss_bytes: peak_rss_bytes(),
         peak_rss_bytes_of_others: others.peak_rss_bytes,
         ending,
@@ -207,8 +210,8 @@ pub(crate) struct Execution<'a> {
 pub(crate) struct Executed {
     /// The outcome; `None` on a rank other than 0.
     outcome: Option<Outcome>,
-    setup_wall: Duration,
-    run_wall: Duration,
+    /// The wall times of set-up, execution and results.
+    walls: [Duration; 3],
     pub(crate) ending: Ending,
 }
 
@@ -224,7 +227,11 @@ impl Execution<'_> {
         begin: Instant,
     ) -> Result<Executed, Error> {
         let Execution { plan, choice, simulation, memory_limit, room } = self;
-        let control = Arc::new(Control::default());
+        let entered: Arc<[OnceLock<Instant>; 2]> = Arc::default();
+        let enters = Arc::clone(&entered);
+        let control = Arc::new(Control::with_phases(move |phase| {
+            enters[usize::from(phase == Phase::Concluding)].get_or_init(Instant::now);
+        }));
         let until = options.until;
         let options = RunOptions {
             seed: plan.seed,
@@ -236,22 +243,24 @@ impl Execution<'_> {
         };
         let watched = Watched { control: &control, until, memory_limit };
         let rank = fabric.as_ref().map_or(0, |fabric| fabric.rank());
-        let (outcome, setup_wall, run_wall, memory) = std::thread::scope(|scope| {
+        let (outcome, memory) = std::thread::scope(|scope| {
             let (going_on, over) = channel();
             let observer = &mut *observer;
             // Where the system does not begin the thread, nobody watches.
             let watch = std::thread::Builder::new().spawn_scoped(scope, move || watched.watch(&over, observer)).ok();
             let interruptible = Interruptible::new(&control);
-            let (setup_wall, start) = (begin.elapsed(), Instant::now());
             let outcome = match fabric {
                 None => simulation.run(choice, options).map(Some),
                 Some(fabric) => simulation.run_rank(choice, options, fabric),
             };
-            let run_wall = start.elapsed();
             drop((interruptible, going_on));
-            (outcome, setup_wall, run_wall, watch.and_then(|watch| watch.join().unwrap_or(None)))
+            (outcome, watch.and_then(|watch| watch.join().unwrap_or(None)))
         });
+        let end = Instant::now();
         observer.ends();
+        let executing = entered[0].get().copied().unwrap_or(end);
+        let concluding = entered[1].get().copied().unwrap_or(end);
+        let walls = [executing - begin, concluding - executing, end - concluding];
         match (outcome, memory) {
             (Err(error), Some(needed)) if *error.kind() == ErrorKind::Stopped => {
                 Err(Error::new(ErrorKind::Memory { limit: memory_limit, needed }))
@@ -259,7 +268,7 @@ impl Execution<'_> {
             (outcome, memory) => {
                 let outcome = outcome.map_err(|error| with_model(error, room, memory_limit))?;
                 let ending = ending(rank, outcome.as_ref(), memory, &control);
-                Ok(Executed { outcome, setup_wall, run_wall, ending })
+                Ok(Executed { outcome, walls, ending })
             }
         }
     }

@@ -66,7 +66,7 @@ pub fn why(
         (Some(error), _) => looker.chain_to_failure(&mut causes, target, question.links, error)?,
         (None, Some(target)) => Some(looker.chain_to(&target, &causes, question.links, &mut notes)?),
         (None, None) => {
-            let message = "the run does not fail, so there is nothing to ask about";
+            let message = "the run does not fail, so there is no failure to explain";
             return Err(Failure::usage(message, "name an event: `--event LP:TIME`"));
         }
     };
@@ -111,7 +111,7 @@ impl Looker<'_> {
         }
         let before = causes.chain_before(links).ok_or_else(|| self.no_event(target, causes))?;
         let lp = self.name_of(target.lp);
-        notes.push(format!("{lp} executes nothing at {}; this is its last event before", target.time));
+        notes.push(format!("{lp} executes no event at {}; its last event before that time follows", target.time));
         Ok(before)
     }
 

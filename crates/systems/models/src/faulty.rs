@@ -56,13 +56,13 @@ pub struct Faulty {
     /// The number of the event at which each LP commits the fault, counted from 1.
     #[parameter(
         integer, default = 5, range = 1..=1_000_000_000,
-        meaning = "number of the LP's event with the fault, from 1"
+        needs = "fault!=none", meaning = "number of the LP's event with the fault, from 1"
     )]
     pub at_event: u64,
     /// The limit on rounds at one time.
     #[parameter(
         integer, default = 1000, range = 1..=1_048_576,
-        meaning = "bound on rounds of zero-delay events at one time"
+        needs = "fault=zero-delay-loop", meaning = "bound on rounds of zero-delay events at one time"
     )]
     pub round_limit: u32,
 }

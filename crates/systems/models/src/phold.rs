@@ -82,7 +82,7 @@ pub struct Parameters {
     /// The receiver of a remote event. With 0, it is any LP; with `k`, it is the LP `(id + k) mod lps`.
     #[parameter(
         integer, default = 0, range = 0..=4_000_000_000,
-        meaning = "0: a remote event goes to any LP; k: to (id + k) mod lps"
+        needs = "remote", meaning = "0: a remote event goes to any LP; k: to (id + k) mod lps"
     )]
     pub radius: u32,
     /// The number of bytes that each event carries.
@@ -99,6 +99,7 @@ pub struct Parameters {
     #[parameter(
         fraction,
         default = 1.0,
+        needs = "work",
         meaning = "share of the LPs whose events keep the processor busy, the first LPs: below 1 the load \
                    is uneven"
     )]

@@ -120,7 +120,7 @@ pub struct Parameters {
     )]
     pub rumours: u32,
     /// The time between the beginnings of two rumours.
-    #[parameter(duration, default = Delay::from_secs(1), meaning = "time between the beginnings of two rumours")]
+    #[parameter(duration, default = Delay::from_secs(1), needs = "rumours>1", meaning = "time between the beginnings of two rumours")]
     pub spacing: Delay,
     /// The length of a rumour in bytes.
     #[parameter(integer, default = 100, range = 0..=1_000_000_000, meaning = "length of a rumour in bytes")]
@@ -129,7 +129,7 @@ pub struct Parameters {
     /// `None`: never. Only in the direction push.
     #[parameter(
         integer, default = 0, range = 0..=1_000_000,
-        meaning = "mean number of calls to nodes that know a rumour, after which a node stops to push it; \
+        needs = "protocol=push", meaning = "mean number of calls to nodes that know a rumour, after which a node stops to push it; \
                    0: it never stops"
     )]
     pub interest: Option<u32>,

@@ -140,7 +140,7 @@ pub struct Parameters {
     /// Time between the first comings of two nodes, with [`Tables::Joined`]; zero: all come at the start.
     #[parameter(
         duration, default = Delay::from_ms(10),
-        meaning = "time between the joins of two nodes, with `tables=joined`"
+        needs = "tables=joined", meaning = "time between the joins of two nodes, with `tables=joined`"
     )]
     pub spacing: Delay,
     /// Time between two look-ups of a node.
@@ -160,20 +160,20 @@ pub struct Parameters {
     #[parameter(integer, default = 0, range = 0..=1_000_000_000, meaning = "number of values that nodes publish")]
     pub values: u32,
     /// The bytes of a value.
-    #[parameter(size, key = "value_size", default = 1000, meaning = "length of a value")]
+    #[parameter(size, key = "value_size", default = 1000, needs = "values", meaning = "length of a value")]
     pub value_bytes: u32,
     /// The probability that a look-up asks for a random value, and not for a random identifier.
-    #[parameter(fraction, default = 0.0, meaning = "share of the look-ups that ask for a value")]
+    #[parameter(fraction, default = 0.0, needs = "values", meaning = "share of the look-ups that ask for a value")]
     pub find_values: f64,
     /// The time after which a node stores its values at the closest nodes again.
     #[parameter(
         duration, default = Delay::from_secs(3600), positive,
-        meaning = "time after which nodes store their values again"
+        needs = "values", meaning = "time after which nodes store their values again"
     )]
     pub republish: Delay,
     /// The time after which a value expires, unless its publisher has published it again. The publisher does
     /// so before.
-    #[parameter(duration, default = Delay::from_secs(86_400), positive, meaning = "time after which a value expires")]
+    #[parameter(duration, default = Delay::from_secs(86_400), positive, needs = "values", meaning = "time after which a value expires")]
     pub expire: Delay,
     /// The coming and going of nodes, if there is any.
     #[parameter(skip, default = None)]

@@ -111,7 +111,7 @@ fn names_that_other_tools_write_are_read() {
     }
     assert_eq!((ps("1usec"), ps("1msec"), ps("1d")), (ps("1us"), ps("1ms"), ps("24h")));
     assert_eq!(parse_size("2KB"), Ok(2000));
-    assert_eq!(parse_time("10"), parse_time("10s"));
+    assert_eq!(parse_time("10").unwrap_err(), parse_duration("10").unwrap_err());
 }
 
 #[test]

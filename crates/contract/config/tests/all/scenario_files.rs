@@ -188,7 +188,7 @@ fn the_error_of_a_wrong_value_gives_the_range_or_the_units() {
         "dir/a.toml:3:8: `salt` must be below 2^64, not 295147905179352825855"
     );
     assert_eq!(wrong("threads = 0"), "dir/a.toml:1:11: `threads` must be between 1 and 32767, not 0");
-    assert_eq!(wrong("until = -5"), "dir/a.toml:1:9: `until`: `-5` is negative; a duration is at least 0");
+    assert_eq!(wrong("until = \"-5s\""), "dir/a.toml:1:9: `until`: `-5s` is negative; a duration is at least 0");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use parades_catalog::program_name;
 use std::path::PathBuf;
 
-/// One table of measurements, side by side; without a name, the tables there are. `run`, `compare` and `list`
+/// One table of measurements, side by side; without a name, the list of tables. `run`, `compare` and `list`
 /// are those of `parades`, with more settings for `--tune`: variants of the engines that exist to be
 /// compared.
 #[derive(Clone, Debug, Parser)]

@@ -53,7 +53,7 @@ pub(crate) struct HowArguments {
     pub(crate) json: bool,
     /// Prints no notes and draws no progress on standard error (where that is no terminal, none is drawn
     /// anyway).
-    #[arg(long)]
+    #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Skips the digest.
     #[arg(long)]

@@ -23,7 +23,7 @@ pub(crate) struct MergeArguments {
     #[arg(long, value_name = "TABLE", num_args = 0..=1, require_equals = true, default_missing_value = "runs", conflicts_with_all = ["json", "brief", "table"])]
     pub(crate) csv: Option<CsvTable>,
     /// Writes the tables and the journal into a folder. The same sweep without `--shard` goes on from it.
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Writes the table of runs as a Parquet file (where this program was built with `--features parquet`).
     #[arg(long, value_name = "FILE")]

@@ -5,7 +5,7 @@ use parades_report::View;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ViewArguments {
-    /// Prints the figures alone, without tables of flows, links, runs or samples.
+    /// Prints the summary only, without tables of flows, links, runs or samples.
     #[arg(long, conflicts_with_all = ["json", "table"])]
     brief: bool,
     /// Prints one table alone, with all rows and columns: `flows`, `links`; `runs` or `means` of a sweep.

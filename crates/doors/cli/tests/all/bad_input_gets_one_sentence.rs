@@ -103,7 +103,7 @@ fn wrong_files_are_named_with_line_and_column() {
             (
                 "run wan --quiet --set least_delay=1s",
                 2,
-                "--set least_delay=1s: `least_delay` is of the links of a file, and the built-in backbone has its own; name a `topology`, or leave it out",
+                "--set least_delay=1s: `least_delay` acts only with `topology`; set `topology`, or leave `least_delay` out",
             ),
             ("run key.toml", 2, "key.toml:4:1: phold has no key `remot`; did you mean `remote`?"),
             ("run value.toml", 2, "value.toml:3:10: `remote` must be between 0 and 1, not 1.5"),

@@ -169,13 +169,13 @@ fn impossible_swarms_are_refused_with_a_remedy() {
             (
                 "run bittorrent --quiet --set link_classes=20x1Mbps",
                 2,
-                "--set link_classes=20x1Mbps: `20x1Mbps` is no class of links; write NUMBERxUP/DOWN, as in \
+                "--set link_classes=20x1Mbps: `20x1Mbps` is not a class of links; write NUMBERxUP/DOWN, as in \
                  `20x128kbps/1Mbps`",
             ),
             (
                 "run bittorrent --quiet --set link_classes=20x0bps/1Mbps",
                 2,
-                "--set link_classes=20x0bps/1Mbps: `20x0bps/1Mbps` is no class of links; write \
+                "--set link_classes=20x0bps/1Mbps: `20x0bps/1Mbps` is not a class of links; write \
                  NUMBERxUP/DOWN, as in `20x128kbps/1Mbps`",
             ),
             (
@@ -249,7 +249,7 @@ fn swarms_of_impossible_numbers_are_refused_with_a_remedy() {
             ),
             ("run bittorrent --quiet --set rechoke=0s", 2, "--set rechoke=0s: `rechoke` must be above 0, not 0s"),
             (
-                "run bittorrent --quiet --set jitter=1ms --set jitter_law=measured",
+                "run bittorrent --quiet --set jitter_law=measured",
                 2,
                 "--set jitter_law=measured: the underlay `transit-stub` has no measured jitter; set `underlay=cities`, or choose another law",
             ),

@@ -188,7 +188,7 @@ fn why_tells_what_led_to_a_failure() {
     assert_eq!(fine.status.code(), Some(2));
     assert_eq!(
         said(&fine),
-        "error: the run does not fail, so there is nothing to ask about; name an event: `--event LP:TIME`\n"
+        "error: the run does not fail, so there is no failure to explain; name an event: `--event LP:TIME`\n"
     );
 }
 

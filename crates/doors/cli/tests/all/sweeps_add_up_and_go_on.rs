@@ -122,11 +122,12 @@ fn a_sweep_stopped_by_hand_has_what_is_over_and_says_how_to_go_on() {
         assert_eq!(output.status.code(), Some(130));
         said(&output)
     };
-    let end = " of 6 runs are over; with `--out DIR` or `--journal FILE` the same command would go on from there\n";
+    let end =
+        " of 6 runs are finished; with `--out DIR` or `--journal FILE`, the same command given again would continue\n";
     let without = stop("");
     assert!(without.starts_with("stopped: ") && without.ends_with(end), "{without}");
     let with = stop("--journal j");
-    assert!(with.ends_with(" of 6 runs are over; j has them, and the same command goes on from there\n"), "{with}");
+    assert!(with.ends_with(" of 6 runs are finished; j has them; give the same command again to continue\n"), "{with}");
 }
 
 #[test]

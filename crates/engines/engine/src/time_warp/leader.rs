@@ -316,9 +316,11 @@ impl<'k> Leader<'k> {
             |counts| counts.coasted,
         ];
         let counts: Vec<u64> = counts.into_iter().map(sum_of).chain([bytes]).collect();
-        let committed = crew.seat.peers.share_words(&counts[..1]).map_err(|Broken| lost(&*crew.seat.transport))?;
+        let words: Vec<u64> = counts[..1].iter().copied().chain(committed_by.iter().copied()).collect();
+        let committed = crew.seat.peers.share_words(&words).map_err(|Broken| lost(&*crew.seat.transport))?;
         course.events = sum(&committed, 0);
-        let workers = sites.len();
+        let imbalance = imbalance(committed.iter().flat_map(|of_rank| of_rank[1..].iter().copied()));
+        let workers = sites.len() * crew.seat.peers.ranks();
         let mut engine_stats = |counts: &[u64]| {
             let [events, executed, rollbacks, rolled_back, anti_messages, coasted, bytes] =
                 counts.try_into().expect("they are the counts above");
@@ -334,7 +336,7 @@ impl<'k> Leader<'k> {
                 ("alone_for_memory", f64::from(u8::from(reviewer.has_retreated_for_memory()))),
                 ("history_max", f64::from(history)),
                 ("workers", workers as f64),
-                ("imbalance", imbalance(committed_by.iter().copied())),
+                ("imbalance", imbalance),
                 ("pending_bytes", bytes as f64),
             ]
         };

@@ -258,10 +258,12 @@ impl<'k> Leader<'k> {
             metrics.merge(std::mem::take(&mut part.metrics));
             pending.push(part.take_all());
         }
-        let all = crew.seat.peers.share_words(&[events]).map_err(|Broken| lost(&*crew.seat.transport))?;
-        course.events = sum(&all, 0);
         // Ordering: Relaxed; the worker threads have been joined.
-        let imbalance = imbalance(crew.executed.iter().map(|events| events.load(Ordering::Relaxed)));
+        let by_worker = crew.executed.iter().map(|events| events.load(Ordering::Relaxed));
+        let words: Vec<u64> = [events].into_iter().chain(by_worker).collect();
+        let all = crew.seat.peers.share_words(&words).map_err(|Broken| lost(&*crew.seat.transport))?;
+        course.events = sum(&all, 0);
+        let imbalance = imbalance(all.iter().flat_map(|of_rank| of_rank[1..].iter().copied()));
         let workers = crew.ledgers.len() * crew.seat.peers.ranks();
         let mut engine_stats = |counts: &[u64]| {
             vec![

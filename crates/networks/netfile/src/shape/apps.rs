@@ -50,8 +50,14 @@ const TCP: &[Key] = &[
         "time without an acknowledgement after which a connection is given up (RFC 5482); never by default",
     )
     .positive()),
-    may(Parameter::boolean("pacing", false, "whether segments are spread over the round trip")),
-    may(Parameter::boolean("hystart", true, "whether cubic leaves slow start before losses (RFC 9406)")),
+    may(Parameter::boolean(
+        "pacing",
+        false,
+        "whether segments are spread over the round trip; those of bbr always are",
+    )
+    .needs("congestion!=bbr")),
+    may(Parameter::boolean("hystart", true, "whether cubic leaves slow start before losses (RFC 9406)")
+        .needs("congestion=cubic")),
 ];
 /// The names of the profiles of TCP.
 const PROFILES: &[&str] = &["linux", "ns3"];
@@ -128,7 +134,8 @@ pub(crate) const APP: Shape = Shape {
                     &["exponential", "constant", "pareto", "pareto-least"],
                     "how their lengths are distributed; of `pareto-least`, `on` and `off` are the least lengths",
                 )),
-                may(Parameter::float("shape", 1.5, 1.0..=100.0, "of Pareto periods; above 1")),
+                may(Parameter::float("shape", 1.5, 1.0..=100.0, "of Pareto periods; above 1")
+                    .needs("periods=pareto|pareto-least")),
                 PACKET,
                 BYTES,
                 STOP,
@@ -143,9 +150,11 @@ pub(crate) const APP: Shape = Shape {
                 may(Parameter::size("response", 10_000, "payload of a response").positive()),
                 may(Parameter::size("segment", 1460, "payload of a packet of a response").positive()),
                 may(Parameter::duration("think", Delay::from_ms(100), "mean time from a response to the next request")),
-                may(Parameter::choice("thinking", "exponential", &["exponential", "constant"], "its distribution")),
+                may(Parameter::choice("thinking", "exponential", &["exponential", "constant"], "its distribution")
+                    .needs("think")),
                 may(Parameter::duration("service", Delay::ZERO, "mean time from a request's arrival to its response")),
-                may(Parameter::choice("serving", "exponential", &["exponential", "constant"], "its distribution")),
+                may(Parameter::choice("serving", "exponential", &["exponential", "constant"], "its distribution")
+                    .needs("service")),
                 may(Parameter::duration(
                     "timeout",
                     Delay::from_secs(1),

@@ -18,7 +18,8 @@ pub(crate) const EVENT: Shape = Shape {
         may(Parameter::rate("rate", MBPS, "the links' rate from now on").positive()),
         may(Parameter::duration("delay", Delay::ZERO, "their delay from now on")),
         may(Parameter::fraction("loss", 0.0, "their probability of loss from now on")),
-        may(Parameter::duration("for", Delay::from_secs(1), "after so long all is again as the file begins").positive()),
+        may(Parameter::duration("for", Delay::from_secs(1), "time after which everything is again as at the start")
+            .positive()),
     ],
     kinds: &[],
 };

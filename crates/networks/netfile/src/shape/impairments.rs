@@ -22,10 +22,13 @@ pub(crate) const IMPAIRMENTS: Shape = Shape {
             "uniform",
             &["uniform", "normal", "pareto"],
             "how the jitter is distributed",
-        )),
-        may(Parameter::duration("deviation", Delay::ZERO, "standard deviation of normal jitter")),
-        may(Parameter::float("shape", 3.0, 1.001..=100.0, "shape of Pareto jitter; its mean is jitter / (shape - 1)")),
-        may(Parameter::boolean("keep_order", false, "whether no packet overtakes another one")),
+        )
+        .needs("jitter")),
+        may(Parameter::duration("deviation", Delay::ZERO, "standard deviation of normal jitter")
+            .needs("distribution=normal")),
+        may(Parameter::float("shape", 3.0, 1.001..=100.0, "shape of Pareto jitter; its mean is jitter / (shape - 1)")
+            .needs("distribution=pareto")),
+        may(Parameter::boolean("keep_order", false, "whether no packet overtakes another one").needs("jitter")),
         may(Parameter::fraction("reorder", 0.0, "probability that a packet skips the jitter and may overtake others")),
         may(Parameter::fraction("duplicate", 0.0, "probability that a packet arrives twice")),
         may(Parameter::fraction(

@@ -9,7 +9,7 @@ const TRUNK_RATE: Key = may(Parameter::rate("trunk_rate", MBPS, "rate of the lin
 const TRUNK_DELAY: Key = may(Parameter::duration("trunk_delay", Delay::ZERO, "delay of the links between routers"));
 pub(crate) const FILE: Key = must(Parameter::path("file", "the file, relative to the folder of this one"));
 
-const OF_GRAPH: &str = "a file of another tool: GraphML, GML, JSON (node-link, adjacency, Cytoscape), a list of edges (SNAP, CAIDA), or a topology of BRITE or HPCC; `rate`, `delay` and `loss` are of links without";
+const OF_GRAPH: &str = "a file of another tool: GraphML, GML, JSON (node-link, adjacency, Cytoscape), a list of edges (SNAP, CAIDA), or a topology of BRITE or HPCC; `rate`, `delay` and `loss` are for links of the file that have none";
 
 pub(crate) const PART: Shape = Shape {
     noun: "a part",
@@ -53,9 +53,9 @@ pub(crate) const PART: Shape = Shape {
                 may(Parameter::duration(
                     "across",
                     Delay::from_ms(10),
-                    "delay along a side of the square; it comes to `delay`",
+                    "delay along a side of the square; it is added to `delay`",
                 )),
-                may(Parameter::integer("seed", 1, 0..=u64::MAX, "which of all such parts it is")),
+                may(Parameter::integer("seed", 1, 0..=u64::MAX, "seed of the random draw of the part")),
             ],
         ),
         kind("backbone", "24 European cities: NAME.Paris, …, with rates and delays of their own", &[]),

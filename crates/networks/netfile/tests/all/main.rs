@@ -4,6 +4,7 @@ mod a_trace_tells_what_became_of_a_packet;
 mod common;
 mod copies_are_no_data;
 mod every_engine_gives_the_same_answer;
+mod every_key_acts_or_is_refused;
 mod every_protocol_delivers_once_over_bad_links;
 mod failures_report_what_they_hit;
 mod flows_have_names_for_samples;

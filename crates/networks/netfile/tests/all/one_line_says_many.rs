@@ -147,7 +147,7 @@ fn what_has_no_effect_is_said() {
         notes(&text),
         [
             "parameters that nothing in the file refers to: `queue`",
-            "1 of 1 changes of links and nodes are at 1s, the file's end, or later"
+            "1 of 1 changes of links and nodes come too late: the run ends at 1s"
         ]
     );
     assert_eq!(

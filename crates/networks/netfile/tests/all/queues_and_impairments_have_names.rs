@@ -198,7 +198,11 @@ fn a_wrong_queue_or_impairment_gets_one_clear_message() {
         ("target = \"10ms\"", "target = \"2s\"", "the interval no shorter than the target"),
         ("kind = \"priority\"", "kind = \"priorities\"", "has no kind `priorities`"),
         ("jitter = \"1ms\"\ndistribution = \"pareto\"\nshape = 2.5\n", "", "has no jitter"),
-        ("deviation = \"1ms\"", "shape = 2.0", "`shape` is of pareto jitter only"),
+        (
+            "deviation = \"1ms\"",
+            "shape = 2.0",
+            "`shape` acts only with `distribution=pareto`; set `distribution = \"pareto\"`",
+        ),
         ("to_bad = 0.01\n", "", "give `to_bad` more than 0"),
         ("class = 5", "class = 8", "`class`"),
     ] {

@@ -105,7 +105,6 @@ fn hystart_is_refused_where_it_has_no_effect() {
     let error = file.describe(&file.parameters(), 1).unwrap_err().to_string();
     assert_eq!(
         error,
-        "n.toml:24:11: `hystart` is a part of cubic, and the congestion control is newreno; leave it out, or set \
-         `congestion = \"cubic\"`"
+        "n.toml:24:11: `hystart` acts only with `congestion=cubic`; set `congestion = \"cubic\"`, or leave `hystart` out"
     );
 }

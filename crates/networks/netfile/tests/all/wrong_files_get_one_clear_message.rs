@@ -101,7 +101,7 @@ fn each_mistake_has_its_message() {
         ),
         (
             small(&format!("{app}to = \"a\"\n")),
-            "net.toml:13:8: a node would send to itself; let `from` and `to` have no node in common, or draw `pairs` at random",
+            "net.toml:13:8: a node would send to itself; name different nodes in `from` and `to`, or set `pairs = \"random\"`",
         ),
         (
             small("[[app]]\nname = \"x\"\nkind = \"constant\"\nrate = \"1Mbps\"\nflows = []\n"),
@@ -115,7 +115,7 @@ fn each_mistake_has_its_message() {
         // Keys of a network without the key `network`.
         (
             "until = \"1s\"\nnodes = []\n".to_owned(),
-            "net.toml:2:1: this is of networks, but the file has no key `network`; write `network = \"TITLE\"` as its first line",
+            "net.toml:2:1: this key is one of network files, and the file has no key `network`; write `network = \"TITLE\"` as its first line",
         ),
         // More samples, and references, than make sense.
         (

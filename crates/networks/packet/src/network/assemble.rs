@@ -165,8 +165,7 @@ fn of_description(description: Description) -> Result<Parts, NetworkError> {
         rate_bps: link.rate_bps,
         delay: link.delay,
     });
-    let topology = Topology::with_one_way(&nodes, ends.collect(), one_way);
-    let topology = topology.map_err(|why| NetworkError::Parameter(why.to_string()))?;
+    let topology = Topology::with_one_way(&nodes, ends.collect(), one_way)?;
     let statics = statics(&topology, &routes, |link| &links[link as usize].name).map_err(NetworkError::Parameter)?;
     Ok(Parts {
         topology,

@@ -111,6 +111,7 @@ fn transfer(draw: &Draw) -> Vec<String> {
 fn requests(draw: &Draw) -> Vec<String> {
     let means = ["0s", "1ms", "10ms"];
     let laws = ["exponential", "constant"];
+    let (service, serving) = (draw.pick(&means), draw.pick(&laws));
     let mut keys = vec![
         text("kind", "request-response"),
         text("request", format!("{}B", draw.between(1, 2000))),
@@ -118,11 +119,14 @@ fn requests(draw: &Draw) -> Vec<String> {
         text("segment", format!("{}B", draw.pick(&[200, 1460]))),
         text("think", draw.pick(&["1ms", "10ms"])),
         text("thinking", draw.pick(&laws)),
-        text("service", draw.pick(&means)),
-        text("serving", draw.pick(&laws)),
+        text("service", service),
         text("timeout", draw.pick(&["5ms", "30ms", "200ms"])),
         plain("requests", draw.between(0, 20)),
     ];
+    // A time of zero has no distribution.
+    if service != "0s" {
+        keys.push(text("serving", serving));
+    }
     if draw.chance(0.3) {
         keys.push(text("stop", draw.pick(&["1ms", "40ms", "500ms"])));
     }
@@ -158,6 +162,8 @@ fn tcp(draw: &Draw) -> Vec<String> {
     maybe(0.3, plain("timestamps", false));
     maybe(0.3, plain("delayed_ack", draw.between(1, 4)));
     maybe(0.4, text("min_rto", draw.pick(&["1ms", "10ms", "50ms", "1s"])));
-    maybe(0.2, plain("pacing", draw.chance(0.7)));
+    if congestion != "bbr" {
+        maybe(0.2, plain("pacing", draw.chance(0.7)));
+    }
     keys
 }

@@ -120,30 +120,39 @@ fn figure(
         let Row { ranks, payload, radius } = row;
         let name = format!("PHOLD, {ranks} ranks, {payload} B, radius {radius}");
         let rates = in_turn(&name, options.pairs, &mut sides)?;
-        drawn.add_row(cells(*row, contenders.len(), &rates));
+        drawn.add_row(cells(*row, contenders, &rates));
         for (side, (contender, _)) in contenders.iter().enumerate() {
             let contender = contender.replace('\n', " ");
             found.figures.push(Figure { name: format!("{name}, {contender}, events/s"), spread: rates.of(side) });
         }
     }
+    let published = if contenders.iter().any(is_paper) { ", published ratios in brackets" } else { "" };
     let _ = writeln!(
         found.text,
-        "{title}: {LPS} LPs, thousands of events a second;\nthe time of the first side over that of the others, published ratios in brackets\n{drawn}"
+        "{title}: {LPS} LPs, thousands of events a second;\nthe time of the first side over that of the others{published}\n{drawn}"
     );
     Ok(())
 }
 
 /// Returns the cells of a row. The published ratio to MPI is in brackets.
-fn cells(row: Row, sides: usize, rates: &Rates) -> Vec<String> {
+fn cells(row: Row, contenders: &[Contender], rates: &Rates) -> Vec<String> {
     let Row { ranks, payload, radius } = row;
+    let sides = contenders.len();
     let mut cells = vec![ranks.to_string(), payload.to_string(), radius.to_string()];
     cells.extend((0..sides).map(|side| format!("{:.0}", rates.of(side).median / 1e3)));
     for side in 1..sides {
         let Spread { median, least, greatest, .. } = rates.ratio(side, 0);
-        let published = published(row).filter(|_| side == 1).map_or(String::new(), |ratio| format!(" ({ratio:.2})"));
+        let published = published(row)
+            .filter(|_| is_paper(&contenders[side]))
+            .map_or(String::new(), |ratio| format!(" ({ratio:.2})"));
         cells.push(format!("{median:.2}{published}\n{least:.2}–{greatest:.2}"));
     }
     cells
+}
+
+/// Returns true if the published ratios are those over this side.
+fn is_paper((_, path): &Contender) -> bool {
+    matches!(path, Some(Path::PaperMpi))
 }
 
 /// Returns the published time of ZeROshm over that of MPI: equal with small messages, 55 % less with large

@@ -23,6 +23,9 @@ const NETWORKS: Table<Network, 3> =
 /// The carrier of control messages by latency, and of data by capacity.
 pub(crate) type Links<M> = Both<Underlay, Capacity<M>, M>;
 
+/// The condition of links.
+const HAS_LINKS: &str = "network=capacity|both";
+
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter::choice(
         "network",
@@ -30,19 +33,21 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         &words(&NETWORKS),
         "messages take the latency of the underlay; or data takes capacity of the access links and nothing else takes time; or both",
     ),
-    Parameter::rate("up", 10_000, "capacity of a peer's link to the network").positive(),
-    Parameter::rate("down", 20_000, "capacity of the network's link to a peer").positive(),
+    Parameter::rate("up", 10_000, "capacity of a peer's link to the network").positive().needs(HAS_LINKS),
+    Parameter::rate("down", 20_000, "capacity of the network's link to a peer").positive().needs(HAS_LINKS),
     Parameter::text(
         "link_classes",
         "",
         "links of the first peers, in their order, where these differ: `20x128kbps/1Mbps, 5x1Mbps/10Mbps` are 20 peers \
          with `up` and `down` of 128 kbit/s and 1 Mbit/s, and then 5 others",
-    ),
+    )
+    .needs(HAS_LINKS),
     Parameter::boolean(
         "control_takes_bandwidth",
         false,
         "control messages take capacity too, by their length; false: latency alone",
-    ),
+    )
+    .needs(HAS_LINKS),
 ];
 
 /// Returns the parts of the network.
@@ -89,7 +94,7 @@ fn capacities(values: &Values, peers: usize) -> Result<Vec<[f64; 2]>, ConfigErro
     let mut free = &mut capacities[1..];
     for class in values.text("link_classes").split(',').map(str::trim).filter(|class| !class.is_empty()) {
         let Some((number, capacity)) = class_of(class) else {
-            let message = format!("{} is no class of links", quoted(class));
+            let message = format!("{} is not a class of links", quoted(class));
             return Err(values.error_at("link_classes", &message, "write NUMBERxUP/DOWN, as in `20x128kbps/1Mbps`"));
         };
         if number > free.len() {

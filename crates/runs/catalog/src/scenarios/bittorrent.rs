@@ -1,7 +1,7 @@
 //! `bittorrent`.
 
 use super::access::{self, Lengths, Network};
-use super::{Scenario, Split, about_file, churn, joined, length, split_at, underlay};
+use super::{Scenario, Split, about_file, all_needing, churn, joined, length, needing, split_at, underlay};
 use crate::simulation::Simulation;
 use parades_carriers::{Underlay, Which};
 use parades_config::{ConfigError, FromValues, Parameter, Values};
@@ -12,20 +12,28 @@ use parades_p2p::driver::AsModel;
 pub(crate) const SCENARIO: Scenario = Scenario::new(
     "bittorrent",
     "swarms of peers that exchange the pieces of a file; the defaults are the workload published with Speer",
-    &joined::<{ length(PARAMETERS) }>(PARAMETERS),
+    &needing(joined::<{ length(PARAMETERS) }>(PARAMETERS), NEEDS),
     build,
 );
 
 const SPLIT: Split = split_at(Parameters::PARAMETERS, "spacing");
-const PARAMETERS: &[&[Parameter]] = &[
-    SPLIT.before,
-    &[TORRENT],
-    SPLIT.from,
-    &[underlay::latency(Delay::from_ms(50))],
-    churn::PARAMETERS,
-    access::PARAMETERS,
-    underlay::PARAMETERS,
+const PARAMETERS: &[&[Parameter]] =
+    &[SPLIT.before, &[TORRENT], SPLIT.from, LATENCY, churn::PARAMETERS, access::PARAMETERS, UNDERLAY];
+
+/// Where nothing takes latency, an underlay gives distances alone, which `locality` needs.
+const OF_DISTANCES: &str = "network=latency|both or locality";
+const LATENCY: &[Parameter] = &all_needing::<1>(&[underlay::latency(Delay::from_ms(50))], OF_DISTANCES);
+const UNDERLAY: &[Parameter] = &all_needing::<{ underlay::PARAMETERS.len() }>(underlay::PARAMETERS, OF_DISTANCES);
+/// What parameters need of others.
+const NEEDS: &[(&str, &str)] = &[
+    ("pieces", "no torrent"),
+    ("piece_bits", "no torrent"),
+    ("jitter", HAS_LATENCY),
+    ("jitter_law", HAS_LATENCY),
+    ("loss", HAS_LATENCY),
+    ("partition_for", HAS_LATENCY),
 ];
+const HAS_LATENCY: &str = "network=latency|both";
 
 const TORRENT: Parameter = Parameter::path(
     "torrent",

@@ -2,7 +2,7 @@
 
 mod starts;
 
-use super::{Scenario, Split, about_file, check_memory, joined, length, split_at};
+use super::{Scenario, Split, about_file, check_memory, check_packet, joined, length, needing, split_at};
 use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
 use parades_config::{ConfigError, FromValues, Parameter, Values};
@@ -10,17 +10,29 @@ use parades_core::shared::Shared;
 use parades_core::time::Time;
 use parades_packet::campus::Parameters;
 use parades_packet::network::NetworkError;
+use parades_packet::packet::PAYLOAD_MAX;
+use parades_packet::protocols::tcp::SEGMENT_MAX;
+use parades_topology::TopologyError;
 use parades_topology::generators::campus::Campus;
 
 pub(crate) const SCENARIO: Scenario = Scenario::new(
     "campus",
     "a ring of campus networks of 538 nodes each (DARPA NMS); every host receives data from a server next door",
-    &joined::<{ length(PARAMETERS) }>(PARAMETERS),
+    &needing(joined::<{ length(PARAMETERS) }>(PARAMETERS), NEEDS),
     build,
 );
 
 const SPLIT: Split = split_at(Parameters::PARAMETERS, "congestion");
 const PARAMETERS: &[&[Parameter]] = &[SPLIT.before, TRAFFIC_AND_FLOWS, SPLIT.from];
+
+/// What parameters need of the traffic. TCP has headers of its own, and multicast stays within a campus.
+const NEEDS: &[(&str, &str)] = &[
+    ("congestion", "traffic=tcp"),
+    ("start_span", "no flows"),
+    ("headers", "traffic=udp|multicast"),
+    ("ring_rate", "traffic=udp|tcp"),
+    ("ring_delay", "traffic=udp|tcp"),
+];
 
 const TRAFFIC_AND_FLOWS: &[Parameter] = &[
     Parameter::choice(
@@ -32,7 +44,8 @@ const TRAFFIC_AND_FLOWS: &[Parameter] = &[
     Parameter::path(
         "flows",
         "for tcp, a file of lines `campus host server start_s` in place of random draws; servers are 2 to 5",
-    ),
+    )
+    .needs("traffic=tcp"),
 ];
 
 /// The kind of a campus's traffic.
@@ -59,7 +72,14 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let Parameters { networks, lan_clients, .. } = parameters;
     let nodes = Campus { networks, lan_clients, ..Campus::default() }.nodes();
     check_memory(values, "networks", nodes.saturating_mul(NODE_BYTES))?;
-    let refused = |error: NetworkError| ConfigError::new(error.to_string());
+    let refused = |error: NetworkError| match &error {
+        NetworkError::Topology(why @ TopologyError::DelaysOverflow { .. }) => {
+            let delays = ["inner_delay", "access_delay", "ring_delay"];
+            let longest = delays.into_iter().max_by_key(|key| values.duration(key)).expect("there are three");
+            values.error_at(longest, &why.to_string(), "lower it")
+        }
+        _ => ConfigError::new(error.to_string()),
+    };
     Ok(match value_of(values, "traffic", &TRAFFIC) {
         Traffic::Udp => Simulation::distributed(parameters.network(seed).map_err(refused)?, UNTIL),
         Traffic::Tcp => Simulation::distributed(parameters.streams(seed).map_err(refused)?, UNTIL),
@@ -71,14 +91,8 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
 
 fn parameters(values: &Values) -> Result<Parameters, ConfigError> {
     let parameters = Parameters::from_values(values)?;
-    let traffic = value_of(values, "traffic", &TRAFFIC);
-    // The default is not refused: `parades show campus` prints it, whatever the traffic is.
-    let is_other = parameters.tcp != Parameters::default().tcp;
-    let of_tcp = [("flows", values.is_set("flows")), ("congestion", is_other)].into_iter().find(|(_, is_set)| *is_set);
-    if let (Some((key, _)), Traffic::Udp | Traffic::Multicast) = (of_tcp, traffic) {
-        let message = format!("`{key}` is for `traffic=tcp`");
-        return Err(values.error_at(key, &message, &format!("set `traffic=tcp`, or leave `{key}` out")));
-    }
+    let is_tcp = matches!(value_of(values, "traffic", &TRAFFIC), Traffic::Tcp);
+    check_packet(values, if is_tcp { SEGMENT_MAX } else { PAYLOAD_MAX })?;
     let Parameters { networks, lan_clients, .. } = parameters;
     let starts = match values.path("flows") {
         Some(path) => {

@@ -1,6 +1,8 @@
 //! `chord`.
 
-use super::{Scenario, Split, about_file, check_memory, churn, joined, length, split_at, underlay};
+use super::{
+    Scenario, Split, about_file, all_needing, check_memory, churn, joined, length, needing, split_at, underlay,
+};
 use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
 use parades_carriers::FlowLevel;
@@ -16,13 +18,15 @@ pub(crate) const SCENARIO: Scenario = Scenario { set_presets, is_restorable, pla
 const BASE: Scenario = Scenario::new(
     "chord",
     "a peer-to-peer look-up service: nodes join a ring, keep it right, and look identifiers up",
-    &joined::<{ length(PARAMETERS) }>(PARAMETERS),
+    &needing(joined::<{ length(PARAMETERS) }>(PARAMETERS), NEEDS),
     build,
 );
 
 const SPLIT: Split = split_at(Parameters::PARAMETERS, "latency");
-const PARAMETERS: &[&[Parameter]] =
-    &[&[PRESET], SPLIT.before, NETWORK, SPLIT.from, churn::PARAMETERS, underlay::PARAMETERS];
+const PARAMETERS: &[&[Parameter]] = &[&[PRESET], SPLIT.before, NETWORK, SPLIT.from, churn::PARAMETERS, UNDERLAY];
+const UNDERLAY: &[Parameter] = &all_needing::<{ underlay::PARAMETERS.len() }>(underlay::PARAMETERS, "network=underlay");
+/// What parameters need of others.
+const NEEDS: &[(&str, &str)] = &[("latency", "network=constant or underlay=constant")];
 
 const PRESET: Parameter = Parameter::choice(
     "preset",
@@ -50,13 +54,15 @@ const NETWORK: &[Parameter] = &[
         "platform",
         "platform file, SimGrid's XML or TOML, for the network `precise`; without one, a star with one host for each node: \
          links of 125 MB/s and 50us, up and down, and a backbone of 2.25 GB/s and 500us",
-    ),
+    )
+    .needs("network=precise"),
     Parameter::choice(
         "model",
         "LV08",
         &["CM02", "LV08", "LV08-noct"],
         "latency and bandwidth of flows, as in SimGrid's models of this name, in the network `precise`",
-    ),
+    )
+    .needs("network=precise"),
 ];
 
 #[derive(Clone, Copy, PartialEq)]
@@ -108,10 +114,6 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     check_memory(values, "nodes", u64::from(parameters.nodes) * NODE_BYTES)?;
     let refused = |(key, what): (&'static str, String)| values.error_at(key, &what, "choose another value");
     match (value_of(values, "network", &NETWORKS), value_of(values, "form", &FORMS)) {
-        (Network::Constant | Network::Underlay, _) if values.path("platform").is_some() => {
-            let message = format!("the network `{}` knows no platform", values.choice("network"));
-            Err(values.error_at("platform", &message, "set `network=precise`, or leave it out"))
-        }
         (Network::Constant, Form::Machine) => {
             let model = Chord::restorable(parameters, seed).map_err(refused)?;
             Ok(Simulation::distributed(model, UNTIL))

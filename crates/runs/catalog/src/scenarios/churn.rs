@@ -8,33 +8,42 @@ use parades_p2p::churn::{Churn, Law, Schedule};
 
 /// The parameters of churn.
 pub(crate) const PARAMETERS: &[Parameter] = &[
-    Parameter::duration("session", Delay::ZERO, "mean time for which a node stays; 0s: nodes never leave"),
-    Parameter::duration("absence", Delay::from_secs(60), "mean time for which a node is away after a session"),
-    Parameter::choice("session_law", "exponential", &words(&LAWS), "distribution of the time for which a node stays"),
-    Parameter::float("session_shape", 0.5, 0.01..=100.0, SHAPE),
-    Parameter::choice("absence_law", "exponential", &words(&LAWS), "distribution of the time for which a node is away"),
-    Parameter::float("absence_shape", 0.5, 0.01..=100.0, SHAPE),
+    Parameter::duration("session", Delay::ZERO, "mean time for which a node stays; 0s: nodes never leave")
+        .needs("no churn_file"),
+    Parameter::duration("absence", Delay::from_secs(60), "mean time for which a node is away after a session")
+        .needs("session"),
+    Parameter::choice("session_law", "exponential", &words(&LAWS), "distribution of the time for which a node stays")
+        .needs("session"),
+    Parameter::float("session_shape", 0.5, 0.01..=100.0, SHAPE).needs("session_law=weibull|pareto|log-normal"),
+    Parameter::choice("absence_law", "exponential", &words(&LAWS), "distribution of the time for which a node is away")
+        .needs("session"),
+    Parameter::float("absence_shape", 0.5, 0.01..=100.0, SHAPE).needs("absence_law=weibull|pareto|log-normal"),
     Parameter::path(
         "churn_file",
         "file of sessions instead of `session` and `absence`; other nodes stay. A line `node join_s leave_s` each, or \
          a line `host n start_1 end_1 … start_n end_n` for each node, as PeerSim has it",
     ),
-    Parameter::fraction("crash", 0.5, "probability that a node crashes instead of taking leave"),
+    Parameter::fraction("crash", 0.5, "probability that a node crashes instead of taking leave")
+        .needs("session or churn_file"),
     Parameter::fraction(
         "keep_state",
         0.0,
         "probability that a node comes back with the state that it had when it went",
-    ),
+    )
+    .needs("session or churn_file"),
     Parameter::duration(
         "churn_until",
         Delay::from_secs(500),
         "end of churn: present nodes then stay, and absent nodes then come back",
-    ),
+    )
+    .needs("session or churn_file or crowd"),
     Parameter::fraction("crowd", 0.0, "share of the nodes that come for the first time in a flash crowd"),
-    Parameter::duration("crowd_at", Delay::from_secs(100), "time at which the flash crowd begins"),
-    Parameter::duration("crowd_spread", Delay::from_secs(10), "mean time from then to the coming of a node").positive(),
-    Parameter::choice("crowd_law", "exponential", &words(&LAWS), "distribution of that time"),
-    Parameter::float("crowd_shape", 0.5, 0.01..=100.0, SHAPE),
+    Parameter::duration("crowd_at", Delay::from_secs(100), "time at which the flash crowd begins").needs("crowd"),
+    Parameter::duration("crowd_spread", Delay::from_secs(10), "mean time from then to the coming of a node")
+        .positive()
+        .needs("crowd"),
+    Parameter::choice("crowd_law", "exponential", &words(&LAWS), "distribution of that time").needs("crowd"),
+    Parameter::float("crowd_shape", 0.5, 0.01..=100.0, SHAPE).needs("crowd_law=weibull|pareto|log-normal"),
 ];
 
 /// Returns the distribution with a mean and a shape.

@@ -39,50 +39,64 @@ const BASE: Scenario = Scenario::new(
             "latency and bandwidth of flows, as in SimGrid's models of this name; `constant`: every flow takes `latency`; \
              `auto`: the model of the platform's <config>, or else LV08",
         ),
-        Parameter::duration("latency", Delay::from_ms(1), "duration of every flow, in the model `constant`"),
-        Parameter::integer("hosts", 1000, 2..=1_000_000, "hosts of the built-in cluster"),
-        Parameter::integer("flows", 10_000, 1..=10_000_000, "number of flows that are drawn, each between two hosts"),
-        Parameter::size("size", 10_000_000, "mean of the sizes that are drawn, which are exponential").positive(),
+        Parameter::duration("latency", Delay::from_ms(1), "duration of every flow, in the model `constant`")
+            .needs("model=auto|constant, model=constant or platform"),
+        Parameter::integer("hosts", 1000, 2..=1_000_000, "hosts of the built-in cluster").needs("no platform"),
+        Parameter::integer("flows", 10_000, 1..=10_000_000, "number of flows that are drawn, each between two hosts")
+            .needs("no pattern"),
+        Parameter::size("size", 10_000_000, "mean of the sizes that are drawn, which are exponential")
+            .positive()
+            .needs("no pattern"),
         Parameter::float(
             "arrivals",
             1000.0,
             0.0..=1e9,
             "mean number of flows that begin in a second, as a Poisson process",
         )
-        .positive(),
+        .positive()
+        .needs("no pattern"),
         Parameter::text(
             "network/TCP-gamma",
             "",
             "greatest window of TCP in bytes; empty: the platform's or the model's",
-        ),
+        )
+        .needs(HAS_SHARES),
         Parameter::text(
             "network/latency-factor",
             "",
             "latencies of the route before the first byte; empty: the platform's or the model's",
-        ),
+        )
+        .needs(HAS_SHARES),
         Parameter::text(
             "network/bandwidth-factor",
             "",
             "payload's share of a flow's rate; empty: the platform's or the model's",
-        ),
+        )
+        .needs(HAS_SHARES),
         Parameter::text(
             "network/weight-S",
             "",
             "bytes by which a link's bandwidth weighs on shares; empty: the platform's or the model's",
-        ),
+        )
+        .needs(HAS_SHARES),
         Parameter::text(
             "network/crosstraffic",
             "",
             "yes or no: acknowledgements take 5 % of the rate; empty: the platform's or the model's",
-        ),
+        )
+        .needs(HAS_SHARES),
         Parameter::text(
             "maxmin/precision",
             "",
             "share of a link that counts as nothing left; empty: the platform's or the model's",
-        ),
+        )
+        .needs(HAS_SHARES),
     ],
     build,
 );
+
+/// The condition of settings of the sharing of links.
+const HAS_SHARES: &str = "model!=constant";
 
 /// The parameters that are settings of the network model, by SimGrid's names.
 const SETTINGS: [&str; 6] = [
@@ -130,6 +144,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
         let takes = format_duration(latency);
         notes.push(format!("under the model constant each flow takes {takes}, and links and routes have no effect"));
     }
+    check_used(values, network_model)?;
     let flows = match values.path("pattern") {
         Some(path) => {
             pattern::read(&path, &platform, network_model).map_err(|error| about_file(values, "pattern", error))?
@@ -138,6 +153,21 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     };
     let model = Flows::new(platform, flows, network_model);
     Ok(Simulation::distributed(model, Time::MAX).with_notes(notes))
+}
+
+/// Refuses values that the network model does not use. The platform may have named the model.
+fn check_used(values: &Values, model: NetworkModel) -> Result<(), ConfigError> {
+    let (unused, name): (&[&str], _) = match model {
+        NetworkModel::Constant(_) => (&SETTINGS, "constant"),
+        NetworkModel::MaxMin(_) => (&["latency"], "one of shared links"),
+    };
+    match unused.iter().find(|key| values.is_changed(key)) {
+        Some(key) => {
+            let message = format!("`{key}` has no effect, because the network model is {name}");
+            Err(values.error_at(key, &message, "leave it out, or choose another `model`"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Returns a platform of hosts around a switch without a bound. Each host has a link of 1 Gbit/s in each

@@ -61,7 +61,10 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     parameters.churn = churn::build(values, ("nodes", nodes), seed)?;
     check_memory(values, "nodes", u64::from(nodes) * NODE_BYTES)?;
     check_memory(values, "values", u64::from(parameters.values) * VALUE_BYTES)?;
-    let (carrier, notes) = underlay::build(values, ("nodes", nodes), seed)?;
+    let (carrier, mut notes) = underlay::build(values, ("nodes", nodes), seed)?;
+    if values.is_changed("crash") {
+        notes.push("`crash` has no effect: nodes of Kademlia take leave without a message".to_owned());
+    }
     let kademlia = Kademlia::new(parameters, seed)
         .map_err(|(key, what)| values.error_at(scenario_key(key), &what, "choose another value"))?;
     let simulation = match value_of(values, "form", &FORMS) {

@@ -1,6 +1,6 @@
 //! `mm1` and `jackson`.
 
-use super::{Scenario, Split, check_memory, joined, length, split_at};
+use super::{Scenario, Split, check_memory, joined, length, needing, split_at};
 use crate::simulation::Simulation;
 use crate::words::{Table, value_of, words};
 use parades_config::{ConfigError, FromValues, Parameter, Values};
@@ -28,12 +28,15 @@ pub(crate) const MM1: Scenario = Scenario::new(
 pub(crate) const JACKSON: Scenario = Scenario::new(
     "jackson",
     "an open network of exponential servers with feedback, against theory",
-    &joined::<{ length(OF_JACKSON) }>(OF_JACKSON),
+    &needing(joined::<{ length(OF_JACKSON) }>(OF_JACKSON), NEEDS),
     build_jackson,
 );
 
 const OF_MM1: &[&[Parameter]] = &[BUSY.before, &[CUSTOMERS, TRANSIT]];
 const OF_JACKSON: &[&[Parameter]] = &[&[LAYOUT], Generated::PARAMETERS, &[CUSTOMERS, TRANSIT]];
+
+/// What parameters need of the layout.
+const NEEDS: &[(&str, &str)] = &[("stations", "layout=ring|random"), ("leave", "layout=ring|random")];
 
 const LAYOUT: Parameter = Parameter::choice(
     "layout",

@@ -19,7 +19,9 @@ use std::sync::Arc;
 
 /// Returns the parameter `latency`, with the default of a scenario.
 pub(crate) const fn latency(default: Delay) -> Parameter {
-    Parameter::duration("latency", default, "duration of a message, in the network or underlay `constant`").positive()
+    Parameter::duration("latency", default, "duration of a message, in the network or underlay `constant`")
+        .positive()
+        .needs("underlay=constant")
 }
 
 /// The parameters of underlays but for [`latency`].
@@ -30,87 +32,88 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         "end-to-end",
         &words(&ROUTINGS),
         "a message is one event at its receiver, or one at each router on its way; arrival times are the same",
-    ),
-    Parameter::integer("transit_domains", 10, 1..=10_000, "number of transit domains, in the underlay `transit-stub`"),
-    Parameter::integer("transit_nodes", 20, 1..=10_000, "mean number of routers of a transit domain"),
+    ).needs("underlay=transit-stub|graph"),
+    Parameter::integer("transit_domains", 10, 1..=10_000, "number of transit domains, in the underlay `transit-stub`").needs("underlay=transit-stub"),
+    Parameter::integer("transit_nodes", 20, 1..=10_000, "mean number of routers of a transit domain").needs("underlay=transit-stub"),
     Parameter::integer(
         "stub_domains",
         0,
         0..=10_000_000,
         "number of stub domains; 0: as many as have 1.2 routers for each peer",
-    ),
-    Parameter::integer("stub_nodes", 20, 1..=10_000, "mean number of routers of a stub domain"),
+    ).needs("underlay=transit-stub"),
+    Parameter::integer("stub_nodes", 20, 1..=10_000, "mean number of routers of a stub domain").needs("underlay=transit-stub"),
     Parameter::path(
         "graph",
         "file of the underlay `graph`: GraphML, GML, JSON, a list of edges, or a topology of BRITE or HPCC; peers are at random nodes",
-    ),
+    ).needs("underlay=graph"),
     Parameter::duration(
         "link_latency",
         Delay::from_ms(10),
         "latency of a link of `graph` that has none in the file, and an end without a position",
-    )
+    ).needs("underlay=graph")
     .positive(),
     Parameter::path(
         "matrix",
         "file of the underlay `matrix`: a line of numbers for each place, with names or without, or a list of pairs",
-    ),
+    )
+    .needs("underlay=matrix|coordinates"),
     Parameter::choice(
         "missing",
         "refuse",
         &words(&MISSING),
         "entries of `matrix` without a latency (negative, `nan`, `-`): an error; or the way back, or else the least \
          detour over one other place",
-    ),
+    ).needs("matrix"),
     Parameter::path(
         "coordinates",
         "file of the underlay `coordinates`: a line for each place, its coordinates and then its height; without it, \
          coordinates are fitted to `matrix`",
-    ),
-    Parameter::integer("dimensions", 3, 1..=16, "dimensions of coordinates that are fitted to `matrix`"),
-    Parameter::duration("unit", Delay::from_ms(1), "unit of the numbers in `matrix` and `coordinates`").positive(),
+    ).needs("underlay=coordinates"),
+    Parameter::integer("dimensions", 3, 1..=16, "dimensions of coordinates that are fitted to `matrix`").needs("underlay=coordinates, matrix"),
+    Parameter::duration("unit", Delay::from_ms(1), "unit of the numbers in `matrix` and `coordinates`").needs("matrix or coordinates").positive(),
     Parameter::boolean(
         "round_trip",
         true,
         "the numbers in `matrix` and `coordinates` are round-trip times, and half of each is the latency",
-    ),
+    ).needs("matrix or coordinates"),
     Parameter::path(
         "cities",
         "file of the underlay `cities`: for each pair the least, mean and greatest round trip and its deviation, each \
          an unsigned 32-bit number of microseconds",
-    ),
-    Parameter::choice("city_latency", "mean", &words(&STATISTICS), "round trip of which one half is the latency"),
-    Parameter::duration("latency_min", Delay::from_us(10), "least latency between two places, or of a link of `graph`")
+    ).needs("underlay=cities"),
+    Parameter::choice("city_latency", "mean", &words(&STATISTICS), "round trip of which one half is the latency").needs("underlay=cities, jitter_law!=measured"),
+    Parameter::duration("latency_min", Delay::from_us(10), "least latency between two places, or of a link of `graph`").needs("underlay=matrix|cities|coordinates|graph")
         .positive(),
-    Parameter::duration("latency_local", Delay::from_ms(1), "latency between two peers at one place of a table")
+    Parameter::duration("latency_local", Delay::from_ms(1), "latency between two peers at one place of a table").needs("underlay=matrix|cities|coordinates")
         .positive(),
     Parameter::duration(
         "access_latency",
         Delay::from_us(1),
         "greatest latency between a peer and its place; each peer has its own, drawn uniformly to the picosecond, so \
          that no two messages arrive together by their paths; not in the underlay `constant`",
-    ),
+    ).needs("underlay!=constant"),
     Parameter::duration(
         "jitter",
         Delay::ZERO,
         "time that is drawn for each message and added to its latency: its scale, by `jitter_law`; 0s: none",
-    ),
+    ).needs("jitter_law!=measured"),
     Parameter::choice(
         "jitter_law",
         "exponential",
         &words(&JITTERS),
         "distribution of the jitter; `jitter` is the longest of `uniform`, the mean of `exponential` and `normal`, \
          the median of `log-normal`; `normal` is cut off at zero; `measured` is that of `cities`, above the least latency",
-    ),
+    ).needs("jitter or jitter_law=measured"),
     Parameter::float(
         "jitter_shape",
         0.5,
         0.0..=10.0,
         "deviation of the jitter: as a multiple of `jitter` with `normal`, of the logarithm with `log-normal`",
-    ),
+    ).needs("jitter_law=normal|log-normal"),
     Parameter::fraction("loss", 0.0, "probability that a message is lost"),
-    Parameter::duration("partition_at", Delay::ZERO, "time at which the network falls apart into groups of peers"),
+    Parameter::duration("partition_at", Delay::ZERO, "time at which the network falls apart into groups of peers").needs("partition_for"),
     Parameter::duration("partition_for", Delay::ZERO, "time for which it stays apart; 0s: it never falls apart"),
-    Parameter::integer("partition_groups", 2, 2..=1000, "number of groups, of random peers and of equal sizes"),
+    Parameter::integer("partition_groups", 2, 2..=1000, "number of groups, of random peers and of equal sizes").needs("partition_for"),
 ];
 
 /// The source of latencies.
@@ -147,14 +150,6 @@ const JITTERS: Table<JitterKind, 5> = [
     ("log-normal", Some(Jitter::log_normal)),
     ("measured", None),
 ];
-/// The parameters that name a file, each with the sources that read it.
-const FILES: [(&str, &[Origin]); 4] = [
-    ("matrix", &[Origin::Matrix, Origin::Coordinates]),
-    ("cities", &[Origin::Cities]),
-    ("coordinates", &[Origin::Coordinates]),
-    ("graph", &[Origin::Graph]),
-];
-
 /// The random stream of the transit–stub network.
 const NETWORK_STREAM: u32 = 0x756e_0001;
 /// The random stream of the routers at which peers are.
@@ -204,18 +199,9 @@ fn with_access(underlay: Underlay, values: &Values, peers: u32, seed: u64) -> Un
 /// Refuses values that the source does not use.
 fn check_unused(values: &Values, origin: Origin) -> Result<(), ConfigError> {
     let word = values.choice("underlay");
-    if let Some((key, _)) = FILES.iter().find(|(key, by)| !by.contains(&origin) && values.path(key).is_some()) {
-        let message = format!("the underlay `{word}` reads no `{key}`");
-        return Err(values.error_at(key, &message, &format!("set `underlay={key}`, or leave it out")));
-    }
     if values.choice("jitter_law") == "measured" && origin != Origin::Cities {
         let message = format!("the underlay `{word}` has no measured jitter");
         return Err(values.error_at("jitter_law", &message, "set `underlay=cities`, or choose another law"));
-    }
-    let has_routers = matches!(origin, Origin::TransitStub | Origin::Graph);
-    if values.choice("routing") == "hop-by-hop" && !has_routers {
-        let message = format!("the underlay `{word}` has no routers");
-        return Err(values.error_at("routing", &message, "set `underlay=transit-stub` or `graph`, or leave it out"));
     }
     Ok(())
 }

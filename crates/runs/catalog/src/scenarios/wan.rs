@@ -1,9 +1,10 @@
 //! `wan`.
 
-use super::{Scenario, about_file, check_memory, joined, length};
+use super::{Scenario, about_file, check_memory, check_packet, joined, length, needing};
 use crate::simulation::Simulation;
 use parades_config::{ConfigError, FromValues, Parameter, Place, Values, look_alikes};
 use parades_core::time::Time;
+use parades_packet::packet::PAYLOAD_MAX;
 use parades_packet::wan::Parameters;
 use parades_topology::generators::backbone;
 use parades_topology::import::{self, Options};
@@ -15,11 +16,15 @@ const FLOW_BYTES: u64 = 300;
 pub(crate) const SCENARIO: Scenario = Scenario::new(
     "wan",
     "a wide-area network from a file (GraphML, GML, JSON, edges) or a built-in one, under gravity traffic",
-    &joined::<{ length(PARAMETERS) }>(PARAMETERS),
+    &needing(joined::<{ length(PARAMETERS) }>(PARAMETERS), NEEDS),
     build,
 );
 
 const PARAMETERS: &[&[Parameter]] = &[&[TOPOLOGY], Options::PARAMETERS, Parameters::PARAMETERS];
+
+/// The built-in backbone has rates and delays of its own.
+const NEEDS: &[(&str, &str)] =
+    &[("default_rate", "topology"), ("default_delay", "topology"), ("least_delay", "topology")];
 
 const TOPOLOGY: Parameter = Parameter::path(
     "topology",
@@ -32,6 +37,7 @@ const UNTIL: Time = Time::from_ps(10_000_000_000_000);
 fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let (topology, losses, mut notes) = topology(values)?;
     notes.extend(look_alikes("nodes", (0..).take(topology.nodes()).map(|node| topology.name(NodeId(node)))));
+    check_packet(values, PAYLOAD_MAX)?;
     let parameters = Parameters { losses, ..Parameters::from_values(values)? };
     // Checked before flows are drawn, which may take more memory than there is.
     check_memory(values, "flows", u64::from(parameters.flows) * FLOW_BYTES)?;
@@ -53,21 +59,11 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
 
 /// Returns the topology, the probability of loss of each link, and notes for the user on the file.
 fn topology(values: &Values) -> Result<(Topology, Vec<f64>, Vec<String>), ConfigError> {
-    let options = Options::from_values(values)?;
     if let Some(path) = values.path("topology") {
+        let options = Options::from_values(values)?;
         let read = import::read(&path, &options).map_err(|error| about_file(values, "topology", error))?;
         let losses = read.losses.iter().map(|loss| loss.unwrap_or(0.0)).collect();
         return Ok((read.topology, losses, read.notes));
-    }
-    let default = Options::default();
-    let for_files = [
-        ("default_rate", options.rate_bps != default.rate_bps),
-        ("default_delay", options.delay != default.delay),
-        ("least_delay", options.delay_min != default.delay_min),
-    ];
-    if let Some((key, _)) = for_files.into_iter().find(|(_, is_set)| *is_set) {
-        let message = format!("`{key}` is of the links of a file, and the built-in backbone has its own");
-        return Err(values.error_at(key, &message, "name a `topology`, or leave it out"));
     }
     Ok((backbone(), Vec::new(), Vec::new()))
 }

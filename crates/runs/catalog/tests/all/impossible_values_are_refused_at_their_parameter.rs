@@ -97,7 +97,9 @@ fn flows_of_a_campus_come_from_a_file_and_a_wrong_word_is_named_with_its_place()
         assert!(said.ends_with(&format!("{says}; {form}")), "{said}");
     }
     let udp = with("campus", &[&format!("flows={right}")]).unwrap();
-    assert!(error("campus", &udp).contains("`flows` is for `traffic=tcp`"));
+    assert!(
+        error("campus", &udp).contains("`flows` acts only with `traffic=tcp`; set `traffic=tcp`, or leave `flows` out")
+    );
     let udp = with("campus", &["congestion=bbr"]).unwrap();
-    assert!(error("campus", &udp).contains("`congestion` is for `traffic=tcp`"));
+    assert!(error("campus", &udp).contains("`congestion` acts only with `traffic=tcp`"));
 }

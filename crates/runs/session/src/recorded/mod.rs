@@ -125,7 +125,7 @@ impl Recorded {
     ///
     /// Where a field of the summary is missing or wrong.
     pub fn request(&self) -> Result<Request, Unusable> {
-        let mut request = Request::of(self.text("scenario")?);
+        let mut request = Request { allows_idle: true, ..Request::of(self.text("scenario")?) };
         let parameters = self.field("parameters")?;
         let parameters = parameters.as_object().ok_or_else(|| self.wrong("`parameters` is no object"))?;
         let network = self.folder.join(NETWORK);

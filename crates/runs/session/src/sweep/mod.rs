@@ -109,7 +109,7 @@ pub fn execute<'a>(
     drop((pool, interruptible));
     let end = driven.map_err(|error| match &path {
         Some(path) => Failure::simulation(format!(
-            "{} cannot be written: {error}; make room, and give the same command again: it goes on from there",
+            "{} cannot be written: {error}; make room, and give the same command again to continue",
             path.display()
         )),
         None => Failure::simulation(error.to_string()),

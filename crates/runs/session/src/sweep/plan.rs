@@ -7,7 +7,7 @@ use super::message::WorkerRequest;
 use crate::machine::{Machine, default_memory_limit};
 use crate::{Claim, Failure, Plan, Program, Request, safe_name};
 use parades_catalog::Choice;
-use parades_config::{Place, Values};
+use parades_config::{ConfigError, Idle, Place, Values};
 use parades_sweep::journal::Record;
 use parades_sweep::{Axis, Grid, Journal, Outcome, Run, Shard, seeds};
 use serde_json::{Map, Value, json};
@@ -58,6 +58,8 @@ pub struct SweepPlan {
     pub choice: Choice,
     /// The points of the grid.
     pub grid: Grid,
+    /// Notes for the user on the grid, a sentence each.
+    pub notes: Vec<String>,
     /// The seeds.
     pub seeds: Vec<u64>,
     /// The number of threads of each run.
@@ -74,11 +76,12 @@ impl SweepPlan {
     /// [`Failure::Input`] where a parameter, a value, a seed or the engine is wrong, or where there are too
     /// many runs.
     pub fn of(request: &SweepRequest) -> Result<SweepPlan, Failure> {
-        let base = Request { set: Vec::new(), ..request.base.clone() };
+        let base = Request { set: Vec::new(), allows_idle: true, ..request.base.clone() };
         let mut plan = Plan::of(&base)?;
         let axes = request.base.set.iter().map(|set| Axis::parse("--set", set)).collect::<Result<_, _>>()?;
         let mut grid = Grid::of(&plan.values, "--set", axes)?;
         grid.complete(|values| plan.scenario.apply_presets(values));
+        let notes = notes_on_idle(grid.points())?;
         let seeds = match (&request.seeds, request.until_interval) {
             (Some(text), _) => {
                 seeds::parse(text).map_err(|error| error.at(Place::Argument(format!("--seeds {text}"))))?
@@ -101,7 +104,7 @@ impl SweepPlan {
         let jobs = usize::try_from(jobs).expect("a few thousand");
         let runs = points * seeds.len();
         let jobs = jobs.min(request.shard.map_or(runs, |shard| shard.share_of(runs).max(1)));
-        Ok(SweepPlan { request: request.clone(), plan, choice, grid, seeds, threads, jobs })
+        Ok(SweepPlan { request: request.clone(), plan, choice, grid, notes, seeds, threads, jobs })
     }
 
     /// Returns the bound on the memory of each run, in bytes; `None` where the system does not tell its
@@ -213,6 +216,24 @@ impl SweepPlan {
             Some(Run { point: *points.get(parameters)?, replication: *replications.get(seed)? })
         }
     }
+}
+
+/// Returns notes on values that act at some points only. A value that acts at no point is refused.
+fn notes_on_idle(points: &[Values]) -> Result<Vec<String>, ConfigError> {
+    let mut found: BTreeMap<&str, (usize, Idle)> = BTreeMap::new();
+    for values in points {
+        for idle in values.idle() {
+            found.entry(idle.key).or_insert((0, idle)).0 += 1;
+        }
+    }
+    let note = |(count, idle): (usize, Idle)| {
+        if count == points.len() && idle.is_refused {
+            return Err(points[0].refusal(&idle));
+        }
+        let (key, all, needs) = (idle.key, points.len(), idle.term.in_words());
+        Ok(format!("`{key}` has no effect at {count} of {all} points: it acts only {needs}"))
+    };
+    found.into_values().map(note).collect()
 }
 
 /// The journal of a sweep, and what goes with it.

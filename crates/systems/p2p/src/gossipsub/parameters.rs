@@ -58,6 +58,7 @@ pub struct Parameters {
     #[parameter(
         choice,
         default = "all",
+        needs = "topics>1",
         meaning = "every node subscribes to all topics; or node `i` to topic `i mod topics` alone"
     )]
     pub subscriptions: Subscriptions,
@@ -71,10 +72,10 @@ pub struct Parameters {
     #[parameter(integer, default = 1024, range = 0..=1_000_000_000, meaning = "length of a message in bytes")]
     pub message_bytes: u32,
     /// The time of the first publication.
-    #[parameter(duration, default = Delay::from_secs(120), meaning = "time of the first publication")]
+    #[parameter(duration, default = Delay::from_secs(120), needs = "messages", meaning = "time of the first publication")]
     pub warm_up: Delay,
     /// The time between two publications.
-    #[parameter(duration, default = Delay::from_secs(12), meaning = "time between two publications")]
+    #[parameter(duration, default = Delay::from_secs(12), needs = "messages>1", meaning = "time between two publications")]
     pub spacing: Delay,
     /// The time that a node needs to validate a message.
     #[parameter(duration, default = Delay::ZERO, meaning = "time that a node needs to validate a message")]
