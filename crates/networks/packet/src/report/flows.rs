@@ -401,13 +401,18 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
     }
     set(metrics, net.ids.loss_ratio, loss_ratio(&sums_of_flows));
     set(metrics, net.ids.jitter_mean, ratio(totals.jitter_sum as f64 / 1e12, totals.jittered as f64));
-    for (ids, OfApp { sums, start, unfinished }) in net.ids.apps.iter().zip(&of_apps) {
+    set_apps(net, end.time, &of_apps, metrics);
+    Ok(())
+}
+
+/// Sets the values of apps.
+fn set_apps(net: &Layout, end: Time, of_apps: &[OfApp], metrics: &mut Metrics) {
+    for (ids, OfApp { sums, start, unfinished }) in net.ids.apps.iter().zip(of_apps) {
         set(metrics, ids.unfinished, *unfinished);
-        let seconds = end.time.since(*start).as_secs_f64();
+        let seconds = end.since(*start).as_secs_f64();
         metrics.set(ids.throughput, ratio(sums[BYTES] as f64 * 8.0, seconds));
         metrics.set(ids.loss_ratio, loss_ratio(sums));
     }
-    Ok(())
 }
 
 fn from_words(words: &[u64]) -> Sums {
