@@ -14,7 +14,7 @@ mod json;
 
 use json::{Object, Text, without_comments};
 use parades_config::{ConfigError, Fault, Place, inputs, read_text, shortened, toml_string};
-use parades_p2p::bittorrent::PEERS_MAX;
+use parades_p2p::bittorrent::{PEERS_MAX, Parameters};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -238,6 +238,9 @@ impl Scenario {
         self.set("seeds", top.required("seeds", 0..=peers.min(1_000_000))?, "seeds");
         self.set("pieces", pieces, "pieces");
         self.set("piece_bits", piece_bits, "pieceSize, in bits");
+        if piece_bits > Parameters::default().block_bits {
+            self.set("block_bits", piece_bits, "fixed in Speer's program: a request is for a whole piece");
+        }
         self.set("outgoing", neighbours, "outPeers");
         self.set("answer", neighbours, "outPeers: the tracker names that number of peers");
         self.set("connections", peers.clamp(55, 60_000), "Speer refuses no connection");

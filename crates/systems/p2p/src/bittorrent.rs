@@ -8,27 +8,31 @@
 //! |---|---|
 //! | tracker | random peers of a swarm for each announce; started, completed, stopped; again after a period |
 //! | connections | handshake with bitfield, limits, keep-alive; failed neighbours are forgotten and replaced |
-//! | pieces | random first, then rarest first with random ties; a pipeline of requests; endgame with cancel |
+//! | pieces | random first, then rarest first with random ties |
+//! | blocks | begun pieces before others as rare; a pipeline to each neighbour; endgame with cancel |
 //! | choking | tit-for-tat by the amounts of two periods, one optimistic neighbour, snubbing |
 //! | leaving | a peer with all pieces stays as a seed, for ever or for a time |
 //!
 //! # Limits
 //!
-//! A request is for a whole piece, not for blocks of it. Hashes are never wrong. An uploader learns from the
-//! `have` of the downloader that a piece has arrived; [`Parameters::on_way`] bounds the pieces on their way
-//! on one connection, as the buffer of a socket does. `cancel` and `choke` act on requests that have not been
-//! sent. Control messages may overtake pieces, where the carrier lets them: a piece that comes after a choke
-//! counts.
+//! Hashes are never wrong. `cancel` and `choke` act on blocks that have not set out. As many blocks are on
+//! their way on one connection as the buffer of a socket and the path hold (`on_way.rs`). An uploader learns
+//! that a block has arrived from a message that stands for the acknowledgements of TCP
+//! ([`Message::Arrived`]), or from `have`. Control messages may overtake blocks, where the carrier lets them:
+//! a block that comes after a choke counts. The pipeline is a number of blocks, and not sized by the rate: so
+//! the blocks that a peer asks for are a function of the protocol alone.
 //!
 //! *References*: B. Cohen, "Incentives Build Robustness in BitTorrent", P2PEcon 2003. BEP 3, "The BitTorrent
-//! Protocol Specification".
+//! Protocol Specification". BEP 47, "Padding files and extended file attributes".
 //!
 //! *Read next*: [`Parameters`], then `peer`.
 
 mod bits;
+mod block;
 mod choke;
 mod message;
 mod neighbour;
+mod on_way;
 mod peer;
 mod protocol;
 mod rarity;
@@ -37,6 +41,7 @@ mod torrent;
 mod tracker;
 
 pub use bits::Bits;
+pub use block::Block;
 pub use message::{Event, Message};
 pub use neighbour::Neighbour;
 pub use peer::Peer;
@@ -65,6 +70,12 @@ pub const PEERS_MAX: u32 = u32::MAX - 4;
 
 /// The length of a piece by default, in bits.
 const PIECE_BITS: u64 = 196;
+
+/// The length of a block by default, in bits: 16 KiB (BEP 3, "request").
+const BLOCK_BITS: u64 = 16 * 1024 * 8;
+
+/// The greatest number of blocks in a piece.
+const BLOCKS_MAX: u64 = 1 << 24;
 
 /// The random stream of the times of joins.
 const JOINS_STREAM: u32 = 0x6274_0001;
@@ -99,7 +110,8 @@ pub struct Parameters {
         meaning = "number of swarms of peers, each with a file of its own"
     )]
     pub swarms: u32,
-    /// The number of peers in each swarm that have all pieces at the start. They join at time 0.
+    /// The number of peers in each swarm that have all pieces at the start. They join at time 0, unless they
+    /// come in a flash crowd ([`Parameters::crowd_seeds`]).
     #[parameter(
         integer, default = 1, range = 0..=1_000_000,
         meaning = "number of peers in each swarm that have all pieces from the start"
@@ -117,9 +129,16 @@ pub struct Parameters {
     /// The length of a piece in bits.
     #[parameter(integer, default = PIECE_BITS, range = 1..=1_000_000_000_000, meaning = "length of a piece in bits")]
     pub piece_bits: u64,
-    /// The length of the last piece in bits.
-    #[parameter(skip, default = PIECE_BITS)]
-    pub last_piece_bits: u64,
+    /// The pieces that are shorter than the others, by number, with their lengths in bits: the last piece of
+    /// most files, and pieces that are partly padding.
+    #[parameter(skip, default = Vec::new())]
+    pub shorter: Vec<(u32, u64)>,
+    /// The length of a block in bits. A piece that is not longer is one block.
+    #[parameter(
+        integer, default = BLOCK_BITS, range = 1..=1_000_000_000_000,
+        meaning = "length of a block in bits, for which a request asks"
+    )]
+    pub block_bits: u64,
     /// Mean time between two joins of a swarm, which are a Poisson process; zero: all join at the start.
     #[parameter(
         duration, default = Delay::from_ms(2),
@@ -155,22 +174,23 @@ pub struct Parameters {
         meaning = "periods after which another neighbour is the optimistic one"
     )]
     pub optimistic_turns: u32,
-    /// Time without a requested piece after which a neighbour snubs.
+    /// Time without a requested block after which a neighbour snubs.
     #[parameter(
         duration, default = Delay::from_secs(60),
-        meaning = "time without a requested piece after which a neighbour snubs"
+        meaning = "time without a requested block after which a neighbour snubs"
     )]
     pub snub: Delay,
-    /// Greatest number of requests to a neighbour that it has not answered.
+    /// Greatest number of requests to a neighbour that it has not answered, each for a block.
     #[parameter(
         integer, default = 10, range = 1..=1_000_000,
-        meaning = "greatest number of requests to a neighbour without an answer"
+        meaning = "greatest number of requests, each for a block, to a neighbour without an answer"
     )]
     pub pipeline: u32,
-    /// Greatest number of pieces on their way to a neighbour.
+    /// Greatest number of blocks on their way to a neighbour. Fewer are on their way while they hold half a
+    /// second of data, besides that of a round trip.
     #[parameter(
         integer, default = 10, range = 1..=1_000_000,
-        meaning = "greatest number of pieces on their way to a neighbour"
+        meaning = "greatest number of blocks on their way to a neighbour"
     )]
     pub on_way: u32,
     /// Number of pieces that a peer picks at random, before it picks the rarest.
@@ -210,7 +230,15 @@ pub struct Parameters {
         meaning = "time for which a peer stays once it has all pieces; 0s: for ever"
     )]
     pub seeding: Option<Delay>,
-    /// True if each peer keeps the source of each piece, for the table `pieces` of the metrics.
+    /// True if seeds come in a flash crowd as other peers do; false if they are there from the start.
+    #[parameter(
+        boolean,
+        default = false,
+        meaning = "seeds come in the flash crowd too; false: they are there from the start"
+    )]
+    pub crowd_seeds: bool,
+    /// True if each peer keeps the source of the last block of each piece, for the table `pieces` of the
+    /// metrics.
     #[parameter(skip, default = false)]
     pub keeps_sources: bool,
     /// The coming and going of nodes, if there is any. It holds for the tracker too, unless that is stable
@@ -300,8 +328,24 @@ impl Swarm {
 
     /// Returns the length of a piece in bits.
     fn bits(&self, piece: u32) -> u64 {
-        let is_last = piece + 1 == self.parameters.pieces;
-        if is_last { self.parameters.last_piece_bits } else { self.parameters.piece_bits }
+        let Parameters { shorter, piece_bits, .. } = &self.parameters;
+        shorter.binary_search_by_key(&piece, |shorter| shorter.0).map_or(*piece_bits, |place| shorter[place].1)
+    }
+
+    /// Returns the number of blocks of a piece.
+    fn blocks(&self, piece: u32) -> u32 {
+        blocks(self.bits(piece), self.parameters.block_bits)
+    }
+
+    /// Returns the greatest number of blocks of a piece.
+    fn blocks_max(&self) -> u32 {
+        blocks(self.parameters.piece_bits, self.parameters.block_bits)
+    }
+
+    /// Returns the length of a block in bits.
+    fn block_bits(&self, block: Block) -> u64 {
+        let Parameters { block_bits, .. } = self.parameters;
+        block_bits.min(self.bits(block.piece) - u64::from(block.index) * block_bits)
     }
 
     /// Returns the time at which a node joins; `None` at the start.
@@ -327,6 +371,11 @@ impl Swarm {
     }
 }
 
+/// Returns the number of blocks of a piece with these lengths.
+fn blocks(piece_bits: u64, block_bits: u64) -> u32 {
+    u32::try_from(piece_bits.div_ceil(block_bits)).expect("a piece has no more than `BLOCKS_MAX` blocks")
+}
+
 fn check(parameters: &Parameters) -> Result<(), Invalid> {
     let zero = |name, what: &str| Err((name, format!("{what} must be above zero")));
     // The number of peers of the smallest swarm.
@@ -348,14 +397,18 @@ fn check(parameters: &Parameters) -> Result<(), Invalid> {
         )),
         Parameters { pieces: 0, .. } => zero("pieces", "the number of pieces"),
         Parameters { piece_bits: 0, .. } => zero("piece_bits", "the length of a piece"),
-        Parameters { last_piece_bits, piece_bits, .. } if !(1..=*piece_bits).contains(last_piece_bits) => {
-            Err(("last_piece_bits", "the last piece must be above zero and not longer than the others".into()))
+        Parameters { block_bits: 0, .. } => zero("block_bits", "the length of a block"),
+        Parameters { block_bits, piece_bits, .. } if piece_bits.div_ceil(*block_bits) > BLOCKS_MAX => {
+            Err(("block_bits", format!("a piece of {piece_bits} bits would have more than {BLOCKS_MAX} blocks")))
+        }
+        Parameters { shorter, pieces, piece_bits, .. } if !are_shorter(shorter, *pieces, *piece_bits) => {
+            Err(("shorter", "shorter pieces must be in order, not empty, and not longer than the others".into()))
         }
         Parameters { rechoke: Delay::ZERO, .. } => zero("rechoke", "the period of choking"),
         Parameters { announce: Delay::ZERO, .. } => zero("announce", "the period of announces"),
         Parameters { optimistic_turns: 0, .. } => zero("optimistic_turns", "the number of periods"),
         Parameters { pipeline: 0, .. } => zero("pipeline", "the number of requests"),
-        Parameters { on_way: 0, .. } => zero("on_way", "the number of pieces on their way"),
+        Parameters { on_way: 0, .. } => zero("on_way", "the number of blocks on their way"),
         Parameters { connections, .. } if !(1..=60_000).contains(connections) => {
             Err(("connections", "the number of connections must be from 1 to 60000".into()))
         }
@@ -364,4 +417,11 @@ fn check(parameters: &Parameters) -> Result<(), Invalid> {
         }
         _ => Ok(()),
     }
+}
+
+/// Returns whether a list of shorter pieces is in order, and each of them has bits, but no more than the
+/// others.
+fn are_shorter(shorter: &[(u32, u64)], pieces: u32, piece_bits: u64) -> bool {
+    shorter.is_sorted_by(|one, next| one.0 < next.0)
+        && shorter.iter().all(|&(piece, bits)| piece < pieces && (1..=piece_bits).contains(&bits))
 }

@@ -151,16 +151,21 @@ impl Churn {
 
     /// Returns the time at which a node comes first, if the schedule or the crowd says so.
     pub fn first(&self, node: LpId) -> Option<Time> {
+        self.in_crowd(node).or_else(|| self.first_outside_crowd(node))
+    }
+
+    /// Returns the time at which a node comes in the crowd, if it belongs to that.
+    fn in_crowd(&self, node: LpId) -> Option<Time> {
+        let Crowd { share, at, law, seed } = self.crowd.as_ref().filter(|_| node.0 >= self.stable.max(1))?;
+        let rng = Rng::substream(*seed, node.0, CROWD_STREAM);
+        rng.chance(*share).then(|| at.checked_add(law.sample(&rng)).unwrap_or(Time::MAX))
+    }
+
+    /// Returns the time at which a node that does not belong to the crowd comes first, if the schedule says
+    /// so.
+    pub fn first_outside_crowd(&self, node: LpId) -> Option<Time> {
         if node.0 < self.stable {
             return None;
-        }
-        if let Some(Crowd { share, at, law, seed }) = &self.crowd
-            && node.0 > 0
-        {
-            let rng = Rng::substream(*seed, node.0, CROWD_STREAM);
-            if rng.chance(*share) {
-                return Some(at.checked_add(law.sample(&rng)).unwrap_or(Time::MAX));
-            }
         }
         match &self.plan {
             Plan::Random { .. } | Plan::Staying => None,

@@ -127,6 +127,7 @@ fn torrents_are_refused_at_the_wrong_byte() {
     folder.write("text.torrent", "hello");
     folder.write("empty.torrent", "");
     folder.write("deep.torrent", "l".repeat(100_000));
+    folder.write("v2.torrent", "d4:infod9:file treed1:ad0:d6:lengthi9eeee12:meta versioni2e12:piece lengthi9eee");
     let help = "give a `.torrent` file as BEP 3 describes it";
     let cases = [
         ("zero", "at byte 50, the torrent has zero pieces"),
@@ -144,6 +145,12 @@ fn torrents_are_refused_at_the_wrong_byte() {
     });
     let mut cases: Vec<(&str, i32, &str)> =
         cases.iter().map(|(command, message)| (&**command, 2, &**message)).collect();
+    cases.push((
+        "run bittorrent --quiet --set torrent=v2.torrent",
+        2,
+        "v2.torrent: at byte 56, the torrent is of BitTorrent v2 alone (BEP 52); make a v1 or hybrid torrent of its files, \
+         or give `pieces` and `piece_bits`",
+    ));
     cases.push((
         "run bittorrent --quiet --set torrent=none.torrent",
         2,

@@ -57,10 +57,12 @@ pub(super) fn chord_precise() -> impl Model + 'static {
     Chord::over(flows, few(), 1).expect("the parameters are possible")
 }
 
-/// Makes a swarm. Pieces share access links. Control messages have jitter, and keep their order.
+/// Makes a swarm whose pieces have four blocks. They share access links. Control messages have jitter, and
+/// keep their order.
 pub(super) fn bittorrent() -> impl Subject + WireModel + 'static {
     use bittorrent::{Message, Parameters};
-    let parameters = Parameters { peers: 12, pieces: 30, churn: Some(churn(20, 2)), ..Parameters::default() };
+    let churn = Some(churn(20, 2));
+    let parameters = Parameters { peers: 12, pieces: 30, block_bits: 60, churn, ..Parameters::default() };
     let nodes = parameters.peers + 1;
     let swarm = Swarm::new(parameters, 1).expect("the parameters are possible");
     let underlay = transit_stub(nodes, Routing::EndToEnd);

@@ -49,6 +49,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     // Node 0 is the tracker.
     let nodes = swarm.parameters().peers + 1;
     let (underlay, mut notes) = underlay::build(values, ("peers", nodes), seed)?;
+    notes.extend(nobody_downloads(&swarm));
     let underlay = underlay.in_order();
     let groups: Vec<u32> = (0..nodes).filter_map(|node| swarm.swarm_of(node)).collect();
     let swarm = match swarm.parameters().locality > 0.0 {
@@ -73,6 +74,21 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     Ok(simulation.with_notes(notes))
 }
 
+/// Returns a note on swarms in which no peer can get a piece from another one.
+fn nobody_downloads(swarm: &Swarm) -> Option<String> {
+    let Parameters { seeds, swarms, .. } = *swarm.parameters();
+    if seeds == 0 {
+        return Some("no peer has a piece at the start, so nobody can download one: set `seeds` to 1 or more".into());
+    }
+    let idle = (0..swarms).filter(|&number| swarm.members(number).len() <= seeds as usize).count();
+    let who = match (idle, swarms) {
+        (0, _) => return None,
+        (_, 1) => "all peers".to_owned(),
+        (idle, swarms) => format!("all peers of {idle} of the {swarms} swarms"),
+    };
+    Some(format!("{who} are seeds, which download nothing: raise `peers`, or lower `seeds`"))
+}
+
 /// Returns the latency between two peers as their distance.
 fn distance(underlay: Underlay) -> Distance {
     Box::new(move |from, to| underlay.latency(from, to).map_or(u64::MAX, Delay::as_ps))
@@ -81,10 +97,10 @@ fn distance(underlay: Underlay) -> Distance {
 fn parameters(values: &Values, seed: u64) -> Result<Parameters, ConfigError> {
     let parameters = Parameters::from_values(values)?;
     let Parameters { peers, pieces, piece_bits, .. } = parameters;
-    let of_values = || Ok(Torrent { pieces, piece_bits, last_piece_bits: piece_bits });
+    let of_values = || Ok(Torrent { pieces, piece_bits, shorter: Vec::new() });
     let of_file = |path: std::path::PathBuf| Torrent::read(&path).map_err(|error| about_file(values, "torrent", error));
-    let Torrent { pieces, piece_bits, last_piece_bits } = values.path("torrent").map_or_else(of_values, of_file)?;
+    let Torrent { pieces, piece_bits, shorter } = values.path("torrent").map_or_else(of_values, of_file)?;
     // The tracker is a node too, and stays.
     let churn = churn::build(values, ("peers", peers + 1), seed)?.map(|churn| churn.with_stable(TRACKER + 1));
-    Ok(Parameters { pieces, piece_bits, last_piece_bits, churn, ..parameters })
+    Ok(Parameters { pieces, piece_bits, shorter, churn, ..parameters })
 }

@@ -33,8 +33,8 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     .needs("session or churn_file"),
     Parameter::duration(
         "churn_until",
-        Delay::from_secs(500),
-        "end of churn: present nodes then stay, and absent nodes then come back",
+        Delay::ZERO,
+        "end of churn: present nodes then stay, and absent nodes then come back; 0s: churn does not end",
     )
     .needs("session or churn_file or crowd"),
     Parameter::fraction("crowd", 0.0, "share of the nodes that come for the first time in a flash crowd"),
@@ -61,7 +61,10 @@ const SHAPE: &str = "shape of that distribution; with `log-normal`, the standard
 /// Returns the churn of `nodes` nodes, which the parameter `nodes_key` has set; `None` if all nodes are there
 /// all the time.
 pub(crate) fn build(values: &Values, (nodes_key, nodes): (&str, u32), seed: u64) -> Result<Option<Churn>, ConfigError> {
-    let until = Time::ZERO.saturating_add(values.duration("churn_until"));
+    let until = match values.duration("churn_until") {
+        Delay::ZERO => Time::MAX,
+        end => Time::ZERO.saturating_add(end),
+    };
     let has_crowd = values.float("crowd") > 0.0;
     let churn = if let Some(path) = values.path("churn_file") {
         let schedule = Schedule::read(&path).map_err(|error| about_file(values, "churn_file", error))?;

@@ -1,5 +1,6 @@
 //! The choice of the neighbours that a peer uploads to, and the uploads.
 
+use super::Block;
 use super::message::Message;
 use super::neighbour::Neighbour;
 use super::peer::At;
@@ -7,7 +8,7 @@ use super::rarity::any_of;
 use crate::driver::Dependencies;
 
 impl<D: Dependencies<Message>> At<'_, D> {
-    /// Chooses the neighbours that get pieces: those with the greatest rates over the last two periods, and
+    /// Chooses the neighbours that get data: those with the greatest rates over the last two periods, and
     /// an optimistic one. A rate is that of the bits received; where the peer has all pieces, of the bits
     /// sent.
     pub(super) fn rechoke(&mut self) {
@@ -110,34 +111,38 @@ impl<D: Dependencies<Message>> At<'_, D> {
         }
     }
 
-    pub(super) fn on_request(&mut self, from: u32, piece: u32) {
+    pub(super) fn on_request(&mut self, from: u32, block: Block) {
         let Some(place) = self.peer.place(from) else { return };
-        let has = self.peer.pieces.has(piece);
+        let has = self.peer.pieces.has(block.piece);
         let neighbour = &mut self.peer.neighbours[place];
-        if has && !neighbour.is_choked && !neighbour.queue.contains(&piece) {
-            neighbour.queue.push_back(piece);
+        if has && !neighbour.is_choked && !neighbour.queue.contains(&block) {
+            neighbour.queue.push_back(block);
             self.serve(from);
         }
     }
 
-    pub(super) fn on_cancel(&mut self, from: u32, piece: u32) {
+    pub(super) fn on_cancel(&mut self, from: u32, block: Block) {
         if let Some(place) = self.peer.place(from) {
-            self.peer.neighbours[place].queue.retain(|&queued| queued != piece);
+            self.peer.neighbours[place].queue.retain(|&queued| queued != block);
         }
     }
 
-    /// Sends pieces to a neighbour, up to the number that may be on their way.
+    /// Sends blocks to a neighbour, as many as may be on their way.
     pub(super) fn serve(&mut self, to: u32) {
         let Some(place) = self.peer.place(to) else { return };
         let now = self.driver.now();
-        while self.peer.neighbours[place].sending.len() < self.swarm.parameters().on_way as usize {
+        let blocks_max = self.swarm.parameters().on_way as usize;
+        loop {
             let neighbour = &mut self.peer.neighbours[place];
-            let Some(piece) = neighbour.queue.pop_front() else { return };
-            let bits = self.swarm.bits(piece);
-            neighbour.sending.push((piece, now));
+            if neighbour.on_way.len() >= blocks_max || !neighbour.on_way.has_room() {
+                return;
+            }
+            let Some(block) = neighbour.queue.pop_front() else { return };
+            let bits = self.swarm.block_bits(block);
+            neighbour.on_way.send(block, bits, now);
             neighbour.sent.add(bits);
             self.peer.books.bits_up += bits;
-            self.send(to, Message::Piece { piece, bits });
+            self.send(to, Message::Piece { block, bits });
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The messages of a swarm.
 
-use super::Bits;
+use super::{Bits, Block};
 use parades_core::digest::{Digest, Payload};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A message between peers, or between a peer and the tracker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,17 +31,21 @@ pub enum Message {
     Choke,
     /// The sender answers requests from now on.
     Unchoke,
-    /// Asks for a piece.
-    Request(u32),
+    /// Asks for a block.
+    Request(Block),
     /// Takes a request back.
-    Cancel(u32),
-    /// A piece: the only message with data.
+    Cancel(Block),
+    /// A block of a piece: the only message with data.
     Piece {
-        /// The number of the piece.
-        piece: u32,
+        /// The block.
+        block: Block,
         /// Its length in bits.
         bits: u64,
     },
+    /// A block has arrived, and its piece is not complete. BEP 3 has no such message: it stands for what the
+    /// sender learns from the acknowledgements of TCP. With the last block of a piece, [`Message::Have`] says
+    /// so.
+    Arrived(Block),
     /// The sender is still there.
     KeepAlive,
     /// Closes the connection, or refuses it.
@@ -67,7 +72,8 @@ impl Message {
         if let Message::Piece { bits, .. } = *self { bits } else { 0 }
     }
 
-    /// Returns the length in bytes, with headers, as BEP 3 has it. An announce counts as 300 bytes.
+    /// Returns the length in bytes, with headers, as BEP 3 has it. An announce counts as 300 bytes, and
+    /// an acknowledgement as the 40 bytes of its headers.
     pub fn bytes(&self) -> f64 {
         let of_pieces = |pieces: &Bits| (pieces.words().len() * 8) as f64;
         match self {
@@ -79,7 +85,37 @@ impl Message {
             Message::Interested | Message::NotInterested | Message::Choke | Message::Unchoke => 5.0,
             Message::Request(_) | Message::Cancel(_) => 17.0,
             Message::Piece { bits, .. } => 13.0 + *bits as f64 / 8.0,
+            Message::Arrived(_) => 40.0,
             Message::KeepAlive | Message::Close => 4.0,
+        }
+    }
+}
+
+/// The message as the object of "a peer sends".
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Message::Announce(Event::Started) => f.write_str("an announce that it starts"),
+            Message::Announce(Event::Regular) => f.write_str("an announce"),
+            Message::Announce(Event::Completed) => f.write_str("an announce that it has all pieces"),
+            Message::Announce(Event::Stopped) => f.write_str("an announce that it stops"),
+            Message::Peers(peers) => write!(f, "the list of peers {peers:?}"),
+            Message::Handshake { is_answer: false, pieces } => write!(f, "a handshake (pieces: {})", pieces.count()),
+            Message::Handshake { is_answer: true, pieces } => {
+                write!(f, "the answer to a handshake (pieces: {})", pieces.count())
+            }
+            Message::Bitfield(pieces) => write!(f, "a bitfield (pieces: {})", pieces.count()),
+            Message::Have(piece) => write!(f, "have {piece}"),
+            Message::Interested => f.write_str("interested"),
+            Message::NotInterested => f.write_str("not interested"),
+            Message::Choke => f.write_str("choke"),
+            Message::Unchoke => f.write_str("unchoke"),
+            Message::Request(block) => write!(f, "a request for block {block}"),
+            Message::Cancel(block) => write!(f, "a cancel of block {block}"),
+            Message::Piece { block, .. } => write!(f, "block {block}"),
+            Message::Arrived(block) => write!(f, "an acknowledgement of block {block}"),
+            Message::KeepAlive => f.write_str("keep-alive"),
+            Message::Close => f.write_str("the end of the connection"),
         }
     }
 }
@@ -87,6 +123,12 @@ impl Message {
 impl Payload for Message {
     fn fold(&self, digest: &mut Digest) {
         let mut word = |kind: u64, value: u32| digest.word(kind << 32 | u64::from(value));
+        let mut of_block = |kind, block: &Block| {
+            word(kind, block.piece);
+            if block.index > 0 {
+                word(15, block.index);
+            }
+        };
         match self {
             Message::Announce(event) => word(1, *event as u32),
             Message::Peers(peers) => peers.iter().for_each(|&peer| word(2, peer)),
@@ -103,9 +145,10 @@ impl Payload for Message {
             Message::NotInterested => word(7, 0),
             Message::Choke => word(8, 0),
             Message::Unchoke => word(9, 0),
-            Message::Request(piece) => word(10, *piece),
-            Message::Cancel(piece) => word(11, *piece),
-            Message::Piece { piece, .. } => word(12, *piece),
+            Message::Request(block) => of_block(10, block),
+            Message::Cancel(block) => of_block(11, block),
+            Message::Piece { block, .. } => of_block(12, block),
+            Message::Arrived(block) => of_block(16, block),
             Message::KeepAlive => word(13, 0),
             Message::Close => word(14, 0),
         }

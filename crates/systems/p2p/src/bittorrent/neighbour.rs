@@ -1,6 +1,7 @@
 //! A connection, as one of its two peers sees it.
 
-use super::Bits;
+use super::on_way::OnWay;
+use super::{Bits, Block};
 use parades_core::time::Time;
 use std::collections::VecDeque;
 
@@ -16,7 +17,7 @@ pub struct Neighbour {
     pub(super) chokes: bool,
     /// The neighbour wants pieces.
     pub(super) is_interested: bool,
-    /// It has sent no requested piece for long.
+    /// It has sent no requested block for long.
     pub(super) is_snubbing: bool,
     /// The pieces that it has, and their number.
     pub(super) pieces: Bits,
@@ -24,14 +25,14 @@ pub struct Neighbour {
     /// The number of its pieces that the peer lacks.
     pub(super) wanted: u32,
     /// Requests to the neighbour that it has not answered.
-    pub(super) requests: Vec<u32>,
+    pub(super) requests: Vec<Block>,
     /// Its requests that have not been answered.
-    pub(super) queue: VecDeque<u32>,
-    /// Pieces sent, of which the neighbour has not said that it has them; with the times.
-    pub(super) sending: Vec<(u32, Time)>,
+    pub(super) queue: VecDeque<Block>,
+    /// The blocks on their way to it.
+    pub(super) on_way: OnWay,
     pub(super) received: Amount,
     pub(super) sent: Amount,
-    /// The time of its last piece, or of the first request since.
+    /// The time of its last block, or of the first request since.
     pub(super) progress: Time,
     pub(super) last_heard: Time,
     pub(super) last_sent: Time,
@@ -71,7 +72,7 @@ impl Neighbour {
             wanted: 0,
             requests: Vec::new(),
             queue: VecDeque::new(),
-            sending: Vec::new(),
+            on_way: OnWay::new(),
             received: Amount::default(),
             sent: Amount::default(),
             progress: now,

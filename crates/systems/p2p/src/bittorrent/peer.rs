@@ -1,9 +1,10 @@
-//! A peer: its connections, and the pieces that it asks for.
+//! A peer: its connections, and the blocks that it asks for.
 
+use super::block::{Begun, Gain};
 use super::message::{Event, Message};
 use super::neighbour::Neighbour;
 use super::rarity::{Rarity, any_of};
-use super::{Bits, Swarm, TRACKER};
+use super::{Bits, Block, Swarm, TRACKER};
 use crate::driver::{Dependencies, Timers, Wait};
 use parades_core::event::LpId;
 use parades_core::time::{Delay, Time};
@@ -22,9 +23,8 @@ pub struct Peer {
     /// The pieces that the peer has, and their number.
     pub(super) pieces: Bits,
     pub(super) count: u32,
-    /// Pieces that the peer has asked for, and their number.
-    requested: Bits,
-    requested_count: u32,
+    /// The pieces of which it has a part, or has asked for one.
+    begun: Begun,
     rarity: Rarity,
     /// The neighbours, by id.
     pub(super) neighbours: Vec<Neighbour>,
@@ -50,7 +50,9 @@ pub(super) struct Books {
     pub(super) bits_down: u64,
     pub(super) control: u64,
     pub(super) data: u64,
+    /// The blocks that the peer had when they came, and their bits.
     pub(super) duplicates: u64,
+    pub(super) duplicate_bits: u64,
     pub(super) cancels: u64,
     pub(super) unchokes: u64,
     pub(super) connections: u64,
@@ -75,8 +77,7 @@ impl Peer {
             timers: Timers::new(),
             count: own.count(),
             pieces: own,
-            requested: Bits::none(pieces),
-            requested_count: 0,
+            begun: Begun::none(pieces, swarm.blocks_max()),
             rarity: Rarity::new(pieces),
             neighbours: Vec::new(),
             ids: Vec::new(),
@@ -116,11 +117,19 @@ impl<D: Dependencies<Message>> At<'_, D> {
 
     /// Sends a message to a peer or to the tracker.
     pub(super) fn send(&mut self, to: u32, message: Message) {
-        let counted = if message.data_bits() > 0 { &mut self.peer.books.data } else { &mut self.peer.books.control };
-        *counted += 1;
+        match message {
+            Message::Piece { .. } => self.peer.books.data += 1,
+            Message::Arrived(_) => {}
+            _ => self.peer.books.control += 1,
+        }
         if let Some(place) = self.peer.place(to) {
             self.peer.neighbours[place].last_sent = self.driver.now();
         }
+        let from = self.peer.id;
+        self.driver.note(|| match to {
+            TRACKER => format!("peer {from} sends {message} to the tracker"),
+            to => format!("peer {from} sends {message} to peer {to}"),
+        });
         self.driver.send(LpId(to), message);
     }
 
@@ -180,12 +189,15 @@ impl<D: Dependencies<Message>> At<'_, D> {
                 self.remove(id);
                 continue;
             }
-            neighbour.sending.retain(|&(_, since)| !is_past(since, snub));
+            neighbour.on_way.forget(|since| is_past(since, snub));
             let says_nothing = is_past(neighbour.last_sent, keep_alive);
             let has_snubbed = !neighbour.requests.is_empty() && is_past(neighbour.progress, snub);
             if has_snubbed {
                 self.peer.neighbours[place].is_snubbing = true;
-                self.return_requests(place);
+                for block in self.return_requests(place) {
+                    self.peer.books.cancels += 1;
+                    self.send(id, Message::Cancel(block));
+                }
                 self.request_all();
             }
             if says_nothing {
@@ -292,19 +304,11 @@ impl<D: Dependencies<Message>> At<'_, D> {
         self.connect();
     }
 
-    /// Takes back the requests to a neighbour, so that others can be asked for the pieces.
-    pub(super) fn return_requests(&mut self, place: usize) {
-        for piece in std::mem::take(&mut self.peer.neighbours[place].requests) {
-            if self.peer.neighbours.iter().all(|other| !other.requests.contains(&piece)) {
-                self.unmark(piece);
-            }
-        }
-    }
-
-    fn unmark(&mut self, piece: u32) {
-        if self.peer.requested.remove(piece) {
-            self.peer.requested_count -= 1;
-        }
+    /// Returns the blocks of the requests to a neighbour, which are taken back, so that others can be asked.
+    pub(super) fn return_requests(&mut self, place: usize) -> Vec<Block> {
+        let blocks = std::mem::take(&mut self.peer.neighbours[place].requests);
+        blocks.iter().for_each(|&block| self.peer.begun.take_back(block));
+        blocks
     }
 
     /// Fills the pipelines of requests to all neighbours.
@@ -320,45 +324,60 @@ impl<D: Dependencies<Message>> At<'_, D> {
             return;
         }
         while self.peer.neighbours[place].requests.len() < limit {
-            let Some(piece) = self.pick(place) else { return };
-            if self.peer.requested.insert(piece) {
-                self.peer.requested_count += 1;
-            }
+            let Some(block) = self.pick(place) else { return };
+            self.peer.begun.ask(block, self.swarm.blocks(block.piece));
             let now = self.driver.now();
             let neighbour = &mut self.peer.neighbours[place];
             if neighbour.requests.is_empty() {
                 neighbour.progress = now;
             }
-            neighbour.requests.push(piece);
+            neighbour.requests.push(block);
             let id = neighbour.id;
-            self.send(id, Message::Request(piece));
+            self.send(id, Message::Request(block));
         }
     }
 
-    /// Returns the next piece to ask a neighbour for: a random one at first, then a rarest one, and in the
-    /// endgame one that others have been asked for.
-    fn pick(&mut self, place: usize) -> Option<u32> {
+    /// Returns the next block to ask a neighbour for. It is of a rarest piece, of one that has begun rather
+    /// than of another that is as rare. While the peer has few pieces, it is of a piece that has begun, else
+    /// of a random one. In the endgame, when each missing block has been asked for, it is one that others
+    /// have been asked for.
+    fn pick(&mut self, place: usize) -> Option<Block> {
         let (peer, rng) = (&*self.peer, self.driver.rng());
         let neighbour = &peer.neighbours[place];
-        let picked = if peer.count < self.swarm.parameters().random_first {
-            any_of(neighbour.pieces.without(&[&peer.pieces, &peer.requested]), rng)
-        } else {
-            peer.rarity.rarest(|piece| neighbour.pieces.has(piece) && !peer.requested.has(piece), rng)
-        };
-        let is_endgame = peer.count + peer.requested_count == self.swarm.parameters().pieces;
-        if picked.is_some() || !is_endgame {
-            return picked;
+        let is_first = peer.count < self.swarm.parameters().random_first;
+        let free = peer.begun.free_block(|piece| neighbour.pieces.has(piece).then(|| peer.rarity.of(piece)));
+        if let Some((_, block)) = free
+            && (is_first || peer.begun.are_many(peer.neighbours.len()))
+        {
+            return Some(block);
         }
-        let is_new = |piece: &u32| !neighbour.requests.contains(piece);
-        any_of(neighbour.pieces.without(&[&peer.pieces]).filter(is_new), rng)
+        let begun = peer.begun.set();
+        let piece = if is_first {
+            any_of(neighbour.pieces.without(&[&peer.pieces, begun]), rng)
+        } else {
+            let below = free.map_or(u16::MAX, |(rarity, _)| rarity);
+            peer.rarity.rarest(below, |piece| neighbour.pieces.has(piece) && !begun.has(piece), rng)
+        };
+        let block = piece.map(|piece| Block { piece, index: 0 }).or(free.map(|(_, block)| block));
+        if block.is_some() {
+            return block;
+        }
+        let is_endgame = peer.count + peer.begun.len() == self.swarm.parameters().pieces && !peer.begun.has_free();
+        if !is_endgame {
+            return None;
+        }
+        let own = [&peer.pieces];
+        let missing = neighbour.pieces.without(&own).flat_map(|piece| peer.begun.missing(piece));
+        any_of(missing.filter(|block| !neighbour.requests.contains(block)), rng)
     }
 
     pub(super) fn on_have(&mut self, from: u32, piece: u32) {
         let Some(place) = self.peer.place(from) else { return };
+        let now = self.driver.now();
         let peer = &mut *self.peer;
         let neighbour = &mut peer.neighbours[place];
-        neighbour.sending.retain(|sent| sent.0 != piece);
-        neighbour.queue.retain(|&queued| queued != piece);
+        neighbour.on_way.arrive(|block| block.piece == piece, now);
+        neighbour.queue.retain(|queued| queued.piece != piece);
         if neighbour.pieces.insert(piece) {
             neighbour.count += 1;
             if !peer.pieces.has(piece) {
@@ -377,7 +396,13 @@ impl<D: Dependencies<Message>> At<'_, D> {
         self.serve(from);
     }
 
-    pub(super) fn on_piece(&mut self, from: u32, piece: u32, bits: u64) {
+    pub(super) fn on_arrived(&mut self, from: u32, arrived: Block) {
+        let Some(place) = self.peer.place(from) else { return };
+        self.peer.neighbours[place].on_way.arrive(|block| block == arrived, self.driver.now());
+        self.serve(from);
+    }
+
+    pub(super) fn on_block(&mut self, from: u32, block: Block, bits: u64) {
         let now = self.driver.now();
         self.peer.books.bits_down += bits;
         if let Some(place) = self.peer.place(from) {
@@ -385,46 +410,59 @@ impl<D: Dependencies<Message>> At<'_, D> {
             neighbour.received.add(bits);
             neighbour.progress = now;
             neighbour.is_snubbing = false;
-            neighbour.requests.retain(|&requested| requested != piece);
+            neighbour.requests.retain(|&requested| requested != block);
         }
-        if !self.peer.pieces.insert(piece) {
-            self.peer.books.duplicates += 1;
-        } else {
-            if self.swarm.parameters().keeps_sources {
-                self.peer.books.sources.push((piece, from, now));
+        let had_piece = self.peer.pieces.has(block.piece);
+        let gain = if had_piece { Gain::Nothing } else { self.peer.begun.come(block, self.swarm.blocks(block.piece)) };
+        match gain {
+            Gain::Nothing => {
+                self.peer.books.duplicates += 1;
+                self.peer.books.duplicate_bits += bits;
             }
-            self.gain(piece);
+            Gain::Block => self.tell(block, false),
+            Gain::Piece => {
+                if self.swarm.parameters().keeps_sources {
+                    self.peer.books.sources.push((block.piece, from, now));
+                }
+                self.peer.pieces.insert(block.piece);
+                self.peer.count += 1;
+                self.peer.rarity.remove(block.piece);
+                self.tell(block, true);
+                if self.is_complete() {
+                    self.complete();
+                }
+            }
         }
         if let Some(place) = self.peer.place(from) {
+            if !self.peer.pieces.has(block.piece) {
+                self.send(from, Message::Arrived(block));
+            }
             self.request(place);
         }
     }
 
-    /// The peer has got a piece: it tells its neighbours, and takes other requests for the piece back.
-    fn gain(&mut self, piece: u32) {
-        self.peer.count += 1;
-        self.peer.rarity.remove(piece);
-        self.unmark(piece);
+    /// Tells the neighbours of a block that has come: other requests for it are taken back. If its piece is
+    /// complete with it, they hear that too.
+    fn tell(&mut self, block: Block, is_complete: bool) {
         for place in 0..self.peer.neighbours.len() {
             let neighbour = &mut self.peer.neighbours[place];
             let (id, requests) = (neighbour.id, neighbour.requests.len());
-            neighbour.requests.retain(|&requested| requested != piece);
+            neighbour.requests.retain(|&requested| requested != block);
             let is_cancelled = neighbour.requests.len() < requests;
-            let has = neighbour.pieces.has(piece);
+            let has = is_complete && neighbour.pieces.has(block.piece);
             neighbour.wanted -= u32::from(has);
             let loses_interest = has && neighbour.wanted == 0;
-            self.send(id, Message::Have(piece));
+            if is_complete {
+                self.send(id, Message::Have(block.piece));
+            }
             if is_cancelled {
                 self.peer.books.cancels += 1;
-                self.send(id, Message::Cancel(piece));
+                self.send(id, Message::Cancel(block));
                 self.request(place);
             }
             if loses_interest {
                 self.send(id, Message::NotInterested);
             }
-        }
-        if self.is_complete() {
-            self.complete();
         }
     }
 

@@ -33,7 +33,9 @@ impl Protocol for Swarm {
     }
 
     fn first_coming(&self, node: LpId) -> Option<Delay> {
-        let first = self.churn().and_then(|churn| churn.first(node)).map(|first| first.since(Time::ZERO));
+        let is_apart = self.is_seed(node.0) && !self.parameters().crowd_seeds;
+        let first = |churn: &Churn| if is_apart { churn.first_outside_crowd(node) } else { churn.first(node) };
+        let first = self.churn().and_then(first).map(|first| first.since(Time::ZERO));
         first.or_else(|| self.join(node.0))
     }
 
@@ -106,6 +108,11 @@ impl Protocol for Swarm {
             Machine::Peer(peer) => self.ids.finish(node, peer, self, metrics),
         }
     }
+
+    fn conclude(&self, _: &End, metrics: &mut Metrics) -> Result<(), String> {
+        self.ids.conclude(metrics);
+        Ok(())
+    }
 }
 
 impl<D: Dependencies<Message>> At<'_, D> {
@@ -123,9 +130,10 @@ impl<D: Dependencies<Message>> At<'_, D> {
             Message::NotInterested => self.on_interest(from, false),
             Message::Choke => self.on_choke(from, true),
             Message::Unchoke => self.on_choke(from, false),
-            Message::Request(piece) => self.on_request(from, piece),
-            Message::Cancel(piece) => self.on_cancel(from, piece),
-            Message::Piece { piece, bits } => self.on_piece(from, piece, bits),
+            Message::Request(block) => self.on_request(from, block),
+            Message::Cancel(block) => self.on_cancel(from, block),
+            Message::Piece { block, bits } => self.on_block(from, block, bits),
+            Message::Arrived(block) => self.on_arrived(from, block),
             Message::Close => self.on_close(from),
         }
     }

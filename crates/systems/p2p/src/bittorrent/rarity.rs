@@ -51,9 +51,16 @@ impl Rarity {
         }
     }
 
-    /// Returns a rarest piece of those that are allowed, each of them equally likely.
-    pub(super) fn rarest(&self, is_allowed: impl Fn(u32) -> bool, rng: &Rng) -> Option<u32> {
-        for (class, &begin) in self.begins.iter().enumerate() {
+    /// Returns the number of neighbours that have a piece, which the peer lacks.
+    pub(super) fn of(&self, piece: u32) -> u16 {
+        self.classes[piece as usize]
+    }
+
+    /// Returns a rarest piece of those that are allowed, each of them equally likely. Only pieces that fewer
+    /// than `below` neighbours have come into question.
+    pub(super) fn rarest(&self, below: u16, is_allowed: impl Fn(u32) -> bool, rng: &Rng) -> Option<u32> {
+        let classes = usize::from(below).saturating_sub(1);
+        for (class, &begin) in self.begins.iter().enumerate().take(classes) {
             let end = self.begins.get(class + 1).map_or(self.order.len(), |&end| end as usize);
             let allowed = self.order[begin as usize..end].iter().copied().filter(|&piece| is_allowed(piece));
             if let Some(piece) = any_of(allowed, rng) {
@@ -108,9 +115,12 @@ mod tests {
             let odd = u32::from(rng.chance(0.5));
             let is_allowed = |piece: u32| piece % 2 == odd;
             let rarest = (0..50).filter(|&p| is_allowed(p) && counts[p as usize] > 0).map(|p| counts[p as usize]).min();
-            let found = rarity.rarest(is_allowed, &rng);
+            let found = rarity.rarest(u16::MAX, is_allowed, &rng);
             assert_eq!(found.map(|piece| counts[piece as usize]), rarest);
             assert!(found.is_none_or(is_allowed));
+            let rarer = rarity.rarest(3, is_allowed, &rng);
+            assert_eq!(rarer.map(|piece| counts[piece as usize]), rarest.filter(|&count| count < 3));
+            assert!(found.is_none_or(|piece| u32::from(rarity.of(piece)) == counts[piece as usize]));
         }
     }
 
@@ -121,7 +131,7 @@ mod tests {
         (0..4).for_each(|piece| rarity.add(piece));
         rarity.add(3);
         let mut drawn = [0_u32; 4];
-        (0..30_000).for_each(|_| drawn[rarity.rarest(|_| true, &rng).expect("four are there") as usize] += 1);
+        (0..30_000).for_each(|_| drawn[rarity.rarest(u16::MAX, |_| true, &rng).expect("four are there") as usize] += 1);
         assert_eq!(drawn[3], 0);
         assert!(drawn[..3].iter().all(|&times| (9_500..10_500).contains(&times)), "{drawn:?}");
     }

@@ -3,23 +3,33 @@
 use super::Swarm;
 use super::peer::Peer;
 use super::tracker::Tracker;
+use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
+
+/// The name of the metric that is a note for the user. It is no figure.
+const NOTE: &str = "note";
+
+/// Duplicates are noted if they are more than one part in this many of the data received.
+const DUPLICATES_NOTED: u128 = 10;
 
 /// The ids of the metrics.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ids {
     completed: MetricId,
+    unfinished: MetricId,
     download_time: MetricId,
     bits_up: MetricId,
     bits_down: MetricId,
     control_messages: MetricId,
-    pieces_sent: MetricId,
+    blocks_sent: MetricId,
     duplicates: MetricId,
+    duplicate_bits: MetricId,
     cancels: MetricId,
     unchokes: MetricId,
     announces: MetricId,
     neighbours: MetricId,
     peers: MetricId,
+    note: MetricId,
     /// The source of every piece, where the parameters ask for it.
     sources: Option<MetricId>,
 }
@@ -39,17 +49,20 @@ impl Ids {
         ];
         Ids {
             completed: metrics.counter("completed", Unit::Count),
+            unfinished: metrics.counter("unfinished", Unit::Count),
             download_time: metrics.histogram("download_time", Unit::Picoseconds),
             bits_up: metrics.counter("bits_up", Unit::Count),
             bits_down: metrics.counter("bits_down", Unit::Count),
             control_messages: metrics.counter("control_messages", Unit::Count),
-            pieces_sent: metrics.counter("pieces_sent", Unit::Count),
+            blocks_sent: metrics.counter("blocks_sent", Unit::Count),
             duplicates: metrics.counter("duplicates", Unit::Count),
+            duplicate_bits: metrics.counter("duplicate_bits", Unit::Count),
             cancels: metrics.counter("cancels", Unit::Count),
             unchokes: metrics.counter("unchokes", Unit::Count),
             announces: metrics.counter("announces", Unit::Count),
             neighbours: metrics.tally("connections", Unit::Count),
             peers: metrics.table("peers", peers),
+            note: metrics.value(NOTE, Unit::Count),
             sources: keeps_sources.then(|| {
                 let columns = vec![count("peer"), count("piece"), count("source"), picoseconds("time")];
                 metrics.table("pieces", columns)
@@ -68,17 +81,22 @@ impl Ids {
             (self.bits_up, books.bits_up),
             (self.bits_down, books.bits_down),
             (self.control_messages, books.control),
-            (self.pieces_sent, books.data),
+            (self.blocks_sent, books.data),
             (self.duplicates, books.duplicates),
+            (self.duplicate_bits, books.duplicate_bits),
             (self.cancels, books.cancels),
             (self.unchokes, books.unchokes),
         ] {
             metrics.count(id, amount);
         }
         metrics.observe(self.neighbours, books.connections);
-        if let (Some(joined), Some(completed), false) = (books.joined, books.completed, swarm.is_seed(node.0)) {
-            metrics.count(self.completed, 1);
-            metrics.observe(self.download_time, completed.since(joined).as_ps());
+        match (books.joined, books.completed) {
+            _ if swarm.is_seed(node.0) => {}
+            (Some(joined), Some(completed)) => {
+                metrics.count(self.completed, 1);
+                metrics.observe(self.download_time, completed.since(joined).as_ps());
+            }
+            _ => metrics.count(self.unfinished, 1),
         }
         let time = |time: Option<Time>| time.map_or(Cell::Empty, |time| time.as_ps().into());
         let cells = [
@@ -96,6 +114,30 @@ impl Ids {
                 let numbers = [node.0, piece, source].map(|number| Cell::from(u64::from(number)));
                 metrics.row(table, numbers.into_iter().chain([at.as_ps().into()]));
             }
+        }
+    }
+
+    /// Notes what the figures do not show by themselves: downloads without a time, and data that came in
+    /// vain.
+    pub(super) fn conclude(&self, metrics: &mut Metrics) {
+        let counters = [self.completed, self.unfinished, self.bits_down, self.duplicate_bits];
+        let count = |id| metrics.by_id(id).and_then(MetricValue::counter).unwrap_or_default();
+        let [completed, unfinished, bits_down, duplicate_bits] = counters.map(count);
+        let mut sentences = Vec::new();
+        if unfinished > 0 {
+            sentences.push(format!(
+                "{unfinished} of {} downloads are unfinished, and `download_time` has no times of those",
+                completed + unfinished
+            ));
+        }
+        if duplicate_bits * DUPLICATES_NOTED > bits_down {
+            let share = duplicate_bits as f64 / bits_down as f64 * 100.0;
+            sentences.push(format!(
+                "{share:.0} % of the data received are duplicates: peers had asked several neighbours for the same blocks"
+            ));
+        }
+        if !sentences.is_empty() {
+            metrics.set(self.note, Cell::Text(sentences.join("; ").into()));
         }
     }
 }

@@ -1,6 +1,11 @@
 //! Pieces as a `.torrent` file has them (BEP 3, "Bencoding" and "metainfo files").
+//!
+//! Files of BitTorrent v1 are read, and hybrids of v1 and v2 (BEP 52), whose v1 part is read. Attributes of
+//! files are those of BEP 47: padding is known to be zeros, so that nobody transfers it, and a symbolic link
+//! has no data.
 
 use parades_config::{ConfigError, Place, inputs};
+use std::ops::Range;
 use std::path::Path;
 
 /// The longest file in bytes. A file of this length has over three million pieces.
@@ -12,7 +17,8 @@ const DEPTH_MAX: u32 = 32;
 /// The length of a piece's hash in bytes.
 const HASH_BYTES: usize = 20;
 
-/// The number and the lengths of the pieces that a `.torrent` file describes.
+/// The number and the lengths of the pieces that a `.torrent` file describes, without padding. A piece that
+/// is padding alone does not count.
 ///
 /// ```
 /// use parades_p2p::bittorrent::Torrent;
@@ -20,20 +26,20 @@ const HASH_BYTES: usize = 20;
 /// let hashes = "h".repeat(40);
 /// let text = format!("d4:infod6:lengthi1000e12:piece lengthi600e6:pieces40:{hashes}ee");
 /// let torrent = Torrent::parse("a.torrent".as_ref(), text.as_bytes())?;
-/// assert_eq!(torrent, Torrent { pieces: 2, piece_bits: 4800, last_piece_bits: 3200 });
+/// assert_eq!(torrent, Torrent { pieces: 2, piece_bits: 4800, shorter: vec![(1, 3200)] });
 ///
 /// let error = Torrent::parse("a.torrent".as_ref(), b"d4:info").unwrap_err();
 /// assert!(error.to_string().contains("at byte 7"));
 /// # Ok::<(), parades_config::ConfigError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torrent {
     /// The number of pieces.
     pub pieces: u32,
     /// The length of a piece in bits.
     pub piece_bits: u64,
-    /// The length of the last piece in bits.
-    pub last_piece_bits: u64,
+    /// The pieces that are shorter, by number, with their lengths in bits.
+    pub shorter: Vec<(u32, u64)>,
 }
 
 impl Torrent {
@@ -53,10 +59,19 @@ impl Torrent {
     ///
     /// As [`Torrent::read`].
     pub fn parse(file: &Path, bytes: &[u8]) -> Result<Torrent, ConfigError> {
-        parse(bytes).map_err(|(place, what)| {
-            let error = ConfigError::new(format!("at byte {place}, {what}"));
-            error.with_help("give a `.torrent` file as BEP 3 describes it").at(Place::File(file.to_owned()))
-        })
+        const HELP: &str = "give a `.torrent` file as BEP 3 describes it";
+        let refused = |(place, what): Mistake, help| {
+            ConfigError::new(format!("at byte {place}, {what}")).with_help(help).at(Place::File(file.to_owned()))
+        };
+        let root = root(bytes).map_err(|mistake| refused(mistake, HELP))?;
+        if let Some(place) = version_2_alone(&root) {
+            let what = "the torrent is of BitTorrent v2 alone (BEP 52)".to_owned();
+            return Err(refused(
+                (place, what),
+                "make a v1 or hybrid torrent of its files, or give `pieces` and `piece_bits`",
+            ));
+        }
+        pieces(&root).map_err(|mistake| refused(mistake, HELP))
     }
 }
 
@@ -93,14 +108,31 @@ impl<'a> Node<'a> {
             _ => Err((self.begin, "a length above zero is expected".into())),
         }
     }
+
+    /// Returns whether a file has an attribute of BEP 47.
+    fn has_attribute(&self, attribute: u8) -> bool {
+        matches!(self.find("attr"), Some(Node { value: Value::Text(text), .. }) if text.contains(&attribute))
+    }
 }
 
-fn parse(bytes: &[u8]) -> Result<Torrent, Mistake> {
+/// Returns the value that is the whole file. Blanks and ends of lines may follow it.
+fn root(bytes: &[u8]) -> Result<Node<'_>, Mistake> {
     let mut reader = Reader { bytes, place: 0 };
     let root = reader.node(0)?;
-    if reader.place < bytes.len() {
-        return Err((reader.place, "the file goes on after its end".into()));
+    match bytes[reader.place..].trim_ascii() {
+        [] => Ok(root),
+        _ => Err((reader.place, "the file goes on after its end".into())),
     }
+}
+
+/// Returns the place of what says that a torrent is of version 2, if it has no part of version 1.
+fn version_2_alone(root: &Node<'_>) -> Option<usize> {
+    let info = root.find("info").filter(|info| info.find("pieces").is_none())?;
+    let version = info.find("meta version").filter(|version| matches!(version.value, Value::Integer(2)));
+    Some(version.or_else(|| info.find("file tree"))?.begin)
+}
+
+fn pieces(root: &Node<'_>) -> Result<Torrent, Mistake> {
     let info = root.get("info")?;
     let piece = info.get("piece length")?.length()?;
     let hashes = info.get("pieces")?;
@@ -109,34 +141,54 @@ fn parse(bytes: &[u8]) -> Result<Torrent, Mistake> {
         Value::Text(text) if text.len().is_multiple_of(HASH_BYTES) => (text.len() / HASH_BYTES) as u64,
         _ => return Err((hashes.begin, format!("`pieces` is not a text of hashes of {HASH_BYTES} bytes"))),
     };
-    let total = total_length(info)?;
+    let too_long = || (info.begin, "the data is too long".to_owned());
+    let (total, padding) = lengths(info)?;
     if total.div_ceil(piece) != count {
         let message = format!("{total} bytes of data make {} pieces, but `pieces` has {count}", total.div_ceil(piece));
         return Err((hashes.begin, message));
     }
-    let too_long = || (info.begin, "the data is too long".to_owned());
-    Ok(Torrent {
-        pieces: u32::try_from(count).map_err(|_| too_long())?,
-        piece_bits: piece.checked_mul(8).ok_or_else(too_long)?,
-        last_piece_bits: (total - (count - 1) * piece).checked_mul(8).ok_or_else(too_long)?,
-    })
+    let piece_bits = piece.checked_mul(8).ok_or_else(too_long)?;
+    let mut bytes = vec![piece; usize::try_from(count).map_err(|_| too_long())?];
+    // The padding after the end of the data is that of the last piece.
+    let after_end = total..count.checked_mul(piece).ok_or_else(too_long)?;
+    for pad in padding.into_iter().chain([after_end]) {
+        let mut begin = pad.start;
+        while begin < pad.end {
+            let end = pad.end.min((begin / piece + 1) * piece);
+            bytes[usize::try_from(begin / piece).expect("it is below the count")] -= end - begin;
+            begin = end;
+        }
+    }
+    bytes.retain(|&bytes| bytes > 0);
+    if bytes.is_empty() {
+        return Err((info.begin, "the files have no data".into()));
+    }
+    let shorter = (0..).zip(&bytes).filter(|&(_, &bytes)| bytes < piece).map(|(number, bytes)| (number, bytes * 8));
+    Ok(Torrent { pieces: u32::try_from(bytes.len()).map_err(|_| too_long())?, piece_bits, shorter: shorter.collect() })
 }
 
-/// Returns the length of the file, or of all files, in bytes.
-fn total_length(info: &Node<'_>) -> Result<u64, Mistake> {
+/// Returns the length of the file, or of all files, in bytes, and the parts of that which are padding.
+fn lengths(info: &Node<'_>) -> Result<(u64, Vec<Range<u64>>), Mistake> {
     if let Some(length) = info.find("length") {
-        return length.length();
+        return Ok((length.length()?, Vec::new()));
     }
     let files = info.get("files")?;
     let Value::List(list) = &files.value else { return Err((files.begin, "a list of files is expected".into())) };
-    let mut total = 0_u64;
+    let (mut total, mut padding) = (0_u64, Vec::new());
     for file in list {
+        if file.has_attribute(b'l') && file.find("length").is_none() {
+            continue;
+        }
         let length = file.get("length")?;
         // A file may be empty.
         let bytes = if matches!(length.value, Value::Integer(0)) { 0 } else { length.length()? };
-        total = total.checked_add(bytes).ok_or_else(|| (length.begin, "the files are too long".to_owned()))?;
+        let end = total.checked_add(bytes).ok_or_else(|| (length.begin, "the files are too long".to_owned()))?;
+        if file.has_attribute(b'p') {
+            padding.push(total..end);
+        }
+        total = end;
     }
-    if total == 0 { Err((files.begin, "the files have no data".into())) } else { Ok(total) }
+    if total == 0 { Err((files.begin, "the files have no data".into())) } else { Ok((total, padding)) }
 }
 
 /// A reader of bencoded values.
@@ -228,7 +280,32 @@ mod tests {
             "d4:infod5:filesld6:lengthi10eed6:lengthi0eed6:lengthi15eee12:piece lengthi10e6:pieces60:{hashes}ee"
         );
         let torrent = Torrent::parse("x".as_ref(), text.as_bytes()).expect("it is right");
-        assert_eq!(torrent, Torrent { pieces: 3, piece_bits: 80, last_piece_bits: 40 });
+        assert_eq!(torrent, Torrent { pieces: 3, piece_bits: 80, shorter: vec![(2, 40)] });
+    }
+
+    /// Three files that begin at pieces of 16 bytes, with padding of more than a piece, and a symbolic link.
+    #[test]
+    fn padding_and_links_have_no_data() {
+        let file = |rest: &str, length: u32, name: &str| format!("d{rest}6:lengthi{length}e4:pathl1:{name}ee");
+        let pad = |length| file("4:attr1:p", length, "p");
+        let link = "d4:attr1:l4:pathl1:le12:symlink pathl1:aee".to_owned();
+        let files = [file("", 10, "a"), pad(6), link, file("4:attr1:x", 20, "b"), pad(28), file("", 4, "c")].concat();
+        let hashes = "h".repeat(100);
+        let text = format!("d4:infod5:filesl{files}e12:piece lengthi16e6:pieces100:{hashes}ee\r\n");
+        let torrent = Torrent::parse("x".as_ref(), text.as_bytes()).expect("it is right");
+        // The third piece of `b` is padding alone.
+        assert_eq!(torrent, Torrent { pieces: 4, piece_bits: 128, shorter: vec![(0, 80), (2, 32), (3, 32)] });
+    }
+
+    #[test]
+    fn hybrids_are_read_and_version_2_alone_is_refused() {
+        let (hash, tree) = ("h".repeat(20), "9:file treed1:ad0:d6:lengthi9eeee");
+        let of = |pieces: &str| format!("d4:infod{tree}6:lengthi9e12:meta versioni2e12:piece lengthi9e{pieces}ee");
+        let torrent = Torrent::parse("x".as_ref(), of(&format!("6:pieces20:{hash}")).as_bytes()).expect("it is right");
+        assert_eq!(torrent, Torrent { pieces: 1, piece_bits: 72, shorter: vec![] });
+        let expected = "x.torrent: at byte 67, the torrent is of BitTorrent v2 alone (BEP 52); make a v1 or hybrid \
+                        torrent of its files, or give `pieces` and `piece_bits`";
+        assert_eq!(refusal(&of("")), expected);
     }
 
     #[test]

@@ -94,6 +94,10 @@ impl<P: Protocol, C: Carrier<P::Message>> Dependencies<P::Message> for Outside<'
     fn observe(&mut self, metric: MetricId, value: u64) {
         self.ctx.observe(metric, value);
     }
+    #[inline]
+    fn note(&mut self, text: impl FnOnce() -> String) {
+        self.ctx.note(text);
+    }
 }
 
 impl<'a, 'c, P: Protocol, C: Carrier<P::Message>> Event<'a, 'c, P, C> {

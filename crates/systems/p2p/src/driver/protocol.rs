@@ -163,6 +163,13 @@ pub trait Dependencies<M> {
 
     /// Records one observation of an integer metric, or adds to a counter.
     fn observe(&mut self, metric: MetricId, value: u64);
+
+    /// Adds a line to the trace of the event, if there is a trace. [`super::AsProgram`] has none of these
+    /// lines.
+    #[inline]
+    fn note(&mut self, text: impl FnOnce() -> String) {
+        let _ = text;
+    }
 }
 
 /// The wait of a machine.

@@ -179,9 +179,8 @@ impl Parameters {
         if self.nodes < 2 {
             return refuse("nodes", format!("GossipSub takes 2 nodes at least, not {}", self.nodes));
         }
-        // Above half of all nodes, random draws would seldom find a new peer.
-        if self.connections == 0 || self.connections > (self.nodes / 2).max(1) {
-            let most = (self.nodes / 2).max(1);
+        let most = self.nodes - 1;
+        if !(1..=most).contains(&self.connections) {
             return refuse("connections", format!("each node has 1 to {most} connections, not {}", self.connections));
         }
         if !(1..=TOPICS_MAX).contains(&self.topics) {

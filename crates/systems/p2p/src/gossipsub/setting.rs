@@ -114,10 +114,14 @@ fn below(rng: &Rng, n: u32) -> u32 {
 
 /// Draws the connections of all nodes.
 fn connect(parameters: &Parameters, rng: &Rng) -> Vec<Vec<(u32, bool)>> {
-    let mut all: Vec<Vec<(u32, bool)>> = vec![Vec::new(); parameters.nodes as usize];
-    for node in 0..parameters.nodes {
-        while all[node as usize].len() < parameters.connections as usize {
-            let other = below(rng, parameters.nodes);
+    let &Parameters { nodes, connections, .. } = parameters;
+    let mut all: Vec<Vec<(u32, bool)>> = vec![Vec::new(); nodes as usize];
+    for node in 0..nodes {
+        // Among few others that are no peers yet, a draw from all nodes would seldom find one.
+        let mut others = if connections > nodes / 2 { others(node, &all[node as usize], nodes) } else { Vec::new() };
+        while all[node as usize].len() < connections as usize {
+            let left = u32::try_from(others.len()).expect("no more than the nodes");
+            let other = if left == 0 { below(rng, nodes) } else { others.swap_remove(below(rng, left) as usize) };
             if other == node || all[node as usize].iter().any(|&(peer, _)| peer == other) {
                 continue;
             }
@@ -127,6 +131,14 @@ fn connect(parameters: &Parameters, rng: &Rng) -> Vec<Vec<(u32, bool)>> {
     }
     all.iter_mut().for_each(|peers| peers.sort_unstable());
     all
+}
+
+/// Returns the nodes that a node has no connection with.
+fn others(node: u32, peers: &[(u32, bool)], nodes: u32) -> Vec<u32> {
+    let mut is_other = vec![true; nodes as usize];
+    is_other[node as usize] = false;
+    peers.iter().for_each(|&(peer, _)| is_other[peer as usize] = false);
+    (0..nodes).filter(|&other| is_other[other as usize]).collect()
 }
 
 /// Draws the publications.

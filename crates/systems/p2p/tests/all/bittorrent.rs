@@ -5,8 +5,8 @@ use parades_carriers::{Both, Capacity, Constant, Underlay, Which};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
-use parades_p2p::bittorrent::{Message, Parameters, Swarm};
-use parades_p2p::churn::{Churn, Schedule};
+use parades_p2p::bittorrent::{Block, Message, Parameters, Swarm};
+use parades_p2p::churn::{Churn, Law, Schedule};
 use parades_p2p::driver::{AsModel, AsProgram, Protocol};
 
 fn small() -> Parameters {
@@ -37,11 +37,11 @@ fn rows(outcome: &Outcome, table: &str) -> Vec<Vec<Cell>> {
 #[test]
 fn every_peer_gets_every_piece() {
     for seed in 1..=5 {
-        let parameters = Parameters { keeps_sources: true, last_piece_bits: 7, ..small() };
+        let parameters = Parameters { keeps_sources: true, shorter: vec![(59, 7)], ..small() };
         let outcome = run(parameters, seed);
         assert_eq!(counter(&outcome, "completed"), 24);
         let duplicates = counter(&outcome, "duplicates");
-        assert_eq!(counter(&outcome, "pieces_sent"), 24 * 60 + duplicates);
+        assert_eq!(counter(&outcome, "blocks_sent"), 24 * 60 + duplicates);
         assert_eq!(counter(&outcome, "bits_up"), counter(&outcome, "bits_down"));
         let sources = rows(&outcome, "pieces");
         assert_eq!(sources.len(), 24 * 60);
@@ -56,6 +56,7 @@ fn all_engines_and_both_forms_have_one_digest() {
         (1, small()),
         (2, Parameters { seeding: Some(Delay::from_secs(3)), free_riders: 2, ..small() }),
         (3, Parameters { churn: Some(crashes()), unchokes: 1, ..small() }),
+        (4, Parameters { churn: Some(crashes()), block_bits: 60, shorter: vec![(7, 130), (59, 7)], ..small() }),
     ] {
         let model = model(parameters.clone(), seed);
         let one = run(parameters.clone(), seed);
@@ -105,7 +106,6 @@ fn free_riders_wait_longer() {
             free_riders: 4,
             pieces: 100,
             piece_bits: 16_000,
-            last_piece_bits: 16_000,
             unchokes: 2,
             fills_slots,
             ..Parameters::default()
@@ -133,10 +133,104 @@ fn the_endgame_asks_twice_and_cancels() {
 
 #[test]
 fn a_rollback_restores_a_peer() {
-    let parameters = Parameters { peers: 10, pieces: 30, ..Parameters::default() };
-    let outcome = run(parameters.clone(), 4);
-    let checked = rollback_check::run(&model(parameters, 4), options(4)).expect("it runs");
-    assert_eq!(checked.digest, outcome.digest);
+    for block_bits in [196, 60] {
+        let parameters = Parameters { peers: 10, pieces: 30, block_bits, ..Parameters::default() };
+        let outcome = run(parameters.clone(), 4);
+        let checked = rollback_check::run(&model(parameters, 4), options(4)).expect("it runs");
+        assert_eq!(checked.digest, outcome.digest);
+    }
+}
+
+/// The length of a block of 16 KiB, in bits.
+const BLOCK: u64 = 16 * 1024 * 8;
+
+/// Returns the outcome of a swarm with uplinks of 1 Mbit/s and downlinks of 10 Mbit/s, all 10 ms apart, and
+/// the time in seconds at which the last download ended.
+fn over_access_links(parameters: Parameters, seed: u64) -> (Outcome, f64) {
+    let nodes = parameters.peers as usize + 1;
+    let swarm = Swarm::new(parameters, seed).expect("possible");
+    let underlay = Underlay::constant(Delay::from_ms(10));
+    let bits: fn(&Message) -> f64 = |message| message.data_bits() as f64;
+    let capacity = Capacity::new(underlay.clone(), vec![[1e6, 10e6]; nodes], bits);
+    let which = |message: &Message| if message.data_bits() > 0 { Which::Second } else { Which::First };
+    let model = AsModel::new(swarm, Both::new(underlay, capacity, which));
+    let options = RunOptions { seed, ..RunOptions::until(Time::from_secs(3000)) };
+    let outcome = sequential::run(&model, options).expect("it runs");
+    let ends = rows(&outcome, "peers").into_iter().filter_map(|row| match row[2] {
+        Cell::Integer(ps) => Some(ps as f64 / 1e12),
+        _ => None,
+    });
+    let last = ends.fold(0.0, f64::max);
+    (outcome, last)
+}
+
+/// A seed sends a file of 26 MB once over its uplink in 210 s. However long the pieces are, each peer gets
+/// each byte about once, and all are done soon after that. Longer pieces take longer: they are passed on when
+/// they are complete.
+#[test]
+fn peers_ask_for_blocks_however_long_the_pieces_are() {
+    const BITS: u64 = 1600 * BLOCK;
+    for (seed, blocks_in_piece, most_s) in [(1, 1, 270.0), (2, 8, 290.0), (3, 32, 380.0)] {
+        let piece_bits = blocks_in_piece * BLOCK;
+        let pieces = u32::try_from(BITS / piece_bits).expect("few");
+        let (outcome, last) = over_access_links(Parameters { peers: 21, pieces, piece_bits, ..small() }, seed);
+        assert_eq!(counter(&outcome, "completed"), 20);
+        let needed = u128::from(20 * BITS);
+        let (bits_down, duplicates) = (counter(&outcome, "bits_down"), counter(&outcome, "duplicate_bits"));
+        assert_eq!(bits_down, needed + duplicates);
+        assert!(bits_down * 100 <= needed * 105, "{blocks_in_piece} blocks in a piece: {bits_down} of {needed}");
+        assert!((209.0..most_s).contains(&last), "{blocks_in_piece} blocks in a piece: {last} s");
+    }
+}
+
+/// Returns the note of a run.
+fn note(outcome: &Outcome) -> Option<&str> {
+    match outcome.metrics.get("note").and_then(MetricValue::value) {
+        Some(Cell::Text(note)) => Some(note),
+        _ => None,
+    }
+}
+
+#[test]
+fn unfinished_downloads_are_counted_and_noted() {
+    let options = RunOptions { seed: 1, ..RunOptions::until(Time::from_secs(2)) };
+    let outcome = sequential::run(&model(Parameters { pieces: 2000, ..small() }, 1), options).expect("it runs");
+    let (completed, unfinished) = (counter(&outcome, "completed"), counter(&outcome, "unfinished"));
+    assert!(unfinished > 0);
+    assert_eq!(completed + unfinished, 24);
+    let expected = format!("{unfinished} of 24 downloads are unfinished, and `download_time` has no times of those");
+    assert_eq!(note(&outcome), Some(&*expected));
+    assert_eq!(counter(&run(small(), 1), "unfinished"), 0);
+    assert!(note(&run(small(), 1)).is_none_or(|note| !note.contains("unfinished")));
+}
+
+/// Each peer has ten requests to each of its neighbours, and there are only twelve blocks: most of them come
+/// from several.
+#[test]
+fn many_duplicates_are_noted() {
+    let outcome = run(Parameters { pieces: 12, seeds: 12, ..small() }, 1);
+    let share = counter(&outcome, "duplicate_bits") as f64 / counter(&outcome, "bits_down") as f64;
+    assert!(share > 0.1, "{share}");
+    let expected = format!("{:.0} % of the data received are duplicates", share * 100.0);
+    assert!(note(&outcome).is_some_and(|note| note.starts_with(&expected)), "{:?}", note(&outcome));
+}
+
+#[test]
+fn seeds_come_with_the_flash_crowd_if_asked() {
+    let law = || Law::exponential(Delay::from_secs(1)).expect("a mean above zero");
+    let churn = Churn::staying(Time::MAX).with_crowd(1.0, Time::from_secs(100), law(), 1).with_stable(1);
+    for crowd_seeds in [false, true] {
+        let parameters = Parameters { seeds: 3, churn: Some(churn.clone()), crowd_seeds, ..small() };
+        let outcome = run(parameters, 1);
+        assert_eq!(counter(&outcome, "completed"), 22);
+        let joined = rows(&outcome, "peers").into_iter().map(|row| match row[1] {
+            Cell::Integer(ps) => ps,
+            _ => unreachable!("all peers come"),
+        });
+        let early: Vec<usize> =
+            (1..).zip(joined).filter(|&(_, ps)| ps < 100_000_000_000_000).map(|(peer, _)| peer).collect();
+        assert_eq!(early, if crowd_seeds { vec![] } else { vec![1, 2, 3] });
+    }
 }
 
 /// Returns a swarm whose pieces share access links.
@@ -166,7 +260,7 @@ fn a_rollback_restores_the_access_links() {
 #[test]
 fn a_panic_of_the_solver_is_one_error_on_every_engine() {
     let bits: fn(&Message) -> f64 = |message| match message {
-        Message::Piece { piece: 17, .. } => f64::INFINITY,
+        Message::Piece { block: Block { piece: 17, .. }, .. } => f64::INFINITY,
         _ => message.data_bits() as f64,
     };
     let model = limited(1, bits);
@@ -264,7 +358,11 @@ fn impossible_parameters_are_refused() {
     for (name, parameters) in [
         ("pieces", Parameters { pieces: 0, ..small() }),
         ("piece_bits", Parameters { piece_bits: 0, ..small() }),
-        ("last_piece_bits", Parameters { last_piece_bits: 197, ..small() }),
+        ("block_bits", Parameters { block_bits: 0, ..small() }),
+        ("block_bits", Parameters { piece_bits: 1 << 40, block_bits: 1, ..small() }),
+        ("shorter", Parameters { shorter: vec![(3, 197)], ..small() }),
+        ("shorter", Parameters { shorter: vec![(60, 7)], ..small() }),
+        ("shorter", Parameters { shorter: vec![(3, 7), (3, 7)], ..small() }),
         ("seeds", Parameters { seeds: 26, ..small() }),
         ("free_riders", Parameters { free_riders: 25, ..small() }),
         ("peers", Parameters { peers: 0, seeds: 0, ..small() }),

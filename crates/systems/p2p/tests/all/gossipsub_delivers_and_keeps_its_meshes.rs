@@ -75,6 +75,21 @@ fn every_subscriber_gets_each_message_once_and_meshes_keep_their_bounds() {
     }
 }
 
+/// The degrees of meshes are those of the parameters even where every node is connected to every other.
+#[test]
+fn meshes_form_among_nodes_that_are_all_connected() {
+    for nodes in [2, 14, 60] {
+        let parameters = Parameters { nodes, connections: nodes - 1, ..small() };
+        let outcome = run(&parameters, 1);
+        assert_eq!(counter(&outcome, "deliveries"), 10 * u128::from(nodes - 1));
+        let degrees = histogram(&outcome, "mesh_degree").tally();
+        let found = (degrees.min().expect("heartbeats"), degrees.max().expect("heartbeats"));
+        let least = u64::from(parameters.degree_low.min(nodes - 1));
+        let most = u64::from((parameters.degree_high + parameters.opportunistic_peers).min(nodes - 1));
+        assert!(found.0 >= least && found.1 <= most, "degrees of {found:?} among {nodes} nodes");
+    }
+}
+
 #[test]
 fn a_node_that_publishes_on_a_topic_of_others_uses_fanout() {
     let split = Parameters { topics: 3, subscriptions: Subscriptions::Split, flood_publish: false, ..small() };
@@ -187,7 +202,8 @@ fn impossible_parameters_are_refused_by_name() {
     let refused = |parameters: Parameters| GossipSub::new(parameters, 1).expect_err("it is impossible").0;
     let plain = Parameters::default();
     assert_eq!(refused(Parameters { nodes: 1, ..plain.clone() }), "nodes");
-    assert_eq!(refused(Parameters { nodes: 30, ..plain.clone() }), "connections");
+    assert_eq!(refused(Parameters { nodes: 20, ..plain.clone() }), "connections");
+    assert_eq!(refused(Parameters { connections: 0, ..plain.clone() }), "connections");
     assert_eq!(refused(Parameters { topics: 65, ..plain.clone() }), "topics");
     assert_eq!(refused(Parameters { silent: 1000, ..plain.clone() }), "silent");
     assert_eq!(refused(Parameters { heartbeat: Delay::ZERO, ..plain.clone() }), "heartbeat");

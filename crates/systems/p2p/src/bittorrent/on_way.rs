@@ -1,0 +1,123 @@
+//! The blocks on their way to a neighbour.
+//!
+//! A client writes a block into the buffer of a socket, and can no longer take it back. So it leaves requests
+//! in its own queue, where `cancel` and `choke` find them, until the buffer has room. libtorrent's rule for
+//! the room is half a second of data at the rate of the connection, and at least 10 KiB
+//! (`send_buffer_watermark_factor` and `send_buffer_low_watermark` of its settings). Here the data of one
+//! round trip is added, since TCP keeps that much on the path.
+
+use super::Block;
+use parades_core::time::{Delay, Time};
+
+/// The time of data that a connection holds, beside that of a round trip.
+const BUFFER: Delay = Delay::from_ms(500);
+
+/// The least room of a connection, in bits.
+const ROOM_MIN: u64 = 10 * 1024 * 8;
+
+/// The blocks that have been sent to a neighbour and not been acknowledged, and the room for others.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct OnWay {
+    sent: Vec<Sent>,
+    /// The bits on their way.
+    bits: u64,
+    /// The bits that have arrived so far.
+    arrived: u64,
+    /// Another block may set out while fewer bits are on their way.
+    room: u64,
+    /// The least time from the sending of a block to its acknowledgement.
+    round_trip: Delay,
+}
+
+/// A block on its way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Sent {
+    block: Block,
+    bits: u64,
+    at: Time,
+    /// The bits that had arrived when it was sent.
+    arrived: u64,
+}
+
+impl OnWay {
+    pub(super) fn new() -> OnWay {
+        OnWay { sent: Vec::new(), bits: 0, arrived: 0, room: ROOM_MIN, round_trip: Delay::MAX }
+    }
+
+    /// Returns the number of blocks on their way.
+    pub(super) fn len(&self) -> usize {
+        self.sent.len()
+    }
+
+    /// Returns whether another block may set out.
+    pub(super) fn has_room(&self) -> bool {
+        self.bits < self.room
+    }
+
+    /// A block sets out.
+    pub(super) fn send(&mut self, block: Block, bits: u64, now: Time) {
+        self.sent.push(Sent { block, bits, at: now, arrived: self.arrived });
+        self.bits += bits;
+    }
+
+    /// The blocks for which `is_it` holds have arrived. The rate of the connection is that of the data that
+    /// has arrived while one of them was on its way.
+    pub(super) fn arrive(&mut self, is_it: impl Fn(Block) -> bool, now: Time) {
+        let mut latest = None;
+        self.sent.retain(|sent| {
+            let arrives = is_it(sent.block);
+            if arrives {
+                (self.bits, self.arrived) = (self.bits - sent.bits, self.arrived + sent.bits);
+                latest = Some(*sent);
+            }
+            !arrives
+        });
+        let Some(sent) = latest else { return };
+        let time = now.since(sent.at);
+        self.round_trip = self.round_trip.min(time);
+        let holds = u128::from(BUFFER.saturating_add(self.round_trip).as_ps());
+        let room = u128::from(self.arrived - sent.arrived) * holds / u128::from(time.as_ps().max(1));
+        self.room = u64::try_from(room).unwrap_or(u64::MAX).max(ROOM_MIN);
+    }
+
+    /// Forgets blocks that were sent so long ago that they must have been lost.
+    pub(super) fn forget(&mut self, is_lost: impl Fn(Time) -> bool) {
+        self.sent.retain(|sent| !is_lost(sent.at));
+        self.bits = self.sent.iter().map(|sent| sent.bits).sum();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the greatest number of blocks of 16 KiB that are on their way over a link of `rate` bits per
+    /// millisecond, with a round trip of `round_trip` milliseconds, once 200 of them have arrived.
+    fn most_on_way(rate: u64, round_trip: u64) -> usize {
+        const BITS: u64 = 16 * 1024 * 8;
+        let at = |ms: u64| Time::ZERO.saturating_add(Delay::from_ms(ms));
+        let (mut on_way, mut now, mut link_is_free, mut most) = (OnWay::new(), 0, 0, 0);
+        let mut arrivals = std::collections::VecDeque::new();
+        for index in 0..400 {
+            while !on_way.has_room() {
+                let (time, block): (u64, Block) = arrivals.pop_front().expect("a block is on its way");
+                now = time;
+                on_way.arrive(|it| it == block, at(now));
+            }
+            let block = Block { piece: 0, index };
+            on_way.send(block, BITS, at(now));
+            link_is_free = now.max(link_is_free) + BITS / rate;
+            arrivals.push_back((link_is_free + round_trip, block));
+            most = if index > 200 { most.max(on_way.len()) } else { 0 };
+        }
+        most
+    }
+
+    /// A link of 200 kbit/s takes 655 ms for a block: the one on the link, and one that follows. A link of
+    /// 20 Mbit/s takes 6 ms: 83 blocks are half a second, and 17 are a round trip of 100 ms.
+    #[test]
+    fn half_a_second_of_data_is_on_its_way_beside_a_round_trip() {
+        assert_eq!(most_on_way(200, 20), 2);
+        assert!((95..=105).contains(&most_on_way(20_000, 100)), "{}", most_on_way(20_000, 100));
+    }
+}
