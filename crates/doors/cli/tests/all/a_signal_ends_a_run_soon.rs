@@ -6,19 +6,14 @@
 use crate::common::{Folder, command, parades};
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// The most time from a signal to the end of a command. A busy machine may need some of it.
-const SOON: Duration = Duration::from_secs(5);
-
-/// Starts a command, sends it a signal after `after`, and returns its output and the time that it then took.
-fn signalled(folder: &Folder, arguments: &str, name: &str, after: Duration) -> (Output, Duration) {
+/// Starts a command that would take hours, sends it a signal after `after`, and returns its output.
+fn signalled(folder: &Folder, arguments: &str, name: &str, after: Duration) -> Output {
     let child = command(&folder.0, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(after);
-    let sent = Instant::now();
     assert!(Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
-    (output, sent.elapsed())
+    child.wait_with_output().unwrap()
 }
 
 /// A window, as wide as the least latency, has billions of calls of each node.
@@ -42,10 +37,9 @@ fn a_window_of_very_many_events_is_left() {
         ("auto", "INT"),
     ] {
         let run = format!("{CROWDED} --until 1s --engine {engine}");
-        let (output, took) = signalled(&folder, &run, signal, Duration::from_millis(700));
+        let output = signalled(&folder, &run, signal, Duration::from_millis(700));
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{engine}: {said}");
-        assert!(took < SOON, "{engine}: {took:?}");
         let run: Value = serde_json::from_slice(&output.stdout).expect("the results so far");
         // The cut is consistent: a run until there has the same digest, whatever engine executes it.
         let until = run["until"].as_str().unwrap();
@@ -59,7 +53,6 @@ fn a_window_of_very_many_events_is_left() {
 fn a_stopped_comparison_has_the_runs_that_are_over() {
     let folder = Folder::new("stopped-comparison");
     let compare = "compare phold --until 100000s --engines sequential,window --quiet";
-    let (output, took) = signalled(&folder, compare, "INT", Duration::from_millis(500));
+    let output = signalled(&folder, compare, "INT", Duration::from_millis(500));
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(took < SOON, "{took:?}");
 }

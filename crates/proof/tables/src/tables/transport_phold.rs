@@ -140,11 +140,10 @@ fn cells(row: Row, contenders: &[Contender], rates: &Rates) -> Vec<String> {
     let sides = contenders.len();
     let mut cells = vec![ranks.to_string(), payload.to_string(), radius.to_string()];
     cells.extend((0..sides).map(|side| format!("{:.0}", rates.of(side).median / 1e3)));
-    for side in 1..sides {
+    for (side, contender) in contenders.iter().enumerate().skip(1) {
         let Spread { median, least, greatest, .. } = rates.ratio(side, 0);
-        let published = published(row)
-            .filter(|_| is_paper(&contenders[side]))
-            .map_or(String::new(), |ratio| format!(" ({ratio:.2})"));
+        let published =
+            published(row).filter(|_| is_paper(contender)).map_or(String::new(), |ratio| format!(" ({ratio:.2})"));
         cells.push(format!("{median:.2}{published}\n{least:.2}–{greatest:.2}"));
     }
     cells

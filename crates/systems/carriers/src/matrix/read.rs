@@ -38,10 +38,10 @@ pub(super) fn text(source: Source, unit: Delay, missing: Missing) -> Result<Matr
         };
         return Err(fault(&source, word.clone(), message, "write a number from 0 on"));
     }
-    fill(matrix, &gaps).or_else(|gap| {
+    fill(matrix, &gaps).map_err(|gap| {
         let message = format!("no other place joins the places {} and {}, counted from 1", gap.row + 1, gap.column + 1);
         let help = "write a latency, or leave one of the two places out";
-        Err(fault(&source, gap.word.clone(), message, help))
+        fault(&source, gap.word.clone(), message, help)
     })
 }
 
