@@ -465,6 +465,11 @@ const ROWS: &[Row] = &[
     needs("measure/apps", "measure: every = '100ms'", "measure: apps = 'x'", "measure: every = ''"),
     needs("measure/flows", "measure: every = '100ms'", "measure: flows = 'x'", "measure: every = ''"),
     acts("measure/percentiles", "", "measure: percentiles = false"),
+    acts(
+        "measure/unfinished",
+        "app: kind = 'transfer' | app: size = '60MB' | app: rate = ''",
+        "measure: unfinished = 'so-far'",
+    ),
 ];
 
 /// The lines of every file, in the form of rows. The app is faster than its links.

@@ -28,6 +28,7 @@ const UNDERLAY: &[Parameter] = &all_needing::<{ underlay::PARAMETERS.len() }>(un
 const NEEDS: &[(&str, &str)] = &[
     ("pieces", "no torrent"),
     ("piece_bits", "no torrent"),
+    ("crowd_seeds", "crowd"),
     ("jitter", HAS_LATENCY),
     ("jitter_law", HAS_LATENCY),
     ("loss", HAS_LATENCY),
