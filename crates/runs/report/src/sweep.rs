@@ -99,7 +99,7 @@ impl<'a> SweepReport<'a> {
             let some = numbers().filter(|count| *count > 0.0).count();
             let all = numbers().count();
             (some > 0)
-                .then(|| format!("`{name}` is above 0 in {some} of {all} runs: see it beside times and slowdowns"))
+                .then(|| format!("`{name}` is above 0 in {some} of {all} runs: see it beside times"))
         };
         counts.filter_map(note).collect()
     }

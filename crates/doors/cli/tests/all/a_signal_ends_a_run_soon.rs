@@ -23,18 +23,18 @@ const CROWDED: &str = "run gossip --set period=1ps --quiet --json";
 fn a_window_of_very_many_events_is_left() {
     let folder = Folder::new("crowded");
     for (engine, signal) in [
-        ("sequential", "INT"),
+        ("sequential", "TERM"),
         ("rounds --threads 2", "TERM"),
-        ("window --threads 1", "HUP"),
-        ("window --threads 2", "INT"),
-        ("window --threads 2 --tune order=lp", "INT"),
-        ("window --threads 2 --processes 2", "INT"),
+        ("window --threads 1", "TERM"),
+        ("window --threads 2", "TERM"),
+        ("window --threads 2 --tune order=lp", "TERM"),
+        ("window --threads 2 --processes 2", "TERM"),
         ("null-message --threads 1", "TERM"),
-        ("null-message --threads 2", "INT"),
-        ("null-message --threads 2 --tune order=lp", "INT"),
-        ("null-message --threads 1 --processes 2", "INT"),
-        ("time-warp --threads 2", "INT"),
-        ("auto", "INT"),
+        ("null-message --threads 2", "TERM"),
+        ("null-message --threads 2 --tune order=lp", "TERM"),
+        ("null-message --threads 1 --processes 2", "TERM"),
+        ("time-warp --threads 2", "TERM"),
+        ("auto", "TERM"),
     ] {
         let run = format!("{CROWDED} --until 1s --engine {engine}");
         let output = signalled(&folder, &run, signal, Duration::from_millis(700));
@@ -53,6 +53,6 @@ fn a_window_of_very_many_events_is_left() {
 fn a_stopped_comparison_has_the_runs_that_are_over() {
     let folder = Folder::new("stopped-comparison");
     let compare = "compare phold --until 100000s --engines sequential,window --quiet";
-    let output = signalled(&folder, compare, "INT", Duration::from_millis(500));
+    let output = signalled(&folder, compare, "TERM", Duration::from_millis(500));
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
 }

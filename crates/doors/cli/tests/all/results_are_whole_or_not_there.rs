@@ -74,7 +74,7 @@ fn a_second_signal_leaves_no_temporary_files() {
         let mut child = start(&folder, &format!("{LONG} {files}"));
         wait_until("the files have begun", || names(&folder.0).iter().any(|name| name.contains("parades-")));
         signal(&child, "STOP");
-        for name in ["INT", "CONT"] {
+        for name in ["TERM", "CONT"] {
             signal(&child, name);
         }
         // The second signal comes before the results are whole, or finds that the command is over.
@@ -112,7 +112,7 @@ fn a_run_replaces_neither_a_sweep_nor_another_run_unasked() {
     let going =
         format!("{} is the folder of a sweep; name another folder for `--out`", folder.0.join("going").display());
     check(&folder, &[(&format!("{run} going"), 2, &going)]);
-    signal(&child, "INT");
+    signal(&child, "TERM");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!names(&folder.0).iter().any(|name| name.contains("parades-")), "{:?}", names(&folder.0));
 }

@@ -52,12 +52,12 @@ fn form(text: &str) -> Option<Form> {
     if let (Some(from), Some(to), Some(latency)) = (place("source"), place("destination"), place("avg")) {
         return Some(Form::Pings(Columns { from, to, latency }));
     }
-    // A table of three places has three lines of three numbers, too.
+    // A table of three places has three lines of three numbers, too, and may lack a line.
     let is_triple = |line: Range<usize>| {
         let words: Vec<&str> = words(text, line).map(|word| &text[word]).collect();
         words.len() == 3 && words[..2].iter().all(|word| word.parse::<u64>().is_ok())
     };
-    (lines(text).count() != 3 && lines(text).all(is_triple)).then_some(Form::Triples)
+    (lines(text).count() > 3 && lines(text).all(is_triple)).then_some(Form::Triples)
 }
 
 /// Reads a list of pairs.
