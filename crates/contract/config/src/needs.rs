@@ -145,6 +145,11 @@ impl Alternative {
         }
     }
 
+    /// Returns true if it holds where the parameter is on, so that a user switches it off by zero.
+    pub fn is_switch(&self) -> bool {
+        matches!(self, Alternative::On(_))
+    }
+
     fn in_words(&self) -> String {
         match self {
             Alternative::On(key) => format!("with `{key}`"),

@@ -247,12 +247,14 @@ impl<'a> Fields<'a> {
         for key in self.shape.keys_of(self.kind).filter(|key| self.has(key.name)) {
             let Form::One(parameter) = &key.form else { continue };
             let Some(term) = self.unmet(parameter)? else { continue };
-            let varies = |key: &str| match self.entry(key).map(|entry| &entry.value.what) {
+            let varies = |alternative: &Alternative| match self.entry(alternative.key()).map(|entry| &entry.value.what) {
                 Some(What::Set(_)) => true,
-                Some(What::Text(text)) => text.starts_with('$'),
-                _ => false,
+                Some(What::Text(text)) if text.starts_with('$') => true,
+                // Who writes `think = "0s"` has switched it off, and knows what goes with it.
+                Some(_) => alternative.is_switch(),
+                None => false,
             };
-            if self.reader.parameters.allows_idle() || term.0.iter().any(|alternative| varies(alternative.key())) {
+            if self.reader.parameters.allows_idle() || term.0.iter().any(varies) {
                 notes.push(format!("of {}, {}", self.noun(), term.note(key.name)));
             } else {
                 let refusal = term.refusal(key.name);

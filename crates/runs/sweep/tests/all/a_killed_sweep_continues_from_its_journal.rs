@@ -58,7 +58,10 @@ fn a_sweep_that_is_stopped_after_each_run_has_the_same_table() {
 fn a_journal_of_another_sweep_is_refused_with_what_differs() {
     let folder = Folder::new("other");
     let path = folder.0.join("journal.jsonl");
+    // A journal without runs is of no sweep, and its file is gone.
     drop(Journal::open(&path, &header()).unwrap());
+    assert!(!path.exists());
+    table_of(Some(&path), 1);
     let refusal = |change: &dyn Fn(&mut serde_json::Map<String, serde_json::Value>)| {
         let mut header = header();
         change(&mut header.0);
@@ -105,7 +108,7 @@ fn a_file_that_is_no_journal_is_refused_and_not_changed() {
         "FILE: is a journal of format 1, and this program has format 2; name another file or folder"
     );
     fs::remove_file(&path).unwrap();
-    drop(Journal::open(&path, &header()).unwrap());
+    Journal::open(&path, &header()).unwrap().0.begin().unwrap();
     let begun = fs::read_to_string(&path).unwrap();
     assert_eq!(
         refusal(&format!("{begun}nonsense\n{{}}\n")),
