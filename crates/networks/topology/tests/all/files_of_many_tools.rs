@@ -219,40 +219,6 @@ fn node_link_json_has_links_or_edges() {
 }
 
 #[test]
-fn links_of_json_may_name_nodes_by_their_places() {
-    let nodes = "\"nodes\": [{\"name\": \"Myriel\"}, {\"name\": \"Napoleon\"}, {\"name\": \"Valjean\"}]";
-    let of = |links: &str| read(&format!("{{{nodes}, \"links\": [{links}]}}"));
-    let network = of("{\"source\": 0, \"target\": 1}, {\"source\": 1, \"target\": 2}");
-    assert_eq!(names(&network), ["Myriel", "Napoleon", "Valjean"]);
-    let ends: Vec<_> = network.topology.links().iter().map(|link| (link.a.0, link.b.0)).collect();
-    assert_eq!(ends, [(0, 1), (1, 2)]);
-    // Names are read as before, and where nodes have ids, a number is an id.
-    let by_name = of("{\"source\": \"Myriel\", \"target\": \"Valjean\"}, {\"source\": 0, \"target\": 1}");
-    assert_eq!(by_name.topology.links().len(), 2);
-    let by_id = read(
-        "{\"nodes\": [{\"id\": 1}, {\"id\": 0}, {\"id\": 2}], \"links\": [{\"source\": 1, \"target\": 2}, {\"source\": 0, \"target\": 2}]}",
-    );
-    assert_eq!(by_id.topology.links()[0].a.0, 0);
-}
-
-#[test]
-fn adjacency_json_lists_neighbours() {
-    let text = |directed: bool| {
-        format!(
-            "{{\"directed\": {directed}, \"nodes\": [{{\"id\": \"a\"}}, {{\"id\": \"b\"}}, {{\"id\": \"c\"}}], \"adjacency\": \
-             [[{{\"id\": \"b\", \"latency\": \"7 ms\"}}], [{{\"id\": \"a\", \"latency\": \"7 ms\"}}, {{\"id\": \"c\"}}], [{{\"id\": \"b\"}}]]}}"
-        )
-    };
-    for is_directed in [false, true] {
-        let network = read(&text(is_directed));
-        assert_eq!(network.topology.links().len(), 2, "{is_directed}");
-        assert_eq!(network.topology.links()[0].delay, Delay::from_ms(7));
-    }
-    let said = refused("{\"nodes\": [{\"id\": \"a\"}], \"adjacency\": [[], []]}");
-    assert!(said.contains("`adjacency` has 2 lists, and there are 1 nodes"), "{said}");
-}
-
-#[test]
 fn broken_gml_and_json_are_refused_with_their_place() {
     let deep = format!("graph [ x {}", "[ y ".repeat(100));
     for (text, message) in [
@@ -268,7 +234,7 @@ fn broken_gml_and_json_are_refused_with_their_place() {
             "net:1:1: this is no graph: neither GraphML, nor GML, nor JSON, nor a list of edges, nor a topology of BRITE or HPCC",
         ),
         (&deep, "net:1:9: lists nest more than 64 deep"),
-        ("{\"nodes\": [{\"id\": 0},]}", "net:1:22: this is not node-link JSON: expected value"),
+        ("{\"nodes\": [{\"id\": 0},]}", "net:1:22: this is no graph in JSON: expected value"),
         ("{\"links\": []}", "net:1:1: the object has no `nodes`"),
         ("{\"nodes\": 5}", "net:1:11: `nodes` must be a list"),
         ("{\"nodes\": [{}]}", "net:1:12: a node has no `id`"),
