@@ -247,7 +247,8 @@ impl<'a> Fields<'a> {
         for key in self.shape.keys_of(self.kind).filter(|key| self.has(key.name)) {
             let Form::One(parameter) = &key.form else { continue };
             let Some(term) = self.unmet(parameter)? else { continue };
-            let varies = |alternative: &Alternative| match self.entry(alternative.key()).map(|entry| &entry.value.what) {
+            let varies = |alternative: &Alternative| match self.entry(alternative.key()).map(|entry| &entry.value.what)
+            {
                 Some(What::Set(_)) => true,
                 Some(What::Text(text)) if text.starts_with('$') => true,
                 // Who writes `think = "0s"` has switched it off, and knows what goes with it.

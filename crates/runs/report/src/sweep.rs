@@ -98,8 +98,7 @@ impl<'a> SweepReport<'a> {
                 || self.results.runs().filter_map(|(.., outcome)| outcome.figures()?.metrics.get(name)?.as_f64());
             let some = numbers().filter(|count| *count > 0.0).count();
             let all = numbers().count();
-            (some > 0)
-                .then(|| format!("`{name}` is above 0 in {some} of {all} runs: see it beside times"))
+            (some > 0).then(|| format!("`{name}` is above 0 in {some} of {all} runs: see it beside times"))
         };
         counts.filter_map(note).collect()
     }

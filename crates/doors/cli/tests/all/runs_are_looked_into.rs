@@ -146,8 +146,7 @@ fn a_network_is_looked_into_by_the_names_in_its_file() {
     let (sender, number) = sent.split_once(" #").unwrap();
     let number = number.split_whitespace().next().unwrap();
     assert_eq!(text(&ask(&format!("west.0:{time}:{sender}#{number}"))), chain);
-    let lost =
-        "  | lost: app web response #38, 1460 B, east.0 to west.0: the queue of link gw-west-gw-east to gw-west is full";
+    let lost = "  | lost: app web response #38, 1460 B, east.0 to west.0: the queue of link gw-west-gw-east to gw-west is full";
     assert!(trace.lines().any(|line| line == lost), "a lost packet is in the trace");
     let timeline: Value = serde_json::from_str(&folder.read("t.json")).unwrap();
     let mut tracks = timeline["traceEvents"].as_array().unwrap().iter().filter(|entry| entry["name"] == "thread_name");

@@ -421,7 +421,7 @@ const SMALL: &[Small] = &[
                 acts("pieces=21"),
                 acts("piece_bits=5000"),
                 acts("block_bits=1000"),
-                needs("crowd_seeds=true", "crowd=0.9 crowd_at=2s"),
+                needs("crowd_seeds=true", "crowd=1 crowd_at=2s"),
                 acts("torrent=@torrent"),
                 acts("spacing=200ms"),
                 by_data("outgoing=2", ""),
