@@ -192,7 +192,7 @@ impl Values {
     ///
     /// A value that is the default is none of them: nobody who gave it expects another result, and the files
     /// of `parades show` have all defaults. A value in a file is not refused if an argument has switched it
-    /// off, nor any value if the user has set to zero what it needs.
+    /// off.
     pub fn idle(&self) -> impl Iterator<Item = Idle> {
         let given = self.entries.iter().filter(|Entry { parameter, value, origin }| {
             !matches!(origin, Origin::Default) && *value != parameter.default_value()
@@ -200,13 +200,10 @@ impl Values {
         given.filter_map(|Entry { parameter, origin, .. }| {
             let key = parameter.key();
             let term = self.unmet(key, &mut Vec::new())?;
-            let is_switched_off = |alternative: &Alternative| match (origin, &self.entry(alternative.key()).origin) {
-                (_, Origin::Default) => false,
-                (Origin::File(_), Origin::Argument(_)) => true,
-                _ => alternative.is_switch(),
-            };
-            let is_refused = !term.0.iter().any(is_switched_off);
-            Some(Idle { key, term, is_refused })
+            let by_argument = |key: &str| matches!(self.entry(key).origin, Origin::Argument(_));
+            let is_switched_off =
+                matches!(origin, Origin::File(_)) && term.0.iter().any(|alternative| by_argument(alternative.key()));
+            Some(Idle { key, term, is_refused: !is_switched_off })
         })
     }
 
