@@ -374,14 +374,14 @@ const ROWS: &[Row] = &[
     acts("app/request-response/response", CLIENT, "app: response = '20kB'"),
     acts("app/request-response/segment", CLIENT, "app: segment = '1000B'"),
     acts("app/request-response/think", CLIENT, "app: think = '50ms'"),
-    needs(
+    noted_without(
         "app/request-response/thinking",
         "app: kind = 'request-response' | app: rate = '' | app: think = '50ms'",
         "app: thinking = 'constant'",
         "app: think = '0s'",
     ),
     acts("app/request-response/service", CLIENT, "app: service = '50ms'"),
-    needs(
+    noted_without(
         "app/request-response/serving",
         "app: kind = 'request-response' | app: rate = '' | app: service = '50ms'",
         "app: serving = 'constant'",
