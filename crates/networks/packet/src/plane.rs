@@ -105,7 +105,7 @@ pub trait Surroundings<P> {
     fn now(&self) -> Time;
 
     /// Returns true if the packet arrives before another one leaves the port of this number at the same time.
-    /// `None` if the port decides. Usually [`parades_core::context::Context::precedes`].
+    /// `None` if the port decides. Usually [`parades_core::prelude::Context::precedes`].
     fn precedes(&self, port: u32) -> Option<bool> {
         let _ = port;
         None

@@ -23,7 +23,7 @@ pub trait CarrierContext<P> {
     fn sender(&self) -> Option<LpId>;
 
     /// Returns the order of the event and something that the LP does at this time without one: see
-    /// [`parades_core::context::Context::precedes`].
+    /// [`parades_core::prelude::Context::precedes`].
     fn precedes(&self, what: u32) -> Option<bool>;
 
     /// Returns the LP's own random stream.
