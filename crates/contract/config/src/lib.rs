@@ -35,8 +35,8 @@
 //! # Ok::<(), parades_config::ConfigError>(())
 //! ```
 //!
-//! *Read next*: [`parameter`], then [`needs`], [`value`], [`values`], [`fields`], [`scenario`] and [`mod@write`]. All of
-//! them use [`units`] and [`error`].
+//! *Read next*: [`parameter`], then [`needs`], [`value`], [`values`], [`fields`], [`scenario`] and
+//! [`mod@write`]. All of them use [`units`] and [`error`].
 
 #![forbid(unsafe_code)]
 

@@ -46,7 +46,7 @@ const CONDITIONS_MAX: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term(pub Vec<Alternative>);
 
-/// What a term asks of one parameter.
+/// The part of a term that is about one parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Alternative {
     /// The value of this parameter is on.
@@ -86,7 +86,8 @@ impl Needs {
         terms.map(str::trim).filter(|term| !term.is_empty()).map(Term::of)
     }
 
-    /// Returns the conditions in words, as `with `session`, and without `churn_file``. `None` if there are none.
+    /// Returns the conditions in words, as `with `session`, and without `churn_file``. `None` if there are
+    /// none.
     pub fn in_words(self) -> Option<String> {
         let terms: Vec<String> = self.terms().map(|term| term.in_words()).collect();
         (!terms.is_empty()).then(|| terms.join(", and "))

@@ -199,7 +199,8 @@ impl Parameter {
     }
 
     /// Adds a condition on other parameters without which this one has no effect. [`crate::needs`] has the
-    /// form of the text. A value that cannot act is refused ([`Values::check_needs`](crate::Values::check_needs)).
+    /// form of the text. A value that cannot act is refused
+    /// ([`Values::check_needs`](crate::Values::check_needs)).
     pub const fn needs(mut self, condition: &'static str) -> Parameter {
         self.needs = self.needs.and(condition);
         self

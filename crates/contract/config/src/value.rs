@@ -53,7 +53,8 @@ pub enum Json {
 }
 
 impl Value {
-    /// Returns true if the value is on: true, above zero, a file, or a text that is not empty. No choice is on.
+    /// Returns true if the value is on: true, above zero, a file, or a text that is not empty. No choice is
+    /// on.
     pub fn is_on(&self) -> bool {
         match self {
             Value::Integer(value) | Value::Size(value) | Value::Rate(value) => *value > 0,

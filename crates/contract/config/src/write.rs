@@ -14,8 +14,8 @@ const COMMENT_CHARS: usize = 100;
 /// Writes `settings` and `values` as a scenario file.
 ///
 /// The file begins with the comment `about`, a sentence on the scenario. Before each parameter, comments give
-/// its meaning, the values accepted, the default and what it needs to act. A setting or path that is not set becomes a comment,
-/// which the user can complete. Reading the file returns the same settings and values.
+/// its meaning, the values accepted, the default and what it needs to act. A setting or path that is not set
+/// becomes a comment, which the user can complete. Reading the file returns the same settings and values.
 ///
 /// ```
 /// # use parades_config::{Parameter, ScenarioFile, Settings, Values, write_scenario};

@@ -89,9 +89,9 @@ impl<'a, M: Model> Context<'a, M> {
         }
     }
 
-    /// Returns the order of the event that is being executed, and something that the LP does at this time without
-    /// an event of its own: true if the event comes first. So a packet arrives at a port before or after another
-    /// one leaves it. `what` tells apart the things that the LP does.
+    /// Returns the order of the event that is being executed, and something that the LP does at this time
+    /// without an event of its own: true if the event comes first. So a packet arrives at a port before or
+    /// after another one leaves it. `what` tells apart the things that the LP does.
     ///
     /// A tie seed shuffles them as it shuffles events. `None` without a tie seed, when the model decides.
     #[inline]

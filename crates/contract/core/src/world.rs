@@ -173,7 +173,8 @@ impl World {
     pub(crate) fn precedes(&self, instant: Instant, lp: LpId, sender: Sender, what: u32) -> Option<bool> {
         self.tie_seed.map(|seed| {
             let tie = || shuffle([!seed, instant.time.as_ps(), u64::from(what), lp.0.into()]);
-            // An event of a later round follows from one of this time, and something without an event does not.
+            // An event of a later round follows from one of this time, and something without an event does
+            // not.
             instant.round == 0 && shuffled_tie(seed, instant, lp, sender) < tie()
         })
     }

@@ -61,7 +61,7 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Appends the bytes of `value` to `to`. What can be read back has a type that is [`Wire`].
+/// Appends the bytes of `value` to `to`. [`read`] needs a type that is [`Wire`].
 ///
 /// # Panics
 ///

@@ -3,7 +3,8 @@
 //! The parallel engines are written over two traits and know nothing of the memory behind them:
 //!
 //! - [`Transport`] carries events between workers, in lists ([`Parcel`]). By its [`Meeting`] the workers
-//!   agree and wait; with [`Promising`] it also carries promises. [`Threads`] is the transport of one process.
+//!   agree and wait; with [`Promising`] it also carries promises. [`Threads`] is the transport of one
+//!   process.
 //! - [`Group`] carries byte strings between the *ranks* of a run: processes that share no memory. Each rank
 //!   has workers of its own. Its leader uses the group at cuts, for everything that is neither an event nor a
 //!   promise.

@@ -22,7 +22,8 @@ pub trait Transport<'k, T: Traffic>: Meeting {
     }
 
     /// Passes the events that have arrived for `partition` to `accept`, list by list. A list may be
-    /// empty. `accept` takes all events of a list. If `all` is set, this includes events that the transport would hold back for longer.
+    /// empty. `accept` takes all events of a list. If `all` is set, this includes events that the transport
+    /// would hold back for longer.
     fn receive(&self, worker: usize, partition: u32, all: bool, accept: &mut dyn FnMut(ParcelRef<'_, 'k, T>));
 
     /// Tells the transport, at a cut, the rank that owns each partition.

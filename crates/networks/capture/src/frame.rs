@@ -29,8 +29,8 @@ pub enum Framing {
     Raw,
     /// The Point-to-Point Protocol: two bytes with the number of the network protocol (RFC 1661, section 2).
     Ppp,
-    /// Ethernet II: 14 bytes before the packet. Preamble, checksum and padding are left out, as in captures at
-    /// the sender.
+    /// Ethernet II: 14 bytes before the packet. Preamble, checksum and padding are left out, as in captures
+    /// at the sender.
     Ethernet {
         /// The address of the sending port.
         source: Mac,

@@ -241,7 +241,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Checks that each key that is given can act beside the others. Returns notes on keys that cannot, where
-    /// the reason is the value of a parameter or of an argument, or where all such keys are to be noted.
+    /// the reason is the value of a parameter or of an argument, or where [`Parameters::allows_idle`] says that none is refused.
     pub(crate) fn check_needs(&self) -> Result<Vec<String>, ConfigError> {
         let mut notes = Vec::new();
         for key in self.shape.keys_of(self.kind).filter(|key| self.has(key.name)) {
@@ -251,7 +251,7 @@ impl<'a> Fields<'a> {
             {
                 Some(What::Set(_)) => true,
                 Some(What::Text(text)) if text.starts_with('$') => true,
-                // Who writes `think = "0s"` has switched it off, and knows what goes with it.
+                // `think = "0s"` switches off what goes with it: the user has said so.
                 Some(_) => alternative.is_switch(),
                 None => false,
             };

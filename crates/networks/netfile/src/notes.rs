@@ -79,8 +79,8 @@ pub(crate) fn of_network(apps: &[App], events: &[Event], until: Time) -> Vec<Str
     notes
 }
 
-/// Returns a note on failures before `until` of links or nodes that are down already. The first return ends all
-/// of them.
+/// Returns a note on failures before `until` of links or nodes that are down already. The first return ends
+/// all of them.
 pub(crate) fn of_overlaps(events: &[Event], nodes: &[String], links: &[Link], until: Time) -> Option<String> {
     let mut events: Vec<&Event> = events.iter().filter(|event| event.at < until).collect();
     events.sort_by_key(|event| event.at); // Stable: events of one time stay in order.
@@ -127,7 +127,8 @@ pub(crate) fn of_names(nodes: &[String], links: &[Link], apps: &[App]) -> Vec<St
     nodes.into_iter().chain(links).chain(apps).collect()
 }
 
-/// Returns notes on classes that no queue tells apart, and on senders that understand marks which no queue makes.
+/// Returns notes on classes that no queue tells apart, and on senders that understand marks which no queue
+/// makes.
 pub(crate) fn of_marks(links: &[Link], apps: &[App]) -> Vec<String> {
     let has_classes = links.iter().any(|link| matches!(link.queue, Discipline::Priority(_)));
     let has_marks = links.iter().any(|link| match &link.queue {

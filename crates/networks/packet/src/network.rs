@@ -23,8 +23,8 @@
 //! The constants of links are kept once for each kind of link, and equal routes once.
 //!
 //! *Conservation.* For each flow and direction, packets sent + duplicated by links = arrived + copies arrived
-//! after their packets + lost + in flight. Packets that ports hold are in flight. For a group, the copies made
-//! are added to the packets sent. Otherwise the run fails.
+//! after their packets + lost + in flight. Packets that ports hold are in flight. For a group, the copies
+//! made are added to the packets sent. Otherwise the run fails.
 
 pub(crate) mod assemble;
 mod captures;

@@ -116,8 +116,8 @@ impl<P: Whole + Clone, R: Recorder<EgressUndo<P>>> EgressMut<'_, P, R> {
         *self.managed().get_or_insert_with(Managed::new).duplicated().at_or_insert_with(direction, || 0) += 1;
     }
 
-    /// Notes the arrival of a packet with copies at an endpoint. Returns true if it has arrived before, so that
-    /// this one is a copy.
+    /// Notes the arrival of a packet with copies at an endpoint. Returns true if it has arrived before, so
+    /// that this one is a copy.
     pub(crate) fn arrives_again(&mut self, slot: u32, sent: Time, number: u32) -> bool {
         let mut managed = self.managed();
         let mut managed = managed.get_or_insert_with(Managed::new);

@@ -46,8 +46,8 @@ pub(crate) fn fold_lost(lost: &[u64; LOSSES], digest: &mut Digest) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) now: Time,
-    /// True if the packet comes before the packets that leave the queue at the same time, false if it comes after
-    /// them. `None` without a tie seed: it comes after them, unless the port has a device.
+    /// True if the packet comes before the packets that leave the queue at the same time, false if it comes
+    /// after them. `None` without a tie seed: it comes after them, unless the port has a device.
     pub(crate) precedes: Option<bool>,
 }
 

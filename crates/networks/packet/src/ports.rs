@@ -14,8 +14,8 @@ pub(crate) trait PortOwner<'a, P: Whole + Clone + 'static, R: Recorder<EgressUnd
     /// Returns the time.
     fn now(&self) -> Time;
 
-    /// Returns true if the packet arrives before another one leaves the port at the same time. `None` if the port
-    /// decides.
+    /// Returns true if the packet arrives before another one leaves the port at the same time. `None` if the
+    /// port decides.
     fn precedes(&self, port: u32) -> Option<bool>;
 
     /// Returns the ports, and the random stream of the node.

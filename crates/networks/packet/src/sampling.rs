@@ -5,9 +5,9 @@
 //!
 //! - `goodput` or, in networks that are described app by app, `throughput`: payload received in the period,
 //!   in bits per second; of a transfer, only data that arrived in order;
-//! - `payload_received`, in networks with streams or transfers that are described app by app: the payload of all
-//!   segments that arrived in the period, in bits per second. After a loss, `throughput` waits for the missing
-//!   segment, and then jumps above the rate of the links; this series does not;
+//! - `payload_received`, in networks with streams or transfers that are described app by app: the payload of
+//!   all segments that arrived in the period, in bits per second. After a loss, `throughput` waits for the
+//!   missing segment, and then jumps above the rate of the links; this series does not;
 //! - `loss_rate`: packets lost in the period, per second;
 //! - `packets_waiting`: packets that wait in all queues at that moment; a packet in transmission does not
 //!   wait;
@@ -17,11 +17,11 @@
 //!   the utilisation of its busier direction in the period, and the packets, and the bytes of the packets,
 //!   that wait in the longer of its two queues;
 //! - `flow_goodput_FLOW` of each flow that is asked for ([`crate::flow::name`]): the payload that the
-//!   receiver got in the period, as in `goodput`; and `flow_payload_received_FLOW`. Of a TCP flow also, at that moment, the congestion window
-//!   `flow_cwnd_FLOW`, the threshold of slow start `flow_ssthresh_FLOW`, the bytes believed to be in the
-//!   network `flow_in_flight_FLOW`, and the smoothed round trip `flow_rtt_FLOW`; and
-//!   `flow_delivery_rate_FLOW`, the payload that acknowledgements reported as delivered in the period. A
-//!   threshold that is not set yet and a round trip that is not measured yet have no point.
+//!   receiver got in the period, as in `goodput`; and `flow_payload_received_FLOW`. Of a TCP flow also, at
+//!   that moment, the congestion window `flow_cwnd_FLOW`, the threshold of slow start `flow_ssthresh_FLOW`,
+//!   the bytes believed to be in the network `flow_in_flight_FLOW`, and the smoothed round trip
+//!   `flow_rtt_FLOW`; and `flow_delivery_rate_FLOW`, the payload that acknowledgements reported as delivered
+//!   in the period. A threshold that is not set yet and a round trip that is not measured yet have no point.
 //!
 //! The amount of a period is the difference of two totals, and the event carries the totals of the sample
 //! before. So a visit changes nothing at a node. Sampling changes only the run's series and the digest of its

@@ -173,7 +173,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     }
 
     /// Measures the round trip of the handshake. `header` acknowledges the SYN. If the SYN was retransmitted,
-    /// only a timestamp measures it (Karn's rule), and without one the timeout is longer (RFC 6298, rule 5.7).
+    /// only a timestamp measures it (Karn's rule), and without one the timeout is longer (RFC 6298, rule
+    /// 5.7).
     fn measure_handshake(&mut self, header: &Header) {
         let direct = (self.send.syn_retransmissions == 0).then(|| self.env.now().since(self.send.last_sent));
         let measured = match self.settings.rtt_source {
@@ -187,8 +188,8 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         }
     }
 
-    /// Returns true if the echoed timestamp shows that the first SYN has arrived, so that no retransmission of
-    /// it was needed.
+    /// Returns true if the echoed timestamp shows that the first SYN has arrived, so that no retransmission
+    /// of it was needed.
     fn answers_first_syn(&self, header: &Header) -> bool {
         let first = self.timestamp_at(self.send.last_sent);
         self.receive.has_timestamps && header.timestamps.is_some_and(|timestamps| timestamps.echo == first)

@@ -52,8 +52,8 @@ impl Rack {
     }
 
     /// Notes that a segment has arrived (steps 1 to 3). `highest` is the place after the highest segment that
-    /// had arrived before this acknowledgement. `is_earlier` is true if an earlier transmission of the segment
-    /// may have arrived.
+    /// had arrived before this acknowledgement. `is_earlier` is true if an earlier transmission of the
+    /// segment may have arrived.
     pub(crate) fn on_delivered(&mut self, sent: &Sent, highest: u64, is_earlier: bool, now: Time) {
         if sent.end() < highest && !sent.was_retransmitted {
             self.is_reordered = true;
@@ -90,8 +90,8 @@ impl Rack {
 impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
     /// Returns true if an acknowledgement of a retransmitted segment tells nothing about the retransmission:
     /// it echoes an older timestamp, or comes sooner than the shortest round trip (step 2). Without the first
-    /// rule, a round trip that grows in a recovery has no end: the acknowledgement of each original would mark
-    /// segments as lost whose retransmissions are under way.
+    /// rule, a round trip that grows in a recovery has no end: the acknowledgement of each original would
+    /// mark segments as lost whose retransmissions are under way.
     pub(crate) fn acknowledges_earlier(&self, sent: &Sent, echo: Option<u32>) -> bool {
         let is_older = |echo| Seq(echo).is_before(Seq(self.timestamp_at(sent.sent_at)));
         echo.is_some_and(is_older) || self.env.now().since(sent.sent_at) < self.send.round_trip.min

@@ -4,8 +4,8 @@
 //! deviates from an RFC says so.
 //!
 //! In one place the profile `linux` follows an RFC and not Linux: an acknowledgement of a retransmitted
-//! segment that echoes an older timestamp tells loss detection by time nothing (RFC 8985, section 6.2, step 2).
-//! Linux does not compare timestamps there, and undoes the needless recovery later.
+//! segment that echoes an older timestamp tells loss detection by time nothing (RFC 8985, section 6.2, step
+//! 2). Linux does not compare timestamps there, and undoes the needless recovery later.
 
 mod choices;
 

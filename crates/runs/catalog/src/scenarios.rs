@@ -177,7 +177,8 @@ const fn joined<const N: usize>(groups: &[&[Parameter]]) -> [Parameter; N] {
 }
 
 /// Returns parameters with further conditions: a key, and what its parameter needs of others. The key must be
-/// there. This is for conditions on parameters of the scenario, which the struct of the parameter does not know.
+/// there. This is for conditions on parameters of the scenario, which the struct of the parameter does not
+/// know.
 const fn needing<const N: usize>(mut all: [Parameter; N], conditions: &[(&str, &'static str)]) -> [Parameter; N] {
     let mut next = 0;
     while next < conditions.len() {

@@ -43,8 +43,8 @@ pub struct Answer {
 ///
 /// # Errors
 ///
-/// [`Failure::Input`] if the run does not execute that event, or if `question` names no event and the run does
-/// not fail. Also the errors of [`crate::run()`].
+/// [`Failure::Input`] if the run does not execute that event, or if `question` names no event and the run
+/// does not fail. Also the errors of [`crate::run()`].
 pub fn why(
     plan: &Plan,
     choice: &Choice,

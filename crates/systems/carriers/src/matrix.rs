@@ -102,10 +102,10 @@ impl Matrix {
     /// Reads a table from a file of numbers, in multiples of `unit`.
     ///
     /// Line `i` has the latencies from place `i` to each place, separated by blanks or commas. A symmetric
-    /// table may be a triangle: line `i` has the latencies to the places from the first to `i` itself. Names of
-    /// places may stand in a line before the first and at the begin of each line. A file may also be a list of
-    /// pairs: that of p2psim and the King data set, Meridian's, or `WonderNetwork`'s pings. Empty lines and
-    /// lines that begin with `#` are skipped.
+    /// table may be a triangle: line `i` has the latencies to the places from the first to `i` itself. Names
+    /// of places may stand in a line before the first and at the begin of each line. A file may also be a
+    /// list of pairs: that of p2psim and the King data set, Meridian's, or `WonderNetwork`'s pings. Empty
+    /// lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
     ///

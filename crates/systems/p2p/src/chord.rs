@@ -26,8 +26,8 @@
 //!    then on. Messages between two nodes keep their order, so the answer reaches the newcomer before any
 //!    message that this node passes on to it.
 //! 3. Messages that came together with the answer are served before the newcomer first sleeps. So even if
-//!    a million nodes join at once, the join takes no longer than the hops of a request: about 2 ln n hops. (The
-//!    ring grows like a random search tree.)
+//!    a million nodes join at once, the join takes no longer than the hops of a request: about 2 ln n hops.
+//!    (The ring grows like a random search tree.)
 //! 4. A request that is lost is sent again after the timeout. It may then arrive twice, which does no harm.
 //!
 //! Fingers begin at the node itself, as in SimGrid's example. They are fixed from the furthest to the
@@ -48,8 +48,8 @@
 //! - Look-ups that begin [`Parameters::settle`] or later after the last change are judged at their end,
 //!   against all nodes.
 //! - Where nodes come and go, earlier look-ups are judged at the end of the run. A look-up is right if
-//!   two conditions hold. The node that was found was a member at some time of the look-up. No node between the
-//!   key and that node was a member during the whole look-up.
+//!   two conditions hold. The node that was found was a member at some time of the look-up. No node between
+//!   the key and that node was a member during the whole look-up.
 //!
 //! # Bytes
 //!

@@ -34,8 +34,10 @@ const EVENTS_PER_WINDOW_MIN: f64 = 1.25;
 const STRIDE_FIRST: Delay = Delay::from_ps(2);
 /// The growth of the stride from visit to visit, while visits have few events.
 const STRIDE_GROWTH: u64 = 8;
-/// Events of a visit LP by LP below which the next visit is longer, and above which it is shorter.
-const STRIDE_EVENTS: (u64, u64) = (1 << 15, 1 << 20);
+/// After a visit LP by LP with fewer events than this, the next one is longer.
+const STRIDE_EVENTS_MIN: u64 = 1 << 15;
+/// After a visit LP by LP with more events than this, the next one is shorter.
+const STRIDE_EVENTS_MAX: u64 = 1 << 20;
 
 /// A partition.
 pub(crate) struct Part<'k> {
@@ -135,7 +137,7 @@ impl<'k> Part<'k> {
         });
     }
 
-    /// Executes the events before `bound`, or so many of them that it does not take long. Updates `next` and
+    /// Executes the events before `bound`. Stops earlier if that would take long. Updates `next` and
     /// `reached`.
     pub(crate) fn execute_before(
         &mut self,
@@ -191,11 +193,10 @@ impl<'k> Part<'k> {
 
     /// Adapts the stride to the number of events of a visit.
     fn adapt_stride(&mut self, events: u64) {
-        let (few, many) = STRIDE_EVENTS;
-        if events > many {
+        if events > STRIDE_EVENTS_MAX {
             self.stride = Delay::from_ps(self.stride.min(self.width.unwrap_or(self.stride)).as_ps() / 2);
             self.stride = self.stride.max(STRIDE_FIRST);
-        } else if events < few {
+        } else if events < STRIDE_EVENTS_MIN {
             self.stride = Delay::from_ps(self.stride.as_ps().saturating_mul(STRIDE_GROWTH));
         }
     }

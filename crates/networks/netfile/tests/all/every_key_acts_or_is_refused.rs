@@ -1,6 +1,6 @@
-//! Every key of a network file has a row here: a change that has an effect on the answer, and the lines beside
-//! it that it needs. A key that needs others of its table declares it (`parades_config::needs`), and is refused
-//! without them. A key that needs another table is noted without it.
+//! Every key of a network file has a row here: a change that has an effect on the answer, and the lines
+//! beside it that it needs. A key that needs others of its table declares it (`parades_config::needs`), and
+//! is refused without them. A key that needs another table is noted without it.
 //!
 //! A new key needs a row, or this test fails.
 

@@ -41,8 +41,8 @@ fn datagrams_have_headers_of_udp_ip_and_one_frame() {
     }
 }
 
-/// IEEE 802.3: frames below 64 bytes are padded, and there are 20 bytes of preamble and gap between frames. So
-/// gigabit Ethernet has at most 1,488,095 frames a second.
+/// IEEE 802.3: frames below 64 bytes are padded, and there are 20 bytes of preamble and gap between frames.
+/// So gigabit Ethernet has at most 1,488,095 frames a second.
 #[test]
 fn ethernet_pads_short_frames_and_has_a_gap_between_frames() {
     for (packet, bytes) in [(1, 84), (17, 84), (18, 84), (19, 85)] {

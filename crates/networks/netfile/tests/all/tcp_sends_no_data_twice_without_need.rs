@@ -12,9 +12,9 @@ fn pair(rate: &str, delay: &str, app: &str) -> String {
     )
 }
 
-/// The round trip is 2.4 s, the first timeout of the SYN one second. Seven one-way delays of 1.2 s are needed:
-/// two for the handshake, four for windows of ten and twenty segments, one for the rest of 69 segments. The rest
-/// takes half a second to be sent.
+/// The round trip is 2.4 s, the first timeout of the SYN one second. Seven one-way delays of 1.2 s are
+/// needed: two for the handshake, four for windows of ten and twenty segments, one for the rest of 69
+/// segments. The rest takes half a second to be sent.
 #[test]
 fn a_round_trip_above_the_first_timeout_repeats_the_syn_only() {
     for (keys, least_ms, most_ms) in [("", 8_890, 8_900), ("timestamps = false", 8_880, 8_900)] {
@@ -38,8 +38,8 @@ fn in_ns3_the_timeout_is_a_second_again_after_a_repeated_syn() {
     assert!(cell("timeouts") > 1, "{}", cell("timeouts"));
 }
 
-/// 255 senders of three segments to one receiver. The exchange takes 0.35 ms, less than the ticks that a probe
-/// waits.
+/// 255 senders of three segments to one receiver. The exchange takes 0.35 ms, less than the ticks that a
+/// probe waits.
 #[test]
 fn an_incast_without_losses_needs_no_probe() {
     let text = "network = \"255 to 1\"\nuntil = \"1s\"\nnodes = [\"sw\", \"rx\"]\n[[group]]\nname = \"h\"\nsize = 255\n\

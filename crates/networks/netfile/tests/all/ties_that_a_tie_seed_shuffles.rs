@@ -1,5 +1,5 @@
-//! A packet may arrive at a port at the very time at which another one leaves it. Without a tie seed the queue
-//! decides; under tie seeds both orders occur, alike on every engine.
+//! A packet may arrive at a port at the very time at which another one leaves it. Without a tie seed the
+//! queue decides; under tie seeds both orders occur, alike on every engine.
 
 use crate::common::{built, count};
 use parades_core::prelude::*;

@@ -173,8 +173,8 @@ pub trait PacketIo {
 
     /// Sends a packet to the other end. `payload` is in bytes, without headers. `data` is the part of the
     /// payload that the other end reads. A packet with data needs an allocation; one without data needs none.
-    /// Packets that are sent at one time need ascending numbers, which tell a packet from the copies that links
-    /// make of others.
+    /// Packets that are sent at one time need ascending numbers, which tell a packet from the copies that
+    /// links make of others.
     fn send(&mut self, number: u32, payload: u32, data: &[u8]);
 
     /// Measures a duration, for the histogram `completion_APP`.

@@ -113,8 +113,9 @@ fn other_flows_have_a_goodput_and_nothing_else() {
     assert_eq!(names, ["flow_goodput_x#0", "flow_payload_received_x#0"]);
 }
 
-/// What waits behind a lost segment is given to the application at once when the segment arrives. What arrives
-/// is never more than the link carries: 1,000 of 1,040 bytes at 10 Mbps, and a segment at the edge of a period.
+/// What waits behind a lost segment is given to the application at once when the segment arrives. What
+/// arrives is never more than the link carries: 1,000 of 1,040 bytes at 10 Mbps, and a segment at the edge of
+/// a period.
 #[test]
 fn the_payload_that_arrives_never_exceeds_the_rate_of_the_link() {
     let period = Delay::from_ms(10);

@@ -113,8 +113,8 @@ fn a_stream_that_its_send_buffer_limits_is_sent_in_full_segments() {
 }
 
 /// A window below the product of rate and delay, without losses. The send buffer takes 33 segments of 1,448
-/// bytes. The receiver holds the last one back until the next round trip, as it acknowledges every second one.
-/// Computed with ns-3.37, whose application writes a segment at a time.
+/// bytes. The receiver holds the last one back until the next round trip, as it acknowledges every second
+/// one. Computed with ns-3.37, whose application writes a segment at a time.
 #[test]
 fn a_stream_that_its_buffers_limit_takes_as_long_as_in_ns3() {
     for (buffer, completion_ns) in [(49_152, 18_388_014_900_u64), (98_304, 9_135_909_260)] {

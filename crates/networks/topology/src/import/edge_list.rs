@@ -1,5 +1,5 @@
-//! Lists of edges, as SNAP and CAIDA write graphs of autonomous systems: a line for each edge, with the ids of
-//! its two ends.
+//! Lists of edges, as SNAP and CAIDA write graphs of autonomous systems: a line for each edge, with the ids
+//! of its two ends.
 //!
 //! CAIDA separates with `|`, and adds the relationship of the two (-1: provider and customer, 0: peers) and
 //! its source. Neither changes a network here.

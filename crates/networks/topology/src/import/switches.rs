@@ -17,21 +17,24 @@ use parades_config::{Fault, quoted};
 use std::collections::BTreeSet;
 
 /// The first line of a file.
-struct Counts {
+struct Counts<'t> {
     nodes: u64,
     switches: u64,
     links: u64,
+    /// The GPUs of a server and their kind, which change no network.
+    gpus: Option<[&'t str; 2]>,
 }
 
 /// Returns the counts of a first line; `None` if it is none.
-fn counts(line: &str) -> Option<Counts> {
+fn counts(line: &str) -> Option<Counts<'_>> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let number = |place: usize| words[place].parse::<u64>().ok();
     match words.len() {
-        3 => Some(Counts { nodes: number(0)?, switches: number(1)?, links: number(2)? }),
+        3 => Some(Counts { nodes: number(0)?, switches: number(1)?, links: number(2)?, gpus: None }),
         6 if number(5).is_none() => {
             number(1)?;
-            Some(Counts { nodes: number(0)?, switches: number(2)?.checked_add(number(3)?)?, links: number(4)? })
+            let switches = number(2)?.checked_add(number(3)?)?;
+            Some(Counts { nodes: number(0)?, switches, links: number(4)?, gpus: Some([words[1], words[5]]) })
         }
         _ => None,
     }
@@ -46,13 +49,17 @@ pub(super) fn is_topology(text: &str) -> bool {
 pub(super) fn read(text: &str) -> Result<Document, Fault> {
     let line = first_line(text).unwrap_or_default();
     let begin = line.as_ptr().addr() - text.as_ptr().addr();
-    let Counts { nodes, switches, links } = counts(line).expect("`is_topology` has read the line");
+    let Counts { nodes, switches, links, gpus } = counts(line).expect("`is_topology` has read the line");
     if nodes > NODES_MAX as u64 || links > EDGES_MAX as u64 {
         let message = format!("the file has {nodes} nodes and {links} links");
         return Err(Fault::new(begin, message, format!("at most {NODES_MAX} nodes and {EDGES_MAX} links are read")));
     }
     let mut words = Words::new(text, begin + line.len());
     let mut collector = Collector::default();
+    if let Some([of_server, kind]) = gpus {
+        collector.graph_value("gpus per server", of_server, begin)?;
+        collector.graph_value("gpu type", kind, begin)?;
+    }
     for node in 0..nodes {
         collector.node(node.to_string(), &[], begin)?;
     }

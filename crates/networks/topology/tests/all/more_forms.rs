@@ -1,4 +1,5 @@
-//! Forms of other tools: JSON by index, as adjacency and by Cytoscape; CAIDA's lists; BRITE; HPCC's simulator.
+//! Forms of other tools: JSON by index, as adjacency and by Cytoscape; CAIDA's lists; BRITE; HPCC's
+//! simulator.
 
 use parades_core::time::Delay;
 use parades_topology::import::{Network, Options, parse};
@@ -125,7 +126,10 @@ fn topologies_of_rdma_simulators_are_read_and_counted() {
     assert!(found.topology.links().iter().all(|link| link.delay == Delay::from_us(1)));
     assert_eq!(found.losses, [Some(0.0), Some(0.01)]);
     // SimAI's first line; line ends make no difference.
-    assert_eq!(links(&read("4 8 1 1 3 H100\n2 3 0 2 1Gbps 1us 0 1 2 1Gbps 1us 0\n2 3 1Gbps 1us 0")).len(), 3);
+    let simai = read("4 8 1 1 3 H100\n2 3 0 2 1Gbps 1us 0 1 2 1Gbps 1us 0\n2 3 1Gbps 1us 0");
+    assert_eq!(links(&simai).len(), 3);
+    let note = "descriptions, which change nothing: `gpu type`, `gpus per server` of the graph";
+    assert!(simai.notes.iter().any(|other| other == note), "{:?}", simai.notes);
     let refused = |text: &str| network(text).expect_err("a mistake");
     assert!(refused("3 1 3\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n").contains("ends where an end of a link"));
     assert!(refused("3 1 1\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n").contains("net:4:1: `1` stands behind the 1 links"));

@@ -238,8 +238,8 @@ impl<'k> TimeWarp<'k> {
         if self.fault == Fault::SequenceNotRestored {
             self.lps.skip_sequence(id.index());
         }
-        // All pending wakes of the LP are dropped, and its timers then send new ones. The rollback also restores
-        // the sequence number, so a later message may get the key of a dropped wake.
+        // All pending wakes of the LP are dropped, and its timers then send new ones. The rollback also
+        // restores the sequence number, so a later message may get the key of a dropped wake.
         let wakes_of_id = |event: &AnyEvent<'k>| event.receiver() == id && matches!(event.body, Body::Timer(_));
         self.pending[self.home[id.index()]].retain(|_, (event, _)| !wakes_of_id(event));
         if self.fault != Fault::WakeForgotten {

@@ -1,6 +1,6 @@
-//! Every parameter of every scenario has a row here: a change that has an effect on the answer, and the values
-//! of other parameters that it needs. A parameter that needs others declares it (`parades_config::needs`), and
-//! is refused without them.
+//! Every parameter of every scenario has a row here: a change that has an effect on the answer, and the
+//! values of other parameters that it needs. A parameter that needs others declares it
+//! (`parades_config::needs`), and is refused without them.
 //!
 //! A new parameter needs a row, or this test fails. The kinds of rows are the functions [`acts`], [`needs`],
 //! [`by_data`], [`same`], [`noted`] and [`refused`].

@@ -2,13 +2,13 @@
 //!
 //! - p2psim, and the King data set in its form: `node 1` for each place, then `1,2 20000` for each pair.
 //! - Meridian's: `1 2 20000` for each pair.
-//! - `WonderNetwork`'s pings: a line of names with `source`, `destination` and `avg` among them, and then a line
-//!   for each measurement. A pair has the mean of its measurements.
+//! - `WonderNetwork`'s pings: a line of names with `source`, `destination` and `avg` among them, and then a
+//!   line for each measurement. A pair has the mean of its measurements.
 //!
 //! A pair that has a latency in one direction has it in both.
 //!
-//! Source: K. Gummadi, S. Saroiu, S. Gribble, "King: estimating latency between arbitrary Internet end hosts",
-//! IMW 2002, whose latencies p2psim reads; B. Wong, A. Slivkins, E. Sirer, "Meridian", SIGCOMM 2005.
+//! Source: K. Gummadi, S. Saroiu, S. Gribble, "King: estimating latency between arbitrary Internet end
+//! hosts", IMW 2002, whose latencies p2psim reads; B. Wong, A. Slivkins, E. Sirer, "Meridian", SIGCOMM 2005.
 
 use super::Matrix;
 use super::read::{GAP, Gap, fault, latency, lines, unquoted, words};

@@ -206,8 +206,8 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
     lines.filter(|line| !line.is_empty() && !text[line.clone()].starts_with('#'))
 }
 
-/// Returns the words of a line. Between commas, a word may be empty, except the first and the last, and a name
-/// may have blanks.
+/// Returns the words of a line. Between commas, a word may be empty, except the first and the last, and a
+/// name may have blanks.
 pub(super) fn words(text: &str, line: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let span = |word: &str| {
         let begin = word.as_ptr().addr() - text.as_ptr().addr();

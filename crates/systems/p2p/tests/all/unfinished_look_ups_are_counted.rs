@@ -1,5 +1,5 @@
-//! Look-ups that are under way at the end of a run are counted, noted, and left out of their times, unless their
-//! time so far shall count.
+//! Look-ups that are under way at the end of a run are counted, noted, and left out of their times, unless
+//! their time so far shall count.
 
 use parades_carriers::Constant;
 use parades_core::metrics::{Cell, MetricValue};

@@ -17,8 +17,8 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         link: ManagedLink<'_>,
         rng: &Rng,
     ) -> Result<Passage, Loss> {
-        // Without a tie seed, a packet that arrives at the moment at which a device takes the next one finds the
-        // queue as it was before, as in ns-3.
+        // Without a tie seed, a packet that arrives at the moment at which a device takes the next one finds
+        // the queue as it was before, as in ns-3.
         self.drain(arrival.after(link.rules.device > 0), link.rules);
         let verdict = self.try_admit(arrival, offered, link, rng);
         match &verdict {
