@@ -3,9 +3,9 @@
 //! - p2psim, and the King data set in its form: `node 1` for each place, then `1,2 20000` for each pair.
 //! - Meridian's: `1 2 20000` for each pair.
 //! - `WonderNetwork`'s pings: a line of names with `source`, `destination` and `avg` among them, and then a
-//!   line for each measurement. A pair has the mean of its measurements.
+//!   line for each measurement.
 //!
-//! A pair that has a latency in one direction has it in both.
+//! A pair that stands several times has the mean. A pair that has a latency in one direction has it in both.
 //!
 //! Source: K. Gummadi, S. Saroiu, S. Gribble, "King: estimating latency between arbitrary Internet end
 //! hosts", IMW 2002, whose latencies p2psim reads; B. Wong, A. Slivkins, E. Sirer, "Meridian", SIGCOMM 2005.
@@ -65,6 +65,8 @@ pub(super) fn read(source: &Source, unit: Delay) -> Result<(Matrix, Vec<Gap>), C
     let text = &source.text;
     let form = form(text).expect("`is_list` has recognised it");
     let mut places = Places::default();
+    // The number of places that p2psim's first line gives, and the place of that line.
+    let mut promised: Option<(usize, Range<usize>)> = None;
     // By places: the sum of the measurements, and their number.
     let mut measured: BTreeMap<(usize, usize), (f64, f64)> = BTreeMap::new();
     for (index, line) in lines(text).enumerate() {
@@ -75,7 +77,11 @@ pub(super) fn read(source: &Source, unit: Delay) -> Result<(Matrix, Vec<Gap>), C
                 places.number(word(1));
                 continue;
             }
-            Form::P2psim if matches!(word(0), "topology" | "failure_model") => continue,
+            Form::P2psim if matches!(word(0), "topology" | "failure_model") => {
+                let number = words.get(2).and_then(|word| text[word.clone()].parse().ok());
+                promised = promised.or(number.map(|number| (number, line)));
+                continue;
+            }
             Form::P2psim | Form::Triples if words.len() == 3 => Columns { from: 0, to: 1, latency: 2 },
             Form::Pings(_) if index == 0 => continue,
             Form::Pings(columns) if words.len() > columns.from.max(columns.to).max(columns.latency) => columns,
@@ -95,6 +101,10 @@ pub(super) fn read(source: &Source, unit: Delay) -> Result<(Matrix, Vec<Gap>), C
         }
         let (sum, count) = measured.entry((from, to)).or_default();
         (*sum, *count) = (*sum + found.as_secs_f64(), *count + 1.0);
+    }
+    if let Some((number, line)) = promised.filter(|(number, _)| *number != places.names.len()) {
+        let message = format!("this line promises {number} places, and the list has {}", places.names.len());
+        return Err(fault(source, line, message, "compare the file with its source; it may be cut off"));
     }
     let order = places.order();
     let count = order.len();

@@ -203,6 +203,8 @@ fn lists_of_pairs_are_tables() {
     let refused = parse(&gap, us, Missing::Refuse).expect_err("a pair is missing");
     assert!(refused.contains("there is no latency from place 2 to place 3, counted from 1"), "{refused}");
     assert_eq!(parse(&gap, us, Missing::Detour).as_ref(), Ok(&expected), "20 + 40 over place 1");
+    let refused = parse("topology p2psim 3\n1,2 5\n", us, Missing::Detour).expect_err("a place is missing");
+    assert!(refused.starts_with("king:1:1: this line promises 3 places, and the list has 2; "), "{refused}");
     let refused = parse(&format!("{p2psim}1,2 x\n"), us, Missing::Refuse).expect_err("no number");
     assert!(refused.starts_with("king:8:1: `1,2 x` is no pair of places with a latency; "), "{refused}");
 }
