@@ -482,8 +482,8 @@ impl<'a> Fields<'a> {
         let found = self.reader.parameters.look_up(self.reader, given)?;
         match found.what {
             What::Text(text) => Ok((text, given.span.clone())),
-            // A name from the command line may look like a number.
-            What::Number(text) if matches!(given.what, What::Set(_)) => Ok((text, given.span.clone())),
+            // A name from the command line or a parameter may look like a number.
+            What::Number(text) if found.via.is_some() => Ok((text, given.span.clone())),
             other => {
                 let message = format!("`{name}` takes names, not {}", other.noun());
                 Err(self.reader.error(&given.span, message, "write them in quotes"))

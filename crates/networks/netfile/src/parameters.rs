@@ -78,6 +78,8 @@ fn used_as(name: &str, file: &[Entry]) -> Option<Parameter> {
         }
     }
     let mut parameters = uses.into_iter().map(|form| match form {
+        // Packets, a size or a name: the reader of the key knows which.
+        Some(Form::Limit | Form::Queue | Form::Packet) => Some(Parameter::text("used", "", MEANING)),
         // A path is relative to the folder of this file, which only its reader knows.
         Some(Form::One(parameter)) if !matches!(parameter.kind(), Kind::Path) => Some(parameter.without_needs()),
         _ => None,
@@ -210,9 +212,7 @@ impl Parameters {
     /// Returns a value, or the value of the parameter to which it refers.
     pub(crate) fn look_up(&self, reader: Reader<'_>, given: &Given) -> Result<Found, ConfigError> {
         if let What::Set(text) = &given.what {
-            let is_number = text.parse::<f64>().is_ok();
-            let what = if is_number { What::Number(text.clone()) } else { What::Text(text.clone()) };
-            return Ok(Found::new(what, Some("--set".to_owned())));
+            return Ok(Found::new(as_typed(text), Some("--set".to_owned())));
         }
         let What::Text(text) = &given.what else { return Ok(Found::new(given.what.clone(), None)) };
         let Some(first) = text.strip_prefix('$') else { return Ok(Found::new(given.what.clone(), None)) };
@@ -237,7 +237,7 @@ impl Parameters {
                 other => return Ok(Found::new(What::Text(other.to_string()), Some(name.clone()))),
             };
             let Some(next) = text.strip_prefix('$') else {
-                return Ok(Found::new(What::Text(text.clone()), Some(name.clone())));
+                return Ok(Found::new(as_typed(text), Some(name.clone())));
             };
             if chain.len() == CHAIN_MAX {
                 let message = format!(
@@ -253,6 +253,14 @@ impl Parameters {
                 return Err(reader.error(&given.span, message, "give one of them a value"));
             }
         }
+    }
+}
+
+/// Returns a number or text, whichever the text shows.
+fn as_typed(text: &str) -> What {
+    match text.parse::<f64>() {
+        Ok(_) => What::Number(text.to_owned()),
+        Err(_) => What::Text(text.to_owned()),
     }
 }
 

@@ -5,13 +5,21 @@ use parades_config::{ConfigError, Kind, Parameter, Value};
 /// The largest number of values of a range.
 const VALUES_MAX: usize = 100_000;
 
-/// Returns the values of a range `FIRST..LAST` or `FIRST..LAST..STEP` of a parameter that counts something.
-/// `None` if `text` is no range. Without a step, whole numbers go by 1; other quantities need one.
+/// Returns the values of a range `FIRST..LAST` or `FIRST..LAST..STEP` of a parameter that counts something, or
+/// that takes whole numbers besides words. `None` if `text` is no range. Without a step, whole numbers go by
+/// 1; all others need one.
 ///
 /// # Errors
 ///
 /// If a part is no value of the parameter, or the step leads nowhere.
 pub(crate) fn values(parameter: &Parameter, text: &str) -> Result<Option<Vec<String>>, ConfigError> {
+    const COUNTS: Parameter = Parameter::integer("count", 0, 0..=u64::MAX, "a whole number");
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    // Words may look like `1..3`.
+    let has_step = text.matches("..").count() == 2;
+    if matches!(parameter.kind(), Kind::Text { .. }) && has_step && text.split("..").all(is_digits) {
+        return values(&COUNTS.with_key(parameter.key()), text);
+    }
     let is_countable = matches!(
         parameter.kind(),
         Kind::Integer { .. }
@@ -105,6 +113,7 @@ mod tests {
         assert_eq!(of(&RATE, "1Mbps..2Mbps..500kbps"), list(&["1Mbps", "1500kbps", "2Mbps"]));
         assert_eq!(of(&SHARE, "0.1..0.5..0.1"), list(&["0.1", "0.2", "0.3", "0.4", "0.5"]));
         assert_eq!(of(&NAME, "../a.toml"), None);
+        assert_eq!(of(&NAME, "10..30..10"), list(&["10", "20", "30"]));
         assert_eq!(of(&COUNT, "7"), None);
         for (parameter, text) in [
             (&COUNT, "4..1"),

@@ -96,6 +96,10 @@ fn any_key_is_set_by_its_path() {
     assert_eq!(link.queue, QueueLimit::Bytes(65_536).into());
     assert_eq!(description.events[0].at.as_ps(), 300_000_000_000);
     assert_eq!(described_with(&file, &["queue=9"]).links[0].queue, QueueLimit::Packets(9).into());
+    let [codel, named] = ["queue=codel", "link.a-b.queue=codel"].map(|set| described_with(&file, &[set]));
+    assert_eq!(codel.links[0].queue, named.links[0].queue);
+    assert_ne!(codel.links[0].queue, link.queue);
+    assert_eq!(described_with(&file, &["queue=64KiB"]).links[0].queue, link.queue);
     assert_eq!(described_with(&file, &["link.a-b.queue=8"]).links[0].queue, QueueLimit::Packets(8).into());
     // Of the table of defaults, which the file does not have.
     let without = SMALL.replace("queue = \"$queue\"\n", "");
