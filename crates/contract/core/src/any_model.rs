@@ -220,7 +220,6 @@ pub trait Lps<'k>: Send + Debug {
 
     /// Sends the wakes that the timers of an LP need after a rollback, as an engine needs them whose pending
     /// set tells events apart by key.
-    #[cfg(feature = "test-hooks")]
     fn renew_wakes(&mut self, index: usize, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>);
 }
 

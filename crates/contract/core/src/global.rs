@@ -230,7 +230,7 @@ impl<M: Model> GlobalContext<'_, M> {
 }
 
 /// The pending global events. Every process of a run holds the same events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct GlobalQueue {
     pending: BTreeMap<EventKey, Scheduled>,
     /// The sequence number of the sender `GLOBAL`.
@@ -243,13 +243,7 @@ pub struct GlobalQueue {
 impl GlobalQueue {
     /// Makes the queue of the global events that the model knows from the start.
     pub fn new(model: &dyn AnyModel<'_>) -> GlobalQueue {
-        let mut queue = GlobalQueue {
-            pending: BTreeMap::new(),
-            sequence: 0,
-            executed: 0,
-            digest: Digest::default(),
-            stopped: false,
-        };
+        let mut queue = GlobalQueue::default();
         for (time, global) in model.globals() {
             let key = queue.next_key(time);
             queue.pending.insert(key, Scheduled::Model(global));

@@ -31,6 +31,7 @@ pub mod budget;
 pub mod capture;
 pub mod channel;
 mod context;
+pub mod cut;
 pub mod effects;
 pub mod error;
 pub mod escape;

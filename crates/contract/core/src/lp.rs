@@ -158,7 +158,6 @@ impl<S> Lp<S> {
     ///
     /// Older wakes become stale. An engine whose pending set tells events apart by key must drop them. The
     /// sequence number is rolled back too, so a message may get the key of an old wake.
-    #[cfg(feature = "test-hooks")]
     pub(crate) fn renew_wakes<T: Send + 'static>(&mut self, world: &World, lp: LpId, mut sends: Sends<'_, T>) {
         for (id, setting) in self.kernel.timers.renew_wakes() {
             sends.apply(SendWake { key: wake_key(world, lp, setting), lp, timer: id });

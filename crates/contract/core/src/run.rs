@@ -1,6 +1,7 @@
 //! A run: its options, its control from outside, and its outcome.
 
 use crate::any_model::{AnyLeftover, AnyModel, Lps};
+use crate::cut::Cuts;
 use crate::digest::Digest;
 use crate::error::{Error, ErrorKind};
 use crate::event::{Body, Event, LpId, Sender};
@@ -47,6 +48,8 @@ pub struct RunOptions<'a> {
     pub control: Option<&'a Control>,
     /// A limit in bytes on the LPs' records, the pending events, and the history if there is one.
     pub memory_limit: Option<u64>,
+    /// The cuts of the run, if any are wanted.
+    pub cuts: Option<Cuts<'a>>,
 }
 
 impl RunOptions<'_> {
@@ -64,6 +67,7 @@ impl RunOptions<'_> {
             timesheets: None,
             control: None,
             memory_limit: None,
+            cuts: None,
         }
     }
 }

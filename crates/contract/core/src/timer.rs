@@ -154,7 +154,6 @@ impl Timers {
     }
 
     /// Forgets the pending wakes, and returns the wakes that the set timers need after a rollback.
-    #[cfg(feature = "test-hooks")]
     pub(crate) fn renew_wakes(&mut self) -> impl Iterator<Item = (TimerId, Setting)> {
         let slots = self.0.iter_mut().flat_map(|slots| slots.first.iter_mut().chain(&mut slots.others));
         slots.zip(0..).filter_map(|(slot, id)| {

@@ -3,6 +3,7 @@
 
 use crate::any_model::AnyModel;
 use crate::channel::{Channels, Port};
+use crate::cut::Span;
 use crate::error::{Error, ErrorKind, Place};
 use crate::event::{LpId, Sender};
 use crate::run::RunOptions;
@@ -96,6 +97,19 @@ impl World {
             has_ties_or_send_notes: options.sends || options.tie_seed.is_some(),
             last_rounds: Mutex::default(),
         })
+    }
+
+    /// Makes the world of a span of a run. If the span begins at a cut, channels have the lookahead of the cut.
+    ///
+    /// # Errors
+    ///
+    /// As [`World::new`].
+    pub fn of_span(model: &dyn AnyModel<'_>, span: &Span<'_>) -> Result<World, Error> {
+        let mut world = World::new(model, &span.options)?;
+        if let Some(cut) = &span.from {
+            world.channels = cut.channels.clone();
+        }
+        Ok(world)
     }
 
     /// Checks that the records of the model's LPs fit into `limit` bytes. Call it before anything is made for

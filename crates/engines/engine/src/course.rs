@@ -6,6 +6,7 @@ use crate::ledger::{self, EarliestFailure, Ledger, Trace};
 use crate::peers::{Peers, Results};
 use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, Lps, MessageRef, Packed, body_ref, hide_body};
 use parades_core::bytes;
+use parades_core::cut::{AtRest, Cut, Span, Reached, Resting, Then, messages};
 use parades_core::effects::{AnyEffects, OtherEffects};
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Event, EventKey, LpId};
@@ -32,11 +33,17 @@ pub(crate) struct Course<'k> {
     pub(crate) metrics: Metrics,
     /// The number of events committed.
     pub(crate) events: u64,
+    /// The number of events that were committed before this span of the run.
+    events_before: u64,
     /// Events before this time may be executed. With several workers, they have been executed once the
     /// workers are at a cut.
     pub(crate) bound: Time,
     /// The end of the run. A run that is stopped by hand ends earlier than its options say.
     pub(crate) until: Time,
+    /// The time of the next cut that the options ask for.
+    next_cut: Time,
+    /// True once the run has ended at a cut, from which another one goes on.
+    pub(crate) has_left: bool,
     /// The earliest failure that workers have reported.
     pub(crate) failure: EarliestFailure,
     /// The bytes of payloads that this process had copied to or from other processes before the run.
@@ -44,13 +51,11 @@ pub(crate) struct Course<'k> {
 }
 
 /// All LPs of a run at a cut, with their pending events. No LP is being executed.
-pub(crate) trait Quiescent<'k> {
+pub(crate) trait Quiescent<'k>: Resting<'k> {
     /// Returns the time of the next pending event, on any rank.
     fn next_time(&mut self) -> Time;
     /// Returns the LPs, for global events that record in `metrics`.
     fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<'k> + 'b;
-    /// Adds an event.
-    fn push(&mut self, event: AnyEvent<'k>);
 }
 
 /// Returns the smallest time above `time`.
@@ -59,29 +64,83 @@ pub(crate) fn just_after(time: Time) -> Time {
 }
 
 impl<'k> Course<'k> {
-    pub(crate) fn new(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Course<'k> {
+    /// Begins a run, or goes on from a cut, whose global events and metrics move to the course.
+    pub(crate) fn new(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>, from: Option<&mut Cut<'k>>) -> Course<'k> {
+        let (globals, metrics, events, bound) = match from {
+            None => (GlobalQueue::new(model), model.metrics(), 0, Time::ZERO),
+            Some(cut) => {
+                let Cut { globals, metrics, events, time, .. } = cut;
+                (std::mem::take(globals), std::mem::take(metrics), *events, *time)
+            }
+        };
         Course {
             model,
-            globals: GlobalQueue::new(model),
-            metrics: model.metrics(),
-            events: 0,
-            bound: Time::ZERO,
+            globals,
+            metrics,
+            events,
+            events_before: events,
+            bound,
             until: options.until,
+            next_cut: options.cuts.as_ref().map_or(Time::MAX, |cuts| cuts.next),
+            has_left: false,
             failure: EarliestFailure::default(),
             copied_before: bytes::copied(),
             options,
         }
     }
 
-    /// Returns the horizon: the time of the next global event, or the end of the run.
+    /// Returns the horizon: the time of the next global event or cut, or the end of the run.
     pub(crate) fn horizon(&self) -> Time {
-        self.globals.next_time().unwrap_or(Time::MAX).min(self.until)
+        self.globals.next_time().unwrap_or(Time::MAX).min(self.until).min(self.next_cut)
+    }
+
+    /// Comes to a cut at the bound, if one is due there.
+    pub(crate) fn reach_cut(&mut self, world: &World, resting: &mut dyn Resting<'k>) {
+        let Some(cuts) = &mut self.options.cuts else { return };
+        let ends = cuts.at_end && self.bound >= self.until;
+        if self.bound < self.next_cut && !ends {
+            return;
+        }
+        cuts.at_end &= !ends;
+        let mut at_rest = AtRest {
+            time: self.bound,
+            events: self.events,
+            globals: &self.globals,
+            channels: world.channels(),
+            metrics: &self.metrics,
+            resting,
+        };
+        match cuts.act.act(&mut at_rest) {
+            Then::Continue(next) => {
+                assert!(next > self.bound, "the next cut is at {next}, and the run is at {}", self.bound);
+                (self.next_cut, cuts.next) = (next, next);
+            }
+            Then::Leave => self.has_left = true,
+        }
+    }
+
+    /// Ends this span at a cut. All LPs are in one list, and all metrics have come to the course.
+    pub(crate) fn leave(
+        self,
+        world: &World,
+        lps: Box<dyn Lps<'k> + 'k>,
+        pending: AnyLeftover<'k>,
+    ) -> Reached<'k> {
+        let Course { options, globals, metrics, events, bound, .. } = self;
+        let messages = messages(pending);
+        let cut = Cut { time: bound, events, globals, channels: world.channels().clone(), metrics, lps, messages };
+        Reached::Cut(Span { options, from: Some(Box::new(cut)) })
     }
 
     /// Raises the bound to the horizon: from now on, events before it may be executed.
     pub(crate) fn advance_to_horizon(&mut self) {
         self.enter(Phase::Executing);
         self.bound = self.horizon();
+    }
+
+    /// Sets the number of events committed, of which this span of the run has committed `here`.
+    pub(crate) fn set_events(&mut self, here: u64) {
+        self.events = self.events_before + here;
     }
 
     /// Says that a phase begins.
@@ -216,6 +275,10 @@ impl<'k> Course<'k> {
         while all.next_time() >= self.horizon() {
             let time = self.horizon();
             self.bound = self.bound.max(time);
+            self.reach_cut(world, all);
+            if self.has_left {
+                return Ok(Some(time));
+            }
             self.globals.execute_at(time, self.model, world, &mut all.lps(&mut self.metrics), effects.hide())?;
             effects.take_buffer().into_iter().for_each(|event| all.push(event));
             if self.is_over_at(time) {

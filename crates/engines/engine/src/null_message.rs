@@ -91,6 +91,7 @@ use crate::window::{self, Crew, Order};
 use crate::workers::{Alarm, lock, on_all_workers};
 use pace::Pace;
 use parades_core::any_model::{AnyModel, AnyWire, WireModel, with_model};
+use parades_core::cut::{Reached, Span};
 use parades_core::error::Error;
 use parades_core::event::LpId;
 use parades_core::model::Model;
@@ -210,8 +211,17 @@ pub fn run_any<'k>(
     options: RunOptions<'k>,
     settings: &Settings,
 ) -> Result<Outcome, Error> {
-    let (partitions, timesheets) = (partitions_max(settings), options.timesheets.clone());
-    run_over(model, options, settings, &|workers| {
+    advance(model, options.into(), settings).map(Reached::end)
+}
+
+/// Runs a span of a run, as [`sequential::advance`](crate::sequential::advance).
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn advance<'k>(model: &'k dyn AnyModel<'k>, span: Span<'k>, settings: &Settings) -> Result<Reached<'k>, Error> {
+    let (partitions, timesheets) = (partitions_max(settings), span.options.timesheets.clone());
+    advance_over(model, span, settings, &|workers| {
         Arc::new(Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone()))
     })
 }
@@ -232,13 +242,22 @@ pub fn run_over<'k>(
     settings: &Settings,
     connect: &dyn Fn(usize) -> Arc<dyn Promising<'k> + 'k>,
 ) -> Result<Outcome, Error> {
-    let world = World::new(model, &options)?;
+    advance_over(model, options.into(), settings, connect).map(Reached::end)
+}
+
+fn advance_over<'k>(
+    model: &'k dyn AnyModel<'k>,
+    span: Span<'k>,
+    settings: &Settings,
+    connect: &dyn Fn(usize) -> Arc<dyn Promising<'k> + 'k>,
+) -> Result<Reached<'k>, Error> {
+    let world = World::of_span(model, &span)?;
     let (shared, partitioning) = partition(&world, settings, 1);
     let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
     let transport = connect(workers);
     let seat = Seat { transport: Arc::clone(&transport) as _, peers: Arc::new(Alone) };
-    let (crew, leader) = window::assemble(model, options, world, &partitioning, &shared, seat, workers)?;
-    run_crew(crew, transport, leader, settings.nulls).map(|outcome| outcome.expect("the only rank has the outcome"))
+    let (crew, leader) = window::assemble(model, span, world, &partitioning, &shared, seat, workers)?;
+    run_crew(crew, transport, leader, settings.nulls).map(|reached| reached.expect("the only rank has the outcome"))
 }
 
 /// Runs `model` by null messages as one of several ranks, as [`window::run_rank`] does in windows.
@@ -275,8 +294,8 @@ pub fn run_any_rank<'k>(
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model });
         let (shared, partitioning) = partition(&world, &settings, peers.ranks());
         let seat = Seat { transport: Arc::clone(&ranked) as _, peers };
-        let (crew, leader) = window::assemble(model, options, world, &partitioning, &shared, seat, settings.threads)?;
-        run_crew(crew, ranked, leader, settings.nulls)
+        let (crew, leader) = window::assemble(model, options.into(), world, &partitioning, &shared, seat, settings.threads)?;
+        run_crew(crew, ranked, leader, settings.nulls).map(|reached| reached.map(Reached::end))
     })
 }
 
@@ -295,7 +314,7 @@ fn run_crew<'k>(
     transport: Arc<dyn Promising<'k> + 'k>,
     leader: Leader<'k>,
     nulls: Nulls,
-) -> Result<Option<Outcome>, Error> {
+) -> Result<Option<Reached<'k>>, Error> {
     // A worker may be busy with promises alone.
     let leader = leader.ignoring_busyness();
     let plan = Arc::clone(&lock(&crew.orders).plan);
@@ -357,7 +376,7 @@ struct Counts {
 
 impl<'k> Run<'k> {
     /// Runs all workers.
-    fn all(&self, mut leader: Leader<'k>) -> Result<Option<Outcome>, Error> {
+    fn all(&self, mut leader: Leader<'k>) -> Result<Option<Reached<'k>>, Error> {
         let (workers, transport) = (self.crew.ledgers.len(), &*self.crew.seat.transport);
         // All workers begin by this plan. A leader that goes on alone may have another plan before the thread
         // of the last worker has begun.
@@ -372,7 +391,10 @@ impl<'k> Run<'k> {
         };
         let end = on_all_workers(workers, self.crew.settings.pinned, &|| transport.break_up(), &mut lead, &follow)?;
         end.map_err(|Broken| lost(transport))?;
-        let Some(mut outcome) = leader.conclude(&self.crew)? else { return Ok(None) };
+        let mut outcome = match leader.conclude(&self.crew)? {
+            Some(Reached::End(outcome)) => outcome,
+            other => return Ok(other),
+        };
         // Ordering: Relaxed; the other threads have been joined.
         let counts = &self.counts;
         let count = |name, count: &AtomicU64| (name, count.load(Ordering::Relaxed) as f64);
@@ -380,7 +402,7 @@ impl<'k> Run<'k> {
         outcome.engine_stats.push(count("null_messages", &counts.null_messages));
         outcome.engine_stats.push(count("messages", &counts.messages));
         outcome.engine_stats.push(count("blocked", &counts.blocked));
-        Ok(Some(outcome))
+        Ok(Some(Reached::End(outcome)))
     }
 
     /// Executes a cut as the leader: does the same as under `window`, and sets the next horizon.

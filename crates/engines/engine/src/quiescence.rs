@@ -2,8 +2,9 @@
 
 use crate::course::Quiescent;
 use crate::peers::{Peers, least};
-use parades_core::any_model::{AnyEvent, Lps};
+use parades_core::any_model::{AnyEvent, AnyLeftover, Lps};
 use parades_core::error::ErrorKind;
+use parades_core::cut::Resting;
 use parades_core::event::LpId;
 use parades_core::global::{AllLps, Visitor, Visits};
 use parades_core::metrics::Metrics;
@@ -18,6 +19,8 @@ pub(crate) trait Home<'k> {
     fn earliest_time(&mut self) -> Time;
     /// Adds an event that is never annihilated.
     fn add(&mut self, event: AnyEvent<'k>);
+    /// Removes and returns all pending events, in no order.
+    fn take_all(&mut self) -> AnyLeftover<'k>;
     /// Returns the LPs, by their index in the placement, and their metrics.
     fn residents(&mut self) -> (&mut (dyn Lps<'k> + 'k), &mut Metrics);
 }
@@ -43,6 +46,19 @@ impl<'k, H: Home<'k>> Quiescent<'k> for Homes<'_, '_, 'k, H> {
     }
     fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<'k> + 'b {
         Residents { homes: self, metrics }
+    }
+}
+
+impl<'k, H: Home<'k>> Resting<'k> for Homes<'_, '_, 'k, H> {
+    fn each_lp(&mut self, act: &mut dyn FnMut(LpId, &mut (dyn Lps<'k> + 'k), usize)) {
+        let mut metrics = Metrics::default();
+        Residents { homes: self, metrics: &mut metrics }.visit_each(&mut |id, lps, index, _| act(id, lps, index));
+    }
+    fn take_pending(&mut self) -> Vec<AnyEvent<'k>> {
+        self.homes.iter_mut().flat_map(|home| home.take_all()).collect()
+    }
+    fn add_metrics(&mut self, to: &mut Metrics) {
+        self.homes.iter_mut().for_each(|home| to.merge(home.residents().1.clone()));
     }
     fn push(&mut self, event: AnyEvent<'k>) {
         let home = &mut self.homes[self.placement.partition(event.receiver()) as usize];

@@ -26,6 +26,7 @@ use parades_core::any_model::{
     AnyChecked, AnyModel, CheckedLps, Difference, Lps, MessageRef, NotRestored, Packed, Taggable, hide_body, in_form,
     with_model,
 };
+use parades_core::cut::Reached;
 use parades_core::effects::{Effects, OtherEffects};
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Body, Event};
@@ -58,7 +59,7 @@ pub fn run_any<'k>(model: &'k dyn AnyChecked<'k>, options: RunOptions<'k>) -> Re
     fn run_in<'k, P: Packed<'k>>(model: &'k dyn AnyChecked<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
         let first = Effects::undoable(Outbox::buffered());
         let twice = Twice { model, lps: model.new_checked_lps(), first };
-        run_by::<P, Through<WindowedPending<P>>, _>(model, options, twice)
+        run_by::<P, Through<WindowedPending<P>>, _>(model, options.into(), twice).map(Reached::end)
     }
     in_form!(model.form(), run_in(model, options))
 }

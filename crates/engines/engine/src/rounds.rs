@@ -44,6 +44,7 @@ use crate::seats;
 use crate::workers::on_all_workers;
 use leader::Leader;
 use parades_core::any_model::{AnyModel, with_model};
+use parades_core::cut::{Span, Reached};
 use parades_core::error::Error;
 use parades_core::model::Model;
 use parades_core::run::{Outcome, RunOptions};
@@ -193,16 +194,38 @@ fn run_any_watched<'k>(
     settings: &Settings,
     watch: Option<&mut dyn FnMut(Round)>,
 ) -> Result<Outcome, Error> {
-    let world = World::new(model, &options)?;
+    advance_watched(model, options.into(), settings, watch).map(Reached::end)
+}
+
+/// Runs a span of a run, as [`sequential::advance`](crate::sequential::advance).
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn advance<'k>(model: &'k dyn AnyModel<'k>, span: Span<'k>, settings: &Settings) -> Result<Reached<'k>, Error> {
+    advance_watched(model, span, settings, None)
+}
+
+fn advance_watched<'k>(
+    model: &'k dyn AnyModel<'k>,
+    span: Span<'k>,
+    settings: &Settings,
+    watch: Option<&mut dyn FnMut(Round)>,
+) -> Result<Reached<'k>, Error> {
+    let world = World::of_span(model, &span)?;
+    let Span { options, mut from } = span;
     let workers = settings.workers().min(world.lps() as usize - 1);
     let traces = options.tracer.is_some();
     let world = RwLock::new(world);
     let (alone, cut, pool) =
         (Stripes::one(model, &world, traces), OnceCell::new(), Pool::new(workers, settings.waiting));
-    let course = Course::new(model, options);
+    let course = Course::new(model, options, from.as_deref_mut());
     let judge = Judge::new(settings.threshold, workers);
     let mut leader = Leader::new(course, &alone, &world, judge, settings.main == Main::Works, watch);
-    leader.start()?;
+    match from {
+        Some(cut) => leader.go_on_from(*cut),
+        None => leader.start()?,
+    }
     leader.run()?;
     if !leader.needs_workers() {
         return leader.conclude();

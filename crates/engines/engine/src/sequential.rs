@@ -14,14 +14,17 @@ pub(crate) use events::{AnyEvents, Direct, Events, Queue, Through};
 
 use crate::course::Course;
 use crate::fetch::Fetcher;
-use parades_core::any_model::{AnyModel, Lps, Packed, Taggable, hide_body, in_form, with_model};
+use parades_core::any_model::{AnyEvent, AnyModel, Lps, Packed, Taggable, hide_body, in_form, with_model};
+use parades_core::cut::{Span, Reached, Resting};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::{Event, LpId};
 use parades_core::global::OneList;
 use parades_core::lp::Execution;
+use parades_core::metrics::Metrics;
 use parades_core::model::Model;
 use parades_core::pending::{HeapPending, PendingSet};
+use parades_core::placement::Placement;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::world::World;
@@ -41,10 +44,19 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>) -> Result<Outcome, Erro
 ///
 /// As [`run`].
 pub fn run_any<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
-    fn run_in<'k, P: Packed<'k>>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
-        run_by::<P, Direct, _>(model, options, Once(model.new_lps()))
+    advance(model, options.into()).map(Reached::end)
+}
+
+/// Runs a span of a run: from its start or a cut to the next cut at which it ends, or to its end.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn advance<'k>(model: &'k dyn AnyModel<'k>, span: Span<'k>) -> Result<Reached<'k>, Error> {
+    fn advance_in<'k, P: Packed<'k>>(model: &'k dyn AnyModel<'k>, span: Span<'k>) -> Result<Reached<'k>, Error> {
+        run_by::<P, Direct, _>(model, span, Once(model.new_lps()))
     }
-    in_form!(model.form(), run_in(model, options))
+    in_form!(model.form(), advance_in(model, span))
 }
 
 /// Runs `model` on a [`HeapPending`]. [`run`] uses a faster set, and writes events directly into it.
@@ -63,7 +75,8 @@ pub fn run_on_heap<M: Model>(model: &M, options: RunOptions<'_>) -> Result<Outco
 /// As [`run`].
 pub fn run_any_on_heap<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
     fn run_in<'k, P: Packed<'k>>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
-        run_by::<P, Through<HeapPending<P>>, _>(model, options, Once(model.new_lps()))
+        let step = Once(model.new_lps());
+        run_by::<P, Through<HeapPending<P>>, _>(model, options.into(), step).map(Reached::end)
     }
     in_form!(model.form(), run_in(model, options))
 }
@@ -74,17 +87,21 @@ pub fn run_any_on_heap<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>)
 #[inline(never)]
 pub(crate) fn run_by<'k, P: Packed<'k>, Q: Queue<P>, S: Step<'k, P>>(
     model: &'k dyn AnyModel<'k>,
-    options: RunOptions<'k>,
+    span: Span<'k>,
     mut step: S,
-) -> Result<Outcome, Error> {
+) -> Result<Reached<'k>, Error> {
     let mut events = Events::<P, Q>::new();
-    let mut run = Sequential::start(model, options, step.lps_mut(), &mut events)?;
+    let mut run = Sequential::start(model, span, step.lps_mut(), &mut events)?;
     loop {
         run.course.advance_to_horizon();
         execute_before_bound(&mut run, &mut step, &mut events)?;
+        run.course.reach_cut(&run.world, &mut Whole { lps: step.lps_mut(), events: &mut events });
+        if run.course.has_left {
+            return Ok(run.leave(step.lps_mut(), &mut events));
+        }
         run.execute_globals(step.lps_mut(), &mut events)?;
         if run.course.is_over() {
-            return run.conclude(step.lps(), &mut events);
+            return run.conclude(step.lps(), &mut events).map(Reached::End);
         }
         run.poll(run.course.bound, &events)?;
     }
@@ -147,6 +164,25 @@ impl<'k, P: Packed<'k>> Step<'k, P> for Once<'k> {
     }
 }
 
+/// The LPs and pending events of an engine that keeps each of them in one place.
+pub(crate) struct Whole<'a, 'k> {
+    pub(crate) lps: &'a mut (dyn Lps<'k> + 'k),
+    pub(crate) events: &'a mut dyn AnyEvents<'k>,
+}
+
+impl<'k> Resting<'k> for Whole<'_, 'k> {
+    fn each_lp(&mut self, act: &mut dyn FnMut(LpId, &mut (dyn Lps<'k> + 'k), usize)) {
+        (0..self.lps.len()).for_each(|index| act(LpId::from_index(index), self.lps, index));
+    }
+    fn take_pending(&mut self) -> Vec<AnyEvent<'k>> {
+        self.events.take_all().collect()
+    }
+    fn push(&mut self, event: AnyEvent<'k>) {
+        self.events.push(event);
+    }
+    fn add_metrics(&mut self, _: &mut Metrics) {}
+}
+
 /// The state of a run without its LPs and pending events. It does not depend on the form of messages.
 struct Sequential<'k> {
     course: Course<'k>,
@@ -159,12 +195,24 @@ struct Sequential<'k> {
 impl<'k> Sequential<'k> {
     fn start(
         model: &'k dyn AnyModel<'k>,
-        options: RunOptions<'k>,
+        span: Span<'k>,
         lps: &mut (dyn Lps<'k> + 'k),
         events: &mut dyn AnyEvents<'k>,
     ) -> Result<Self, Error> {
-        let world = World::new(model, &options)?;
-        let mut run = Sequential { course: Course::new(model, options), world, pending_max: 0 };
+        let world = World::of_span(model, &span)?;
+        let Span { options, mut from } = span;
+        let mut run = Sequential { course: Course::new(model, options, from.as_deref_mut()), world, pending_max: 0 };
+        if let Some(mut cut) = from {
+            cut.distribute(model, &Placement::one(run.world.lps()));
+            lps.pick_up(0);
+            (0..lps.len()).for_each(|index| {
+                lps.renew_wakes(index, LpId::from_index(index), &run.world, events.effects());
+                events.accept_sent();
+            });
+            cut.messages.into_iter().for_each(|event| events.push(event));
+            run.pending_max = events.len();
+            return Ok(run);
+        }
         lps.reserve(run.world.lps() as usize);
         for id in (0..run.world.lps()).map(LpId) {
             let has_started = lps.start(id, &run.world, events.effects());
@@ -195,6 +243,15 @@ impl<'k> Sequential<'k> {
     fn poll(&mut self, time: Time, events: &dyn AnyEvents<'k>) -> Result<(), Error> {
         self.pending_max = self.pending_max.max(events.len());
         self.course.poll(&self.world, time, events.allocated_bytes())
+    }
+
+    /// Ends this span at a cut.
+    #[cold]
+    fn leave(self, lps: &mut (dyn Lps<'k> + 'k), events: &mut dyn AnyEvents<'k>) -> Reached<'k> {
+        lps.put_down(0);
+        let mut all = self.course.model.new_lps();
+        all.pick_up(0);
+        self.course.leave(&self.world, all, events.take_all())
     }
 
     #[cold]

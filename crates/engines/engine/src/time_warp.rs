@@ -81,15 +81,18 @@ mod worker;
 
 pub use parades_core::optimistic::{ExecutionId, Tagged};
 
+use crate::course::Course;
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Placing, Wish};
 use crate::peers::{Alone, OfRank, Ranks, Seat, lost, on_ranked, sum};
 use crate::retreat::Retreats;
 use crate::workers::lock;
 use leader::Leader;
-use parades_core::any_model::{AnyRestorable, AnyWire, MessageRef, Packed, WireModel, with_model};
+use parades_core::any_model::{AnyEvent, AnyRestorable, AnyWire, MessageRef, Packed, WireModel, with_model};
+use parades_core::cut::{Span, Reached};
 use parades_core::error::Error;
 use parades_core::event::{Body, LpId};
+use parades_core::metrics::Metrics;
 use parades_core::optimistic::{TaggedEvent, body_of};
 use parades_core::placement::Placement;
 use parades_core::restore::Restorable;
@@ -170,8 +173,21 @@ pub fn run_any<'k>(
     options: RunOptions<'k>,
     settings: &Settings,
 ) -> Result<Outcome, Error> {
-    let timesheets = options.timesheets.clone();
-    run_over(model, options, settings, &|workers| {
+    advance(model, options.into(), settings).map(Reached::end)
+}
+
+/// Runs a span of a run, as [`sequential::advance`](crate::sequential::advance).
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn advance<'k>(
+    model: &'k dyn AnyRestorable<'k>,
+    span: Span<'k>,
+    settings: &Settings,
+) -> Result<Reached<'k>, Error> {
+    let timesheets = span.options.timesheets.clone();
+    advance_over(model, span, settings, &|workers| {
         let partitions = u32::try_from(workers).unwrap_or(u32::MAX);
         Arc::new(Threads::new(workers, partitions, BarrierKind::default()).timed(timesheets.clone()))
     })
@@ -189,12 +205,21 @@ pub fn run_over<'k>(
     settings: &Settings,
     connect: &dyn Fn(usize) -> Arc<dyn Transport<'k, Optimistic> + 'k>,
 ) -> Result<Outcome, Error> {
-    let world = World::new(model, &options)?;
+    advance_over(model, options.into(), settings, connect).map(Reached::end)
+}
+
+fn advance_over<'k>(
+    model: &'k dyn AnyRestorable<'k>,
+    span: Span<'k>,
+    settings: &Settings,
+    connect: &dyn Fn(usize) -> Arc<dyn Transport<'k, Optimistic> + 'k>,
+) -> Result<Reached<'k>, Error> {
+    let world = World::of_span(model, &span)?;
     let placement = place(&world, settings.threads, settings.placing);
     let workers = placement.partitions() as usize;
     let seat = Seat { transport: connect(workers), peers: Arc::new(Alone) };
-    let outcome = run_seated(model, options, world, placement, settings, seat, workers)?;
-    Ok(outcome.expect("the only rank has the outcome"))
+    let reached = run_seated(model, span, world, placement, settings, seat, workers)?;
+    Ok(reached.expect("the only rank has the outcome"))
 }
 
 /// Runs `model` optimistically as one of several ranks, each with `settings.threads` workers. `fabric`
@@ -238,7 +263,8 @@ pub fn run_any_rank<'k>(
         let placement = place(&world, all, settings.placing);
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model: wire });
         let seat = Seat { transport: ranked, peers };
-        run_seated(model, options, world, placement, &settings, seat, settings.threads)
+        let reached = run_seated(model, options.into(), world, placement, &settings, seat, settings.threads)?;
+        Ok(reached.map(Reached::end))
     })
 }
 
@@ -252,13 +278,14 @@ fn hide_tagged<'a, 'k, P: Packed<'k>>(event: &'a TaggedEvent<P>) -> Body<Message
 /// Runs the workers of this rank, `workers` in number, and concludes the run.
 fn run_seated<'k>(
     model: &'k dyn AnyRestorable<'k>,
-    options: RunOptions<'k>,
+    span: Span<'k>,
     world: World,
     placement: Placement,
     settings: &Settings,
     seat: Seat<'k, Optimistic>,
     workers: usize,
-) -> Result<Option<Outcome>, Error> {
+) -> Result<Option<Reached<'k>>, Error> {
+    let Span { options, mut from } = span;
     let control = options.control;
     let timekeeper = Timekeeper::of(options.timesheets.clone());
     let memory = Memory {
@@ -266,7 +293,8 @@ fn run_seated<'k>(
         lps: world.lps() as usize * model.lp_bytes(),
     };
     let reviewer = Reviewer::new(settings.retreats, placement.partitions() as usize, world.lps());
-    let leader = Leader::new(model, options, reviewer, placement.clone());
+    let course = Course::new(model, options, from.as_deref_mut());
+    let mut leader = Leader::new(course, reviewer, placement.clone());
     // Every rank keeps the trace of its LPs if rank 0 writes one.
     let traces = seat.peers.share_words(&[u64::from(leader.traces())]).map_err(|Broken| lost(&*seat.transport))?;
     let traces = sum(&traces, 0) > 0;
@@ -278,7 +306,15 @@ fn run_seated<'k>(
     let coasts = model.copies() && !traces;
     let copy_every =
         if coasts { settings.copy_every.unwrap_or_else(|| coast::default_interval(model.state_bytes())) } else { 1 };
-    let site = |number| Mutex::new(site::of_form(number, placement.clone(), model, traces, copy_every));
+    let site = |number| site::of_form(number, placement.clone(), model, traces, copy_every);
+    let mut sites: Vec<SiteBox<'k>> = (0..all.max(placement.partitions())).map(site).collect();
+    let resumes = from.map(|mut cut| {
+        cut.distribute(model, &placement);
+        let of_sites = sites.iter_mut().map(|site| site.residents().1);
+        let mut metrics: Vec<_> = std::iter::once(leader.metrics()).chain(of_sites).collect();
+        Metrics::redistribute(&mut metrics, &|id| 1 + placement.partition(id) as usize);
+        cut.take_messages(&placement).into_iter().map(|messages| Mutex::new(Some(messages))).collect()
+    });
     let crew = Crew {
         model,
         settings: *settings,
@@ -288,7 +324,8 @@ fn run_seated<'k>(
         first: workers * seat.peers.rank(),
         seat,
         world: RwLock::new(world),
-        sites: (0..all.max(placement.partitions())).map(site).collect(),
+        sites: sites.into_iter().map(Mutex::new).collect(),
+        resumes,
         ledgers: (0..workers).map(|_| Mutex::default()).collect(),
         traced: (0..workers).map(|_| Mutex::default()).collect(),
         orders: Mutex::new(Orders { horizon: Time::ZERO, over: false, alone: false }),
@@ -356,6 +393,8 @@ struct Crew<'k> {
     world: RwLock<World>,
     /// By worker. The worker holds the lock except at a cut.
     sites: Vec<Mutex<SiteBox<'k>>>,
+    /// By worker: the messages in transit, if the run goes on from a cut. `None` if the LPs start.
+    resumes: Option<Vec<Mutex<Option<Vec<AnyEvent<'k>>>>>>,
     /// By worker: the ledger that it has deposited at the last cut.
     ledgers: Vec<Mutex<Option<Ledger<'k>>>>,
     /// By worker: the events that it has committed for the trace.
@@ -369,6 +408,9 @@ impl<'k> Crew<'k> {
         let mut site = lock(&self.sites[self.first + worker]);
         let world = self.read_world();
         let number = u32::try_from(self.first + worker).unwrap_or(u32::MAX);
+        if let Some(messages) = &self.resumes {
+            return site.resume(&world, lock(&messages[number as usize]).take().unwrap_or_default());
+        }
         site.reserve(self.placement.len(number) as usize);
         for id in (0..world.lps()).map(LpId).filter(|id| self.placement.partition(*id) == number) {
             // If the user has stopped the run, the leader ends it. If an LP fails, the remaining LPs need

@@ -66,6 +66,7 @@ use crate::peers::{Alone, OfRank, Ranks, Seat, on_ranked};
 use crate::retreat::Retreats;
 use crew::Orders;
 use parades_core::any_model::{AnyModel, AnyWire, WireModel, with_model};
+use parades_core::cut::{Span, Reached};
 use parades_core::error::Error;
 use parades_core::event::LpId;
 use parades_core::model::Model;
@@ -157,10 +158,7 @@ pub fn run_any<'k>(
     options: RunOptions<'k>,
     settings: &Settings,
 ) -> Result<Outcome, Error> {
-    let (partitions, timesheets) = (partitions_max(settings), options.timesheets.clone());
-    run_over(model, options, settings, &|workers| {
-        Arc::new(Threads::new(workers, partitions, settings.barrier).timed(timesheets.clone()))
-    })
+    advance(model, options.into(), settings).map(Reached::end)
 }
 
 /// Returns the most partitions that a run with these settings can have.
@@ -180,12 +178,33 @@ pub fn run_over<'k>(
     settings: &Settings,
     connect: &dyn Fn(usize) -> Arc<dyn Transport<'k, Conservative> + 'k>,
 ) -> Result<Outcome, Error> {
-    let world = World::new(model, &options)?;
+    advance_over(model, options.into(), settings, connect).map(Reached::end)
+}
+
+/// Runs a span of a run, as [`sequential::advance`](crate::sequential::advance).
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn advance<'k>(model: &'k dyn AnyModel<'k>, span: Span<'k>, settings: &Settings) -> Result<Reached<'k>, Error> {
+    let (partitions, timesheets) = (partitions_max(settings), span.options.timesheets.clone());
+    advance_over(model, span, settings, &|workers| {
+        Arc::new(Threads::new(workers, partitions, settings.barrier).timed(timesheets.clone()))
+    })
+}
+
+fn advance_over<'k>(
+    model: &'k dyn AnyModel<'k>,
+    span: Span<'k>,
+    settings: &Settings,
+    connect: &dyn Fn(usize) -> Arc<dyn Transport<'k, Conservative> + 'k>,
+) -> Result<Reached<'k>, Error> {
+    let world = World::of_span(model, &span)?;
     let partitioning = first_partition(&world, settings, 1);
     let workers = settings.threads.min(partitioning.partitions() as usize).max(1);
     let seat = Seat { transport: connect(workers), peers: Arc::new(Alone) };
-    let (crew, leader) = assemble(model, options, world, &partitioning, settings, seat, workers)?;
-    crew.run(leader).map(|outcome| outcome.expect("the only rank has the outcome"))
+    let (crew, leader) = assemble(model, span, world, &partitioning, settings, seat, workers)?;
+    crew.run(leader).map(|reached| reached.expect("the only rank has the outcome"))
 }
 
 /// Runs `model` in windows as one of several ranks, each with `settings.threads` workers. `fabric` connects
@@ -249,8 +268,8 @@ fn run_seated<'k>(
     let world = World::new(model, &options)?;
     let partitioning = first_partition(&world, settings, seat.peers.ranks());
     let settings = Settings { retreats: Retreats::Never, ..*settings };
-    let (crew, leader) = assemble(model, options, world, &partitioning, &settings, seat, settings.threads)?;
-    crew.run(leader)
+    let (crew, leader) = assemble(model, options.into(), world, &partitioning, &settings, seat, settings.threads)?;
+    crew.run(leader).map(|reached| reached.map(Reached::end))
 }
 
 fn workers_at_most(settings: &Settings) -> u32 {

@@ -295,7 +295,6 @@ impl<'k, M: Restorable> Lps<'k> for Restored<'k, '_, M> {
         self.list.skip_sequence(index);
     }
 
-    #[cfg(feature = "test-hooks")]
     fn renew_wakes(&mut self, index: usize, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>) {
         self.list.renew_wakes(index, id, world, effects);
     }

@@ -340,7 +340,6 @@ impl<'k, M: Model> Lps<'k> for List<'k, '_, M> {
         self.lps[index].skip_sequence();
     }
 
-    #[cfg(feature = "test-hooks")]
     fn renew_wakes(&mut self, index: usize, id: LpId, world: &World, effects: HiddenEffects<'_, 'k>) {
         self.lps[index].renew_wakes(world, id, self.of.kind().view(effects.outbox));
     }

@@ -2,16 +2,18 @@
 
 use super::Round;
 use super::one_by_one::{self, RoundEvents};
-use super::stripes::{AllStripes, Reading, Stripes};
+use super::stripes::{AllStripes, Reading, Stripe, Stripes};
 use super::threshold::Judge;
 use crate::course::Course;
 use crate::sequential::AnyEvents;
 use crate::stopwatch::now;
 use crate::workers::lock;
-use parades_core::any_model::AnyEvent;
+use parades_core::any_model::{AnyEvent, Lps};
+use parades_core::cut::{Cut, Reached, Resting};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::LpId;
-use parades_core::run::Outcome;
+use parades_core::metrics::Metrics;
+use parades_core::placement::Placement;
 use parades_core::time::{Instant, Time};
 use parades_core::world::World;
 use parades_raw::prefetch::Records;
@@ -125,6 +127,11 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
                 self.execute_parallel_round(event, pool)?;
             }
             self.state.end_round();
+            let State { course, held, world, .. } = &mut self.state;
+            course.reach_cut(world, &mut Striped { held, events: &mut *self.events });
+            if self.state.course.has_left {
+                return Ok(());
+            }
             self.execute_globals()?;
             if self.state.course.is_over() {
                 return Ok(());
@@ -148,6 +155,21 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
         }
         *pending_max = events.len();
         Ok(())
+    }
+
+    /// Goes on from a cut.
+    pub(super) fn go_on_from(&mut self, mut cut: Cut<'k>) {
+        let Leader { state: State { course, held, world, pending_max, .. }, events, .. } = self;
+        cut.distribute(course.model, &Placement::one(world.lps()));
+        let Stripe { lps, metrics, .. } = held.stripe(0);
+        lps.pick_up(0);
+        Metrics::redistribute(&mut [&mut course.metrics, metrics], &|_| 1);
+        for index in 0..lps.len() {
+            lps.renew_wakes(index, LpId::from_index(index), world, events.effects());
+            events.accept_sent();
+        }
+        cut.messages.into_iter().for_each(|event| events.push(event));
+        *pending_max = events.len();
     }
 
     /// Executes the round that begins with `event` in parallel.
@@ -200,10 +222,19 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
         Ok(())
     }
 
-    /// Ends the run.
-    pub(super) fn conclude(self) -> Result<Outcome, Error> {
+    /// Ends the run, or this span of it.
+    pub(super) fn conclude(self) -> Result<Reached<'k>, Error> {
         let Leader { state, mut events, .. } = self;
-        let State { mut course, mut held, pending_max, counts, judge, .. } = state;
+        let State { mut course, mut held, pending_max, counts, judge, world, stripes, .. } = state;
+        held.each_stripe(|stripe| course.metrics.merge(std::mem::take(&mut stripe.metrics)));
+        if course.has_left {
+            let mut number = 0..;
+            held.each_stripe(|stripe| stripe.lps.put_down(number.next().expect("there are few stripes")));
+            let mut all = course.model.new_lps();
+            course.model.distribute(&stripes.placement, &Placement::one(world.lps()), world.lps());
+            all.pick_up(0);
+            return Ok(course.leave(&world, all, events.take_all()));
+        }
         let engine_stats = vec![
             ("rounds", counts.rounds as f64),
             ("parallel_rounds", counts.parallel_rounds as f64),
@@ -213,9 +244,32 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
             ("pending_bytes", events.allocated_bytes() as f64),
             ("pending_events_max", pending_max as f64),
         ];
-        held.each_stripe(|stripe| course.metrics.merge(std::mem::take(&mut stripe.metrics)));
         let end = course.bound;
-        course.conclude(end, &mut held.lps(), events.take_all(), engine_stats)
+        course.conclude(end, &mut held.lps(), events.take_all(), engine_stats).map(Reached::End)
+    }
+}
+
+/// The LPs of all stripes, and the pending events of the leader.
+struct Striped<'a, 's, 'k> {
+    held: &'a mut AllStripes<'s, 'k>,
+    events: &'a mut (dyn RoundEvents<'k> + 'k),
+}
+
+impl<'k> Resting<'k> for Striped<'_, '_, 'k> {
+    fn each_lp(&mut self, act: &mut dyn FnMut(LpId, &mut (dyn Lps<'k> + 'k), usize)) {
+        let mut ids = (0..).map(LpId);
+        self.held.each_stripe(|Stripe { lps, .. }| {
+            (0..lps.len()).zip(&mut ids).for_each(|(index, id)| act(id, &mut **lps, index));
+        });
+    }
+    fn take_pending(&mut self) -> Vec<AnyEvent<'k>> {
+        self.events.take_all().collect()
+    }
+    fn push(&mut self, event: AnyEvent<'k>) {
+        self.events.push(event);
+    }
+    fn add_metrics(&mut self, to: &mut Metrics) {
+        self.held.each_stripe(|stripe| to.merge(stripe.metrics.clone()));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The pending events of a run with one pending set, and the effects of its executions.
 
-use parades_core::any_model::{AnyLeftover, Packed, Taggable, any_event};
+use parades_core::any_model::{AnyEvent, AnyLeftover, Packed, Taggable, any_event, event_of};
 use parades_core::effects::{Effects, HiddenEffects};
 use parades_core::outbox::Outbox;
 use parades_core::pending::{PendingSet, WindowedPending};
@@ -17,6 +17,8 @@ pub(crate) trait AnyEvents<'k> {
     fn len(&self) -> usize;
     /// Returns the bytes of memory that the pending set holds, not counting memory that payloads own.
     fn allocated_bytes(&self) -> usize;
+    /// Adds an event.
+    fn push(&mut self, event: AnyEvent<'k>);
     /// Removes and returns all pending events, in no order.
     fn take_all(&mut self) -> AnyLeftover<'k>;
 }
@@ -63,6 +65,9 @@ impl<'k, P: Packed<'k>, Q: Queue<P>> AnyEvents<'k> for Events<P, Q> {
     }
     fn allocated_bytes(&self) -> usize {
         self.set().allocated_bytes()
+    }
+    fn push(&mut self, event: AnyEvent<'k>) {
+        self.set_mut().push(event_of(event));
     }
     fn take_all(&mut self) -> AnyLeftover<'k> {
         Box::new(self.set_mut().take_all().map(any_event))

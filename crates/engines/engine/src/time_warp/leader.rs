@@ -8,13 +8,13 @@ use crate::ledger::{self, Ledger, Trace};
 use crate::peers::{Seat, agree_on_failure, error_at, greatest, lost, sum};
 use crate::quiescence::{Home, Homes};
 use crate::workers::imbalance;
-use parades_core::any_model::{AnyEvent, AnyLeftover, AnyRestorable, Lps};
+use parades_core::any_model::{AnyEvent, AnyLeftover, Lps};
+use parades_core::cut::Reached;
 use parades_core::effects::AnyEffects;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
 use parades_core::placement::Placement;
-use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
@@ -97,6 +97,9 @@ impl<'k> Home<'k> for SiteBox<'k> {
     fn add(&mut self, event: AnyEvent<'k>) {
         self.push_unmarked(event);
     }
+    fn take_all(&mut self) -> AnyLeftover<'k> {
+        AnySite::take_all(&mut **self)
+    }
     fn residents(&mut self) -> (&mut (dyn Lps<'k> + 'k), &mut Metrics) {
         AnySite::residents(&mut **self)
     }
@@ -104,14 +107,13 @@ impl<'k> Home<'k> for SiteBox<'k> {
 
 impl<'k> Leader<'k> {
     pub(super) fn new(
-        model: &'k dyn AnyRestorable<'k>,
-        options: RunOptions<'k>,
+        course: Course<'k>,
         reviewer: Reviewer,
         placement: Placement,
     ) -> Leader<'k> {
         Leader {
-            course: Course::new(model, options),
-            effects: AnyEffects::buffered(model.form()),
+            effects: AnyEffects::buffered(course.model.form()),
+            course,
             end: None,
             stop: Wish::None,
             mode_switch: Wish::None,
@@ -124,6 +126,11 @@ impl<'k> Leader<'k> {
             gvts: 0,
             cuts: 0,
         }
+    }
+
+    /// Returns the metrics of global events.
+    pub(super) fn metrics(&mut self) -> &mut Metrics {
+        &mut self.course.metrics
     }
 
     /// Returns true if executions must be traced.
@@ -281,7 +288,7 @@ impl<'k> Leader<'k> {
             crew.memory.check(sum(&bytes, 0))?;
         }
         let Leader { course, effects, placement, .. } = self;
-        course.events = cut.events;
+        course.set_events(cut.events);
         let reached = view.gvt.min(view.horizon);
         if cut.stopped {
             if self.cuts == 1 {
@@ -293,12 +300,15 @@ impl<'k> Leader<'k> {
         course.execute_globals_first(world, &mut homes, effects)
     }
 
-    /// Ends the run, once all workers have returned.
-    pub(super) fn conclude(mut self, crew: &Crew<'k>) -> Result<Option<Outcome>, Error> {
+    /// Ends the run, or this span of it, once all workers have returned.
+    pub(super) fn conclude(mut self, crew: &Crew<'k>) -> Result<Option<Reached<'k>>, Error> {
         let end = self.end.take().expect("the workers have come to the end")?;
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();
         self.count_committed(&sites);
         let Leader { mut course, gvts, cuts, placement, reviewer, committed_by, .. } = self;
+        if course.has_left {
+            return Ok(Some(leave(course, crew, &placement, &mut sites)));
+        }
         let (mut metrics, mut pending) = (course.metrics.declarations(), Vec::new());
         let bytes = allocated(&sites);
         for site in &mut sites {
@@ -318,7 +328,7 @@ impl<'k> Leader<'k> {
         let counts: Vec<u64> = counts.into_iter().map(sum_of).chain([bytes]).collect();
         let words: Vec<u64> = counts[..1].iter().copied().chain(committed_by.iter().copied()).collect();
         let committed = crew.seat.peers.share_words(&words).map_err(|Broken| lost(&*crew.seat.transport))?;
-        course.events = sum(&committed, 0);
+        course.set_events(sum(&committed, 0));
         let imbalance = imbalance(committed.iter().flat_map(|of_rank| of_rank[1..].iter().copied()));
         let workers = sites.len() * crew.seat.peers.ranks();
         let mut engine_stats = |counts: &[u64]| {
@@ -350,8 +360,30 @@ impl<'k> Leader<'k> {
         let mine = course.finish_rank(end, &*crew.seat.peers, &mut lps, metrics, pending as AnyLeftover<'k>, counts);
         sites.iter_mut().for_each(|site| site.residents().0.clear());
         let lost = || lost(&*crew.seat.transport);
-        course.conclude_ranks(end, &*crew.seat.peers, &lost, mine, &mut engine_stats)
+        let outcome = course.conclude_ranks(end, &*crew.seat.peers, &lost, mine, &mut engine_stats)?;
+        Ok(outcome.map(Reached::End))
     }
+}
+
+/// Ends a span of the run at a cut.
+fn leave<'k>(
+    mut course: Course<'k>,
+    crew: &Crew<'k>,
+    placement: &Placement,
+    sites: &mut [MutexGuard<'_, SiteBox<'k>>],
+) -> Reached<'k> {
+    let world = crew.read_world();
+    let mut pending = Vec::new();
+    for (number, site) in sites.iter_mut().enumerate() {
+        pending.extend(AnySite::take_all(&mut ***site));
+        let (lps, metrics) = AnySite::residents(&mut ***site);
+        course.metrics.merge(std::mem::take(metrics));
+        lps.put_down(number);
+    }
+    crew.model.distribute(placement, &Placement::one(world.lps()), world.lps());
+    let mut all = crew.model.new_lps();
+    all.pick_up(0);
+    course.leave(&world, all, Box::new(pending.into_iter()))
 }
 
 /// GVTs between two clean-ups of the notes on rounds.

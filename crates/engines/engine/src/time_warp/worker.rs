@@ -9,8 +9,8 @@ use super::view::View;
 use crate::peers::lost;
 use crate::workers::{Alarm, lock, on_all_workers};
 
+use parades_core::cut::Reached;
 use parades_core::error::Error;
-use parades_core::run::Outcome;
 use parades_sync::barrier::Broken;
 use parades_transport::Summary;
 
@@ -26,7 +26,7 @@ struct Worker<'c, 'k> {
 
 impl<'k> Crew<'k> {
     /// Runs all workers.
-    pub(super) fn run(&self, mut leader: Leader<'k>) -> Result<Option<Outcome>, Error> {
+    pub(super) fn run(&self, mut leader: Leader<'k>) -> Result<Option<Reached<'k>>, Error> {
         let (workers, transport) = (self.ledgers.len(), &*self.seat.transport);
         let mut lead = || {
             let _alarm = Alarm(transport);

@@ -5,13 +5,16 @@ use super::leader::Leader;
 use super::part::Part;
 use super::plan::{Plan, Workers};
 use super::{Settings, partitions_max};
+use crate::course::Course;
 use crate::ledger::Ledger;
 use crate::partition::Partitioning;
 use crate::peers::{Seat, lost, sum};
 use crate::workers::lock;
 use parades_core::any_model::AnyModel;
+use parades_core::cut::Span;
 use parades_core::error::Error;
-use parades_core::run::{Control, RunOptions};
+use parades_core::metrics::Metrics;
+use parades_core::run::Control;
 use parades_core::time::Time;
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
@@ -63,21 +66,32 @@ pub(crate) struct Crew<'k> {
 /// Prepares a run: the state that its workers share, and its leader.
 pub(crate) fn assemble<'k>(
     model: &'k dyn AnyModel<'k>,
-    options: RunOptions<'k>,
+    span: Span<'k>,
     world: World,
     partitioning: &Partitioning,
     settings: &Settings,
     seat: Seat<'k, Conservative>,
     workers: usize,
 ) -> Result<(Crew<'k>, Leader<'k>), Error> {
+    let Span { options, mut from } = span;
     let control = options.control;
-    let leader = Leader::new(model, options, workers, settings.retreats);
+    let course = Course::new(model, options, from.as_deref_mut());
+    let mut leader = Leader::new(course, workers, settings.retreats);
     // Every rank keeps the trace of its LPs if rank 0 writes one.
     let traces =
         seat.peers.share_words(&[u64::from(leader.course.traces())]).map_err(|Broken| lost(&*seat.transport))?;
     let mut members = partitioning.members().into_iter();
-    let part = |number| Mutex::new(Part::new(number, members.next().unwrap_or_default(), model));
-    let parts = (0..partitions_max(settings).max(partitioning.partitions()).min(world.lps())).map(part).collect();
+    let part = |number| Part::new(number, members.next().unwrap_or_default(), model);
+    let mut parts: Vec<Part<'k>> =
+        (0..partitions_max(settings).max(partitioning.partitions()).min(world.lps())).map(part).collect();
+    if let Some(mut cut) = from {
+        let placement = partitioning.placement();
+        cut.distribute(model, placement);
+        parts.iter_mut().zip(cut.take_messages(placement)).for_each(|(part, messages)| part.resumes = Some(messages));
+        let of_parts = parts.iter_mut().map(|part| &mut part.metrics);
+        let mut metrics: Vec<_> = std::iter::once(&mut leader.course.metrics).chain(of_parts).collect();
+        Metrics::redistribute(&mut metrics, &|id| 1 + placement.partition(id) as usize);
+    }
     let crew_of = Workers { here: workers, rank: seat.peers.rank(), ranks: seat.peers.ranks() };
     let plan = Arc::new(Plan::first(partitioning, crew_of, &world));
     seat.transport.settle(&plan.homes);
@@ -90,7 +104,7 @@ pub(crate) fn assemble<'k>(
         control,
         seat,
         world: RwLock::new(world),
-        parts,
+        parts: parts.into_iter().map(Mutex::new).collect(),
         ledgers: (0..workers).map(|_| Mutex::default()).collect(),
         executed: (0..workers).map(|_| AtomicU64::new(0)).collect(),
         orders: Mutex::new(orders),

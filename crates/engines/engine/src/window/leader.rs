@@ -2,7 +2,7 @@
 
 use super::part::Part;
 use super::plan::Plan;
-use super::review::{Reached, Reviewer};
+use super::review::{Position, Reviewer};
 use super::{Crew, Orders};
 use crate::course::{Course, just_after};
 use crate::ledger::Ledger;
@@ -11,11 +11,12 @@ use crate::quiescence::{Home, Homes};
 use crate::retreat::Retreats;
 use crate::stopwatch::Stopwatch;
 use crate::workers::{imbalance, lock};
-use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, Lps};
+use parades_core::any_model::{AnyEvent, AnyLeftover, Lps};
+use parades_core::cut::Reached;
 use parades_core::effects::AnyEffects;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::Metrics;
-use parades_core::run::{Outcome, RunOptions};
+use parades_core::placement::Placement;
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
@@ -79,6 +80,9 @@ impl<'k> Home<'k> for Part<'k> {
     fn add(&mut self, event: AnyEvent<'k>) {
         self.push(event);
     }
+    fn take_all(&mut self) -> AnyLeftover<'k> {
+        Part::take_all(self)
+    }
     fn residents(&mut self) -> (&mut (dyn Lps<'k> + 'k), &mut Metrics) {
         (&mut *self.lps, &mut self.metrics)
     }
@@ -90,14 +94,14 @@ fn next_time(parts: &[MutexGuard<'_, Part<'_>>]) -> Time {
 
 impl<'k> Leader<'k> {
     pub(crate) fn new(
-        model: &'k dyn AnyModel<'k>,
-        options: RunOptions<'k>,
+        course: Course<'k>,
         workers: usize,
         retreats: Retreats,
     ) -> Leader<'k> {
+        let form = course.model.form();
         Leader {
-            course: Course::new(model, options),
-            effects: AnyEffects::buffered(model.form()),
+            course,
+            effects: AnyEffects::buffered(form),
             end: None,
             stopped: false,
             ending: false,
@@ -150,7 +154,7 @@ impl<'k> Leader<'k> {
             let number = part.number;
             crew.seat.transport.receive(0, number, true, &mut |arrived| part.receive(arrived));
         }
-        self.course.events = all.events;
+        self.course.set_events(all.events);
         let cut = Cut::of(self, crew, &parts)?;
         if cut.stopped && !self.ending && cut.next < self.course.bound {
             return Ok(self.end_window_early(crew, plan, cut));
@@ -166,7 +170,7 @@ impl<'k> Leader<'k> {
         }
         let next = next_time(&parts);
         let continues = self.end.is_none() && self.course.failure.place().is_none();
-        let reached = Reached { windows: self.windows, bound: self.course.bound };
+        let reached = Position { windows: self.windows, bound: self.course.bound };
         let plan = match (continues, crew.seat.peers.ranks()) {
             (false, _) => plan,
             (true, 1) => self.reviewer.review(crew, plan, &world, &mut parts, reached, &mut self.stopwatch),
@@ -237,18 +241,21 @@ impl<'k> Leader<'k> {
         course.execute_globals_first(world, &mut homes, effects)
     }
 
-    /// Ends the run, once all workers have returned.
+    /// Ends the run, or this span of it, once all workers have returned.
     ///
     /// # Errors
     ///
     /// An error that the model finds at its end; a lost rank.
-    pub(crate) fn conclude(self, crew: &Crew<'k>) -> Result<Option<Outcome>, Error> {
+    pub(crate) fn conclude(self, crew: &Crew<'k>) -> Result<Option<Reached<'k>>, Error> {
         let end = self.end.expect("the workers have come to the end")?;
         let Leader { mut course, windows, cuts, reviewer, stopwatch, .. } = self;
         let switches = reviewer.switches();
         let plan = Arc::clone(&lock(&crew.orders).plan);
         let placement = &plan.placement;
         let mut parts: Vec<_> = crew.parts.iter().map(lock).collect();
+        if course.has_left {
+            return Ok(Some(leave(course, crew, placement, &mut parts)));
+        }
         let (mut events, mut bytes, mut by_lp) = (0, 0, 0);
         let (mut metrics, mut pending) = (course.metrics.declarations(), Vec::new());
         for part in &mut parts {
@@ -262,7 +269,7 @@ impl<'k> Leader<'k> {
         let by_worker = crew.executed.iter().map(|events| events.load(Ordering::Relaxed));
         let words: Vec<u64> = [events].into_iter().chain(by_worker).collect();
         let all = crew.seat.peers.share_words(&words).map_err(|Broken| lost(&*crew.seat.transport))?;
-        course.events = sum(&all, 0);
+        course.set_events(sum(&all, 0));
         let imbalance = imbalance(all.iter().flat_map(|of_rank| of_rank[1..].iter().copied()));
         let workers = crew.ledgers.len() * crew.seat.peers.ranks();
         let mut engine_stats = |counts: &[u64]| {
@@ -289,6 +296,27 @@ impl<'k> Leader<'k> {
         let mine = course.finish_rank(end, &*crew.seat.peers, &mut lps, metrics, pending as AnyLeftover<'k>, counts);
         parts.iter_mut().for_each(|part| part.lps.clear());
         let lost = || lost(&*crew.seat.transport);
-        course.conclude_ranks(end, &*crew.seat.peers, &lost, mine, &mut engine_stats)
+        let outcome = course.conclude_ranks(end, &*crew.seat.peers, &lost, mine, &mut engine_stats)?;
+        Ok(outcome.map(Reached::End))
     }
+}
+
+/// Ends a span of the run at a cut.
+fn leave<'k>(
+    mut course: Course<'k>,
+    crew: &Crew<'k>,
+    placement: &Placement,
+    parts: &mut [MutexGuard<'_, Part<'k>>],
+) -> Reached<'k> {
+    let mut pending = Vec::new();
+    for part in parts {
+        course.metrics.merge(std::mem::take(&mut part.metrics));
+        pending.extend(part.take_all());
+        let number = part.number as usize;
+        part.lps.put_down(number);
+    }
+    crew.model.distribute(placement, &Placement::one(crew.lps), crew.lps);
+    let mut all = crew.model.new_lps();
+    all.pick_up(0);
+    course.leave(&crew.read_world(), all, Box::new(pending.into_iter()))
 }

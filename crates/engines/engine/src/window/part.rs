@@ -44,6 +44,8 @@ pub(crate) struct Part<'k> {
     pub(crate) number: u32,
     /// The ids of its LPs, until the LPs have started.
     pub(crate) members: Vec<LpId>,
+    /// The messages in transit to its LPs, until the run goes on from a cut. `None` if the LPs start.
+    pub(crate) resumes: Option<Vec<AnyEvent<'k>>>,
     /// Its LPs, in the order of ids.
     pub(crate) lps: Box<dyn Lps<'k> + 'k>,
     /// The bytes of an LP's record.
@@ -87,6 +89,7 @@ impl<'k> Part<'k> {
         Part {
             number,
             members,
+            resumes: None,
             lps: model.new_lps(),
             lp_bytes: model.lp_bytes(),
             pending: pending::of_form(model.form()),
@@ -116,9 +119,20 @@ impl<'k> Part<'k> {
         self.next = self.next.min(self.pending.receive(arrived, self.reached));
     }
 
-    /// Starts the LPs of [`Part::members`], until one fails or the user has stopped the run.
+    /// Starts the LPs of [`Part::members`], until one fails or the user has stopped the run. If the run goes
+    /// on from a cut, takes the LPs of the cut instead, and what is pending for them.
     pub(crate) fn start(&mut self, world: &World, hand: &mut Hand<'k>, control: Option<&Control>) {
         let members = std::mem::take(&mut self.members);
+        if let Some(messages) = self.resumes.take() {
+            self.lps.pick_up(self.number as usize);
+            let Part { lps, pending, number, .. } = self;
+            pending.with_effects(*number, &mut hand.effects, &mut |mut effects| {
+                for (index, &id) in members.iter().enumerate() {
+                    lps.renew_wakes(index, id, world, effects.reborrow());
+                }
+            });
+            return messages.into_iter().for_each(|event| self.push(event));
+        }
         let Part { lps, pending, metrics, number, .. } = self;
         let Hand { effects, ledger, .. } = hand;
         lps.reserve(members.len());

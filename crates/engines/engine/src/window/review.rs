@@ -53,7 +53,7 @@ pub(super) struct Reviewer {
 
 /// The progress of the run at a cut.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reached {
+pub(super) struct Position {
     /// The number of windows so far.
     pub(super) windows: u64,
     /// Everything before this time has been executed.
@@ -112,7 +112,7 @@ impl Reviewer {
         world: &World,
         settings: &Settings,
         parts: &mut [MutexGuard<'_, Part<'k>>],
-        reached: Reached,
+        reached: Position,
     ) -> Result<Arc<Plan>, Error> {
         let windows = reached.windows;
         let has_changed = world.lookahead_changes() != self.changes;
@@ -147,10 +147,10 @@ impl Reviewer {
         plan: Arc<Plan>,
         world: &World,
         parts: &mut [MutexGuard<'_, Part<'k>>],
-        reached: Reached,
+        reached: Position,
         stopwatch: &mut Stopwatch,
     ) -> Arc<Plan> {
-        let Reached { windows, bound } = reached;
+        let Position { windows, bound } = reached;
         self.windows = windows;
         if windows == 0 {
             // Until now, LPs have started. Workers with few LPs have waited for the others.
@@ -190,7 +190,7 @@ impl Reviewer {
         plan: &Plan,
         world: &World,
         parts: &mut [MutexGuard<'_, Part<'k>>],
-        reached: Reached,
+        reached: Position,
         stopwatch: &mut Stopwatch,
     ) -> Arc<Plan> {
         self.changes = world.lookahead_changes();
@@ -262,7 +262,7 @@ impl Reviewer {
         plan: &Plan,
         world: &World,
         parts: &mut [MutexGuard<'_, Part<'k>>],
-        reached: Reached,
+        reached: Position,
         stopwatch: &mut Stopwatch,
     ) -> Option<Arc<Plan>> {
         if plan.has_one_partition() && !self.retreat.alone {
@@ -323,7 +323,7 @@ impl Reviewer {
     }
 
     /// Begins to measure the partitions.
-    fn restart<'k>(&mut self, reached: Reached, parts: &[MutexGuard<'_, Part<'k>>]) {
+    fn restart<'k>(&mut self, reached: Position, parts: &[MutexGuard<'_, Part<'k>>]) {
         self.due = reached.windows + WINDOWS_FIRST;
         self.at = reached.bound;
         self.events = parts.iter().map(|part| part.events).collect();

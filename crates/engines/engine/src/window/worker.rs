@@ -9,8 +9,8 @@ use crate::course::just_after;
 use crate::peers::lost;
 use crate::seats;
 use crate::workers::{Alarm, lock, on_all_workers};
+use parades_core::cut::Reached;
 use parades_core::error::Error;
-use parades_core::run::Outcome;
 use parades_core::time::{Delay, Time};
 use parades_sync::barrier::Broken;
 use parades_transport::Summary;
@@ -43,7 +43,7 @@ enum Step {
 
 impl<'k> Crew<'k> {
     /// Runs all workers.
-    pub(super) fn run(&self, mut leader: Leader<'k>) -> Result<Option<Outcome>, Error> {
+    pub(super) fn run(&self, mut leader: Leader<'k>) -> Result<Option<Reached<'k>>, Error> {
         let (workers, transport) = (self.ledgers.len(), &*self.seat.transport);
         // All workers begin by these orders. A leader that goes on alone may give others, or be at the end of
         // the run, before the thread of the last worker has begun.

@@ -8,11 +8,13 @@ pub mod window;
 
 use crate::transport::{Carrier, HeldBack, Speculative};
 use parades_core::any_model::{AnyModel, AnyRestorable, AnyWire, Typed, with_model};
+use parades_core::cut::{AtRest, Cuts, Reached, Span, Then};
 use parades_core::error::Error;
 use parades_core::model::Model;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
+use parades_core::time::Time;
 use parades_engine::partition::Placing;
 use parades_engine::retreat::Retreats;
 use parades_engine::rounds::{Main, Threshold};
@@ -86,6 +88,7 @@ pub fn engines<M: Subject>() -> Vec<Engine<M>> {
         engine("rollback-check", Varies::Nothing, |model, options, _| rollback_check::run(model, options)),
         engine("time-warp-test", Varies::Transports, time_warp::run),
         engine("time-warp", Varies::Transports, run_time_warp),
+        engine("broken", Varies::Workers, run_broken),
     ]);
     engines
 }
@@ -104,7 +107,12 @@ pub fn engines_without_rollback<M: Model>() -> Vec<Engine<M>> {
 
 /// Runs `rounds`, with settings drawn from the seed.
 fn run_rounds<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -> Result<Outcome, Error> {
-    let rng = Rng::shared(setting.seed, 7);
+    rounds_engine::run(model, options, &rounds_settings(setting.seed, setting.workers))
+}
+
+/// Draws the settings of `rounds` from a seed.
+fn rounds_settings(seed: u64, workers: usize) -> rounds_engine::Settings {
+    let rng = Rng::shared(seed, 7);
     let thresholds = [
         Threshold::Adaptive,
         Threshold::Cumulative(2),
@@ -114,13 +122,12 @@ fn run_rounds<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M>
         Threshold::Fixed(20),
     ];
     let waitings = [Waiting::Adaptive, Waiting::Futex, Waiting::Posix];
-    let settings = rounds_engine::Settings {
+    rounds_engine::Settings {
         threshold: thresholds[index_below(&rng, thresholds.len())],
         waiting: waitings[index_below(&rng, waitings.len())],
         main: [Main::Works, Main::Sleeps, Main::Extra][index_below(&rng, 3)],
-        ..rounds_engine::Settings::of_threads(setting.workers)
-    };
-    rounds_engine::run(model, options, &settings)
+        ..rounds_engine::Settings::of_threads(workers)
+    }
 }
 
 /// The rules for mode switches with which engines are tested: never, at fixed intervals, and as measured.
@@ -136,10 +143,19 @@ const ORDERS: [Order; 5] = [Order::Every(1), Order::Every(5), Order::Time, Order
 
 /// Runs `window`, with settings drawn from the seed, over threads, or over bytes that are delayed.
 fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -> Result<Outcome, Error> {
-    let rng = Rng::shared(setting.seed, 4);
+    let settings = window_settings(setting.seed, setting.workers);
+    with_model(model, options, |model, options| match setting.codec_of(model) {
+        Some(codec) => window_held_back(model, options, &settings, codec, setting.seed),
+        None => window_engine::run(model.value().model(), options, &settings),
+    })
+}
+
+/// Draws the settings of `window` from a seed.
+fn window_settings(seed: u64, workers: usize) -> window_engine::Settings {
+    let rng = Rng::shared(seed, 4);
     let barriers = [BarrierKind::Adaptive, BarrierKind::Posix, BarrierKind::Semaphore];
     let takings = [Taking::AtomicIndex, Taking::LockedIndex, Taking::LockedQueue];
-    let settings = window_engine::Settings {
+    window_engine::Settings {
         order: ORDERS[index_below(&rng, ORDERS.len())],
         dedicated: [0.0, 0.5, 1.0][index_below(&rng, 3)],
         sets: 1 + index_below(&rng, 3),
@@ -148,12 +164,8 @@ fn run_window<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M>
         barrier: barriers[index_below(&rng, barriers.len())],
         retreats: RETREATS[index_below(&rng, RETREATS.len())],
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
-        ..window_engine::Settings::of_threads(setting.workers)
-    };
-    with_model(model, options, |model, options| match setting.codec_of(model) {
-        Some(codec) => window_held_back(model, options, &settings, codec, setting.seed),
-        None => window_engine::run(model.value().model(), options, &settings),
-    })
+        ..window_engine::Settings::of_threads(workers)
+    }
 }
 
 fn window_held_back<'k>(
@@ -172,19 +184,24 @@ fn window_held_back<'k>(
 /// Runs `null-message`, with settings drawn from the seed, over threads, or over bytes and promises that are
 /// delayed.
 fn run_null_message<M: Model>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -> Result<Outcome, Error> {
-    let rng = Rng::shared(setting.seed, 5);
-    let settings = null_message::Settings {
+    let settings = null_message_settings(setting.seed, setting.workers);
+    with_model(model, options, |model, options| match setting.codec_of(model) {
+        Some(codec) => null_message_held_back(model, options, &settings, codec, setting.seed),
+        None => null_message::run(model.value().model(), options, &settings),
+    })
+}
+
+/// Draws the settings of `null-message` from a seed.
+fn null_message_settings(seed: u64, workers: usize) -> null_message::Settings {
+    let rng = Rng::shared(seed, 5);
+    null_message::Settings {
         order: ORDERS[index_below(&rng, ORDERS.len())],
         partitions: rng.chance(0.7).then(|| 1 + u32::try_from(rng.below(12)).expect("below 12")),
         nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&rng, 2)],
         retreats: RETREATS[index_below(&rng, RETREATS.len())],
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
-        ..null_message::Settings::of_threads(setting.workers)
-    };
-    with_model(model, options, |model, options| match setting.codec_of(model) {
-        Some(codec) => null_message_held_back(model, options, &settings, codec, setting.seed),
-        None => null_message::run(model.value().model(), options, &settings),
-    })
+        ..null_message::Settings::of_threads(workers)
+    }
 }
 
 fn null_message_held_back<'k>(
@@ -203,20 +220,75 @@ fn null_message_held_back<'k>(
 /// Runs `time-warp`, with settings drawn from the seed and workers that fall behind, over threads, or over
 /// bytes that are delayed.
 fn run_time_warp<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -> Result<Outcome, Error> {
-    let rng = Rng::shared(setting.seed, 6);
-    let aheads = [Ahead::Adaptive, Ahead::Events(1), Ahead::Events(20), Ahead::Events(500), Ahead::Unbounded];
-    let settings = time_warp_engine::Settings {
-        ahead: aheads[index_below(&rng, aheads.len())],
-        copy_every: [None, None, Some(2), Some(3), Some(8)][index_below(&rng, 5)],
-        stalls: Some(setting.seed),
-        retreats: RETREATS[index_below(&rng, RETREATS.len())],
-        placing: PLACINGS[index_below(&rng, PLACINGS.len())],
-        ..time_warp_engine::Settings::of_threads(setting.workers)
-    };
+    let settings = time_warp_settings(setting.seed, setting.workers);
     with_model(model, options, |model, options| match setting.codec_of(model) {
         Some(codec) => time_warp_held_back(model, options, &settings, codec, setting.seed),
         None => time_warp_engine::run(model.value().model(), options, &settings),
     })
+}
+
+/// Draws the settings of `time-warp` from a seed.
+fn time_warp_settings(seed: u64, workers: usize) -> time_warp_engine::Settings {
+    let rng = Rng::shared(seed, 6);
+    let aheads = [Ahead::Adaptive, Ahead::Events(1), Ahead::Events(20), Ahead::Events(500), Ahead::Unbounded];
+    time_warp_engine::Settings {
+        ahead: aheads[index_below(&rng, aheads.len())],
+        copy_every: [None, None, Some(2), Some(3), Some(8)][index_below(&rng, 5)],
+        stalls: Some(seed),
+        retreats: RETREATS[index_below(&rng, RETREATS.len())],
+        placing: PLACINGS[index_below(&rng, PLACINGS.len())],
+        ..time_warp_engine::Settings::of_threads(workers)
+    }
+}
+
+/// Runs a model on one engine after another. The run is broken at cuts at random times; between two breaks it
+/// also comes to cuts at which it goes on.
+fn run_broken<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -> Result<Outcome, Error> {
+    let rng = Rng::shared(setting.seed, 8);
+    let (breaks, until) = (1 + rng.below(5), options.until);
+    with_model(model, options, |model, options| {
+        let mut span = Span::from(options);
+        for number in 0..=breaks {
+            let begin = span.from.as_ref().map_or(Time::ZERO, |cut| cut.time);
+            span.options.cuts = (number < breaks).then(|| cuts(&rng, begin, until));
+            let (seed, workers) = (setting.seed.wrapping_add(number), 1 + index_below(&rng, setting.workers));
+            let reached = match rng.below(5) {
+                0 => sequential::advance(model, span),
+                1 => rounds_engine::advance(model, span, &rounds_settings(seed, workers)),
+                2 => window_engine::advance(model, span, &window_settings(seed, workers)),
+                3 => null_message::advance(model, span, &null_message_settings(seed, workers)),
+                _ => time_warp_engine::advance(model, span, &time_warp_settings(seed, workers)),
+            };
+            match reached? {
+                Reached::End(outcome) => return Ok(outcome),
+                Reached::Cut(next) => span = next,
+            }
+            if let (Fault::MessageForgotten, Some(cut)) = (setting.fault, &mut span.from) {
+                cut.messages.pop();
+            }
+        }
+        unreachable!("the last span has no cut")
+    })
+}
+
+/// Draws some cuts of a run from `begin` to `until`, of which it goes on at all but the last.
+fn cuts(rng: &Rng, begin: Time, until: Time) -> Cuts<'static> {
+    let mut times: Vec<Time> = (0..1 + rng.below(3)).map(|_| time_of_cut(rng, begin, until)).collect();
+    times.sort_unstable();
+    times.dedup();
+    let mut later = times.clone().into_iter().skip(1);
+    let act = move |_: &mut AtRest<'_, '_>| later.next().map_or(Then::Leave, Then::Continue);
+    Cuts { next: times[0], at_end: false, act: Box::new(act) }
+}
+
+/// Draws the time of a cut: any time, or one at which much happens.
+fn time_of_cut(rng: &Rng, begin: Time, until: Time) -> Time {
+    const TICK_PS: u64 = 1000;
+    let span = until.since(begin).as_ps().max(1);
+    // Many models are over long before the end.
+    let span = if rng.chance(0.5) { span.min(100 * TICK_PS) } else { span };
+    let time = begin.as_ps() + 1 + rng.below(span);
+    Time::from_ps(if rng.chance(0.7) { time.next_multiple_of(TICK_PS) } else { time })
 }
 
 fn time_warp_held_back<'k>(
@@ -296,11 +368,13 @@ pub enum Fault {
     GvtIgnoresTransit,
     /// `time_warp`: global events happen without a rollback to their time.
     NoCut,
+    /// `broken`: the last message in transit is lost at a cut.
+    MessageForgotten,
 }
 
 impl Fault {
     /// All faults, each with the engine in which it is planted.
-    pub const PLANTED: [(Fault, &'static str); 7] = [
+    pub const PLANTED: [(Fault, &'static str); 8] = [
         (Fault::TieByInsertion, "rounds-test"),
         (Fault::WindowTooHigh, "window-test"),
         (Fault::SequenceNotRestored, "time-warp-test"),
@@ -308,6 +382,7 @@ impl Fault {
         (Fault::EarlyFailure, "time-warp-test"),
         (Fault::GvtIgnoresTransit, "time-warp-test"),
         (Fault::NoCut, "time-warp-test"),
+        (Fault::MessageForgotten, "broken"),
     ];
 }
 

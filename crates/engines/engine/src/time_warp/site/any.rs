@@ -127,6 +127,9 @@ pub(in crate::time_warp) trait AnySite<'k>: Send {
     /// ([`AnyModel::distribute`](parades_core::any_model::AnyModel::distribute)).
     fn pick_up(&mut self);
 
+    /// Takes the LPs of a cut, from which the run goes on, and everything that is pending for them.
+    fn resume(&mut self, world: &World, messages: Vec<AnyEvent<'k>>);
+
     /// Frees memory that is not in use.
     fn shrink(&mut self);
 
@@ -302,6 +305,17 @@ impl<'k, P: Packed<'k>> AnySite<'k> for Site<'k, P> {
         self.lps.pick_up(self.number as usize);
         self.heads = vec![NONE; self.lps.len()];
         self.records = self.lps.records();
+    }
+
+    fn resume(&mut self, world: &World, messages: Vec<AnyEvent<'k>>) {
+        self.pick_up();
+        let members = (0..world.lps()).map(LpId).filter(|id| self.placement.partition(*id) == self.number);
+        for (index, id) in members.enumerate() {
+            self.lps.renew_wakes(index, id, world, self.effects.hide());
+        }
+        let sent = &mut self.effects.outbox.optimistic_mut().sent;
+        sent.release_before(sent.end());
+        messages.into_iter().for_each(|event| self.push_unmarked(event_of(event)));
     }
 
     fn shrink(&mut self) {

@@ -1,0 +1,179 @@
+//! Cuts: everything that a run is at one virtual time.
+//!
+//! A cut at time *t* lies after everything before `(t, 0)` and before everything at *t*, global events
+//! included. All LPs are at rest there. A run calls its [`AtCut`] at the times that it asks for. It then goes
+//! on, or it ends there and leaves a [`Cut`], from which any engine goes on with any number of workers. The
+//! results are those of the unbroken run.
+//!
+//! A cut does not depend on the engine that made it. It holds the timers that are set, and no wakes, of which
+//! an engine may have any number. An engine that goes on from a cut makes one wake for each timer.
+
+use crate::any_model::{AnyEvent, AnyModel, Lps};
+use crate::channel::Channels;
+use crate::event::{Body, LpId};
+use crate::global::GlobalQueue;
+use crate::metrics::Metrics;
+use crate::placement::Placement;
+use crate::run::{Outcome, RunOptions};
+use crate::time::Time;
+use std::fmt;
+
+/// A run at rest at a virtual time.
+pub struct Cut<'k> {
+    /// The time of the cut.
+    pub time: Time,
+    /// The number of events executed so far.
+    pub events: u64,
+    /// The global events, executed and still to come.
+    pub globals: GlobalQueue,
+    /// The channels, with the lookahead that they have at this time.
+    pub channels: Channels,
+    /// The metrics so far.
+    pub metrics: Metrics,
+    /// All LPs, in the order of ids.
+    pub lps: Box<dyn Lps<'k> + 'k>,
+    /// The messages in transit, in the order of events.
+    pub messages: Vec<AnyEvent<'k>>,
+}
+
+impl fmt::Debug for Cut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cut").field("time", &self.time).field("events", &self.events).finish_non_exhaustive()
+    }
+}
+
+impl<'k> Cut<'k> {
+    /// Distributes the LPs over the partitions of a placement, each of which can then pick up its own
+    /// ([`Lps::pick_up`]).
+    pub fn distribute(&mut self, model: &'k dyn AnyModel<'k>, placement: &Placement) {
+        let lps = model.lps();
+        self.lps.put_down(0);
+        model.distribute(&Placement::one(lps), placement, lps);
+    }
+
+    /// Removes and returns the messages, by partition of a placement.
+    pub fn take_messages(&mut self, placement: &Placement) -> Vec<Vec<AnyEvent<'k>>> {
+        let mut by_partition: Vec<Vec<_>> = (0..placement.partitions()).map(|_| Vec::new()).collect();
+        for event in std::mem::take(&mut self.messages) {
+            by_partition[placement.partition(event.receiver()) as usize].push(event);
+        }
+        by_partition
+    }
+}
+
+/// A part of a run: from its start or from a cut, to the next cut at which it ends, or to its end.
+#[derive(Debug)]
+pub struct Span<'k> {
+    /// The options. The seeds are those of the whole run.
+    pub options: RunOptions<'k>,
+    /// The cut from which the run goes on. `None` at its start.
+    pub from: Option<Box<Cut<'k>>>,
+}
+
+impl<'k> From<RunOptions<'k>> for Span<'k> {
+    fn from(options: RunOptions<'k>) -> Span<'k> {
+        Span { options, from: None }
+    }
+}
+
+/// The place where a span ends.
+#[derive(Debug)]
+pub enum Reached<'k> {
+    /// The end of the run.
+    End(Outcome),
+    /// A cut: the next span begins there.
+    Cut(Span<'k>),
+}
+
+impl Reached<'_> {
+    /// Returns the outcome of a run that does not end at a cut.
+    ///
+    /// # Panics
+    ///
+    /// If it did: its [`AtCut`] returned [`Then::Leave`], and the caller does not go on.
+    pub fn end(self) -> Outcome {
+        match self {
+            Reached::End(outcome) => outcome,
+            Reached::Cut(span) => panic!("the run ended at {:?}, and nobody goes on from there", span.from),
+        }
+    }
+}
+
+/// The times at which a run comes to cuts, and what happens there.
+pub struct Cuts<'a> {
+    /// The time of the first cut. [`Time::MAX`] if there is none before the end.
+    pub next: Time,
+    /// True if there is a cut where the run ends, before the global events of that time.
+    pub at_end: bool,
+    /// Called at each cut.
+    pub act: Box<dyn AtCut + 'a>,
+}
+
+impl fmt::Debug for Cuts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cuts").field("next", &self.next).field("at_end", &self.at_end).finish_non_exhaustive()
+    }
+}
+
+/// The next step of a run at a cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// The run goes on. The next cut is at this time, or at the end if that is earlier.
+    Continue(Time),
+    /// The run ends here. Another engine, or another number of workers, may go on.
+    Leave,
+}
+
+/// A function that is called at cuts.
+pub trait AtCut: Send {
+    /// Looks at a run at rest, and says how it goes on.
+    fn act(&mut self, run: &mut AtRest<'_, '_>) -> Then;
+}
+
+impl<F: FnMut(&mut AtRest<'_, '_>) -> Then + Send> AtCut for F {
+    fn act(&mut self, run: &mut AtRest<'_, '_>) -> Then {
+        self(run)
+    }
+}
+
+/// A view of a run at rest.
+pub struct AtRest<'a, 'k> {
+    /// The time of the cut.
+    pub time: Time,
+    /// The number of events executed so far.
+    pub events: u64,
+    /// The global events, executed and still to come.
+    pub globals: &'a GlobalQueue,
+    /// The channels, with the lookahead that they have at this time.
+    pub channels: &'a Channels,
+    /// The metrics of global events, and perhaps of LPs.
+    pub metrics: &'a Metrics,
+    /// The LPs and everything that is pending.
+    pub resting: &'a mut dyn Resting<'k>,
+}
+
+impl fmt::Debug for AtRest<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AtRest").field("time", &self.time).field("events", &self.events).finish_non_exhaustive()
+    }
+}
+
+/// The LPs of a run at rest, and its pending events, wherever the engine keeps them.
+pub trait Resting<'k> {
+    /// Calls `act` for each LP, in id order, with the list that has it and its index there.
+    fn each_lp(&mut self, act: &mut dyn FnMut(LpId, &mut (dyn Lps<'k> + 'k), usize));
+    /// Removes and returns all pending events, wakes of timers included, in no order.
+    fn take_pending(&mut self) -> Vec<AnyEvent<'k>>;
+    /// Adds a pending event.
+    fn push(&mut self, event: AnyEvent<'k>);
+    /// Adds the metrics that the engine keeps with the LPs.
+    fn add_metrics(&mut self, to: &mut Metrics);
+}
+
+/// Returns the messages among pending events, in the order of events.
+pub fn messages<'k>(pending: impl IntoIterator<Item = AnyEvent<'k>>) -> Vec<AnyEvent<'k>> {
+    let mut messages: Vec<_> =
+        pending.into_iter().filter(|event| matches!(event.body, Body::Message(_))).collect();
+    messages.sort_unstable();
+    messages
+}
