@@ -20,6 +20,7 @@
 mod checked;
 pub mod parcel;
 mod restorable;
+mod save;
 mod typed;
 mod wire;
 
@@ -29,6 +30,7 @@ pub use parades_raw::message::{
 };
 pub use parades_raw::{in_form, with_form};
 pub use restorable::{AnyRestorable, Kept, RestorableLps, Undone};
+pub use save::{AnySave, SaveModel};
 pub use typed::{InRun, Typed, execute_alone, with_model};
 pub use wire::{AnyWire, Codec, WireModel};
 

@@ -6,13 +6,14 @@
 
 use crate::event::LpId;
 use crate::time::Delay;
+use serde::{Deserialize, Serialize};
 
 /// The channels that a model declares.
 ///
 /// Three kinds of declaration can be combined: by pair ([`Channels::connect`]); by sender, to any LP
 /// ([`Channels::to_anyone`]); for the whole model ([`Channels::whole`]). Self-sends and timers need no
 /// declaration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channels {
     /// The channels by pair. [`Channels::seal`] sorts them by sender.
     pairs: Vec<Channel>,
@@ -27,7 +28,7 @@ pub struct Channels {
 }
 
 /// A channel by pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channel {
     /// The sender.
     pub sender: LpId,
@@ -38,7 +39,7 @@ pub struct Channel {
 }
 
 /// The declaration for sends that name a receiver and no channel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Anyone {
     /// No LP may send to a receiver without naming a channel.
     Nobody,

@@ -8,14 +8,16 @@
 //! A cut does not depend on the engine that made it. It holds the timers that are set, and no wakes, of which
 //! an engine may have any number. An engine that goes on from a cut makes one wake for each timer.
 
-use crate::any_model::{AnyEvent, AnyModel, Lps};
+use crate::any_model::parcel::{self, Conservative};
+use crate::any_model::{AnyEvent, AnyModel, AnySave, Codec, Lps};
 use crate::channel::Channels;
 use crate::event::{Body, LpId};
 use crate::global::GlobalQueue;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Recorded};
 use crate::placement::Placement;
 use crate::run::{Outcome, RunOptions};
 use crate::time::Time;
+use crate::wire::{self, Destination, FrameWriter, Malformed};
 use std::fmt;
 
 /// A run at rest at a virtual time.
@@ -68,11 +70,13 @@ pub struct Span<'k> {
     pub options: RunOptions<'k>,
     /// The cut from which the run goes on. `None` at its start.
     pub from: Option<Box<Cut<'k>>>,
+    /// The table by which cuts are written, if the model's runs can be saved.
+    pub save: Option<&'k dyn AnySave<'k>>,
 }
 
 impl<'k> From<RunOptions<'k>> for Span<'k> {
     fn from(options: RunOptions<'k>) -> Span<'k> {
-        Span { options, from: None }
+        Span { options, from: None, save: None }
     }
 }
 
@@ -146,6 +150,8 @@ pub struct AtRest<'a, 'k> {
     pub globals: &'a GlobalQueue,
     /// The channels, with the lookahead that they have at this time.
     pub channels: &'a Channels,
+    /// The table by which the cut is written, if the model's runs can be saved.
+    pub save: Option<&'k dyn AnySave<'k>>,
     /// The metrics of global events, and perhaps of LPs.
     pub metrics: &'a Metrics,
     /// The LPs and everything that is pending.
@@ -158,10 +164,79 @@ impl fmt::Debug for AtRest<'_, '_> {
     }
 }
 
+impl<'k> AtRest<'_, 'k> {
+    /// Appends the bytes of the cut. They are the same on every engine.
+    ///
+    /// # Panics
+    ///
+    /// If the model's runs cannot be saved.
+    pub fn write(&mut self, to: &mut Vec<u8>) {
+        let model = self.save.expect("whoever writes cuts has asked whether they can be written");
+        let (wakes, messages): (Vec<_>, Vec<_>) =
+            self.resting.take_pending().into_iter().partition(|event| matches!(event.body, Body::Timer(_)));
+        wakes.into_iter().for_each(|event| self.resting.push(event));
+        let mut messages = parcel::of_events(model.form(), in_order(messages));
+        let mut metrics = self.metrics.clone();
+        self.resting.add_metrics(&mut metrics);
+        let placement = self.resting.put_down();
+        let channels = Some(self.channels).filter(|channels| is_changed(channels, model));
+        let count = u32::try_from(parcel::parcel_len(messages.hide())).expect("memory holds fewer events than 2^32");
+        FrameWriter::new(Destination::Elsewhere).within(|| {
+            wire::write(&(self.time, self.events, channels, metrics.into_recorded(), model.lps(), count), to);
+            self.globals.write(model, to);
+            (0..model.lps()).for_each(|id| model.write_lp(LpId(id), &placement, to));
+            Codec::<Conservative>::write(model, messages.hide(), 0..count as usize, to);
+        });
+        self.resting.pick_up();
+        parcel::take_events(messages.hide()).into_iter().for_each(|event| self.resting.push(event));
+    }
+}
+
+/// Returns true if the channels are no longer those that the model declares.
+fn is_changed(channels: &Channels, model: &dyn AnySave<'_>) -> bool {
+    let mut declared = model.channels();
+    declared.seal(model.lps()).is_ok() && declared != *channels
+}
+
+impl<'k> Cut<'k> {
+    /// Reads a cut, whose bytes are all of `from`.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not those of a cut of this model.
+    pub fn read(model: &'k dyn AnySave<'k>, from: &mut &[u8]) -> Result<Cut<'k>, Malformed> {
+        model.drop_lps();
+        let (time, events, channels, recorded, lps, count): (Time, u64, Option<Channels>, Recorded, u32, u32) =
+            wire::read(from)?;
+        if lps != model.lps() {
+            return Err(Malformed::new(format!("there are {lps} LPs, and the model has {}", model.lps())));
+        }
+        wire::read_frame(|| {
+            let globals = GlobalQueue::read(model, from)?;
+            (0..lps).try_for_each(|_| model.read_lp(time, from))?;
+            let mut messages = Codec::<Conservative>::read(model, count, from)?;
+            let messages = parcel::take_events(messages.hide());
+            if messages.iter().any(|event| event.receiver().0 >= lps || event.time() < time) {
+                return Err(Malformed::new("a message is before the cut, or to no LP"));
+            }
+            let mut declared = model.channels();
+            declared.seal(lps).map_err(Malformed::new)?;
+            let mut metrics = model.metrics();
+            metrics.merge_recorded(recorded);
+            let mut all = model.new_lps();
+            all.pick_up(0);
+            let channels = channels.unwrap_or(declared);
+            Ok(Cut { time, events, globals, channels, metrics, lps: all, messages })
+        })
+    }
+}
+
 /// The LPs of a run at rest, and its pending events, wherever the engine keeps them.
 pub trait Resting<'k> {
-    /// Calls `act` for each LP, in id order, with the list that has it and its index there.
-    fn each_lp(&mut self, act: &mut dyn FnMut(LpId, &mut (dyn Lps<'k> + 'k), usize));
+    /// Puts down the LPs of all lists ([`Lps::put_down`]), and returns the placement of LPs on lists.
+    fn put_down(&mut self) -> Placement;
+    /// Picks up all LPs again.
+    fn pick_up(&mut self);
     /// Removes and returns all pending events, wakes of timers included, in no order.
     fn take_pending(&mut self) -> Vec<AnyEvent<'k>>;
     /// Adds a pending event.
@@ -172,8 +247,10 @@ pub trait Resting<'k> {
 
 /// Returns the messages among pending events, in the order of events.
 pub fn messages<'k>(pending: impl IntoIterator<Item = AnyEvent<'k>>) -> Vec<AnyEvent<'k>> {
-    let mut messages: Vec<_> =
-        pending.into_iter().filter(|event| matches!(event.body, Body::Message(_))).collect();
-    messages.sort_unstable();
-    messages
+    in_order(pending.into_iter().filter(|event| matches!(event.body, Body::Message(_))).collect())
+}
+
+fn in_order(mut events: Vec<AnyEvent<'_>>) -> Vec<AnyEvent<'_>> {
+    events.sort_unstable();
+    events
 }

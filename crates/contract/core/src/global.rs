@@ -15,7 +15,7 @@ pub use visits::{AllLps, AnySummaries, OneList, SummaryOf, Visitor, Visits};
 pub(crate) use visits::Summaries;
 use visits::visit_all;
 
-use crate::any_model::AnyModel;
+use crate::any_model::{AnyModel, AnyWire};
 use crate::channel::Port;
 use crate::digest::Digest;
 use crate::effects::{HiddenEffects, Request, SendMessage, Sends};
@@ -24,6 +24,7 @@ use crate::event::{EventKey, LpId, Sender};
 use crate::metrics::{MetricId, Metrics};
 use crate::model::Model;
 use crate::time::{Delay, Instant, Time};
+use crate::wire::{self, Malformed};
 use crate::world::World;
 use parades_raw::message::Kind;
 use serde::{Deserialize, Serialize};
@@ -281,6 +282,33 @@ impl GlobalQueue {
     /// True if a global event has ended the run.
     pub fn is_stopped(&self) -> bool {
         self.stopped
+    }
+
+    /// Appends the bytes of the queue.
+    pub(crate) fn write<'k>(&self, model: &(impl AnyWire<'k> + ?Sized), to: &mut Vec<u8>) {
+        let GlobalQueue { pending, sequence, executed, digest, stopped } = self;
+        wire::write(&(pending.len(), sequence, executed, digest, stopped), to);
+        for (key, scheduled) in pending {
+            wire::write(&(key, matches!(scheduled, Scheduled::Stop)), to);
+            if let Scheduled::Model(global) = scheduled {
+                model.write_global(global, to);
+            }
+        }
+    }
+
+    /// Reads a queue from the front of `from`.
+    pub(crate) fn read<'k>(
+        model: &(impl AnyWire<'k> + ?Sized),
+        from: &mut &[u8],
+    ) -> Result<GlobalQueue, Malformed> {
+        let (count, sequence, executed, digest, stopped): (usize, _, _, _, _) = wire::read(from)?;
+        let mut pending = BTreeMap::new();
+        for _ in 0..count {
+            let (key, is_stop): (EventKey, bool) = wire::read(from)?;
+            let scheduled = if is_stop { Scheduled::Stop } else { Scheduled::Model(model.read_global(from)?) };
+            pending.insert(key, scheduled);
+        }
+        Ok(GlobalQueue { pending, sequence, executed, digest, stopped })
     }
 
     /// Executes the global events of `time`. The events that they send go to the outbox of the effects.

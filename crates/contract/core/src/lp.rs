@@ -19,7 +19,9 @@ use crate::model::Model;
 use crate::random::Rng;
 use crate::time::{Instant, Time};
 use crate::timer::{Setting, TimerChange, Timers, WakeResult};
+use crate::wire::{self, Malformed, Wire};
 use crate::world::World;
+use serde::Serialize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The kernel's part of an LP, beside the model's state.
@@ -188,6 +190,32 @@ impl<S> Lp<S> {
     /// Returns the model's state of the LP.
     pub(crate) fn state(&self) -> &S {
         &self.state
+    }
+
+    /// Appends the bytes of the LP. The wakes of its timers are left out, as they depend on the engine.
+    pub(crate) fn write(&self, to: &mut Vec<u8>)
+    where
+        S: Serialize,
+    {
+        let Kernel { rng, sequence, digest, last: _, timers } = &self.kernel;
+        wire::write(&(rng, sequence, digest, timers.settings()), to);
+        wire::write(&self.state, to);
+    }
+
+    /// Reads an LP of a run at rest at `time`.
+    pub(crate) fn read(time: Time, from: &mut &[u8]) -> Result<Lp<S>, Malformed>
+    where
+        S: Wire,
+    {
+        let (rng, sequence, digest, settings): (Rng, u64, Digest, Vec<Option<Setting>>) = wire::read(from)?;
+        if settings.len() > TimerId::MAX.0 as usize + 1 {
+            return Err(Malformed::new("an LP has more timers than are possible"));
+        }
+        if settings.iter().flatten().any(|setting| setting.instant.time < time) {
+            return Err(Malformed::new("a timer is set to a time before the cut"));
+        }
+        let kernel = Kernel { rng, sequence, digest, last: Time::ZERO, timers: Timers::of_settings(&settings) };
+        Ok(Lp { kernel, state: wire::read(from)? })
     }
 
     /// Plants a fault for the tests of the tests: a sequence number that a rollback did not restore.

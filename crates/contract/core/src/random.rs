@@ -22,6 +22,8 @@ pub use empirical::Empirical;
 pub use zipf::Zipf;
 
 use crate::time::Delay;
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::ser::{Serialize, Serializer};
 use std::cell::Cell;
 
 /// 2^64 divided by the golden ratio, made odd: the increment of splitmix64.
@@ -53,6 +55,24 @@ const fn mix(word: u64) -> u64 {
 pub struct Rng {
     /// Never both zero, because xoroshiro would stay there.
     state: Cell<[u64; 2]>,
+}
+
+/// A stream as its 16 bytes.
+impl Serialize for Rng {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let [a, b] = self.state.get().map(u64::to_le_bytes);
+        (a, b).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Rng {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rng, D::Error> {
+        let (a, b) = <([u8; 8], [u8; 8])>::deserialize(deserializer)?;
+        match [a, b].map(u64::from_le_bytes) {
+            [0, 0] => Err(D::Error::custom("no random stream is in this state")),
+            state => Ok(Rng { state: Cell::new(state) }),
+        }
+    }
 }
 
 impl Rng {

@@ -13,9 +13,10 @@
 
 use crate::event::TimerId;
 use crate::time::Instant;
+use serde::{Deserialize, Serialize};
 
 /// One setting of a timer: its deadline, and the sequence number that it took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Setting {
     pub(crate) instant: Instant,
     pub(crate) sequence: u64,
@@ -151,6 +152,26 @@ impl Timers {
                 WakeResult::Later(deadline)
             }
         }
+    }
+
+    /// Returns the settings of the timers by number, up to the last one that is set.
+    pub(crate) fn settings(&self) -> Vec<Option<Setting>> {
+        let Some(slots) = &self.0 else { return Vec::new() };
+        let mut settings: Vec<_> = slots.first.iter().chain(&slots.others).map(|slot| slot.deadline).collect();
+        let last = settings.iter().rposition(Option::is_some);
+        settings.truncate(last.map_or(0, |last| last + 1));
+        settings
+    }
+
+    /// Makes timers with these settings, without wakes.
+    pub(crate) fn of_settings(settings: &[Option<Setting>]) -> Timers {
+        let mut timers = Timers::default();
+        for (id, setting) in (0..).map(TimerId).zip(settings) {
+            if setting.is_some() {
+                timers.slot(id).deadline = *setting;
+            }
+        }
+        timers
     }
 
     /// Forgets the pending wakes, and returns the wakes that the set timers need after a rollback.

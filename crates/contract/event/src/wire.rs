@@ -53,6 +53,13 @@ impl<T: Serialize + DeserializeOwned> Wire for T {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(String);
 
+impl Malformed {
+    /// Returns the error of bytes that encode an impossible value.
+    pub fn new(why: impl Into<String>) -> Malformed {
+        Malformed(why.into())
+    }
+}
+
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "bytes from another process cannot be read: {}; run the same program on every process", self.0)

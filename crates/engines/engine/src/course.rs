@@ -4,7 +4,7 @@
 
 use crate::ledger::{self, EarliestFailure, Ledger, Trace};
 use crate::peers::{Peers, Results};
-use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, Lps, MessageRef, Packed, body_ref, hide_body};
+use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, AnySave, Lps, MessageRef, Packed, body_ref, hide_body};
 use parades_core::bytes;
 use parades_core::cut::{AtRest, Cut, Span, Reached, Resting, Then, messages};
 use parades_core::effects::{AnyEffects, OtherEffects};
@@ -27,6 +27,7 @@ type Statistics = Vec<(&'static str, f64)>;
 /// The progress of a run, and its results so far.
 pub(crate) struct Course<'k> {
     pub(crate) model: &'k dyn AnyModel<'k>,
+    save: Option<&'k dyn AnySave<'k>>,
     pub(crate) options: RunOptions<'k>,
     pub(crate) globals: GlobalQueue,
     /// Metrics of all LPs; or of global events alone, if the engine keeps those of the LPs elsewhere.
@@ -64,17 +65,20 @@ pub(crate) fn just_after(time: Time) -> Time {
 }
 
 impl<'k> Course<'k> {
-    /// Begins a run, or goes on from a cut, whose global events and metrics move to the course.
-    pub(crate) fn new(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>, from: Option<&mut Cut<'k>>) -> Course<'k> {
-        let (globals, metrics, events, bound) = match from {
+    /// Begins a run, or goes on from a cut, whose global events and metrics move to the course. Returns the
+    /// rest of the cut.
+    pub(crate) fn new(model: &'k dyn AnyModel<'k>, span: Span<'k>) -> (Course<'k>, Option<Box<Cut<'k>>>) {
+        let Span { options, mut from, save } = span;
+        let (globals, metrics, events, bound) = match from.as_deref_mut() {
             None => (GlobalQueue::new(model), model.metrics(), 0, Time::ZERO),
             Some(cut) => {
                 let Cut { globals, metrics, events, time, .. } = cut;
                 (std::mem::take(globals), std::mem::take(metrics), *events, *time)
             }
         };
-        Course {
+        let course = Course {
             model,
+            save,
             globals,
             metrics,
             events,
@@ -86,7 +90,8 @@ impl<'k> Course<'k> {
             failure: EarliestFailure::default(),
             copied_before: bytes::copied(),
             options,
-        }
+        };
+        (course, from)
     }
 
     /// Returns the horizon: the time of the next global event or cut, or the end of the run.
@@ -107,6 +112,7 @@ impl<'k> Course<'k> {
             events: self.events,
             globals: &self.globals,
             channels: world.channels(),
+            save: self.save,
             metrics: &self.metrics,
             resting,
         };
@@ -126,10 +132,10 @@ impl<'k> Course<'k> {
         lps: Box<dyn Lps<'k> + 'k>,
         pending: AnyLeftover<'k>,
     ) -> Reached<'k> {
-        let Course { options, globals, metrics, events, bound, .. } = self;
+        let Course { options, save, globals, metrics, events, bound, .. } = self;
         let messages = messages(pending);
         let cut = Cut { time: bound, events, globals, channels: world.channels().clone(), metrics, lps, messages };
-        Reached::Cut(Span { options, from: Some(Box::new(cut)) })
+        Reached::Cut(Span { options, from: Some(Box::new(cut)), save })
     }
 
     /// Raises the bound to the horizon: from now on, events before it may be executed.

@@ -50,9 +50,12 @@ impl<'k, H: Home<'k>> Quiescent<'k> for Homes<'_, '_, 'k, H> {
 }
 
 impl<'k, H: Home<'k>> Resting<'k> for Homes<'_, '_, 'k, H> {
-    fn each_lp(&mut self, act: &mut dyn FnMut(LpId, &mut (dyn Lps<'k> + 'k), usize)) {
-        let mut metrics = Metrics::default();
-        Residents { homes: self, metrics: &mut metrics }.visit_each(&mut |id, lps, index, _| act(id, lps, index));
+    fn put_down(&mut self) -> Placement {
+        self.homes.iter_mut().enumerate().for_each(|(number, home)| home.residents().0.put_down(number));
+        self.placement.clone()
+    }
+    fn pick_up(&mut self) {
+        self.homes.iter_mut().enumerate().for_each(|(number, home)| home.residents().0.pick_up(number));
     }
     fn take_pending(&mut self) -> Vec<AnyEvent<'k>> {
         self.homes.iter_mut().flat_map(|home| home.take_all()).collect()

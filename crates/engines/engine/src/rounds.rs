@@ -213,13 +213,12 @@ fn advance_watched<'k>(
     watch: Option<&mut dyn FnMut(Round)>,
 ) -> Result<Reached<'k>, Error> {
     let world = World::of_span(model, &span)?;
-    let Span { options, mut from } = span;
     let workers = settings.workers().min(world.lps() as usize - 1);
-    let traces = options.tracer.is_some();
+    let traces = span.options.tracer.is_some();
     let world = RwLock::new(world);
     let (alone, cut, pool) =
         (Stripes::one(model, &world, traces), OnceCell::new(), Pool::new(workers, settings.waiting));
-    let course = Course::new(model, options, from.as_deref_mut());
+    let (course, from) = Course::new(model, span);
     let judge = Judge::new(settings.threshold, workers);
     let mut leader = Leader::new(course, &alone, &world, judge, settings.main == Main::Works, watch);
     match from {

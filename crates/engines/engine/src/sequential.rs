@@ -171,8 +171,13 @@ pub(crate) struct Whole<'a, 'k> {
 }
 
 impl<'k> Resting<'k> for Whole<'_, 'k> {
-    fn each_lp(&mut self, act: &mut dyn FnMut(LpId, &mut (dyn Lps<'k> + 'k), usize)) {
-        (0..self.lps.len()).for_each(|index| act(LpId::from_index(index), self.lps, index));
+    fn put_down(&mut self) -> Placement {
+        let placement = Placement::one(u32::try_from(self.lps.len()).expect("ids have 32 bits"));
+        self.lps.put_down(0);
+        placement
+    }
+    fn pick_up(&mut self) {
+        self.lps.pick_up(0);
     }
     fn take_pending(&mut self) -> Vec<AnyEvent<'k>> {
         self.events.take_all().collect()
@@ -200,8 +205,8 @@ impl<'k> Sequential<'k> {
         events: &mut dyn AnyEvents<'k>,
     ) -> Result<Self, Error> {
         let world = World::of_span(model, &span)?;
-        let Span { options, mut from } = span;
-        let mut run = Sequential { course: Course::new(model, options, from.as_deref_mut()), world, pending_max: 0 };
+        let (course, from) = Course::new(model, span);
+        let mut run = Sequential { course, world, pending_max: 0 };
         if let Some(mut cut) = from {
             cut.distribute(model, &Placement::one(run.world.lps()));
             lps.pick_up(0);

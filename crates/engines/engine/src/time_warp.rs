@@ -285,15 +285,14 @@ fn run_seated<'k>(
     seat: Seat<'k, Optimistic>,
     workers: usize,
 ) -> Result<Option<Reached<'k>>, Error> {
-    let Span { options, mut from } = span;
-    let control = options.control;
-    let timekeeper = Timekeeper::of(options.timesheets.clone());
+    let control = span.options.control;
+    let timekeeper = Timekeeper::of(span.options.timesheets.clone());
     let memory = Memory {
-        limit: options.memory_limit.map(|limit| limit.saturating_mul(seat.peers.ranks() as u64)),
+        limit: span.options.memory_limit.map(|limit| limit.saturating_mul(seat.peers.ranks() as u64)),
         lps: world.lps() as usize * model.lp_bytes(),
     };
     let reviewer = Reviewer::new(settings.retreats, placement.partitions() as usize, world.lps());
-    let course = Course::new(model, options, from.as_deref_mut());
+    let (course, from) = Course::new(model, span);
     let mut leader = Leader::new(course, reviewer, placement.clone());
     // Every rank keeps the trace of its LPs if rank 0 writes one.
     let traces = seat.peers.share_words(&[u64::from(leader.traces())]).map_err(|Broken| lost(&*seat.transport))?;

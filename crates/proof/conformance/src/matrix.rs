@@ -314,7 +314,7 @@ fn check_case<M: Model>(
         for engine in engines.iter().filter(|engine| Selection::allows(selection.engine.as_ref(), engine.name)) {
             for (carrier, workers) in variants(engine.varies, wire.is_some(), selection) {
                 let choices = choice_seed(name, seed + workers as u64);
-                let setting = Setting { workers, seed: choices, carrier, wire, fault: Fault::None };
+                let setting = Setting { workers, seed: choices, carrier, wire, save: None, fault: Fault::None };
                 let (found, same) = check(model, question, engine, &setting, &expected);
                 report.add(&found);
                 report.count_features(engine.name, carrier.name(), workers, &found);

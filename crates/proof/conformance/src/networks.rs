@@ -73,7 +73,7 @@ pub fn check_network(text: &str, report: &mut Report) {
         for (carrier, _) in engine.varies.variants(carriers.iter().copied(), [0]) {
             let workers = workers[index_below(&rng, workers.len())];
             let wire = Some(wire_view as WireView<_>);
-            let setting = Setting { workers, seed: rng.next_u64(), carrier, wire, fault: Fault::None };
+            let setting = Setting { workers, seed: rng.next_u64(), carrier, wire, save: None, fault: Fault::None };
             check_run(&model, question, &engine, &setting, &answer, report);
         }
     }

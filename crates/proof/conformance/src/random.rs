@@ -1,7 +1,7 @@
 //! Random models on all engines.
 
 use crate::compare::{Question, check, expected};
-use crate::engines::{Fault, Setting, WireView, engines, index_below, wire_view};
+use crate::engines::{Fault, SaveView, Setting, WireView, engines, index_below, save_view, wire_view};
 use crate::random_model::{Genes, RandomModel};
 use crate::report::Report;
 use crate::transport::Carrier;
@@ -46,7 +46,8 @@ pub fn check_genes(genes: Genes, choice: Choice<'_>, report: &mut Report) {
         for (carrier, _) in engine.varies.variants(Carrier::ALL, [0]) {
             let workers = choice.workers[index_below(&rng, choice.workers.len())];
             let wire = Some(wire_view as WireView<_>);
-            let setting = Setting { workers, seed: rng.next_u64(), carrier, wire, fault: choice.fault };
+            let save = Some(save_view as SaveView<_>);
+            let setting = Setting { workers, seed: rng.next_u64(), carrier, wire, save, fault: choice.fault };
             if choice.engine.is_some_and(|name| name != engine.name) {
                 continue;
             }

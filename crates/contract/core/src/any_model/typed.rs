@@ -21,7 +21,7 @@ use parades_raw::prefetch::Records;
 use parades_raw::{huge_pages, in_form};
 use std::fmt::{self, Debug};
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A model, and the kind of its messages in one run.
 pub type Typed<'k, 'm, M> = Bound<'k, InRun<'m, M>, <M as Model>::Message>;
@@ -40,6 +40,11 @@ impl<M: Model> Debug for InRun<'_, M> {
 }
 
 impl<'m, M: Model> InRun<'m, M> {
+    /// Returns the LPs that are between two lists, by partition.
+    pub(super) fn dock(&self) -> MutexGuard<'_, Vec<Vec<Lp<M::State>>>> {
+        self.dock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the model.
     pub fn model(&self) -> &'m M {
         self.model
@@ -148,7 +153,7 @@ impl<'k, M: Model> AnyModel<'k> for Typed<'k, '_, M> {
     }
 
     fn distribute(&self, old: &Placement, new: &Placement, lps: u32) {
-        let mut dock = self.value().dock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dock = self.value().dock();
         // The old memory is freed as soon as it is empty, because it is as large as the run.
         let mut from: Vec<_> = std::mem::take(&mut *dock).into_iter().map(Vec::into_iter).collect();
         for number in 0..new.partitions() {
@@ -319,7 +324,7 @@ impl<'k, M: Model> Lps<'k> for List<'k, '_, M> {
     }
 
     fn put_down(&mut self, number: usize) {
-        let mut dock = self.of.value().dock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dock = self.of.value().dock();
         if dock.len() <= number {
             dock.resize_with(number + 1, Vec::new);
         }
@@ -327,7 +332,7 @@ impl<'k, M: Model> Lps<'k> for List<'k, '_, M> {
     }
 
     fn pick_up(&mut self, number: usize) {
-        let mut dock = self.of.value().dock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dock = self.of.value().dock();
         self.lps = dock.get_mut(number).map(std::mem::take).unwrap_or_default();
     }
 

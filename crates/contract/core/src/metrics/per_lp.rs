@@ -1,13 +1,14 @@
 //! One `T` for each LP that recorded, found in constant time and read in id order.
 
 use crate::event::{LpId, Sender};
-use serde::{Deserialize, Serialize};
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::ser::{Serialize, SerializeSeq, Serializer};
 
 /// The recordings of each LP, and of the global events, which come first.
 ///
 /// It takes four bytes for each id between the smallest and the largest that recorded, and a `T` for each LP
 /// that recorded.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct PerLp<T> {
     /// The rank of the sender of `slots[0]`.
     first: u32,
@@ -16,6 +17,29 @@ pub(super) struct PerLp<T> {
     /// In the order of first recording. That order depends on the interleaving of LPs, so it is never
     /// visible.
     entries: Vec<(Sender, T)>,
+}
+
+/// The recordings in the order of ids.
+impl<T: Serialize> Serialize for PerLp<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.entries.len()))?;
+        self.iter().try_for_each(|entry| list.serialize_element(&entry))?;
+        list.end()
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for PerLp<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PerLp<T>, D::Error> {
+        let entries = Vec::<(Sender, T)>::deserialize(deserializer)?;
+        if !entries.is_sorted_by(|(a, _), (b, _)| a < b) {
+            return Err(D::Error::custom("recordings are not in the order of LPs"));
+        }
+        let mut all = PerLp::default();
+        for (from, value) in entries {
+            all.insert(from, value);
+        }
+        Ok(all)
+    }
 }
 
 impl<T> Default for PerLp<T> {

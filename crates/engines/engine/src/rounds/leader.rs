@@ -8,7 +8,7 @@ use crate::course::Course;
 use crate::sequential::AnyEvents;
 use crate::stopwatch::now;
 use crate::workers::lock;
-use parades_core::any_model::{AnyEvent, Lps};
+use parades_core::any_model::AnyEvent;
 use parades_core::cut::{Cut, Reached, Resting};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::LpId;
@@ -256,11 +256,14 @@ struct Striped<'a, 's, 'k> {
 }
 
 impl<'k> Resting<'k> for Striped<'_, '_, 'k> {
-    fn each_lp(&mut self, act: &mut dyn FnMut(LpId, &mut (dyn Lps<'k> + 'k), usize)) {
-        let mut ids = (0..).map(LpId);
-        self.held.each_stripe(|Stripe { lps, .. }| {
-            (0..lps.len()).zip(&mut ids).for_each(|(index, id)| act(id, &mut **lps, index));
-        });
+    fn put_down(&mut self) -> Placement {
+        let mut numbers = 0..;
+        self.held.each_stripe(|stripe| stripe.lps.put_down(numbers.next().expect("there are few stripes")));
+        self.held.placement().clone()
+    }
+    fn pick_up(&mut self) {
+        let mut numbers = 0..;
+        self.held.each_stripe(|stripe| stripe.lps.pick_up(numbers.next().expect("there are few stripes")));
     }
     fn take_pending(&mut self) -> Vec<AnyEvent<'k>> {
         self.events.take_all().collect()

@@ -250,6 +250,10 @@ impl<'s, 'k> AllStripes<'s, 'k> {
         (&mut **lps, std::mem::take(metrics))
     }
 
+    pub(super) fn placement(&self) -> &'s Placement {
+        &self.stripes.placement
+    }
+
     pub(super) fn release(&mut self, number: u32) {
         self.held[number as usize] = None;
     }

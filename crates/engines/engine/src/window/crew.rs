@@ -73,9 +73,8 @@ pub(crate) fn assemble<'k>(
     seat: Seat<'k, Conservative>,
     workers: usize,
 ) -> Result<(Crew<'k>, Leader<'k>), Error> {
-    let Span { options, mut from } = span;
-    let control = options.control;
-    let course = Course::new(model, options, from.as_deref_mut());
+    let control = span.options.control;
+    let (course, from) = Course::new(model, span);
     let mut leader = Leader::new(course, workers, settings.retreats);
     // Every rank keeps the trace of its LPs if rank 0 writes one.
     let traces =

@@ -7,8 +7,8 @@ pub mod time_warp;
 pub mod window;
 
 use crate::transport::{Carrier, HeldBack, Speculative};
-use parades_core::any_model::{AnyModel, AnyRestorable, AnyWire, Typed, with_model};
-use parades_core::cut::{AtRest, Cuts, Reached, Span, Then};
+use parades_core::any_model::{AnyModel, AnyRestorable, AnySave, AnyWire, SaveModel, Typed, with_model};
+use parades_core::cut::{AtRest, Cut, Cuts, Reached, Span, Then};
 use parades_core::error::Error;
 use parades_core::model::Model;
 use parades_core::random::Rng;
@@ -26,7 +26,7 @@ use parades_engine::{
 use parades_sync::barrier::BarrierKind;
 use parades_sync::pool::Waiting;
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// A model that runs on every engine.
 pub trait Subject: Restorable<State: Clone + PartialEq + Debug> {}
@@ -247,10 +247,11 @@ fn run_broken<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<
     let rng = Rng::shared(setting.seed, 8);
     let (breaks, until) = (1 + rng.below(5), options.until);
     with_model(model, options, |model, options| {
-        let mut span = Span::from(options);
+        let mut span = Span { save: setting.save.map(|save| save(model)), ..Span::from(options) };
         for number in 0..=breaks {
             let begin = span.from.as_ref().map_or(Time::ZERO, |cut| cut.time);
-            span.options.cuts = (number < breaks).then(|| cuts(&rng, begin, until));
+            let bytes = Arc::new(Mutex::new(Vec::new()));
+            span.options.cuts = (number < breaks).then(|| cuts(&rng, begin, until, Arc::clone(&bytes)));
             let (seed, workers) = (setting.seed.wrapping_add(number), 1 + index_below(&rng, setting.workers));
             let reached = match rng.below(5) {
                 0 => sequential::advance(model, span),
@@ -263,6 +264,12 @@ fn run_broken<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<
                 Reached::End(outcome) => return Ok(outcome),
                 Reached::Cut(next) => span = next,
             }
+            if let (Some(save), Some(cut)) = (span.save, &mut span.from) {
+                let bytes = bytes.lock().expect("no holder of this lock panics");
+                let mut rest = bytes.as_slice();
+                *cut = Box::new(Cut::read(save, &mut rest).expect("a cut can be read again"));
+                assert!(rest.is_empty(), "a cut is read to its end");
+            }
             if let (Fault::MessageForgotten, Some(cut)) = (setting.fault, &mut span.from) {
                 cut.messages.pop();
             }
@@ -272,12 +279,21 @@ fn run_broken<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<
 }
 
 /// Draws some cuts of a run from `begin` to `until`, of which it goes on at all but the last.
-fn cuts(rng: &Rng, begin: Time, until: Time) -> Cuts<'static> {
+///
+/// The last cut goes to `bytes`, if the model's runs can be saved.
+fn cuts(rng: &Rng, begin: Time, until: Time, bytes: Arc<Mutex<Vec<u8>>>) -> Cuts<'static> {
     let mut times: Vec<Time> = (0..1 + rng.below(3)).map(|_| time_of_cut(rng, begin, until)).collect();
     times.sort_unstable();
     times.dedup();
     let mut later = times.clone().into_iter().skip(1);
-    let act = move |_: &mut AtRest<'_, '_>| later.next().map_or(Then::Leave, Then::Continue);
+    let act = move |run: &mut AtRest<'_, '_>| {
+        if run.save.is_some() {
+            let mut bytes = bytes.lock().expect("no holder of this lock panics");
+            bytes.clear();
+            run.write(&mut bytes);
+        }
+        later.next().map_or(Then::Leave, Then::Continue)
+    };
     Cuts { next: times[0], at_end: false, act: Box::new(act) }
 }
 
@@ -313,6 +329,14 @@ pub fn wire_view<'k, M: WireModel>(model: &'k Typed<'k, '_, M>) -> &'k dyn AnyWi
     model
 }
 
+/// The view of a model whose runs can be saved.
+pub type SaveView<M> = for<'k, 'm> fn(&'k Typed<'k, 'm, M>) -> &'k dyn AnySave<'k>;
+
+/// Returns the view of a model whose runs can be saved.
+pub fn save_view<'k, M: SaveModel>(model: &'k Typed<'k, '_, M>) -> &'k dyn AnySave<'k> {
+    model
+}
+
 /// The setting of an engine's run. It must not change the answer.
 #[derive(Debug)]
 pub struct Setting<M: Model> {
@@ -324,6 +348,8 @@ pub struct Setting<M: Model> {
     pub carrier: Carrier,
     /// The view of the model whose messages can be written, if they can.
     pub wire: Option<WireView<M>>,
+    /// The view of the model whose runs can be saved, if they can.
+    pub save: Option<SaveView<M>>,
     /// The planted fault.
     pub fault: Fault,
 }

@@ -101,7 +101,7 @@ impl Payload for Message {
 }
 
 /// The state of an LP.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     events: u64,
     /// The number of events that the LP may still cause by itself.
