@@ -246,6 +246,7 @@ fn time_warp_settings(seed: u64, workers: usize) -> time_warp_engine::Settings {
 fn run_broken<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -> Result<Outcome, Error> {
     let rng = Rng::shared(setting.seed, 8);
     let (breaks, until) = (1 + rng.below(5), options.until);
+    let mut alone = Some(RunOptions { seed: options.seed, tie_seed: options.tie_seed, ..RunOptions::until(until) });
     with_model(model, options, |model, options| {
         let mut span = Span { save: setting.save.map(|save| save(model)), ..Span::from(options) };
         for number in 0..=breaks {
@@ -266,6 +267,10 @@ fn run_broken<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<
             }
             if let (Some(save), Some(cut)) = (span.save, &mut span.from) {
                 let bytes = bytes.lock().expect("no holder of this lock panics");
+                if let Some(options) = alone.take() {
+                    let same = *bytes == bytes_on_sequential(model, save, options, cut.time);
+                    assert!(same, "the cut at {} is not that of `sequential`", cut.time);
+                }
                 let mut rest = bytes.as_slice();
                 *cut = Box::new(Cut::read(save, &mut rest).expect("a cut can be read again"));
                 assert!(rest.is_empty(), "a cut is read to its end");
@@ -276,6 +281,26 @@ fn run_broken<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<
         }
         unreachable!("the last span has no cut")
     })
+}
+
+/// Returns the bytes of the cut at `time` of an unbroken run on `sequential`.
+fn bytes_on_sequential<'k>(
+    model: &'k dyn AnyModel<'k>,
+    save: &'k dyn AnySave<'k>,
+    options: RunOptions<'k>,
+    time: Time,
+) -> Vec<u8> {
+    let bytes = Arc::new(Mutex::new(Vec::new()));
+    let written = Arc::clone(&bytes);
+    let act = move |run: &mut AtRest<'_, '_>| {
+        run.write(&mut written.lock().expect("no holder of this lock panics"));
+        Then::Leave
+    };
+    let cuts = Some(Cuts { next: time, at_end: false, act: Box::new(act) });
+    let span = Span { save: Some(save), ..Span::from(RunOptions { cuts, ..options }) };
+    let reached = sequential::advance(model, span);
+    assert!(matches!(reached, Ok(Reached::Cut(_))), "a cut that one engine reaches is reached by `sequential`");
+    std::mem::take(&mut *bytes.lock().expect("no holder of this lock panics"))
 }
 
 /// Draws some cuts of a run from `begin` to `until`, of which it goes on at all but the last.
