@@ -297,10 +297,7 @@ impl GlobalQueue {
     }
 
     /// Reads a queue from the front of `from`.
-    pub(crate) fn read<'k>(
-        model: &(impl AnyWire<'k> + ?Sized),
-        from: &mut &[u8],
-    ) -> Result<GlobalQueue, Malformed> {
+    pub(crate) fn read<'k>(model: &(impl AnyWire<'k> + ?Sized), from: &mut &[u8]) -> Result<GlobalQueue, Malformed> {
         let (count, sequence, executed, digest, stopped): (usize, _, _, _, _) = wire::read(from)?;
         let mut pending = BTreeMap::new();
         for _ in 0..count {

@@ -6,7 +6,7 @@ use crate::ledger::{self, EarliestFailure, Ledger, Trace};
 use crate::peers::{Peers, Results};
 use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, AnySave, Lps, MessageRef, Packed, body_ref, hide_body};
 use parades_core::bytes;
-use parades_core::cut::{AtRest, Cut, Span, Reached, Resting, Then, messages};
+use parades_core::cut::{AtRest, Cut, Reached, Resting, Span, Then, messages};
 use parades_core::effects::{AnyEffects, OtherEffects};
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Event, EventKey, LpId};
@@ -126,12 +126,7 @@ impl<'k> Course<'k> {
     }
 
     /// Ends this span at a cut. All LPs are in one list, and all metrics have come to the course.
-    pub(crate) fn leave(
-        self,
-        world: &World,
-        lps: Box<dyn Lps<'k> + 'k>,
-        pending: AnyLeftover<'k>,
-    ) -> Reached<'k> {
+    pub(crate) fn leave(self, world: &World, lps: Box<dyn Lps<'k> + 'k>, pending: AnyLeftover<'k>) -> Reached<'k> {
         let Course { options, save, globals, metrics, events, bound, .. } = self;
         let messages = messages(pending);
         let cut = Cut { time: bound, events, globals, channels: world.channels().clone(), metrics, lps, messages };

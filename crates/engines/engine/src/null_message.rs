@@ -294,7 +294,8 @@ pub fn run_any_rank<'k>(
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model });
         let (shared, partitioning) = partition(&world, &settings, peers.ranks());
         let seat = Seat { transport: Arc::clone(&ranked) as _, peers };
-        let (crew, leader) = window::assemble(model, options.into(), world, &partitioning, &shared, seat, settings.threads)?;
+        let (crew, leader) =
+            window::assemble(model, options.into(), world, &partitioning, &shared, seat, settings.threads)?;
         run_crew(crew, ranked, leader, settings.nulls).map(|reached| reached.map(Reached::end))
     })
 }

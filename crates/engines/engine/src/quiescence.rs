@@ -3,8 +3,8 @@
 use crate::course::Quiescent;
 use crate::peers::{Peers, least};
 use parades_core::any_model::{AnyEvent, AnyLeftover, Lps};
-use parades_core::error::ErrorKind;
 use parades_core::cut::Resting;
+use parades_core::error::ErrorKind;
 use parades_core::event::LpId;
 use parades_core::global::{AllLps, Visitor, Visits};
 use parades_core::metrics::Metrics;

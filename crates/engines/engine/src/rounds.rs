@@ -44,7 +44,7 @@ use crate::seats;
 use crate::workers::on_all_workers;
 use leader::Leader;
 use parades_core::any_model::{AnyModel, with_model};
-use parades_core::cut::{Span, Reached};
+use parades_core::cut::{Reached, Span};
 use parades_core::error::Error;
 use parades_core::model::Model;
 use parades_core::run::{Outcome, RunOptions};

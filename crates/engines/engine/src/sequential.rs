@@ -15,7 +15,7 @@ pub(crate) use events::{AnyEvents, Direct, Events, Queue, Through};
 use crate::course::Course;
 use crate::fetch::Fetcher;
 use parades_core::any_model::{AnyEvent, AnyModel, Lps, Packed, Taggable, hide_body, in_form, with_model};
-use parades_core::cut::{Span, Reached, Resting};
+use parades_core::cut::{Reached, Resting, Span};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::{Event, LpId};

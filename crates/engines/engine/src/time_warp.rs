@@ -89,7 +89,7 @@ use crate::retreat::Retreats;
 use crate::workers::lock;
 use leader::Leader;
 use parades_core::any_model::{AnyEvent, AnyRestorable, AnyWire, MessageRef, Packed, WireModel, with_model};
-use parades_core::cut::{Span, Reached};
+use parades_core::cut::{Reached, Span};
 use parades_core::error::Error;
 use parades_core::event::{Body, LpId};
 use parades_core::metrics::Metrics;

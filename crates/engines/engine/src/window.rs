@@ -66,7 +66,7 @@ use crate::peers::{Alone, OfRank, Ranks, Seat, on_ranked};
 use crate::retreat::Retreats;
 use crew::Orders;
 use parades_core::any_model::{AnyModel, AnyWire, WireModel, with_model};
-use parades_core::cut::{Span, Reached};
+use parades_core::cut::{Reached, Span};
 use parades_core::error::Error;
 use parades_core::event::LpId;
 use parades_core::model::Model;

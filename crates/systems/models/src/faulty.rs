@@ -4,6 +4,7 @@
 
 use parades_config::Words;
 use parades_core::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// The fault that an LP commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ const HOP: Delay = Delay::from_ms(10);
 const ORDER: MetricId = MetricId(0);
 
 /// The state of an LP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     events: u64,
     /// A hash of the senders, in the order of their events.

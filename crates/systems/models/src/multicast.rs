@@ -38,6 +38,7 @@ pub use packet::{Copied, Message, Packet, PacketHandle};
 
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// The parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, parades_config::Parameters)]
@@ -177,7 +178,7 @@ pub struct Multicast<C> {
 
 /// The state of an LP. More than 2^32 - 1 executions are an error, and so are delays with a sum of more than
 /// 213 days.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// The number of packets received, or for a root, sent.
     executed: u32,

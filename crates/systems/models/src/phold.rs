@@ -6,6 +6,7 @@
 use parades_config::Words;
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
 
 /// The distribution of the delay of an event.
@@ -149,7 +150,7 @@ pub struct Phold<C> {
 }
 
 /// The state of an LP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// The number of events executed.
     events: u64,

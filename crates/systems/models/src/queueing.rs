@@ -117,7 +117,7 @@ impl Payload for Message {
 }
 
 /// The state of an LP.
-#[derive(Clone, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 pub enum State {
     /// The state of a station.
     Station(Queue),
@@ -127,14 +127,14 @@ pub enum State {
 
 /// The customers at a station, in the order of arrival, with the statistics of the station. The first
 /// customer is being served.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Undoable)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 pub struct Queue {
     present: VecDeque<Customer>,
     statistics: Statistics,
 }
 
 /// A customer at a station.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub struct Customer {
     entered_ps: u64,
@@ -142,7 +142,7 @@ pub struct Customer {
 }
 
 /// The statistics of a station, up to its last event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 struct Statistics {
     /// The number of customers that have arrived from outside.

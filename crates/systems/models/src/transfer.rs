@@ -91,7 +91,7 @@ impl Payload for Message {
 }
 
 /// The state of an LP.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
     /// The state of a sender.
     Sender(Sender),

@@ -106,11 +106,7 @@ impl<'k> Home<'k> for SiteBox<'k> {
 }
 
 impl<'k> Leader<'k> {
-    pub(super) fn new(
-        course: Course<'k>,
-        reviewer: Reviewer,
-        placement: Placement,
-    ) -> Leader<'k> {
+    pub(super) fn new(course: Course<'k>, reviewer: Reviewer, placement: Placement) -> Leader<'k> {
         Leader {
             effects: AnyEffects::buffered(course.model.form()),
             course,

@@ -93,11 +93,7 @@ fn next_time(parts: &[MutexGuard<'_, Part<'_>>]) -> Time {
 }
 
 impl<'k> Leader<'k> {
-    pub(crate) fn new(
-        course: Course<'k>,
-        workers: usize,
-        retreats: Retreats,
-    ) -> Leader<'k> {
+    pub(crate) fn new(course: Course<'k>, workers: usize, retreats: Retreats) -> Leader<'k> {
         let form = course.model.form();
         Leader {
             course,

@@ -82,7 +82,20 @@ impl<'a> Shared<'a> {
     fn options(self) -> RunOptions<'a> {
         let Shared { until, seed, tie_seed, flags: [digest, notes, sends], captures, control, memory_limit } = self;
         let (tracer, timesheets) = (None, None);
-        RunOptions { until, seed, tie_seed, digest, notes, sends, captures, tracer, timesheets, control, memory_limit, cuts: None }
+        RunOptions {
+            until,
+            seed,
+            tie_seed,
+            digest,
+            notes,
+            sends,
+            captures,
+            tracer,
+            timesheets,
+            control,
+            memory_limit,
+            cuts: None,
+        }
     }
 }
 

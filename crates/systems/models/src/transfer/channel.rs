@@ -3,9 +3,10 @@
 
 use super::{Message, PEER, Transfer};
 use parades_core::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// The sending end of a channel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Link {
     /// The time at which the latest message will have left.
     free_ps: u64,

@@ -4,9 +4,10 @@ use super::channel::Link;
 use super::report::Ids;
 use super::{Log, Message, Transfer, Undo, content};
 use parades_core::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// The state of a receiver.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receiver {
     pub(super) variables: Variables,
     /// The segments that arrived out of order. Segment `n` is in slot `n mod window`. A delivered segment
@@ -15,7 +16,7 @@ pub struct Receiver {
 }
 
 /// A segment in the buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffered {
     number: u64,
     content: u64,
@@ -25,7 +26,7 @@ pub struct Buffered {
 const EMPTY: Buffered = Buffered { number: u64::MAX, content: 0 };
 
 /// The state of a receiver without its buffer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variables {
     /// The next segment to deliver.
     next: u64,

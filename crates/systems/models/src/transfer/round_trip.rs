@@ -1,6 +1,7 @@
 //! The retransmission timeout of RFC 6298, in integers. Section numbers in this file are those of the RFC.
 
 use parades_core::time::Delay;
+use serde::{Deserialize, Serialize};
 
 /// The timeout before the first measurement (2.1), in picoseconds.
 const FIRST_PS: u64 = Delay::from_secs(1).as_ps();
@@ -8,7 +9,7 @@ const FIRST_PS: u64 = Delay::from_secs(1).as_ps();
 const MAX_PS: u64 = Delay::from_secs(60).as_ps();
 
 /// The estimate of the round-trip time. All fields are in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RoundTrip {
     /// The smoothed round-trip time, or 0 before the first measurement.
     smoothed_ps: u64,

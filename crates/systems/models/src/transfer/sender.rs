@@ -5,6 +5,7 @@ use super::report::Ids;
 use super::round_trip::RoundTrip;
 use super::{Log, Message, Transfer, Undo, content};
 use parades_core::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// The timer for the end of a pause, when the next transfer begins.
 pub(super) const START: TimerId = TimerId(0);
@@ -16,7 +17,7 @@ pub(super) const RETRANSMISSION: TimerId = TimerId(1);
 const DUPLICATES: u64 = 3;
 
 /// The state of a sender.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sender {
     pub(super) variables: Variables,
     /// The segments of the window. Segment `n` is in slot `n mod window`.
@@ -24,7 +25,7 @@ pub struct Sender {
 }
 
 /// A segment that was sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
     /// The time at which it was last given to the link, in picoseconds.
     at_ps: u64,
@@ -35,7 +36,7 @@ pub struct Sent {
 }
 
 /// The state of a sender without its window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variables {
     /// The oldest segment that is not acknowledged.
     oldest: u64,
