@@ -4,10 +4,13 @@ mod peers;
 
 use crate::compare::{Answer, Question, check, expected};
 use crate::engines::ranks::engines_on_ranks;
-use crate::engines::{Engine, Fault, Setting, Subject, Varies, WireView, engines, engines_without_rollback, wire_view};
+use crate::engines::{
+    Engine, Fault, SaveView, Setting, Subject, Varies, WireView, engines, engines_without_rollback, save_view, wire_view,
+};
 use crate::random::WORKERS;
 use crate::report::{Feature, Report};
 use crate::transport::Carrier;
+use parades_core::any_model::SaveModel;
 use parades_core::bytes::Bytes;
 use parades_core::model::Model;
 use parades_core::shared::Shared;
@@ -82,19 +85,31 @@ const TO_THE_END_MS: u64 = u64::MAX;
 /// Makes the case of a model that runs until `until_ms` of virtual time, over bytes and on ranks too.
 fn wired<M: Subject + WireModel + 'static>(name: &'static str, until_ms: u64, model: M) -> Case {
     let all = || engines().into_iter().chain(engines_on_ranks()).collect();
-    case_on(all, name, until_ms, Some(wire_view), model)
+    case_on(all, name, until_ms, Views { wire: Some(wire_view), save: None }, model)
+}
+
+/// Makes the case of a model whose runs can also be saved.
+fn saved<M: Subject + SaveModel + 'static>(name: &'static str, until_ms: u64, model: M) -> Case {
+    let all = || engines().into_iter().chain(engines_on_ranks()).collect();
+    case_on(all, name, until_ms, Views { wire: Some(wire_view), save: Some(save_view) }, model)
 }
 
 /// Makes the case of a model whose state cannot be restored. It does not run over bytes.
 fn unrestorable<M: Model + 'static>(name: &'static str, until_ms: u64, model: M) -> Case {
-    case_on(engines_without_rollback, name, until_ms, None, model)
+    case_on(engines_without_rollback, name, until_ms, Views { wire: None, save: None }, model)
+}
+
+/// The views of a model by its abilities.
+struct Views<M: Model> {
+    wire: Option<WireView<M>>,
+    save: Option<SaveView<M>>,
 }
 
 fn case_on<M: Model + 'static>(
     engines: fn() -> Vec<Engine<M>>,
     name: &'static str,
     until_ms: u64,
-    wire: Option<WireView<M>>,
+    views: Views<M>,
     model: M,
 ) -> Case {
     let until = match until_ms {
@@ -105,7 +120,7 @@ fn case_on<M: Model + 'static>(
     let traced = std::rc::Rc::clone(&model);
     Case {
         name,
-        check: Box::new(move |selection, report| check_case(name, &engines(), until, wire, &*model, selection, report)),
+        check: Box::new(move |selection, report| check_case(name, &engines(), until, &views, &*model, selection, report)),
         trace: Box::new(move |tie_seed| expected(&*traced, Question { until, seed: 1, tie_seed, traced: true })),
     }
 }
@@ -225,24 +240,24 @@ pub fn models() -> Vec<Case> {
     let zero = |p: &mut Parameters| p.lookahead = Delay::ZERO;
     let quantised = |p: &mut Parameters| p.delay = DelayKind::Quantised;
     vec![
-        wired("phold", 20_000, phold::<()>(|_| {})),
-        wired("phold-reverse", 20_000, phold::<()>(|p| p.restore = Restore::Reverse)),
-        wired("phold-log", 20_000, phold::<()>(|p| p.restore = Restore::Log)),
-        wired("phold-one-lp", 20_000, phold::<()>(|p| p.lps = 1)),
-        wired("phold-crowded", 10_000, phold::<()>(|p| (p.start_events, p.remote) = (5, 1.0))),
-        wired("phold-no-lookahead", 20_000, phold::<()>(zero)),
-        wired("phold-ties", 20_000, phold::<()>(quantised)),
-        wired("phold-constant", 20_000, phold::<()>(|p| p.delay = DelayKind::Constant)),
-        wired("phold-uniform", 20_000, phold::<()>(|p| p.delay = DelayKind::Uniform)),
-        wired("phold-radius", 20_000, phold::<()>(|p| p.radius = 5)),
-        wired("phold-payload", 20_000, phold::<Bytes>(|p| p.payload = 100)),
-        wired("mm1", 2_000, queueing(queueing::Network::mm1(0.8, 1000.0))),
-        wired("jackson", 500, queueing(queueing::Network::central_server(0.8, 1000.0))),
-        wired("transfer", 1_500, transfer(transfer::Restore::Log)),
-        wired("transfer-copy", 1_500, transfer(transfer::Restore::Copy)),
-        wired("multicast", 40, multicast::<Shared<multicast::Packet>>(Delay::from_ms(1))),
-        wired("multicast-copied", 40, multicast::<multicast::Copied>(Delay::from_ms(1))),
-        wired("multicast-in-step", 40, multicast::<Shared<multicast::Packet>>(Delay::ZERO)),
+        saved("phold", 20_000, phold::<()>(|_| {})),
+        saved("phold-reverse", 20_000, phold::<()>(|p| p.restore = Restore::Reverse)),
+        saved("phold-log", 20_000, phold::<()>(|p| p.restore = Restore::Log)),
+        saved("phold-one-lp", 20_000, phold::<()>(|p| p.lps = 1)),
+        saved("phold-crowded", 10_000, phold::<()>(|p| (p.start_events, p.remote) = (5, 1.0))),
+        saved("phold-no-lookahead", 20_000, phold::<()>(zero)),
+        saved("phold-ties", 20_000, phold::<()>(quantised)),
+        saved("phold-constant", 20_000, phold::<()>(|p| p.delay = DelayKind::Constant)),
+        saved("phold-uniform", 20_000, phold::<()>(|p| p.delay = DelayKind::Uniform)),
+        saved("phold-radius", 20_000, phold::<()>(|p| p.radius = 5)),
+        saved("phold-payload", 20_000, phold::<Bytes>(|p| p.payload = 100)),
+        saved("mm1", 2_000, queueing(queueing::Network::mm1(0.8, 1000.0))),
+        saved("jackson", 500, queueing(queueing::Network::central_server(0.8, 1000.0))),
+        saved("transfer", 1_500, transfer(transfer::Restore::Log)),
+        saved("transfer-copy", 1_500, transfer(transfer::Restore::Copy)),
+        saved("multicast", 40, multicast::<Shared<multicast::Packet>>(Delay::from_ms(1))),
+        saved("multicast-copied", 40, multicast::<multicast::Copied>(Delay::from_ms(1))),
+        saved("multicast-in-step", 40, multicast::<Shared<multicast::Packet>>(Delay::ZERO)),
         wired("campus", 800, campus(Delay::ZERO)),
         wired("campus-sampled", 800, campus(Delay::from_ms(50))),
         wired("campus-tcp", 1_500, campus_tcp()),
@@ -260,13 +275,13 @@ pub fn models() -> Vec<Case> {
         wired("averaging", 12_000, peers::averaging()),
         unrestorable("sockets", 2_000, crate::sockets::talk_model()),
         wired("network", 2_000, network()),
-        wired("faulty-lookahead", 5_000, faulty(faulty::Fault::Lookahead)),
-        wired("faulty-loop", 5_000, faulty(faulty::Fault::ZeroDelayLoop)),
-        wired("faulty-overflow", TO_THE_END_MS, faulty(faulty::Fault::TimeOverflow)),
-        wired("faulty-panic", 5_000, faulty(faulty::Fault::Panic)),
-        wired("faulty-fail", 5_000, faulty(faulty::Fault::Fail)),
-        wired("faulty-channel", 5_000, faulty(faulty::Fault::NoChannel)),
-        wired("faulty-ties", 5_000, faulty(faulty::Fault::TieOrder)),
+        saved("faulty-lookahead", 5_000, faulty(faulty::Fault::Lookahead)),
+        saved("faulty-loop", 5_000, faulty(faulty::Fault::ZeroDelayLoop)),
+        saved("faulty-overflow", TO_THE_END_MS, faulty(faulty::Fault::TimeOverflow)),
+        saved("faulty-panic", 5_000, faulty(faulty::Fault::Panic)),
+        saved("faulty-fail", 5_000, faulty(faulty::Fault::Fail)),
+        saved("faulty-channel", 5_000, faulty(faulty::Fault::NoChannel)),
+        saved("faulty-ties", 5_000, faulty(faulty::Fault::TieOrder)),
     ]
 }
 
@@ -296,7 +311,7 @@ fn check_case<M: Model>(
     name: &str,
     engines: &[Engine<M>],
     until: Time,
-    wire: Option<WireView<M>>,
+    views: &Views<M>,
     model: &M,
     selection: &Selection,
     report: &mut Report,
@@ -312,9 +327,10 @@ fn check_case<M: Model>(
         question.traced = plain.result.as_ref().map_or(true, |outcome| outcome.events <= TRACED_EVENTS);
         let expected = if question.traced { expected(model, question) } else { plain };
         for engine in engines.iter().filter(|engine| Selection::allows(selection.engine.as_ref(), engine.name)) {
-            for (carrier, workers) in variants(engine.varies, wire.is_some(), selection) {
+            for (carrier, workers) in variants(engine.varies, views.wire.is_some(), selection) {
                 let choices = choice_seed(name, seed + workers as u64);
-                let setting = Setting { workers, seed: choices, carrier, wire, save: None, fault: Fault::None };
+                let &Views { wire, save } = views;
+                let setting = Setting { workers, seed: choices, carrier, wire, save, fault: Fault::None };
                 let (found, same) = check(model, question, engine, &setting, &expected);
                 report.add(&found);
                 report.count_features(engine.name, carrier.name(), workers, &found);
