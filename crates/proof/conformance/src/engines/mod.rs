@@ -272,7 +272,7 @@ fn run_broken<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<
                     assert!(same, "the cut at {} is not that of `sequential`", cut.time);
                 }
                 let mut rest = bytes.as_slice();
-                *cut = Box::new(Cut::read(save, &mut rest).expect("a cut can be read again"));
+                **cut = Cut::read(save, &mut rest).expect("a cut can be read again");
                 assert!(rest.is_empty(), "a cut is read to its end");
             }
             if let (Fault::MessageForgotten, Some(cut)) = (setting.fault, &mut span.from) {
