@@ -9,7 +9,7 @@
 //! section 5; B. Montazeri et al., "Homa", SIGCOMM 2018, section 5, which divides by the time of an unloaded
 //! network.
 
-use super::path::path;
+use super::path::find_path;
 use crate::description::Framing;
 use crate::network::Layout;
 use crate::protocols::{Requests, Tcp, Transfer};
@@ -59,15 +59,6 @@ impl Hop {
 }
 
 impl Idle {
-    /// Returns the path of a flow at a time. `None` if there is none.
-    fn at(net: &Layout, flow: u32, is_back: bool, time: Time) -> Option<Idle> {
-        let hop = |link| {
-            let quality = net.lines.of(link).at(time);
-            Hop { rate_bps: quality.rate_bps, delay: quality.delay, framing: quality.framing }
-        };
-        Some(Idle(path(net, flow, is_back, time)?.into_iter().map(|interface| hop(interface.link)).collect()))
-    }
-
     /// Returns the time from the first bit at the source to the last bit at the destination.
     ///
     /// The last packet waits behind the one before it at links up to some link `k`, and nowhere after. The
@@ -99,9 +90,24 @@ impl Paths {
     /// Returns the paths of a flow at some times. `None` if there is none.
     fn of(net: &Layout, flow: u32, is_back: bool, times: impl Iterator<Item = Time>) -> Option<Paths> {
         let mut paths: Vec<Idle> = Vec::new();
-        for path in times.filter_map(|time| Idle::at(net, flow, is_back, time)) {
-            if !paths.contains(&path) {
-                paths.push(path);
+        let (mut hops, mut last) = (Vec::new(), 0);
+        for time in times {
+            if !find_path(net, flow, is_back, time, &mut hops) {
+                continue;
+            }
+            let path = || {
+                hops.iter().map(|(_, interface)| {
+                    let quality = net.lines.of(interface.link).at(time);
+                    Hop { rate_bps: quality.rate_bps, delay: quality.delay, framing: quality.framing }
+                })
+            };
+            // Most changes do not concern the path.
+            if paths.get(last).is_some_and(|Idle(hops)| hops.iter().copied().eq(path())) {
+                continue;
+            }
+            last = paths.iter().position(|Idle(hops)| hops.iter().copied().eq(path())).unwrap_or(paths.len());
+            if last == paths.len() {
+                paths.push(Idle(path().collect()));
             }
         }
         (!paths.is_empty()).then_some(Paths(paths))
