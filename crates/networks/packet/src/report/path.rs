@@ -13,7 +13,7 @@ pub(super) type Hop = (NodeId, Interface);
 
 /// Sets `hops` to those of packets that go in a direction of a flow at a time. Returns true if they lead to
 /// the end, and all links are up.
-pub(super) fn find_path(net: &Layout, flow: u32, is_back: bool, time: Time, hops: &mut Vec<Hop>) -> bool {
+pub(super) fn find(net: &Layout, flow: u32, is_back: bool, time: Time, hops: &mut Vec<Hop>) -> bool {
     hops.clear();
     append_path(net, flow, is_back, time, hops).is_some()
         && hops.iter().all(|(_, hop)| net.lines.of(hop.link).at(time).is_up)
@@ -55,7 +55,7 @@ fn append_path(net: &Layout, flow: u32, is_back: bool, time: Time, hops: &mut Ve
 fn is_connected(net: &Layout, flow: u32, time: Time) -> bool {
     let answers = !matches!(net.kind_of(flow), AppKind::Datagrams(_) | AppKind::Multicast(_));
     let mut hops = Vec::new();
-    let mut leads = |is_back| find_path(net, flow, is_back, time, &mut hops);
+    let mut leads = |is_back| find(net, flow, is_back, time, &mut hops);
     leads(false) && (!answers || leads(true))
 }
 
