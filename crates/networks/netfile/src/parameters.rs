@@ -3,7 +3,7 @@
 
 use crate::given::{Entry, Found, Given, Reader, What, at, suggestion};
 use crate::paths;
-use crate::shape::{Form, QUEUE_OF_LINK, Shape, TABLES, TOP};
+use crate::shape::{Form, QUEUE_KEYS, QUEUE_OF_LINK, Shape, TABLES, TOP};
 use parades_config::units::{parse_duration, parse_rate, parse_size};
 use parades_config::{ConfigError, Kind, Parameter, Source, Value, Values, quoted};
 use parades_core::time::Delay;
@@ -99,7 +99,7 @@ fn collect_uses(name: &str, shape: &Shape, own: &[Entry], uses: &mut Vec<Option<
     };
     for Entry { key, value, .. } in own {
         match &value.what {
-            What::Table(queue) if key == "queue" => collect_uses(name, &QUEUE_OF_LINK, queue, uses),
+            What::Table(queue) if QUEUE_KEYS.contains(&key.as_str()) => collect_uses(name, &QUEUE_OF_LINK, queue, uses),
             What::List(list) if list.iter().any(|given| refers_to(&given.what, name)) => uses.push(None),
             what if refers_to(what, name) => {
                 let known = shape.keys_of(kind).find(|known| known.is_called(key));

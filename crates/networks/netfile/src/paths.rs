@@ -5,7 +5,7 @@
 //! 1. Where the queue of a link is a table, its keys have paths too: `link.west-east.queue.limit`.
 
 use crate::given::{Entry, Given, What, suggestion};
-use crate::shape::{Form, Key, LINK, QUEUE_OF_LINK, Shape, TABLES, TOP};
+use crate::shape::{Form, Key, LINK, QUEUE_KEYS, QUEUE_OF_LINK, Shape, TABLES, TOP};
 use parades_config::{ConfigError, Parameter, SETTINGS, nearest, quoted};
 use std::ops::Range;
 
@@ -40,7 +40,11 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
             Some(Given { what: What::Table(own), span }) => (&own[..], span.clone()),
             _ => (&[][..], 0..0),
         };
-        return match rest.strip_prefix("queue.").and_then(|key| Some((key, queue_of(own)?))) {
+        let of_queue = |queue: &str| {
+            let key = rest.strip_prefix(queue)?.strip_prefix('.')?;
+            Some((key, queue_of(own, queue)?))
+        };
+        return match QUEUE_KEYS.into_iter().find_map(of_queue) {
             Some((key, (queue, span))) => of_table(&QUEUE_OF_LINK, queue, span, path, key).map(Some),
             None => of_table(shape, own, span, path, rest).map(Some),
         };
@@ -59,7 +63,12 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
     });
     let tables: Vec<_> = tables.collect();
     let named = |name: &str| tables.iter().find(|(own_name, ..)| own_name == name);
-    let of_queue = || named(name.strip_suffix(".queue")?).and_then(|(_, own, _)| queue_of(own));
+    let of_queue = || {
+        QUEUE_KEYS.into_iter().find_map(|queue| {
+            let link = name.strip_suffix(queue)?.strip_suffix('.')?;
+            named(link).and_then(|(_, own, _)| queue_of(own, queue))
+        })
+    };
     if let (None, Some((queue, span))) = (named(name), of_queue()) {
         return of_table(&QUEUE_OF_LINK, queue, span, path, key).map(Some);
     }
@@ -77,9 +86,9 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
     }
 }
 
-/// Returns the table that is the key `queue` of a link, and its place.
-fn queue_of(link: &[Entry]) -> Option<(&[Entry], Range<usize>)> {
-    match &link.iter().find(|entry| entry.key == "queue")?.value {
+/// Returns the table that is the queue of a link, and its place.
+fn queue_of<'a>(link: &'a [Entry], key: &str) -> Option<(&'a [Entry], Range<usize>)> {
+    match &link.iter().find(|entry| entry.key == key)?.value {
         Given { what: What::Table(own), span } => Some((own, span.clone())),
         _ => None,
     }
@@ -116,7 +125,7 @@ fn of_table(shape: &Shape, own: &[Entry], table: Range<usize>, path: &str, name:
 impl Target {
     /// Returns the key of a path. A list is refused: one value would replace several.
     fn new(path: &str, form: Form, meaning: &'static str, span: Range<usize>) -> Result<Target, ConfigError> {
-        if matches!(form, Form::Names | Form::Sides | Form::Flows) {
+        if matches!(form, Form::Names | Form::Sides | Form::Flows | Form::Except) {
             let message = format!("{} is a list, which cannot be set", quoted(path));
             return Err(ConfigError::new(message).with_help("change it in the file"));
         }

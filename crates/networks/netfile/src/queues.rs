@@ -38,18 +38,18 @@ impl Definitions {
         Ok(definitions)
     }
 
-    /// Reads the key `queue` of a link: packets, bytes, the name of a queue or of its kind, or a table.
-    pub(crate) fn queue(&self, fields: &Fields<'_>) -> Result<Option<Queue>, ConfigError> {
-        if let Some(own) = fields.table("queue", &shape::QUEUE_OF_LINK)? {
+    /// Reads the key of a link's queue: packets, bytes, the name of a queue or of its kind, or a table.
+    pub(crate) fn queue(&self, fields: &Fields<'_>, key: &str) -> Result<Option<Queue>, ConfigError> {
+        if let Some(own) = fields.table(key, &shape::QUEUE_OF_LINK)? {
             return Queue::of(&own).map(Some);
         }
-        let Some((found, span)) = fields.found("queue")? else { return Ok(None) };
+        let Some((found, span)) = fields.found(key)? else { return Ok(None) };
         if let What::Text(text) = &found.what {
             if let Some(queue) = self.queues.get(text) {
                 return Ok(Some(queue.clone()));
             }
             if let Some(kind) = shape::QUEUES.kinds.iter().find(|kind| kind.is_called(text)) {
-                return Queue::of(&fields.usual("queue", &shape::QUEUE_OF_LINK, kind)?).map(Some);
+                return Queue::of(&fields.usual(key, &shape::QUEUE_OF_LINK, kind)?).map(Some);
             }
             let begins_size = text.trim().starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first));
             if text != UNBOUNDED && !begins_size {
@@ -57,7 +57,7 @@ impl Definitions {
                 return Err(found.explain(error.with_help(self.near(text))).at(fields.spot(span)));
             }
         }
-        let limit = limit(fields, "queue")?;
+        let limit = limit(fields, key)?;
         Ok(limit.map(|limit| Queue { discipline: limit.into(), device: 0 }))
     }
 

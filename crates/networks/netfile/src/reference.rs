@@ -110,6 +110,7 @@ fn value(form: &Form) -> String {
         Form::Queue => "packets, a size, a name, or a table".to_owned(),
         Form::Packet => "size, or `internet-mix`".to_owned(),
         Form::Select => format!("name, or list of names: `{}`", example(form)),
+        Form::Except => format!("name, or list of names and pairs: `{}`", example(form)),
         Form::Names | Form::Sides | Form::Flows => format!("list: `{}`", example(form)),
     };
     kind.replace('|', "\\|")
@@ -117,7 +118,21 @@ fn value(form: &Form) -> String {
 
 /// Keys without a default of their own: another key or the table of defaults counts, or there is no bound.
 pub(crate) const WITHOUT_DEFAULT: &[&str] =
-    &["rate", "delay", "loss", "stop", "size", "gap", "trunk_rate", "trunk_delay", "jitter", "headers"];
+    &[
+    "rate",
+    "rate_back",
+    "read_rate",
+    "mtu",
+    "delay",
+    "loss",
+    "stop",
+    "size",
+    "gap",
+    "trunk_rate",
+    "trunk_delay",
+    "jitter",
+    "headers",
+];
 
 /// Returns the default, if it is a value that one could write.
 fn default(key: &Key) -> String {

@@ -16,6 +16,7 @@ mod links;
 mod path;
 mod state;
 
+pub(crate) use path::least_on_paths;
 use crate::description::{App, AppKind};
 use crate::network::{Layout, Vocabulary, measures_ends};
 use crate::node::Node;

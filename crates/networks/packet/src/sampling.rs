@@ -224,7 +224,7 @@ impl Summary {
             let link = interface.link.0;
             if series.links.contains_key(&link) {
                 let is_back = net.topology.link(interface.link).a != id;
-                summary.totals.busy.insert((link, is_back), port.busy_at(now, net.lines.of(interface.link)));
+                summary.totals.busy.insert((link, is_back), port.busy_at(now, net.lines.by(&net.topology, *interface)));
                 let longer = summary.queues.entry(link).or_default();
                 *longer = (waiting, port.waiting_bytes_at(now)).max(*longer);
             }

@@ -14,7 +14,10 @@ pub(crate) const QUEUES: Shape = Shape {
     kinds: KINDS,
 };
 
-/// The table that a link may have as its key `queue`.
+/// The keys of links whose value is a queue.
+pub(crate) const QUEUE_KEYS: [&str; 2] = ["queue", "queue_back"];
+
+/// The table that a link may have as the value of [`QUEUE_KEYS`].
 pub(crate) const QUEUE_OF_LINK: Shape = Shape {
     noun: "a queue",
     name: "queue",

@@ -108,7 +108,7 @@ impl Tables {
         };
         let goals = ends.iter().map(goal).collect();
         let interfaces = topology.node_ids().flat_map(|node| topology.interfaces(node));
-        let kinds = interfaces.map(|interface| lines.kind_of_link[interface.link.index()]).collect();
+        let kinds = interfaces.map(|interface| lines.kind_by(topology, *interface)).collect();
         let place = |node| u32::try_from(topology.first_interface(node)).expect("a topology has fewer than 2^31 links");
         let first_port = topology.node_ids().map(place).collect();
         Ok(Tables { next_hops, epochs, tables, goals, first_port, kinds })
@@ -188,5 +188,5 @@ fn differences(lines: &Lines, time: Time) -> Vec<(u32, u64)> {
     };
     let kinds: Vec<Option<u64>> = lines.kinds.iter().map(difference).collect();
     let of_link = |(link, &kind): (u32, &u32)| Some((link, kinds[kind as usize]?));
-    (0..).zip(&lines.kind_of_link).filter_map(of_link).collect()
+    (0..).zip(lines.kinds_of_links()).filter_map(of_link).collect()
 }

@@ -152,7 +152,7 @@ impl Paths {
         }
         let path = || {
             hops.iter().map(|(_, interface)| {
-                let quality = net.lines.of(interface.link).at(time);
+                let quality = net.lines.by(&net.topology, *interface).at(time);
                 Hop { rate_bps: quality.rate_bps, delay: quality.delay, framing: quality.framing }
             })
         };
@@ -176,7 +176,7 @@ impl Paths {
 /// Returns the time of a stream: a SYN and its answer, then the data, as fast as the application writes them.
 pub(super) fn of_tcp(net: &Layout, tcp: &Tcp, ways: &Ways) -> Option<Delay> {
     let [there, back] = ways.both()?;
-    let Tcp { settings, bytes, writes } = tcp;
+    let Tcp { settings, bytes, writes, read_rate_bps } = tcp;
     let timestamps = settings.timestamps.then(Timestamps::default);
     let syn = SynOptions {
         mss: settings.announces_mss.then_some(0),
@@ -197,6 +197,16 @@ pub(super) fn of_tcp(net: &Layout, tcp: &Tcp, ways: &Ways) -> Option<Delay> {
             let last = bytes - (pieces - 1) * u64::from(writes.bytes);
             let after = |piece: u64| Delay::from_ps(gap.as_ps().saturating_mul(piece));
             after(1).saturating_add(burst(*bytes)).max(after(pieces).saturating_add(burst(last)))
+        }
+    };
+    let data = match read_rate_bps {
+        None => data,
+        // The application reads the last piece after its arrival, and no byte before the first piece.
+        Some(rate_bps) => {
+            let reading = |bytes: u64| Delay::serialisation(bytes, *rate_bps);
+            let piece = bytes.min(&u64::from(payload)).to_owned();
+            let last = bytes - (bytes.div_ceil(piece) - 1) * piece;
+            data.saturating_add(reading(last)).max(burst(piece).saturating_add(reading(*bytes)))
         }
     };
     Some(handshake.saturating_add(data))

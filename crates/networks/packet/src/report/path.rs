@@ -6,7 +6,7 @@ use crate::network::Layout;
 use crate::packet::{Packet, direction};
 use crate::record::NoRecord;
 use parades_core::time::Time;
-use parades_topology::{Interface, NodeId};
+use parades_topology::{Interface, LinkId, NodeId};
 
 /// A hop: the node that sends, and its interface.
 pub(super) type Hop = (NodeId, Interface);
@@ -51,12 +51,33 @@ fn append_path(net: &Layout, flow: u32, is_back: bool, time: Time, hops: &mut Ve
     }
 }
 
+/// Returns the least value of the links on the paths of each flow, both ways, at all times.
+pub(crate) fn least_on_paths<T: Ord>(net: &Layout, of: impl Fn(LinkId) -> Option<T>) -> Vec<Option<T>> {
+    let mut least: Vec<Option<T>> = net.flows.iter().map(|_| None).collect();
+    let mut hops = Vec::new();
+    // The time is the outer loop, since each has its own table of routes.
+    for time in std::iter::once(Time::ZERO).chain(net.turns.iter().copied()) {
+        for (flow, least) in (0..).zip(&mut least) {
+            for is_back in [false, true].into_iter().take(1 + usize::from(has_answers(net, flow))) {
+                find(net, flow, is_back, time, &mut hops);
+                let found = hops.iter().filter_map(|(_, hop)| of(hop.link));
+                *least = found.chain(least.take()).min();
+            }
+        }
+    }
+    least
+}
+
+/// Returns true if packets of a flow go both ways.
+fn has_answers(net: &Layout, flow: u32) -> bool {
+    !matches!(net.kind_of(flow), AppKind::Datagrams(_) | AppKind::Multicast(_))
+}
+
 /// Returns true if packets of a flow find a path at a time, in every direction in which they go.
 fn is_connected(net: &Layout, flow: u32, time: Time) -> bool {
-    let answers = !matches!(net.kind_of(flow), AppKind::Datagrams(_) | AppKind::Multicast(_));
     let mut hops = Vec::new();
     let mut leads = |is_back| find(net, flow, is_back, time, &mut hops);
-    leads(false) && (!answers || leads(true))
+    leads(false) && (!has_answers(net, flow) || leads(true))
 }
 
 /// Returns the time since which a flow has had no path, if it has none just before `end`.

@@ -62,6 +62,9 @@ fn graph(draw: &Draw, count: u64, has_circles: bool) -> (u64, String) {
         if draw.chance(0.3) {
             keys.extend(quality(draw, false));
         }
+        if draw.chance(0.2) {
+            keys.extend([text("rate_back", draw.pick(&RATES)), plain("queue_back", queue(draw))]);
+        }
         links += &block("link", &keys);
     };
     for to in 1..count {
@@ -116,6 +119,10 @@ fn quality(draw: &Draw, all: bool) -> Vec<String> {
     }
     if draw.chance(0.3) {
         keys.push(plain("loss", draw.pick(&["0.01", "0.1", "\"2%\"", "1.0"])));
+    }
+    // No packet is above these.
+    if draw.chance(0.2) {
+        keys.push(text("mtu", draw.pick(&["9100B", "65535B"])));
     }
     if draw.chance(0.3) {
         keys.push(text("framing", draw.pick(&["none", "ppp", "ethernet"])));
