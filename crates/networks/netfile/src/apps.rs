@@ -254,7 +254,11 @@ impl Pairs {
             return None;
         }
         let (selves, flows) = (self.selves, self.pairs.len());
-        let verb = if selves == 1 { "node would send to itself, and does not" } else { "nodes would send to themselves, and do not" };
+        let verb = if selves == 1 {
+            "node would send to itself, and does not"
+        } else {
+            "nodes would send to themselves, and do not"
+        };
         Some(format!("{selves} {verb}: {flows} flows are left"))
     }
 }

@@ -100,7 +100,8 @@ impl Quality {
 fn mtu(fields: &Fields<'_>) -> Result<u32, ConfigError> {
     let bytes = fields.size("mtu")?;
     u32::try_from(bytes).ok().filter(|bytes| (MTU_LEAST..=MTU_MOST).contains(bytes)).ok_or_else(|| {
-        let message = format!("`mtu` is {bytes}B, and a link carries IP packets of {MTU_LEAST}B, and none above {MTU_MOST}B");
+        let message =
+            format!("`mtu` is {bytes}B, and a link carries IP packets of {MTU_LEAST}B, and none above {MTU_MOST}B");
         fields.wrong("mtu", message, "write for example `\"1500B\"`")
     })
 }
@@ -337,7 +338,7 @@ pub(crate) fn select<'n, N: Iterator<Item = &'n str>>(
 
 /// Returns true if a name matches a pattern, in which `*` stands for any letters. Takes time with the product
 /// of their lengths at most.
-fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
     let parts: Vec<&str> = parts.collect();

@@ -52,8 +52,7 @@ pub(crate) fn attach(
 ) -> Result<(), ConfigError> {
     let own = Quality::of(fields, &draft.definitions)?;
     if !fields.has("attach") {
-        let of_links =
-            ["rate", "rate_back", "delay", "queue", "queue_back", "loss", "framing", "mtu", "impairment"];
+        let of_links = ["rate", "rate_back", "delay", "queue", "queue_back", "loss", "framing", "mtu", "impairment"];
         return match of_links.into_iter().find(|key| fields.has(key)) {
             Some(key) => Err(fields.wrong(
                 key,

@@ -134,6 +134,7 @@ pub(crate) fn of_marks(links: &[Link], apps: &[App]) -> Vec<String> {
     let has_marks = links.iter().flat_map(Link::queues).any(|queue| match queue {
         Discipline::Threshold(_) => true,
         Discipline::Red(red) => red.marks,
+        Discipline::Pie(pie) => pie.marks,
         Discipline::Codel(codel) => codel.marks,
         Discipline::FairCodel(fair) => fair.codel.marks,
         Discipline::DropTail(_) | Discipline::TokenBucket(_) | Discipline::Priority(_) => false,

@@ -178,12 +178,16 @@ impl Parameters {
     pub(crate) fn new(values: &Values, declared: &Values, file: &[Entry]) -> Parameters {
         let mut set = Vec::new();
         for (parameter, value) in values.iter().filter(|(parameter, _)| declared.get(parameter.key()).is_none()) {
-            let path = parameter.key();
-            if let Ok(Some(target)) = paths::find(file, path) {
-                let key = path.rsplit('.').next().unwrap_or(path);
-                set.push((path.to_owned(), target.entry(key, value.to_string())));
+            let key = parameter.key().rsplit('.').next().unwrap_or(parameter.key());
+            for path in paths::expand(file, parameter.key()) {
+                if let Ok(Some(target)) = paths::find(file, &path) {
+                    set.push((parameter.key().contains('*'), (path, target.entry(key, value.to_string()))));
+                }
             }
         }
+        // The first entry of a path counts, so those that name their table go before those that name many.
+        set.sort_by_key(|(is_pattern, _)| *is_pattern);
+        let set = set.into_iter().map(|(_, entry)| entry).collect();
         Parameters { values: values.clone(), set }
     }
 

@@ -2,8 +2,10 @@
 //! `defaults.queue`, `routing`.
 //!
 //! A path is the table, the name in it, and the key. An event or a route has no name: it has its place, from
-//! 1. Where the queue of a link is a table, its keys have paths too: `link.west-east.queue.limit`.
+//! 1. In a name, `*` stands for any letters, if several tables are meant: `app.*.rate` is the rate of each app that has
+//! one. A path without `*` goes before one with it. Where the queue of a link is a table, its keys have paths too: `link.west-east.queue.limit`.
 
+use crate::draft::matches;
 use crate::given::{Entry, Given, What, suggestion};
 use crate::shape::{Form, Key, LINK, QUEUE_KEYS, QUEUE_OF_LINK, Shape, TABLES, TOP};
 use parades_config::{ConfigError, Parameter, SETTINGS, nearest, quoted};
@@ -74,6 +76,20 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
     }
     match named(name) {
         Some((_, own, span)) => of_table(shape, own, (*span).clone(), path, key).map(Some),
+        None if name.contains('*') => {
+            let mut like = tables.iter().filter(|(own_name, ..)| matches(name, own_name)).peekable();
+            if like.peek().is_none() {
+                let message = format!("the file has no {table} with a name like {}", quoted(name));
+                let help = tables.first().map_or_else(
+                    || format!("the file has no table `{table}`"),
+                    |(first, ..)| format!("the first is {}", quoted(first)),
+                );
+                return Err(ConfigError::new(message).with_help(help));
+            }
+            let targets: Vec<_> = like.map(|(_, own, span)| of_table(shape, own, (*span).clone(), path, key)).collect();
+            let (known, unknown): (Vec<_>, Vec<_>) = targets.into_iter().partition(Result::is_ok);
+            known.into_iter().chain(unknown).next().map(|first| first.map(Some)).expect("there is a table")
+        }
         None => {
             let names = || tables.iter().map(|(name, ..)| name.as_str());
             let help = match (nearest(name, names()), names().next()) {
@@ -84,6 +100,36 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
             Err(ConfigError::new(format!("the file has no {table} {}", quoted(name))).with_help(help))
         }
     }
+}
+
+/// Returns the paths for which a path stands. A path with `*` as a name, or in it, stands for the key in all
+/// tables with such names that know it. Another path stands for itself.
+pub(crate) fn expand(entries: &[Entry], path: &str) -> Vec<String> {
+    let itself = || vec![path.to_owned()];
+    let Some((table, (name, key))) =
+        path.split_once('.').and_then(|(table, rest)| Some((table, rest.rsplit_once('.')?)))
+    else {
+        return itself();
+    };
+    let (Some(shape), Some(entry)) = (
+        TABLES.iter().find(|shape| shape.name == table && shape.several),
+        entries.iter().find(|entry| entry.key == table),
+    ) else {
+        return itself();
+    };
+    let What::List(list) = &entry.value.what else { return itself() };
+    let tables = list.iter().enumerate().filter_map(|(place, given)| match &given.what {
+        What::Table(own) => Some((name_of(shape, own, place), own)),
+        _ => None,
+    });
+    let tables: Vec<_> = tables.collect();
+    if !name.contains('*') || tables.iter().any(|(own_name, _)| own_name == name) {
+        return itself();
+    }
+    let known = tables
+        .iter()
+        .filter(|(own_name, own)| matches(name, own_name) && of_table(shape, own, 0..0, path, key).is_ok());
+    known.map(|(own_name, _)| format!("{table}.{own_name}.{key}")).collect()
 }
 
 /// Returns the table that is the queue of a link, and its place.

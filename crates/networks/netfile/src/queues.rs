@@ -6,7 +6,7 @@ use crate::shape::{self, QUEUE_DEFAULT};
 use parades_config::{ConfigError, nearest, quoted, units};
 use parades_packet::impairment::{Bursts, Impairments, Jitter};
 use parades_packet::probability::Probability;
-use parades_packet::queue::{Codel, Discipline, FairCodel, Priority, QueueLimit, Red, Threshold, TokenBucket};
+use parades_packet::queue::{Codel, Discipline, FairCodel, Pie, Priority, QueueLimit, Red, Threshold, TokenBucket};
 use std::collections::BTreeMap;
 
 /// A queue of a link: its discipline, and the packets that the device below it holds.
@@ -134,6 +134,14 @@ fn discipline(fields: &Fields<'_>) -> Result<Discipline, ConfigError> {
         "droptail" => Discipline::DropTail(limit),
         "red" => Discipline::Red(red(fields, limit)?),
         "dctcp" => Discipline::Threshold(Threshold { mark_at: fields.count("mark_at")?, limit }),
+        "pie" => Discipline::Pie(Pie {
+            limit: given.unwrap_or(Pie::default().limit),
+            target: fields.duration("target")?,
+            update: fields.duration("update")?,
+            burst: fields.duration("burst")?,
+            mean_packet: size32(fields, "mean_packet")?,
+            marks: fields.boolean("ecn")?,
+        }),
         "token-bucket" => {
             let (rate_bps, burst_bytes) = (fields.rate("rate")?, fields.size("burst")?);
             Discipline::TokenBucket(TokenBucket { rate_bps, burst_bytes, limit })

@@ -145,8 +145,11 @@ const QUEUE: Key = other(
     "what may wait at each end: packets; bytes with a unit; the name of a queue, or of its kind, as in `codel`; or a \
      table with the keys of a queue, as in { kind = \"red\", limit = 50 }",
 );
-const QUEUE_BACK: Key =
-    other("queue_back", Form::Queue, "what may wait at the end `to`, if that differs; as `queue`, which is then of `from`");
+const QUEUE_BACK: Key = other(
+    "queue_back",
+    Form::Queue,
+    "what may wait at the end `to`, if that differs; as `queue`, which is then of `from`",
+);
 const MTU: Key = may(Parameter::size(
     "mtu",
     1500,

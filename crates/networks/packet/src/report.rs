@@ -16,7 +16,6 @@ mod links;
 mod path;
 mod state;
 
-pub(crate) use path::least_on_paths;
 use crate::description::{App, AppKind};
 use crate::network::{Layout, Vocabulary, measures_ends};
 use crate::node::Node;
@@ -28,6 +27,7 @@ use parades_core::metrics::{Cell, Column, MetricId, Metrics, Unit};
 use parades_core::run::End;
 use parades_core::time::Delay;
 use parades_topology::NodeId;
+pub(crate) use path::least_on_paths;
 
 pub(crate) use flows::in_flight;
 

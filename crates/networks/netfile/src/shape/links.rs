@@ -1,7 +1,8 @@
 //! The tables of nodes, links and static routes.
 
 use super::{
-    DELAY, FRAMING, Form, IMPAIRMENT, LOSS, MTU, QUEUE, QUEUE_BACK, RATE, RATE_BACK, Shape, may, must, other, required, size,
+    DELAY, FRAMING, Form, IMPAIRMENT, LOSS, MTU, QUEUE, QUEUE_BACK, RATE, RATE_BACK, Shape, may, must, other, required,
+    size,
 };
 use parades_config::Parameter;
 

@@ -1,6 +1,8 @@
 //! The table of generated parts.
 
-use super::{DELAY, FRAMING, Form, IMPAIRMENT, Key, LOSS, MTU, QUEUE, RATE, Shape, kind, may, must, other, required, size};
+use super::{
+    DELAY, FRAMING, Form, IMPAIRMENT, Key, LOSS, MTU, QUEUE, RATE, Shape, kind, may, must, other, required, size,
+};
 use parades_config::Parameter;
 use parades_config::units::MBPS;
 use parades_core::time::Delay;

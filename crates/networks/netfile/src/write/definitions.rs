@@ -55,11 +55,12 @@ impl Definitions {
 
     /// Writes the keys by which a link refers to its queues and impairments.
     pub(super) fn name(&self, text: &mut String, link: &Link) {
-        let mut queue = |name: &str, queue: &Discipline, device| match (self.queues.get(&(queue.clone(), device)), queue) {
-            (Some(number), _) => key(text, name, &toml_string(&queue_name(*number))),
-            (None, Discipline::DropTail(of)) => limit(text, name, *of),
-            (None, other) => unreachable!("the queue {other:?} has no definition"),
-        };
+        let mut queue =
+            |name: &str, queue: &Discipline, device| match (self.queues.get(&(queue.clone(), device)), queue) {
+                (Some(number), _) => key(text, name, &toml_string(&queue_name(*number))),
+                (None, Discipline::DropTail(of)) => limit(text, name, *of),
+                (None, other) => unreachable!("the queue {other:?} has no definition"),
+            };
         queue("queue", &link.queue, link.device);
         if let Some(back) = &link.back {
             queue("queue_back", &back.queue, back.device);
@@ -96,6 +97,14 @@ fn queue(text: &mut String, discipline: &Discipline) {
         Discipline::Red(of) => {
             kind("red", of.limit);
             red(text, of);
+        }
+        Discipline::Pie(of) => {
+            kind("pie", of.limit);
+            for (name, time) in [("target", of.target), ("update", of.update), ("burst", of.burst)] {
+                key(text, name, &toml_string(&format_duration(time)));
+            }
+            key(text, "mean_packet", &toml_string(&format_size(of.mean_packet.into())));
+            key(text, "ecn", &of.marks.to_string());
         }
         Discipline::Threshold(of) => {
             kind("dctcp", of.limit);

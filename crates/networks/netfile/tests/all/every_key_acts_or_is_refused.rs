@@ -266,6 +266,11 @@ const ROWS: &[Row] = &[
         "queue: mean_packet = '100B'",
     ),
     acts("queue/red/ecn", concat!(queue!("red"), " | queue: weight = 0.5"), "queue: ecn = false"),
+    acts("queue/pie/target", queue!("pie"), "queue: target = '50ms'"),
+    acts("queue/pie/update", queue!("pie"), "queue: update = '5ms'"),
+    acts("queue/pie/burst", queue!("pie"), "queue: burst = '0s'"),
+    acts("queue/pie/mean_packet", queue!("pie"), "queue: mean_packet = '90kB'"),
+    acts("queue/pie/ecn", queue!("pie"), "queue: ecn = false"),
     acts("queue/dctcp/mark_at", queue!("dctcp"), "queue: mark_at = 3"),
     acts(
         "queue/token-bucket/rate",

@@ -98,9 +98,7 @@ fn without_tcp() -> String {
         // Shorter than many round trips: late parts of old responses arrive among those of new ones.
         ("hasty", format!("{requests}\ntimeout = \"32ms\"")),
     ];
-    let app = |(name, keys): (&str, String)| {
-        format!("[[app]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\n{keys}\n")
-    };
+    let app = |(name, keys): (&str, String)| format!("[[app]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\n{keys}\n");
     bad_links("1000s") + &apps.map(app).concat()
 }
 

@@ -115,11 +115,7 @@ fn a_way_back_that_there_is_not_is_refused() {
             "net.toml:14:13: the link `net-home` has no `rate_back`, so both ways have its `rate`; give the link one, or leave \
              it out here",
         ),
-        (
-            "rate = \"1Mbps\"\nrate_back = \"0bps\"",
-            String::new(),
-            "net.toml:11:13: `rate_back` must be above 0",
-        ),
+        ("rate = \"1Mbps\"\nrate_back = \"0bps\"", String::new(), "net.toml:11:13: `rate_back` must be above 0"),
     ] {
         let said = error(&text(link, &rest));
         assert!(said.starts_with(expected), "{said}");

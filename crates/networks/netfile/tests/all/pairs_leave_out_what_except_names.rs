@@ -39,8 +39,13 @@ fn nodes_and_pairs_are_left_out() {
     assert_eq!(all("\"h.3\"").0, ["0>1", "0>2", "1>0", "1>2", "2>0", "2>1"]);
     assert_eq!(all("[\"h.3\", [\"h.0\", \"h.1\"], [\"h.2\", \"*\"]]").0, ["0>2", "1>0", "1>2"]);
     let (made, notes) = all("\"h.hub\"");
-    assert_eq!((made.len(), &notes[..]), (12, &["of the app `x`, `except` has no effect: no pair is one of those".to_owned()][..]));
-    let (made, _) = flows(&format!("from = {HOSTS}\nto = [\"h.1\", \"h.2\", \"h.3\", \"h.0\"]\nexcept = [[\"h.1\", \"h.2\"], \"h.3\"]"));
+    assert_eq!(
+        (made.len(), &notes[..]),
+        (12, &["of the app `x`, `except` has no effect: no pair is one of those".to_owned()][..])
+    );
+    let (made, _) = flows(&format!(
+        "from = {HOSTS}\nto = [\"h.1\", \"h.2\", \"h.3\", \"h.0\"]\nexcept = [[\"h.1\", \"h.2\"], \"h.3\"]"
+    ));
     assert_eq!(made, ["0>1"]);
     // Drawn pairs are drawn among the others: node 0 has two left, 1 and 2 have one, and 3 sends nothing.
     let drawn = |except: &str| flows(&format!("from = {HOSTS}\nto = {HOSTS}\npairs = \"random\"\nexcept = {except}")).0;
@@ -55,7 +60,10 @@ fn nodes_and_pairs_are_left_out() {
 fn what_except_cannot_mean_is_refused() {
     for (pairs, expected) in [
         ("from = \"h.0\"\nto = \"h.1\"\nexcept = \"h.1\"", "net.toml:14:10: `except` leaves no pair; "),
-        ("from = \"h.0\"\nto = \"h.1\"\nexcept = [[\"h.1\"]]", "net.toml:14:11: a pair has two names, and this one 1; "),
+        (
+            "from = \"h.0\"\nto = \"h.1\"\nexcept = [[\"h.1\"]]",
+            "net.toml:14:11: a pair has two names, and this one 1; ",
+        ),
         ("from = \"h.0\"\nto = \"h.1\"\nexcept = \"h.9\"", "net.toml:14:10: there is no node `h.9`; "),
         ("flows = [[\"h.0\", \"h.1\"]]\nexcept = \"h.1\"", "net.toml:13:10: `except` stands beside `flows`, "),
     ] {

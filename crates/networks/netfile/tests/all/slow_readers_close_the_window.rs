@@ -35,7 +35,8 @@ fn a_stream_takes_the_time_of_its_reader() {
 #[test]
 fn a_closed_window_is_probed_until_it_opens() {
     // A segment of 1000 bytes is read in a second. The persist timer is due several times before.
-    let outcome = run(&text("size = \"20kB\"\nread_rate = \"8kbps\"\nbuffer = \"2kB\"\nmss = 1000\ntimestamps = false"));
+    let outcome =
+        run(&text("size = \"20kB\"\nread_rate = \"8kbps\"\nbuffer = \"2kB\"\nmss = 1000\ntimestamps = false"));
     let of = |column| integer(&outcome, "connections", 0, column);
     let took = of("completion");
     assert!((20_015_000_000_000..20_020_000_000_000).contains(&took), "{took}");
@@ -53,7 +54,8 @@ fn a_reader_that_is_faster_than_the_network_changes_next_to_nothing() {
 
 #[test]
 fn slow_readers_are_the_same_on_every_engine() {
-    let text = text("size = \"300kB\"\nread_rate = \"2Mbps\"\nbuffer = \"20kB\"").replace("[[app]]", "loss = 0.02\n[[app]]");
+    let text =
+        text("size = \"300kB\"\nread_rate = \"2Mbps\"\nbuffer = \"20kB\"").replace("[[app]]", "loss = 0.02\n[[app]]");
     let built = built(&text);
     let expected = sequential::run(&built.model, options(1, built.until)).expect("it runs");
     for (name, outcome) in on_every_engine(&built.model, 1, built.until) {

@@ -173,7 +173,11 @@ fn of_description(description: Description) -> Result<Parts, NetworkError> {
     Ok(Parts {
         topology,
         links: links.iter().map(|link| (link.loss, link.rules(), link.framing)).collect(),
-        backs: (0..).map(LinkId).zip(&links).filter_map(|(id, link)| Some((id, link.back.as_deref()?.clone()))).collect(),
+        backs: (0..)
+            .map(LinkId)
+            .zip(&links)
+            .filter_map(|(id, link)| Some((id, link.back.as_deref()?.clone())))
+            .collect(),
         link_names: links.into_iter().map(|link| link.name).collect(),
         apps,
         events,

@@ -1,8 +1,8 @@
 //! The results of each flow, of each app, and of all flows.
 
 use super::columns::{FlowRow, Totals, of_flows, totals as totals_of};
-use super::state::{Fate, State, Unable};
 use super::ideal::{self, Life, Ways};
+use super::state::{Fate, State, Unable};
 use super::{FLOWS, ratio, set};
 use crate::description::{AppKind, Unfinished};
 use crate::network::{Layout, has_end, measures_ends};

@@ -114,7 +114,8 @@ impl Ways {
         }
         let mut order: Vec<usize> = (0..lives.len()).collect();
         order.sort_by_key(|&place| lives[place].first);
-        let (Some(first), Some(last)) = (lives.iter().map(|life| life.first).min(), lives.iter().map(|life| life.last).max())
+        let (Some(first), Some(last)) =
+            (lives.iter().map(|life| life.first).min(), lives.iter().map(|life| life.last).max())
         else {
             return found;
         };
