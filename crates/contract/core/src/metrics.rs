@@ -45,6 +45,7 @@ pub use tally::Tally;
 pub use unit::Unit;
 
 use crate::event::{LpId, Sender};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A metric of a model, by its position in the order of declaration.
@@ -107,8 +108,8 @@ impl Sample {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    /// The name and the unit of each metric, shared by all workers of a process.
-    declared: Arc<Vec<(Box<str>, Unit)>>,
+    /// The names and the units of all metrics, shared by all workers of a process.
+    declared: Arc<Declarations>,
     values: Vec<MetricValue>,
     /// The recorder of direct recordings: an LP, or the global events.
     recorder: Sender,
@@ -117,6 +118,15 @@ pub struct Metrics {
     mistake: Option<Box<(Sender, MetricId, String)>>,
     /// Why the results are not those of a complete run. Of several sentences, the first by LP counts.
     incomplete: Option<Box<(Sender, String)>>,
+}
+
+/// The names and the units of metrics.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Declarations {
+    /// In the order of ids.
+    list: Vec<(Box<str>, Unit)>,
+    /// The place of each name in the list.
+    places: BTreeMap<Box<str>, usize>,
 }
 
 /// The recordings of one process, on their way to another.
@@ -152,9 +162,11 @@ impl Metrics {
     }
 
     fn declare(&mut self, name: &str, unit: Unit, value: MetricValue) -> MetricId {
-        assert!(self.get(name).is_none(), "two metrics are declared with the name `{name}`: give one of them another");
         let id = u32::try_from(self.values.len()).expect("a model has fewer than 2^32 metrics");
-        Arc::make_mut(&mut self.declared).push((name.into(), unit));
+        let declared = Arc::make_mut(&mut self.declared);
+        let before = declared.places.insert(name.into(), declared.list.len());
+        assert!(before.is_none(), "two metrics are declared with the name `{name}`: give one of them another");
+        declared.list.push((name.into(), unit));
         self.values.push(value);
         MetricId(id)
     }
@@ -291,12 +303,12 @@ impl Metrics {
 
     /// Returns the name, unit and value of each metric, in the order of declaration.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Unit, &MetricValue)> {
-        self.declared.iter().zip(&self.values).map(|((name, unit), value)| (&**name, *unit, value))
+        self.declared.list.iter().zip(&self.values).map(|((name, unit), value)| (&**name, *unit, value))
     }
 
     /// Returns the metric of this name.
     pub fn get(&self, name: &str) -> Option<&MetricValue> {
-        self.iter().find(|&(other, ..)| other == name).map(|(.., value)| value)
+        self.values.get(*self.declared.places.get(name)?)
     }
 
     /// Returns the metric of this id.

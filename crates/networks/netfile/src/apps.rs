@@ -22,18 +22,19 @@ const FLOW_STREAM: u32 = 12;
 /// The largest number of flows.
 const FLOWS_MAX: usize = 1 << 24;
 
-/// Returns the apps of a file.
+/// Returns the apps of a file, and notes on pairs that were left out.
 pub(crate) fn read(
     tables: &[Fields<'_>],
     draft: &Draft,
     ip: IpVersion,
     packet: Option<Sizes>,
     seed: u64,
-) -> Result<Vec<App>, ConfigError> {
+) -> Result<(Vec<App>, Vec<String>), ConfigError> {
     let rng = Rng::shared(seed, FLOW_STREAM);
     let mut places = BTreeMap::new();
     let mut apps = Vec::with_capacity(tables.len());
     let mut total = 0_usize;
+    let mut notes = Vec::new();
     for fields in tables {
         let name = fields.text("name")?;
         if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c)) {
@@ -46,7 +47,8 @@ pub(crate) fn read(
             let message = format!("there are two apps of the name {}, the first in line {line}", quoted(&name));
             return Err(fields.wrong("name", message, "give one another name"));
         }
-        let flows = flows(fields, draft, &rng)?;
+        let (flows, note) = flows(fields, draft, &rng)?;
+        notes.extend(note.map(|note| format!("of the app {}, {note}", quoted(&name))));
         total += flows.len();
         if total > FLOWS_MAX {
             return Err(fields.wrong(
@@ -65,7 +67,7 @@ pub(crate) fn read(
         }
         apps.push(App { name, kind, marking, flows });
     }
-    Ok(apps)
+    Ok((apps, notes))
 }
 
 /// Checks that a multicast app leads to each of its receivers once.
@@ -81,12 +83,13 @@ fn check_receivers(fields: &Fields<'_>, draft: &Draft, flows: &[Ends]) -> Result
     }
 }
 
-/// Returns the flows of an app.
-fn flows(fields: &Fields<'_>, draft: &Draft, rng: &Rng) -> Result<Vec<Ends>, ConfigError> {
+/// Returns the flows of an app, and a note on pairs that were left out.
+fn flows(fields: &Fields<'_>, draft: &Draft, rng: &Rng) -> Result<(Vec<Ends>, Option<String>), ConfigError> {
     let start = fields.time("start")?;
     let spread = fields.duration("spread")?;
+    let mut note = None;
     let mut flows = if fields.has("flows") {
-        if let Some(key) = ["from", "to", "pairs"].into_iter().find(|key| fields.has(key)) {
+        if let Some(key) = ["from", "to", "pairs", "except"].into_iter().find(|key| fields.has(key)) {
             return Err(fields.wrong(
                 key,
                 format!("`{key}` stands beside `flows`, which has the pairs"),
@@ -105,8 +108,9 @@ fn flows(fields: &Fields<'_>, draft: &Draft, rng: &Rng) -> Result<Vec<Ends>, Con
         }
         let [from, to] =
             ["from", "to"].map(|key| fields.texts(key).and_then(|names| draft.select_nodes(fields.reader, &names)));
-        let pairs = pairs(fields, &from?, &to?, rng)?;
-        pairs.into_iter().map(|(from, to)| ends(from, to, start)).collect()
+        let made = pairs(fields, &from?, &to?, &Except::of(fields, draft)?, rng)?;
+        note = made.note(fields);
+        made.pairs.into_iter().map(|(from, to)| ends(from, to, start)).collect()
     };
     if spread > Delay::ZERO {
         for flow in &mut flows {
@@ -117,7 +121,7 @@ fn flows(fields: &Fields<'_>, draft: &Draft, rng: &Rng) -> Result<Vec<Ends>, Con
                 .ok_or_else(|| fields.wrong("spread", "flows would start past the end of time", "lower it"))?;
         }
     }
-    Ok(flows)
+    Ok((flows, note))
 }
 
 fn ends(source: u32, destination: u32, start: Time) -> Ends {
@@ -150,15 +154,118 @@ fn listed(fields: &Fields<'_>, draft: &Draft, given: &Given, start: Time) -> Res
     }
 }
 
+/// The pairs that an app leaves out.
+#[derive(Debug, Default)]
+struct Except {
+    nodes: BTreeSet<u32>,
+    /// For each sender, its receivers.
+    pairs: BTreeMap<u32, BTreeSet<u32>>,
+}
+
+impl Except {
+    /// Reads the key `except`: names of nodes, and pairs of such names.
+    fn of(fields: &Fields<'_>, draft: &Draft) -> Result<Except, ConfigError> {
+        let mut except = Except::default();
+        let Some((found, _)) = fields.found("except")? else { return Ok(except) };
+        let What::List(list) = &found.what else {
+            except.nodes.extend(draft.select_nodes(fields.reader, &fields.texts("except")?)?);
+            return Ok(except);
+        };
+        for given in list {
+            let What::List(pair) = &given.what else {
+                let name = fields.text_of("except", given)?;
+                except.nodes.extend(draft.select_nodes(fields.reader, &[name])?);
+                continue;
+            };
+            let [from, to] = &pair[..] else {
+                let message = format!("a pair has two names, and this one {}", pair.len());
+                return Err(fields.reader.error(&given.span, message, "write `[\"a\", \"b\"]`"));
+            };
+            let select = |end| draft.select_nodes(fields.reader, &[fields.text_of("except", end)?]);
+            let to = select(to)?;
+            for from in select(from)? {
+                except.pairs.entry(from).or_default().extend(&to);
+            }
+        }
+        Ok(except)
+    }
+
+    fn has(&self, from: u32, to: u32) -> bool {
+        let has_node = self.nodes.contains(&from) || self.nodes.contains(&to);
+        has_node || self.pairs.get(&from).is_some_and(|receivers| receivers.contains(&to))
+    }
+}
+
+/// The pairs of nodes between which an app has flows.
+#[derive(Debug, Default)]
+struct Pairs {
+    pairs: Vec<(u32, u32)>,
+    /// Pairs of a node with itself, which are left out.
+    selves: usize,
+    /// Pairs that `except` leaves out. Of drawn pairs, those that it has changed.
+    excepted: usize,
+}
+
+impl Pairs {
+    /// Adds a pair, unless it is left out.
+    fn add(&mut self, except: &Except, from: u32, to: u32) {
+        if from == to {
+            self.selves += 1;
+        } else if except.has(from, to) {
+            self.excepted += 1;
+        } else {
+            self.pairs.push((from, to));
+        }
+    }
+
+    /// Adds a pair of each node of `from` with a node of `to` that is drawn.
+    fn draw(&mut self, except: &Except, from: &[u32], to: &[u32], rng: &Rng) {
+        // The places of each node in `to`.
+        let mut places: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        (0..).zip(to).for_each(|(place, &node)| places.entry(node).or_default().push(place));
+        let places_of = |node: u32| places.get(&node).map_or(&[][..], Vec::as_slice).iter().copied();
+        for &from in from {
+            let mut others = except.pairs.get(&from).cloned().unwrap_or_default();
+            others.extend(&except.nodes);
+            others.remove(&from);
+            let mut without: Vec<usize> = others.into_iter().flat_map(places_of).collect();
+            let is_excepted = except.nodes.contains(&from);
+            self.excepted += usize::from(is_excepted || !without.is_empty());
+            without.extend(places_of(from));
+            without.sort_unstable();
+            let left = to.len() - without.len();
+            if is_excepted || left == 0 {
+                self.selves += usize::from(!is_excepted);
+                continue;
+            }
+            let drawn = usize::try_from(rng.below(left as u64)).expect("there are fewer than 2^24 nodes");
+            let place = without.iter().fold(drawn, |place, &without| place + usize::from(without <= place));
+            self.pairs.push((from, to[place]));
+        }
+    }
+
+    /// Returns a note if the flows are not as many as the pairs that the file seems to name.
+    fn note(&self, fields: &Fields<'_>) -> Option<String> {
+        if fields.has("except") && self.excepted == 0 {
+            return Some("`except` has no effect: no pair is one of those".to_owned());
+        }
+        // Of each with each, nobody counts a node itself.
+        if self.selves == 0 || fields.choice("pairs").is_ok_and(|pairs| pairs == "all") {
+            return None;
+        }
+        let (selves, flows) = (self.selves, self.pairs.len());
+        let verb = if selves == 1 {
+            "node would send to itself, and does not"
+        } else {
+            "nodes would send to themselves, and do not"
+        };
+        Some(format!("{selves} {verb}: {flows} flows are left"))
+    }
+}
+
 /// Returns the pairs of nodes between which an app has flows.
-fn pairs(fields: &Fields<'_>, from: &[u32], to: &[u32], rng: &Rng) -> Result<Vec<(u32, u32)>, ConfigError> {
-    let itself = |key: &str| {
-        fields.wrong(
-            key,
-            "a node would send to itself",
-            "name different nodes in `from` and `to`, or set `pairs = \"random\"`",
-        )
-    };
+fn pairs(fields: &Fields<'_>, from: &[u32], to: &[u32], except: &Except, rng: &Rng) -> Result<Pairs, ConfigError> {
+    let mut made = Pairs::default();
     match fields.choice("pairs")? {
         "all" => {
             if from.len().saturating_mul(to.len()) > FLOWS_MAX {
@@ -168,35 +275,21 @@ fn pairs(fields: &Fields<'_>, from: &[u32], to: &[u32], rng: &Rng) -> Result<Vec
                     "let fewer nodes send",
                 ));
             }
-            let each = from.iter().flat_map(|&from| to.iter().map(move |&to| (from, to)));
-            // If `from` and `to` have nodes in common, no node sends to itself.
-            let pairs: Vec<_> = each.filter(|(from, to)| from != to).collect();
-            if pairs.is_empty() { Err(itself("from")) } else { Ok(pairs) }
+            from.iter().for_each(|&from| to.iter().for_each(|&to| made.add(except, from, to)));
         }
-        "random" => {
-            // The places of each node in `to`.
-            let mut places: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-            (0..).zip(to).for_each(|(place, &node)| places.entry(node).or_default().push(place));
-            let draw = |&from: &u32| {
-                let itself_at = places.get(&from).map_or(&[][..], Vec::as_slice);
-                let others = to.len() - itself_at.len();
-                if others == 0 {
-                    return Err(itself("from"));
-                }
-                let drawn = usize::try_from(rng.below(others as u64)).expect("there are fewer than 2^24 nodes");
-                let place = itself_at.iter().fold(drawn, |place, &itself| place + usize::from(itself <= place));
-                Ok((from, to[place]))
-            };
-            from.iter().map(draw).collect()
-        }
+        "random" => made.draw(except, from, to, rng),
         _ => {
-            let pairs = from.len().max(to.len());
-            let pair = |number: usize| match (from[number % from.len()], to[number % to.len()]) {
-                (from, to) if from == to => Err(itself("from")),
-                ends => Ok(ends),
-            };
-            (0..pairs).map(pair).collect()
+            let count = from.len().max(to.len());
+            (0..count).for_each(|number| made.add(except, from[number % from.len()], to[number % to.len()]));
         }
+    }
+    match (made.pairs.is_empty(), made.excepted) {
+        (false, _) => Ok(made),
+        (true, 0) => {
+            let help = "name different nodes in `from` and `to`, or set `pairs = \"random\"`";
+            Err(fields.wrong("from", "a node would send to itself", help))
+        }
+        (true, _) => Err(fields.wrong("except", "`except` leaves no pair", "leave fewer out, or leave the app out")),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::shape::QUEUE_DEFAULT;
 use parades_config::{ConfigError, is_executed, nearest, quoted};
 use parades_core::budget::{self, Exceeded};
 use parades_core::time::Delay;
-use parades_packet::description::{Framing, Link};
+use parades_packet::description::{Back, Framing, Link};
 use parades_packet::impairment::Impairments;
 use parades_packet::queue::QueueLimit;
 use std::collections::BTreeMap;
@@ -26,8 +26,13 @@ const GROWTH_PERIOD: usize = 1 << 15;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Quality {
     pub(crate) rate_bps: Option<u64>,
+    /// The rate of the way back, if it differs.
+    pub(crate) rate_back_bps: Option<u64>,
     pub(crate) delay: Option<Delay>,
     pub(crate) queue: Option<Queue>,
+    /// The queue of the way back, if it differs.
+    pub(crate) queue_back: Option<Queue>,
+    pub(crate) mtu: Option<u32>,
     pub(crate) framing: Option<Framing>,
     pub(crate) loss: Option<f64>,
     pub(crate) impairments: Option<Impairments>,
@@ -39,7 +44,10 @@ impl Quality {
         Ok(Quality {
             rate_bps: fields.has("rate").then(|| fields.rate("rate")).transpose()?,
             delay: fields.has("delay").then(|| fields.duration("delay")).transpose()?,
-            queue: definitions.queue(fields)?,
+            rate_back_bps: fields.gives("rate_back").then(|| fields.rate("rate_back")).transpose()?,
+            queue: definitions.queue(fields, "queue")?,
+            queue_back: if fields.gives("queue_back") { definitions.queue(fields, "queue_back")? } else { None },
+            mtu: fields.has("mtu").then(|| mtu(fields)).transpose()?,
             framing: framing(fields)?,
             loss: fields.has("loss").then(|| fields.float("loss")).transpose()?,
             impairments: definitions.impairments(fields)?,
@@ -50,6 +58,9 @@ impl Quality {
     pub(crate) fn or(&self, other: &Quality) -> Quality {
         Quality {
             rate_bps: self.rate_bps.or(other.rate_bps),
+            rate_back_bps: self.rate_back_bps.or(other.rate_back_bps),
+            queue_back: self.queue_back.as_ref().or(other.queue_back.as_ref()).cloned(),
+            mtu: self.mtu.or(other.mtu),
             delay: self.delay.or(other.delay),
             queue: self.queue.as_ref().or(other.queue.as_ref()).cloned(),
             framing: self.framing.or(other.framing),
@@ -74,10 +85,31 @@ impl Quality {
         let Queue { discipline: queue, device } = self.queue.clone().unwrap_or(usual);
         let impairments = self.impairments.unwrap_or_default();
         let (loss, framing) = (self.loss.unwrap_or(0.0), self.framing.unwrap_or_default());
+        let differs = self.rate_back_bps.is_some() || self.queue_back.is_some();
+        let back = differs.then(|| {
+            let queue = self.queue_back.clone().unwrap_or_else(|| Queue { discipline: queue.clone(), device });
+            let rate_bps = self.rate_back_bps.unwrap_or(rate_bps);
+            Box::new(Back { rate_bps, queue: queue.discipline, device: queue.device })
+        });
         let link = Link { from, to, rate_bps, delay, loss, name, framing, ..Link::default() };
-        Ok(Link { queue, device, impairments, ..link })
+        Ok(Link { queue, device, impairments, back, ..link })
     }
 }
+
+/// Reads the key `mtu`.
+fn mtu(fields: &Fields<'_>) -> Result<u32, ConfigError> {
+    let bytes = fields.size("mtu")?;
+    u32::try_from(bytes).ok().filter(|bytes| (MTU_LEAST..=MTU_MOST).contains(bytes)).ok_or_else(|| {
+        let message =
+            format!("`mtu` is {bytes}B, and a link carries IP packets of {MTU_LEAST}B, and none above {MTU_MOST}B");
+        fields.wrong("mtu", message, "write for example `\"1500B\"`")
+    })
+}
+
+/// The least MTU of a link (RFC 791, section 3.2).
+const MTU_LEAST: u32 = 68;
+/// The largest IP packet.
+const MTU_MOST: u32 = 65_535;
 
 /// Reads the key `framing`.
 fn framing(fields: &Fields<'_>) -> Result<Option<Framing>, ConfigError> {
@@ -108,6 +140,8 @@ pub(crate) struct Draft {
     pub(crate) links: Vec<Link>,
     link_numbers: BTreeMap<String, (u32, Range<usize>)>,
     pairs: BTreeMap<(u32, u32), Range<usize>>,
+    /// The MTU of each link that has one.
+    pub(crate) mtus: BTreeMap<u32, u32>,
 }
 
 impl Draft {
@@ -218,6 +252,12 @@ impl Draft {
         Ok(())
     }
 
+    /// Sets the MTU of the last link.
+    pub(crate) fn set_mtu(&mut self, mtu: Option<u32>) {
+        let last = u32::try_from(self.links.len() - 1).expect("the number of links is bounded");
+        self.mtus.extend(mtu.map(|mtu| (last, mtu)));
+    }
+
     /// Returns true if a link joins two nodes.
     pub(crate) fn are_linked(&self, a: u32, b: u32) -> bool {
         self.pairs.contains_key(&(a.min(b), a.max(b)))
@@ -298,7 +338,7 @@ pub(crate) fn select<'n, N: Iterator<Item = &'n str>>(
 
 /// Returns true if a name matches a pattern, in which `*` stands for any letters. Takes time with the product
 /// of their lengths at most.
-fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
     let parts: Vec<&str> = parts.collect();

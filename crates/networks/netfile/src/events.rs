@@ -2,7 +2,7 @@
 
 use crate::draft::Draft;
 use crate::given::Fields;
-use parades_config::ConfigError;
+use parades_config::{ConfigError, quoted};
 use parades_core::time::Time;
 use parades_packet::description::{Change, Event, Link};
 
@@ -18,7 +18,7 @@ pub(crate) fn read(tables: &[Fields<'_>], draft: &Draft) -> Result<Vec<Event>, C
             ),
             false => None,
         };
-        let changes = ["rate", "delay", "loss"].into_iter().find(|key| fields.has(key));
+        let changes = ["rate", "rate_back", "delay", "loss"].into_iter().find(|key| fields.has(key));
         match (fields.has("link"), fields.has("node")) {
             (true, false) => {
                 let links = draft.select_links(fields.reader, &fields.texts("link")?)?;
@@ -63,9 +63,14 @@ fn of_link(
 ) -> Result<(), ConfigError> {
     let up = state(fields)?;
     let rate_bps = fields.has("rate").then(|| fields.rate("rate")).transpose()?;
+    let rate_back_bps = fields.has("rate_back").then(|| fields.rate("rate_back")).transpose()?;
+    if rate_back_bps.is_some() && as_first.back.is_none() {
+        let message = format!("the link {} has no `rate_back`, so both ways have its `rate`", quoted(&as_first.name));
+        return Err(fields.wrong("rate_back", message, "give the link one, or leave it out here"));
+    }
     let delay = fields.has("delay").then(|| fields.duration("delay")).transpose()?;
     let loss = fields.has("loss").then(|| fields.float("loss")).transpose()?;
-    let changes = rate_bps.is_some() || delay.is_some() || loss.is_some();
+    let changes = rate_bps.is_some() || rate_back_bps.is_some() || delay.is_some() || loss.is_some();
     if up.is_none() && !changes {
         return Err(fields.reader.error(
             &fields.span,
@@ -79,10 +84,11 @@ fn of_link(
         events.extend(back.map(|at| Event { at, change: Change::Link { link, is_up: true } }));
     }
     if changes {
-        events.push(Event { at, change: Change::Quality { link, rate_bps, delay, loss } });
+        events.push(Event { at, change: Change::Quality { link, rate_bps, rate_back_bps, delay, loss } });
         let as_before = Change::Quality {
             link,
             rate_bps: rate_bps.and(Some(as_first.rate_bps)),
+            rate_back_bps: rate_back_bps.and(as_first.back.as_ref().map(|back| back.rate_bps)),
             delay: delay.and(Some(as_first.delay)),
             loss: loss.and(Some(as_first.loss)),
         };

@@ -7,6 +7,7 @@ use crate::events;
 use crate::flows;
 use crate::given::{Entry, Fields, Given, Reader, What, at, entries, suggestion};
 use crate::links::{add_group, add_links, attach, is_attached_to_several};
+use crate::mtu;
 use crate::notes;
 use crate::parameters::{self, Parameters, with_keys};
 use crate::parts::{self, Part};
@@ -264,8 +265,10 @@ impl NetworkFile {
         let mut notes = Vec::new();
         for fields in &tables {
             notes.extend(fields.check_needs()?);
-            let queue = if fields.can_have("queue") { fields.table("queue", &shape::QUEUE_OF_LINK)? } else { None };
-            notes.extend(queue.map_or(Ok(Vec::new()), |queue| queue.check_needs())?);
+            for key in shape::QUEUE_KEYS.into_iter().filter(|key| fields.can_have(key)) {
+                let queue = fields.table(key, &shape::QUEUE_OF_LINK)?;
+                notes.extend(queue.map_or(Ok(Vec::new()), |queue| queue.check_needs())?);
+            }
         }
         let mut draft = Draft::default();
         draft.definitions = Definitions::read(&of(&shape::QUEUES)?, &of(&shape::IMPAIRMENTS)?)?;
@@ -301,8 +304,9 @@ impl NetworkFile {
         }
         let top = self.top(reader)?;
         let packet = defaults.as_ref().map_or(Ok(None), |fields| apps::packet(fields))?;
-        let apps = of(&shape::APP)?;
-        let apps = apps::read(&apps, &draft, top.ip, packet, seed)?;
+        let app_tables = of(&shape::APP)?;
+        let (apps, of_pairs) = apps::read(&app_tables, &draft, top.ip, packet, seed)?;
+        notes.extend(of_pairs);
         let events = events::read(&of(&shape::EVENT)?, &draft)?;
         let measure = self.measure(of(&shape::MEASURE)?.pop(), &draft, &apps, until)?;
         let routes = routes::read(&of(&shape::ROUTE)?, &draft)?;
@@ -313,14 +317,17 @@ impl NetworkFile {
         notes.extend(notes::of_defaults(&tables));
         notes.extend(notes::of_definitions(&tables)?);
         notes.extend(self.of_top(reader, &apps, &events, top.convergence));
-        let Draft { nodes, links, .. } = draft;
+        let Draft { nodes, links, mtus, .. } = draft;
         notes.extend(notes::of_overlaps(&events, &nodes, &links, until));
         let has_frames = links.iter().any(|link| link.framing != Framing::None);
         let Top { routing, paths, convergence, ip, headers } = top;
+        // The two bytes of PPP are no part of the IP packet.
+        let ip_headers = headers.unwrap_or_else(|| headers_by_default(ip, true));
         let headers = headers.unwrap_or_else(|| headers_by_default(ip, has_frames));
         notes.extend(notes::of_buckets(&links, &apps, headers, ip));
-        let description =
+        let mut description =
             Description { nodes, links, apps, events, routing, paths, routes, convergence, ip, headers, measure };
+        mtu::apply(&mtus, ip_headers, &app_tables, &mut description)?;
         Ok((description, until, notes))
     }
 

@@ -360,6 +360,11 @@ impl<'a> Fields<'a> {
         self.entry(name).is_some()
     }
 
+    /// Returns true if the table may have a key, and has it.
+    pub(crate) fn gives(&self, name: &str) -> bool {
+        self.can_have(name) && self.has(name)
+    }
+
     /// Returns an error at a key's value, or at the table if the key is not given.
     pub(crate) fn wrong(&self, name: &str, message: impl Into<String>, help: impl Into<String>) -> ConfigError {
         let span = self.entry(name).map_or(&self.span, |entry| &entry.value.span);
@@ -587,5 +592,6 @@ pub(crate) fn example(form: &Form) -> &'static str {
         Form::Names => "[\"a\", \"b\"]",
         Form::Sides => "[4, 4]",
         Form::Flows => "[[\"a\", \"b\"]]",
+        Form::Except => "[\"west.0\", [\"a\", \"b\"]]",
     }
 }

@@ -104,6 +104,7 @@ mod file;
 mod flows;
 mod given;
 mod links;
+mod mtu;
 mod notes;
 mod parameters;
 mod parts;

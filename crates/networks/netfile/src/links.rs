@@ -52,8 +52,8 @@ pub(crate) fn attach(
 ) -> Result<(), ConfigError> {
     let own = Quality::of(fields, &draft.definitions)?;
     if !fields.has("attach") {
-        return match ["rate", "delay", "queue", "loss", "framing", "impairment"].into_iter().find(|key| fields.has(key))
-        {
+        let of_links = ["rate", "rate_back", "delay", "queue", "queue_back", "loss", "framing", "mtu", "impairment"];
+        return match of_links.into_iter().find(|key| fields.has(key)) {
             Some(key) => Err(fields.wrong(
                 key,
                 format!("`{key}` is of the links of a group, and it has none"),
@@ -68,8 +68,10 @@ pub(crate) fn attach(
     for (members, &to) in nodes.chunks(nodes.len() / hubs.len()).zip(&hubs) {
         for &from in members {
             let name = draft.link_name(from, to);
-            let link = own.or(defaults).link(fields, name, from, to)?;
+            let quality = own.or(defaults);
+            let link = quality.link(fields, name, from, to)?;
             draft.link(fields.reader, link, &fields.span, false)?;
+            draft.set_mtu(quality.mtu);
         }
     }
     Ok(())
@@ -81,6 +83,10 @@ pub(crate) fn add_links(draft: &mut Draft, fields: &Fields<'_>, defaults: &Quali
     let [from, to] =
         ["from", "to"].map(|key| fields.texts(key).and_then(|names| draft.select_nodes(fields.reader, &names)));
     let (from, to, is_duplex) = (from?, to?, fields.boolean("duplex")?);
+    if let (Some(key), false) = (["rate_back", "queue_back"].into_iter().find(|key| fields.has(key)), is_duplex) {
+        let message = format!("`{key}` is of the way back, and with `duplex = false` there is none");
+        return Err(fields.wrong(key, message, "leave one of them out"));
+    }
     let is_named = fields.has("name");
     if is_named && from.len() * to.len() > 1 {
         return Err(fields.wrong(
@@ -97,6 +103,7 @@ pub(crate) fn add_links(draft: &mut Draft, fields: &Fields<'_>, defaults: &Quali
         let name = own_name.clone().unwrap_or_else(|| draft.link_name(from, to));
         let link = quality.link(fields, name, from, to)?;
         draft.link(fields.reader, Link { is_duplex, ..link }, &fields.span, is_named)?;
+        draft.set_mtu(quality.mtu);
     }
     Ok(())
 }

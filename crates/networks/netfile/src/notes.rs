@@ -1,7 +1,7 @@
 //! Notes on what a file says without effect.
 
 use crate::given::{Entry, Fields, What};
-use crate::shape::{APP, DEFAULTS, GROUP, IMPAIRMENTS, LINK, PART, QUEUES};
+use crate::shape::{APP, DEFAULTS, GROUP, IMPAIRMENTS, LINK, PART, QUEUE_KEYS, QUEUES};
 use parades_config::{ConfigError, Values, look_alikes, quoted};
 use parades_core::time::Time;
 use parades_packet::description::{App, AppKind, Change, Event, IpVersion, Link};
@@ -130,10 +130,11 @@ pub(crate) fn of_names(nodes: &[String], links: &[Link], apps: &[App]) -> Vec<St
 /// Returns notes on classes that no queue tells apart, and on senders that understand marks which no queue
 /// makes.
 pub(crate) fn of_marks(links: &[Link], apps: &[App]) -> Vec<String> {
-    let has_classes = links.iter().any(|link| matches!(link.queue, Discipline::Priority(_)));
-    let has_marks = links.iter().any(|link| match &link.queue {
+    let has_classes = links.iter().flat_map(Link::queues).any(|queue| matches!(queue, Discipline::Priority(_)));
+    let has_marks = links.iter().flat_map(Link::queues).any(|queue| match queue {
         Discipline::Threshold(_) => true,
         Discipline::Red(red) => red.marks,
+        Discipline::Pie(pie) => pie.marks,
         Discipline::Codel(codel) => codel.marks,
         Discipline::FairCodel(fair) => fair.codel.marks,
         Discipline::DropTail(_) | Discipline::TokenBucket(_) | Discipline::Priority(_) => false,
@@ -183,10 +184,12 @@ pub(crate) fn of_defaults(tables: &[Fields<'_>]) -> Vec<String> {
 /// Returns notes on queues and impairments that no link names.
 pub(crate) fn of_definitions(tables: &[Fields<'_>]) -> Result<Vec<String>, ConfigError> {
     let mut notes = Vec::new();
-    for (key, shape) in [("queue", &QUEUES), ("impairment", &IMPAIRMENTS)] {
-        let mut named = BTreeSet::new();
-        for fields in tables.iter().filter(|fields| fields.can_have(key)) {
-            if let Some(What::Text(name)) = fields.found(key)?.map(|(found, _)| found.what) {
+    for (keys, shape) in [(&QUEUE_KEYS[..], &QUEUES), (&["impairment"], &IMPAIRMENTS)] {
+        let (key, mut named) = (shape.name, BTreeSet::new());
+        for (fields, key) in tables.iter().flat_map(|fields| keys.iter().map(move |key| (fields, key))) {
+            if fields.can_have(key)
+                && let Some(What::Text(name)) = fields.found(key)?.map(|(found, _)| found.what)
+            {
                 named.insert(name);
             }
         }
@@ -204,8 +207,8 @@ pub(crate) fn of_definitions(tables: &[Fields<'_>]) -> Result<Vec<String>, Confi
 pub(crate) fn of_buckets(links: &[Link], apps: &[App], headers: u32, ip: IpVersion) -> Option<String> {
     let largest = apps.iter().filter_map(|app| Some((largest_packet(&app.kind, headers, ip)?, &app.name))).max();
     let (packet, app) = largest?;
-    links.iter().find_map(|link| {
-        let Discipline::TokenBucket(bucket) = &link.queue else { return None };
+    links.iter().flat_map(|link| link.queues().map(move |queue| (link, queue))).find_map(|(link, queue)| {
+        let Discipline::TokenBucket(bucket) = queue else { return None };
         let (burst, packet) = (bucket.burst_bytes, u64::from(packet) + u64::from(link.framing.bytes()));
         (burst < packet).then(|| {
             format!(

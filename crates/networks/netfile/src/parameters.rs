@@ -3,7 +3,7 @@
 
 use crate::given::{Entry, Found, Given, Reader, What, at, suggestion};
 use crate::paths;
-use crate::shape::{Form, QUEUE_OF_LINK, Shape, TABLES, TOP};
+use crate::shape::{Form, QUEUE_KEYS, QUEUE_OF_LINK, Shape, TABLES, TOP};
 use parades_config::units::{parse_duration, parse_rate, parse_size};
 use parades_config::{ConfigError, Kind, Parameter, Source, Value, Values, quoted};
 use parades_core::time::Delay;
@@ -101,7 +101,7 @@ fn collect_uses(name: &str, shape: &Shape, own: &[Entry], uses: &mut Vec<Option<
     };
     for Entry { key, value, .. } in own {
         match &value.what {
-            What::Table(queue) if key == "queue" => collect_uses(name, &QUEUE_OF_LINK, queue, uses),
+            What::Table(queue) if QUEUE_KEYS.contains(&key.as_str()) => collect_uses(name, &QUEUE_OF_LINK, queue, uses),
             What::List(list) if list.iter().any(|given| refers_to(&given.what, name)) => uses.push(None),
             what if refers_to(what, name) => {
                 let known = shape.keys_of(kind).find(|known| known.is_called(key));
@@ -180,12 +180,16 @@ impl Parameters {
     pub(crate) fn new(values: &Values, declared: &Values, file: &[Entry]) -> Parameters {
         let mut set = Vec::new();
         for (parameter, value) in values.iter().filter(|(parameter, _)| declared.get(parameter.key()).is_none()) {
-            let path = parameter.key();
-            if let Ok(Some(target)) = paths::find(file, path) {
-                let key = path.rsplit('.').next().unwrap_or(path);
-                set.push((path.to_owned(), target.entry(key, value.to_string())));
+            let key = parameter.key().rsplit('.').next().unwrap_or(parameter.key());
+            for path in paths::expand(file, parameter.key()) {
+                if let Ok(Some(target)) = paths::find(file, &path) {
+                    set.push((parameter.key().contains('*'), (path, target.entry(key, value.to_string()))));
+                }
             }
         }
+        // The first entry of a path counts, so those that name their table go before those that name many.
+        set.sort_by_key(|(is_pattern, _)| *is_pattern);
+        let set = set.into_iter().map(|(_, entry)| entry).collect();
         Parameters { values: values.clone(), set }
     }
 

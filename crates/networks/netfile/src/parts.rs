@@ -70,14 +70,18 @@ impl Part<'_, '_> {
     pub(crate) fn join(&mut self, from: u32, to: u32, quality: Quality) -> Result<(), ConfigError> {
         let name = self.draft.link_name(from, to);
         let link = quality.link(self.fields, name, from, to)?;
-        self.draft.parallel_link(self.fields.reader, link, &self.fields.span)
+        self.draft.parallel_link(self.fields.reader, link, &self.fields.span)?;
+        self.draft.set_mtu(quality.mtu);
+        Ok(())
     }
 
     /// Adds a link that carries packets from its first node to its second one only.
     fn join_one_way(&mut self, from: u32, to: u32, quality: Quality) -> Result<(), ConfigError> {
         let name = self.draft.link_name(from, to);
         let link = quality.link(self.fields, name, from, to)?;
-        self.draft.parallel_link(self.fields.reader, Link { is_duplex: false, ..link }, &self.fields.span)
+        self.draft.parallel_link(self.fields.reader, Link { is_duplex: false, ..link }, &self.fields.span)?;
+        self.draft.set_mtu(quality.mtu);
+        Ok(())
     }
 
     /// Adds the nodes and links of a regular shape.

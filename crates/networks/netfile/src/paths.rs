@@ -2,10 +2,12 @@
 //! `defaults.queue`, `routing`.
 //!
 //! A path is the table, the name in it, and the key. An event or a route has no name: it has its place, from
-//! 1. Where the queue of a link is a table, its keys have paths too: `link.west-east.queue.limit`.
+//! 1. In a name, `*` stands for any letters, if several tables are meant: `app.*.rate` is the rate of each app that has
+//! one. A path without `*` goes before one with it. Where the queue of a link is a table, its keys have paths too: `link.west-east.queue.limit`.
 
+use crate::draft::matches;
 use crate::given::{Entry, Given, What, suggestion};
-use crate::shape::{Form, Key, LINK, QUEUE_OF_LINK, Shape, TABLES, TOP};
+use crate::shape::{Form, Key, LINK, QUEUE_KEYS, QUEUE_OF_LINK, Shape, TABLES, TOP};
 use parades_config::{ConfigError, Parameter, SETTINGS, nearest, quoted};
 use std::ops::Range;
 
@@ -40,7 +42,11 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
             Some(Given { what: What::Table(own), span }) => (&own[..], span.clone()),
             _ => (&[][..], 0..0),
         };
-        return match rest.strip_prefix("queue.").and_then(|key| Some((key, queue_of(own)?))) {
+        let of_queue = |queue: &str| {
+            let key = rest.strip_prefix(queue)?.strip_prefix('.')?;
+            Some((key, queue_of(own, queue)?))
+        };
+        return match QUEUE_KEYS.into_iter().find_map(of_queue) {
             Some((key, (queue, span))) => of_table(&QUEUE_OF_LINK, queue, span, path, key).map(Some),
             None => of_table(shape, own, span, path, rest).map(Some),
         };
@@ -59,12 +65,31 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
     });
     let tables: Vec<_> = tables.collect();
     let named = |name: &str| tables.iter().find(|(own_name, ..)| own_name == name);
-    let of_queue = || named(name.strip_suffix(".queue")?).and_then(|(_, own, _)| queue_of(own));
+    let of_queue = || {
+        QUEUE_KEYS.into_iter().find_map(|queue| {
+            let link = name.strip_suffix(queue)?.strip_suffix('.')?;
+            named(link).and_then(|(_, own, _)| queue_of(own, queue))
+        })
+    };
     if let (None, Some((queue, span))) = (named(name), of_queue()) {
         return of_table(&QUEUE_OF_LINK, queue, span, path, key).map(Some);
     }
     match named(name) {
         Some((_, own, span)) => of_table(shape, own, (*span).clone(), path, key).map(Some),
+        None if name.contains('*') => {
+            let mut like = tables.iter().filter(|(own_name, ..)| matches(name, own_name)).peekable();
+            if like.peek().is_none() {
+                let message = format!("the file has no {table} with a name like {}", quoted(name));
+                let help = tables.first().map_or_else(
+                    || format!("the file has no table `{table}`"),
+                    |(first, ..)| format!("the first is {}", quoted(first)),
+                );
+                return Err(ConfigError::new(message).with_help(help));
+            }
+            let targets: Vec<_> = like.map(|(_, own, span)| of_table(shape, own, (*span).clone(), path, key)).collect();
+            let (known, unknown): (Vec<_>, Vec<_>) = targets.into_iter().partition(Result::is_ok);
+            known.into_iter().chain(unknown).next().map(|first| first.map(Some)).expect("there is a table")
+        }
         None => {
             let names = || tables.iter().map(|(name, ..)| name.as_str());
             let help = match (nearest(name, names()), names().next()) {
@@ -77,9 +102,39 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
     }
 }
 
-/// Returns the table that is the key `queue` of a link, and its place.
-fn queue_of(link: &[Entry]) -> Option<(&[Entry], Range<usize>)> {
-    match &link.iter().find(|entry| entry.key == "queue")?.value {
+/// Returns the paths for which a path stands. A path with `*` as a name, or in it, stands for the key in all
+/// tables with such names that know it. Another path stands for itself.
+pub(crate) fn expand(entries: &[Entry], path: &str) -> Vec<String> {
+    let itself = || vec![path.to_owned()];
+    let Some((table, (name, key))) =
+        path.split_once('.').and_then(|(table, rest)| Some((table, rest.rsplit_once('.')?)))
+    else {
+        return itself();
+    };
+    let (Some(shape), Some(entry)) = (
+        TABLES.iter().find(|shape| shape.name == table && shape.several),
+        entries.iter().find(|entry| entry.key == table),
+    ) else {
+        return itself();
+    };
+    let What::List(list) = &entry.value.what else { return itself() };
+    let tables = list.iter().enumerate().filter_map(|(place, given)| match &given.what {
+        What::Table(own) => Some((name_of(shape, own, place), own)),
+        _ => None,
+    });
+    let tables: Vec<_> = tables.collect();
+    if !name.contains('*') || tables.iter().any(|(own_name, _)| own_name == name) {
+        return itself();
+    }
+    let known = tables
+        .iter()
+        .filter(|(own_name, own)| matches(name, own_name) && of_table(shape, own, 0..0, path, key).is_ok());
+    known.map(|(own_name, _)| format!("{table}.{own_name}.{key}")).collect()
+}
+
+/// Returns the table that is the queue of a link, and its place.
+fn queue_of<'a>(link: &'a [Entry], key: &str) -> Option<(&'a [Entry], Range<usize>)> {
+    match &link.iter().find(|entry| entry.key == key)?.value {
         Given { what: What::Table(own), span } => Some((own, span.clone())),
         _ => None,
     }
@@ -116,7 +171,7 @@ fn of_table(shape: &Shape, own: &[Entry], table: Range<usize>, path: &str, name:
 impl Target {
     /// Returns the key of a path. A list is refused: one value would replace several.
     fn new(path: &str, form: Form, meaning: &'static str, span: Range<usize>) -> Result<Target, ConfigError> {
-        if matches!(form, Form::Names | Form::Sides | Form::Flows) {
+        if matches!(form, Form::Names | Form::Sides | Form::Flows | Form::Except) {
             let message = format!("{} is a list, which cannot be set", quoted(path));
             return Err(ConfigError::new(message).with_help("change it in the file"));
         }

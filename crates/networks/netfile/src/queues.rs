@@ -6,7 +6,7 @@ use crate::shape::{self, QUEUE_DEFAULT};
 use parades_config::{ConfigError, nearest, quoted, units};
 use parades_packet::impairment::{Bursts, Impairments, Jitter};
 use parades_packet::probability::Probability;
-use parades_packet::queue::{Codel, Discipline, FairCodel, Priority, QueueLimit, Red, Threshold, TokenBucket};
+use parades_packet::queue::{Codel, Discipline, FairCodel, Pie, Priority, QueueLimit, Red, Threshold, TokenBucket};
 use std::collections::BTreeMap;
 
 /// A queue of a link: its discipline, and the packets that the device below it holds.
@@ -38,18 +38,18 @@ impl Definitions {
         Ok(definitions)
     }
 
-    /// Reads the key `queue` of a link: packets, bytes, the name of a queue or of its kind, or a table.
-    pub(crate) fn queue(&self, fields: &Fields<'_>) -> Result<Option<Queue>, ConfigError> {
-        if let Some(own) = fields.table("queue", &shape::QUEUE_OF_LINK)? {
+    /// Reads the key of a link's queue: packets, bytes, the name of a queue or of its kind, or a table.
+    pub(crate) fn queue(&self, fields: &Fields<'_>, key: &str) -> Result<Option<Queue>, ConfigError> {
+        if let Some(own) = fields.table(key, &shape::QUEUE_OF_LINK)? {
             return Queue::of(&own).map(Some);
         }
-        let Some((found, span)) = fields.found("queue")? else { return Ok(None) };
+        let Some((found, span)) = fields.found(key)? else { return Ok(None) };
         if let What::Text(text) = &found.what {
             if let Some(queue) = self.queues.get(text) {
                 return Ok(Some(queue.clone()));
             }
             if let Some(kind) = shape::QUEUES.kinds.iter().find(|kind| kind.is_called(text)) {
-                return Queue::of(&fields.usual("queue", &shape::QUEUE_OF_LINK, kind)?).map(Some);
+                return Queue::of(&fields.usual(key, &shape::QUEUE_OF_LINK, kind)?).map(Some);
             }
             let begins_size = text.trim().starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first));
             if text != UNBOUNDED && !begins_size {
@@ -57,7 +57,7 @@ impl Definitions {
                 return Err(found.explain(error.with_help(self.near(text))).at(fields.spot(span)));
             }
         }
-        let limit = limit(fields, "queue")?;
+        let limit = limit(fields, key)?;
         Ok(limit.map(|limit| Queue { discipline: limit.into(), device: 0 }))
     }
 
@@ -134,6 +134,14 @@ fn discipline(fields: &Fields<'_>) -> Result<Discipline, ConfigError> {
         "droptail" => Discipline::DropTail(limit),
         "red" => Discipline::Red(red(fields, limit)?),
         "dctcp" => Discipline::Threshold(Threshold { mark_at: fields.count("mark_at")?, limit }),
+        "pie" => Discipline::Pie(Pie {
+            limit: given.unwrap_or(Pie::default().limit),
+            target: fields.duration("target")?,
+            update: fields.duration("update")?,
+            burst: fields.duration("burst")?,
+            mean_packet: size32(fields, "mean_packet")?,
+            marks: fields.boolean("ecn")?,
+        }),
         "token-bucket" => {
             let (rate_bps, burst_bytes) = (fields.rate("rate")?, fields.size("burst")?);
             Discipline::TokenBucket(TokenBucket { rate_bps, burst_bytes, limit })

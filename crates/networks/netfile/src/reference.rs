@@ -32,7 +32,8 @@ editors complete such files. This page is made from the same tables; a test fail
 The command line sets any key by its path, which is the table, the name and the key: `--set app.video.rate=5Mbps`,
 `--set link.west-east.delay=5ms`, `--set defaults.queue=50`, `--set routing=hops`. An event or a
 route has its place instead of a name: `--set event.1.at=3s`. A link without a name is `FROM-TO`. If its queue is a table,
-the table's keys are set too: `--set link.west-east.queue.limit=50`. Lists, such as `nodes` and `flows`, are changed in the
+the table's keys are set too: `--set link.west-east.queue.limit=50`. `*` in a name sets the key of all tables that
+know it: `--set app.*.packet=500B`. Lists, such as `nodes` and `flows`, are changed in the
 file.
 
 In names, `*` stands for any letters if several nodes, links or apps may be meant. Sizes are `1500B` or `64KiB`, durations
@@ -110,14 +111,28 @@ fn value(form: &Form) -> String {
         Form::Queue => "packets, a size, a name, or a table".to_owned(),
         Form::Packet => "size, or `internet-mix`".to_owned(),
         Form::Select => format!("name, or list of names: `{}`", example(form)),
+        Form::Except => format!("name, or list of names and pairs: `{}`", example(form)),
         Form::Names | Form::Sides | Form::Flows => format!("list: `{}`", example(form)),
     };
     kind.replace('|', "\\|")
 }
 
 /// Keys without a default of their own: another key or the table of defaults counts, or there is no bound.
-pub(crate) const WITHOUT_DEFAULT: &[&str] =
-    &["rate", "delay", "loss", "stop", "size", "gap", "trunk_rate", "trunk_delay", "jitter", "headers"];
+pub(crate) const WITHOUT_DEFAULT: &[&str] = &[
+    "rate",
+    "rate_back",
+    "read_rate",
+    "mtu",
+    "delay",
+    "loss",
+    "stop",
+    "size",
+    "gap",
+    "trunk_rate",
+    "trunk_delay",
+    "jitter",
+    "headers",
+];
 
 /// Returns the default, if it is a value that one could write.
 fn default(key: &Key) -> String {

@@ -115,6 +115,10 @@ fn of_key(key: &Key) -> Value {
         Form::Sides => {
             json!({"type": "array", "items": {"anyOf": [{"type": "integer", "minimum": 3}, reference()]}, "minItems": 1, "maxItems": 8})
         }
+        Form::Except => {
+            let pair = json!({"type": "array", "items": text, "minItems": 2, "maxItems": 2});
+            json!({"anyOf": [text, {"type": "array", "items": {"anyOf": [text, pair]}, "minItems": 1}]})
+        }
         Form::Flows => {
             json!({"type": "array", "items": {"type": "array", "items": text, "minItems": 2, "maxItems": 3}, "minItems": 1})
         }

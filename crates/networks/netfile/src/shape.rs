@@ -13,7 +13,7 @@ pub(crate) use changes::{EVENT, MEASURE};
 pub(crate) use impairments::IMPAIRMENTS;
 pub(crate) use links::{GROUP, LINK, ROUTE};
 pub(crate) use parts::{FILE, PART};
-pub(crate) use queues::{QUEUE_OF_LINK, QUEUES};
+pub(crate) use queues::{QUEUE_KEYS, QUEUE_OF_LINK, QUEUES};
 
 use parades_config::Parameter;
 use parades_config::units::{KIB, MBPS};
@@ -38,6 +38,8 @@ pub(crate) enum Form {
     Sides,
     /// Pairs of names, each perhaps with a start.
     Flows,
+    /// Names, and pairs of names.
+    Except,
 }
 
 /// A key of a table.
@@ -129,6 +131,12 @@ const fn kind_also(kind: Variant, also: &'static [&'static str]) -> Variant {
 }
 
 const RATE: Key = may(Parameter::rate("rate", MBPS, "bits in a second, each way").positive());
+const RATE_BACK: Key = may(Parameter::rate(
+    "rate_back",
+    MBPS,
+    "bits in a second from `to` back to `from`, if that differs from `rate`, as on an ADSL line",
+)
+.positive());
 const DELAY: Key = may(Parameter::duration("delay", Delay::ZERO, "propagation delay"));
 const LOSS: Key = may(Parameter::fraction("loss", 0.0, "probability that a packet which was sent does not arrive"));
 const QUEUE: Key = other(
@@ -137,6 +145,16 @@ const QUEUE: Key = other(
     "what may wait at each end: packets; bytes with a unit; the name of a queue, or of its kind, as in `codel`; or a \
      table with the keys of a queue, as in { kind = \"red\", limit = 50 }",
 );
+const QUEUE_BACK: Key = other(
+    "queue_back",
+    Form::Queue,
+    "what may wait at the end `to`, if that differs; as `queue`, which is then of `from`",
+);
+const MTU: Key = may(Parameter::size(
+    "mtu",
+    1500,
+    "largest IP packet; larger ones are refused before the run, and the `mss` of TCP follows it; no bound by default",
+));
 const FRAMING: Key = may(Parameter::choice(
     "framing",
     "none",
@@ -184,6 +202,7 @@ pub(crate) const DEFAULTS: Shape = Shape {
         QUEUE,
         LOSS,
         FRAMING,
+        MTU,
         IMPAIRMENT,
         other("packet", Form::Packet, "payload of packets; 1000B by default"),
     ],

@@ -37,7 +37,8 @@ pub(crate) fn read(fields: &Fields<'_>, ip: IpVersion) -> Result<Tcp, ConfigErro
             return Err(fields.wrong("kind", message, "add for example `size = \"1MB\"`"));
         }
     };
-    Ok(Tcp { settings, bytes, writes })
+    let read_rate_bps = fields.has("read_rate").then(|| fields.rate("read_rate")).transpose()?;
+    Ok(Tcp { settings, bytes, writes, read_rate_bps })
 }
 
 /// Returns the settings: those of the profile, changed by the keys that are given.
@@ -115,7 +116,7 @@ fn segment(fields: &Fields<'_>) -> Result<u32, ConfigError> {
 
 /// Writes the keys of an app, all that the profile does not set alike.
 pub(crate) fn write(tcp: &Tcp, key: &mut dyn FnMut(&str, &str)) {
-    let Tcp { settings, bytes, writes } = tcp;
+    let Tcp { settings, bytes, writes, read_rate_bps } = tcp;
     key("kind", "\"tcp\"");
     if *bytes < ENDLESS {
         key("size", &toml_string(&format_size(*bytes)));
@@ -126,6 +127,7 @@ pub(crate) fn write(tcp: &Tcp, key: &mut dyn FnMut(&str, &str)) {
             key("rate", &toml_string(&format_rate(*rate_bps)));
         }
     }
+    read_rate_bps.iter().for_each(|rate| key("read_rate", &toml_string(&format_rate(*rate))));
     // Linux announces its largest segment, and ns-3 does not.
     let is_ns3 = !settings.announces_mss;
     key("profile", if is_ns3 { "\"ns3\"" } else { "\"linux\"" });

@@ -84,6 +84,7 @@ fn link(text: &mut String, link: &Link, definitions: &Definitions, names: &impl 
     key(text, "from", &names(link.from));
     key(text, "to", &names(link.to));
     key(text, "rate", &toml_string(&format_rate(link.rate_bps)));
+    link.back.iter().for_each(|back| key(text, "rate_back", &toml_string(&format_rate(back.rate_bps))));
     key(text, "delay", &toml_string(&format_duration(link.delay)));
     definitions.name(text, link);
     match link.framing {
@@ -229,9 +230,10 @@ fn event(text: &mut String, event: &Event, Description { nodes, links, .. }: &De
             key(text, "node", &toml_string(&nodes[node as usize]));
             key(text, "state", state(is_up));
         }
-        Change::Quality { link, rate_bps, delay, loss } => {
+        Change::Quality { link, rate_bps, rate_back_bps, delay, loss } => {
             key(text, "link", &toml_string(&links[link as usize].name));
             rate_bps.into_iter().for_each(|rate| key(text, "rate", &toml_string(&format_rate(rate))));
+            rate_back_bps.into_iter().for_each(|rate| key(text, "rate_back", &toml_string(&format_rate(rate))));
             delay.into_iter().for_each(|delay| key(text, "delay", &toml_string(&format_duration(delay))));
             loss.into_iter().for_each(|loss| key(text, "loss", &float(loss)));
         }

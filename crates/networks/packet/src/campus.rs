@@ -178,7 +178,7 @@ impl Parameters {
         };
         let writes = Some(Writes { bytes: self.packet_size, rate_bps: Some(self.flow_rate_bps) });
         let settings = parades_tcp::settings::Settings { mss: self.packet_size, ..self.tcp.clone() };
-        let tcp = Tcp { settings, bytes: self.flow_bytes, writes };
+        let tcp = Tcp { settings, bytes: self.flow_bytes, writes, read_rate_bps: None };
         let settings = Settings { framing: Framing::Ppp, headers: 28, ..self.settings() };
         Network::streams(topology, tcp, flows, settings)
     }

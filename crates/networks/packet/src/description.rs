@@ -139,6 +139,19 @@ pub struct Link {
     pub impairments: Impairments,
     /// The frames in which packets travel.
     pub framing: Framing,
+    /// The way back of a duplex link, if it differs, as on an ADSL line. `None` if both ways are alike.
+    pub back: Option<Box<Back>>,
+}
+
+/// The way of a link from `to` back to `from`. All else is as on the way there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Back {
+    /// Bits per second.
+    pub rate_bps: u64,
+    /// The queue at the end `to`.
+    pub queue: Discipline,
+    /// The packets that wait in the device there.
+    pub device: u32,
 }
 
 impl Default for Link {
@@ -156,6 +169,7 @@ impl Default for Link {
             device: 0,
             impairments: Impairments::default(),
             framing: Framing::None,
+            back: None,
         }
     }
 }
@@ -163,6 +177,11 @@ impl Default for Link {
 impl Link {
     pub(crate) fn rules(&self) -> PortRules {
         PortRules { discipline: self.queue.clone(), device: self.device, impairments: self.impairments }
+    }
+
+    /// Returns the queues of the link: one, or that of the way there and that of the way back.
+    pub fn queues(&self) -> impl Iterator<Item = &Discipline> {
+        std::iter::once(&self.queue).chain(self.back.iter().map(|back| &back.queue))
     }
 }
 
@@ -314,8 +333,10 @@ pub enum Change {
     Quality {
         /// The link.
         link: u32,
-        /// Its new rate, if that changes.
+        /// Its new rate, if that changes. If the link has a [`Back`], only the way there changes.
         rate_bps: Option<u64>,
+        /// The new rate of its [`Back`], if that changes.
+        rate_back_bps: Option<u64>,
         /// Its new delay, if that changes.
         delay: Option<Delay>,
         /// Its new probability of loss, if that changes.

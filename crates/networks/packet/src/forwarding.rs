@@ -107,6 +107,11 @@ impl Forwarding {
         }
     }
 
+    /// Returns the tables, if packets of a direction look up their next hops.
+    pub(crate) fn tables_of(&self, direction: u32) -> Option<&Tables> {
+        self.tables.as_ref().filter(|_| self.trees.root(direction).is_none())
+    }
+
     /// Returns the action of a node on a packet.
     #[inline(always)]
     pub(crate) fn next<D: Record>(&self, node: NodeId, packet: &Packet<D>, now: Time) -> Next<'_> {

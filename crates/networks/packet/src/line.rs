@@ -5,7 +5,8 @@ use crate::description::{Change, Event, Framing};
 use crate::impairment::Impairments;
 use crate::queue::{Discipline, QueueLimit};
 use parades_core::time::{Delay, Time};
-use parades_topology::Topology;
+use parades_topology::{Interface, LinkId, Topology};
+use std::collections::BTreeMap;
 
 /// The quality of a link for a while.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -143,14 +144,17 @@ impl Presence {
 #[derive(Debug)]
 pub(crate) struct Lines {
     pub(crate) kinds: Box<[Line]>,
-    pub(crate) kind_of_link: Box<[u32]>,
+    kind_of_link: Box<[u32]>,
+    /// The kinds of the ways back that differ.
+    kind_of_back: BTreeMap<LinkId, u32>,
 }
 
 impl Lines {
-    pub(crate) fn new(lines: impl Iterator<Item = Line>) -> Lines {
+    /// `backs` are the ways back that differ.
+    pub(crate) fn new(lines: impl Iterator<Item = Line>, backs: impl Iterator<Item = (LinkId, Line)>) -> Lines {
         let mut kinds: Vec<Line> = Vec::new();
-        let mut known = std::collections::BTreeMap::new();
-        let kind_of_link = lines.map(|line| {
+        let mut known = BTreeMap::new();
+        let mut kind_of = |line: Line| {
             let next = u32::try_from(kinds.len()).expect("a topology has fewer than 2^31 links");
             let Quality { rate_bps, delay, loss, .. } = line.first;
             let key = (rate_bps, delay, loss.to_bits(), line.policy.clone(), line.first.framing);
@@ -160,14 +164,38 @@ impl Lines {
                 kinds.push(line);
             }
             kind
-        });
-        let kind_of_link = kind_of_link.collect();
-        Lines { kinds: kinds.into(), kind_of_link }
+        };
+        let kind_of_link = lines.map(&mut kind_of).collect();
+        let kind_of_back = backs.map(|(link, line)| (link, kind_of(line))).collect();
+        Lines { kinds: kinds.into(), kind_of_link, kind_of_back }
     }
 
-    /// Returns the line of a link.
-    pub(crate) fn of(&self, link: parades_topology::LinkId) -> &Line {
+    /// Returns the line of a link: of two that differ, the one there. Both are up at the same times, and have
+    /// the same delay and frames.
+    pub(crate) fn of(&self, link: LinkId) -> &Line {
         &self.kinds[self.kind_of_link[link.index()] as usize]
+    }
+
+    /// Returns the number of the kind of the line by which an interface sends.
+    pub(crate) fn kind_by(&self, topology: &Topology, interface: Interface) -> u32 {
+        let link = interface.link;
+        let is_back = |_: &&u32| topology.link(link).a == interface.neighbour;
+        self.kind_of_back.get(&link).filter(is_back).copied().unwrap_or(self.kind_of_link[link.index()])
+    }
+
+    /// Returns the line by which an interface sends.
+    pub(crate) fn by(&self, topology: &Topology, interface: Interface) -> &Line {
+        &self.kinds[self.kind_by(topology, interface) as usize]
+    }
+
+    /// Returns the line of the way back of a link, if it differs.
+    pub(crate) fn back_of(&self, link: LinkId) -> Option<&Line> {
+        self.kind_of_back.get(&link).map(|&kind| &self.kinds[kind as usize])
+    }
+
+    /// Returns the number of the kind of each link.
+    pub(crate) fn kinds_of_links(&self) -> &[u32] {
+        &self.kind_of_link
     }
 }
 
@@ -204,7 +232,7 @@ impl Course {
                     own[link as usize].is_up = is_up;
                     touched.push(link);
                 }
-                Change::Quality { link, rate_bps, delay, loss } => {
+                Change::Quality { link, rate_bps, delay, loss, .. } => {
                     let now = &mut own[link as usize];
                     now.rate_bps = rate_bps.unwrap_or(now.rate_bps);
                     now.delay = delay.unwrap_or(now.delay);

@@ -201,7 +201,8 @@ impl Plane {
     /// Returns the least time that a packet of `bytes` bytes or more takes over a link, at any time of the
     /// run.
     pub fn lookahead(&self, link: LinkId, bytes: u32) -> Delay {
-        self.lines.of(link).lookahead(bytes)
+        let there = self.lines.of(link).lookahead(bytes);
+        self.lines.back_of(link).map_or(there, |back| back.lookahead(bytes).min(there))
     }
 
     /// Returns the ports of a node at the start.
@@ -240,7 +241,7 @@ impl Plane {
 
     /// Handles the event of a port, which [`Surroundings::wake_after`] has asked for.
     pub fn wake<P: Carried>(&self, node: NodeId, ports: &mut Ports<P>, port: u32, around: &mut impl Surroundings<P>) {
-        let line = self.lines.of(self.topology.interfaces(node)[port as usize].link);
+        let line = self.lines.by(&self.topology, self.topology.interfaces(node)[port as usize]);
         let Policy::Managed(rules) = &line.policy else { unreachable!("only managed ports have events") };
         ports::wake(&mut AtNode { egress: ports.egress.unrecorded(), around }, port, ManagedLink { line, rules });
     }
@@ -279,7 +280,7 @@ impl Plane {
                 neighbour: interface.neighbour,
                 packets: port.sent.packets,
                 bytes: port.sent.bytes,
-                busy: port.busy_at(now, self.lines.of(interface.link)),
+                busy: port.busy_at(now, self.lines.by(&self.topology, *interface)),
                 lost,
                 marked,
                 duplicated,

@@ -134,6 +134,12 @@ impl Port {
         planned + u64::from(self.managed().map_or(0, Managed::held))
     }
 
+    /// Returns the number of packets whose transmission has started until `now`.
+    pub(crate) fn started_at(&self, now: Time) -> u64 {
+        let planned = self.queue.as_ref().map_or(0, |queue| queue.backlog.waiting_at(now)) as u64;
+        self.sent.packets.saturating_sub(planned)
+    }
+
     /// Returns the bytes of the packets that wait at `now`, headers included.
     pub(crate) fn waiting_bytes_at(&self, now: Time) -> u64 {
         let planned = self.queue.iter().flat_map(|queue| queue.backlog.packets());

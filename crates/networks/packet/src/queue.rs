@@ -4,7 +4,7 @@
 //!
 //! # Disciplines that decide on arrival
 //!
-//! Drop-tail, [`Red`], [`Threshold`] and [`TokenBucket`] accept, mark or drop a packet when it arrives, and
+//! Drop-tail, [`Red`], [`Pie`], [`Threshold`] and [`TokenBucket`] accept, mark or drop a packet when it arrives, and
 //! transmit in the order of arrival. So the departure of a packet is known when it arrives. There is one
 //! event for each packet and hop. The [`Backlog`] lists the start times of transmissions, and a packet leaves
 //! it without an event.
@@ -33,6 +33,7 @@ pub(crate) mod codel;
 pub(crate) mod fair;
 pub(crate) mod holding;
 pub mod own;
+pub(crate) mod pie;
 pub(crate) mod priority;
 pub(crate) mod red;
 
@@ -41,6 +42,7 @@ pub use bucket::TokenBucket;
 pub use codel::Codel;
 pub use fair::FairCodel;
 pub use own::{ArrivalQueue, Departure, DepartureQueue, Drops, HeldPacket, OtherDiscipline, PortView};
+pub use pie::Pie;
 pub use priority::Priority;
 pub use red::Red;
 
@@ -104,6 +106,8 @@ pub enum Discipline {
     DropTail(QueueLimit),
     /// Random early detection.
     Red(Red),
+    /// Drops packets with a probability that follows the queueing delay.
+    Pie(Pie),
     /// Marks packets when the queue is long.
     Threshold(Threshold),
     /// Shapes the traffic to a rate.
@@ -138,9 +142,11 @@ impl Discipline {
         match self {
             Discipline::Codel(_) | Discipline::FairCodel(_) | Discipline::Priority(_) => true,
             Discipline::Other(other) => other.decides_on_departure(),
-            Discipline::DropTail(_) | Discipline::Red(_) | Discipline::Threshold(_) | Discipline::TokenBucket(_) => {
-                false
-            }
+            Discipline::DropTail(_)
+            | Discipline::Red(_)
+            | Discipline::Pie(_)
+            | Discipline::Threshold(_)
+            | Discipline::TokenBucket(_) => false,
         }
     }
 
@@ -162,6 +168,7 @@ impl Discipline {
         match self {
             Discipline::DropTail(_) => Ok(()),
             Discipline::Red(red) => red.check(),
+            Discipline::Pie(pie) => pie.check(),
             Discipline::Threshold(Threshold { mark_at: 0, .. }) => {
                 Err("marks packets from 0 waiting on, which is every packet; give it at least 1".into())
             }

@@ -27,6 +27,7 @@ use parades_core::metrics::{Cell, Column, MetricId, Metrics, Unit};
 use parades_core::run::End;
 use parades_core::time::Delay;
 use parades_topology::NodeId;
+pub(crate) use path::least_on_paths;
 
 pub(crate) use flows::in_flight;
 

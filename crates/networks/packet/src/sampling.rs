@@ -12,10 +12,13 @@
 //! - `packets_waiting`: packets that wait in all queues at that moment; a packet in transmission does not
 //!   wait;
 //! - `queue_longest`: packets in the longest of the queues;
-//! - `app_throughput_APP` and `app_payload_received_APP` of each app that is asked for;
+//! - `app_throughput_APP` and `app_payload_received_APP` of each app that is asked for, and `app_delay_APP`,
+//!   the mean delay of its packets that arrived in the period;
 //! - `link_utilisation_LINK`, `link_queue_LINK` and `link_queue_bytes_LINK` of each link that is asked for:
 //!   the utilisation of its busier direction in the period, and the packets, and the bytes of the packets,
-//!   that wait in the longer of its two queues;
+//!   that wait in the longer of its two queues; and `link_queue_delay_LINK`, the mean time for which packets
+//!   wait, in the queue where it is longer: by Little's law, the packets that waited on average in the period
+//!   divided by the rate at which packets left the queue. A mean of no packet has no point;
 //! - `flow_goodput_FLOW` of each flow that is asked for ([`crate::flow::name`]): the payload that the
 //!   receiver got in the period, as in `goodput`; and `flow_payload_received_FLOW`. Of a TCP flow also, at
 //!   that moment, the congestion window `flow_cwnd_FLOW`, the threshold of slow start `flow_ssthresh_FLOW`,
@@ -100,17 +103,56 @@ impl PayloadSeries {
     }
 }
 
+/// Times of packets, and the number of these packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+struct Times {
+    /// In picoseconds.
+    sum: u128,
+    packets: u64,
+}
+
+impl Times {
+    fn add(&mut self, other: Times) {
+        self.sum += other.sum;
+        self.packets += other.packets;
+    }
+
+    /// Returns the mean of the times since `before`, in seconds. `None` if there are none.
+    fn mean_since(self, before: Times) -> Option<f64> {
+        let packets = self.packets.saturating_sub(before.packets);
+        let sum = self.sum.saturating_sub(before.sum);
+        (packets > 0).then(|| sum as f64 / 1e12 / packets as f64)
+    }
+}
+
+/// The totals of an app.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+struct AppTotals {
+    payload: Payload,
+    /// The delays of packets that have arrived.
+    delays: Times,
+}
+
+impl AppTotals {
+    fn add(&mut self, other: AppTotals) {
+        self.payload.add(other.payload);
+        self.delays.add(other.delays);
+    }
+}
+
 /// Totals up to a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Totals {
     payload: Payload,
     lost: u64,
-    /// The payload of the apps that are asked for.
-    of_apps: BTreeMap<u32, Payload>,
+    /// The totals of the apps that are asked for.
+    of_apps: BTreeMap<u32, AppTotals>,
     /// Totals of the flows that are asked for.
     of_flows: BTreeMap<u32, FlowTotals>,
     /// The busy time of each direction of the links that are asked for.
     busy: BTreeMap<(u32, bool), Delay>,
+    /// The times for which packets have waited there, and the packets that have left the queue.
+    waits: BTreeMap<(u32, bool), Times>,
 }
 
 /// The totals of some nodes, and the packets that wait at them.
@@ -136,9 +178,16 @@ pub(crate) struct Series {
     /// The number of periods that end within the run and have no sample, if samples are bounded.
     left_out: Option<MetricId>,
     /// The series of each app that is asked for.
-    apps: BTreeMap<u32, PayloadSeries>,
+    apps: BTreeMap<u32, AppSeries>,
     links: BTreeMap<u32, LinkSeries>,
     flows: BTreeMap<u32, FlowSeries>,
+}
+
+/// The series of an app.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+struct AppSeries {
+    payload: PayloadSeries,
+    delay: MetricId,
 }
 
 /// The series of a link.
@@ -147,6 +196,7 @@ struct LinkSeries {
     utilisation: MetricId,
     queue: MetricId,
     queue_bytes: MetricId,
+    queue_delay: MetricId,
 }
 
 impl LinkSeries {
@@ -156,6 +206,7 @@ impl LinkSeries {
             utilisation: metrics.series(&format!("link_utilisation_{name}"), Unit::Ratio),
             queue: metrics.series(&format!("link_queue_{name}"), Unit::Count),
             queue_bytes: metrics.series(&format!("link_queue_bytes_{name}"), Unit::Bytes),
+            queue_delay: metrics.series(&format!("link_queue_delay_{name}"), Unit::Seconds),
         }
     }
 }
@@ -182,7 +233,8 @@ impl Series {
                     let App { name, kind, .. } = &net.apps[app as usize];
                     let names = ["throughput", "payload_received"].map(|what| format!("app_{what}_{name}"));
                     let kinds = std::iter::once(kind);
-                    (app, PayloadSeries::declare([&names[0], &names[1]], net, kinds, metrics))
+                    let payload = PayloadSeries::declare([&names[0], &names[1]], net, kinds, metrics);
+                    (app, AppSeries { payload, delay: metrics.series(&format!("app_delay_{name}"), Unit::Seconds) })
                 })
                 .collect(),
             links: links.iter().map(|&link| (link, LinkSeries::declare(net, link, metrics))).collect(),
@@ -211,7 +263,11 @@ impl Summary {
             summary.totals.payload.add(payload);
             let app = net.app_of_flow[flow as usize];
             if series.apps.contains_key(&app) {
-                summary.totals.of_apps.entry(app).or_default().add(payload);
+                let delays = endpoint.sink().map_or_else(Times::default, |sink| Times {
+                    sum: sink.delay_sum(),
+                    packets: sink.arrivals.packets,
+                });
+                summary.totals.of_apps.entry(app).or_default().add(AppTotals { payload, delays });
             }
             if series.flows.contains_key(&flow) {
                 summary.flows.entry(flow).or_default().add(&FlowState::of_end(endpoint, payload));
@@ -224,7 +280,9 @@ impl Summary {
             let link = interface.link.0;
             if series.links.contains_key(&link) {
                 let is_back = net.topology.link(interface.link).a != id;
-                summary.totals.busy.insert((link, is_back), port.busy_at(now, net.lines.of(interface.link)));
+                summary.totals.busy.insert((link, is_back), port.busy_at(now, net.lines.by(&net.topology, *interface)));
+                let waited = port.totals(now).waited.as_ps().into();
+                summary.totals.waits.insert((link, is_back), Times { sum: waited, packets: port.started_at(now) });
                 let longer = summary.queues.entry(link).or_default();
                 *longer = (waiting, port.waiting_bytes_at(now)).max(*longer);
             }
@@ -245,8 +303,12 @@ impl Sample {
         let (before, now) = (&self.before, &summary.totals);
         for (app, of_app) in &series.apps {
             let of = |totals: &Totals| totals.of_apps.get(app).copied().unwrap_or_default();
-            for (id, x) in of_app.points(of(now), of(before), self.period) {
+            let (now, before) = (of(now), of(before));
+            for (id, x) in of_app.payload.points(now.payload, before.payload, self.period) {
                 ctx.point(id, x);
+            }
+            if let Some(delay) = now.delays.mean_since(before.delays) {
+                ctx.point(of_app.delay, delay);
             }
         }
         for (&link, of_link) in &series.links {
@@ -256,6 +318,11 @@ impl Sample {
             let (packets, bytes) = summary.queues.get(&link).copied().unwrap_or_default();
             ctx.point(of_link.queue, packets as f64);
             ctx.point(of_link.queue_bytes, bytes as f64);
+            let waits = |totals: &Totals, is_back| totals.waits.get(&(link, is_back)).copied().unwrap_or_default();
+            let means = [false, true].map(|is_back| waits(now, is_back).mean_since(waits(before, is_back)));
+            if let Some(longer) = means.into_iter().flatten().max_by(f64::total_cmp) {
+                ctx.point(of_link.queue_delay, longer);
+            }
         }
         for (flow, of_flow) in &series.flows {
             let before = before.of_flows.get(flow).copied().unwrap_or_default();
@@ -289,8 +356,9 @@ impl<D: Record> Global<Network<D>> for Sample {
         left.waiting += right.waiting;
         left.longest = left.longest.max(right.longest);
         left.totals.busy.extend(right.totals.busy);
-        for (app, payload) in right.totals.of_apps {
-            left.totals.of_apps.entry(app).or_default().add(payload);
+        left.totals.waits.extend(right.totals.waits);
+        for (app, totals) in right.totals.of_apps {
+            left.totals.of_apps.entry(app).or_default().add(totals);
         }
         for (link, waiting) in right.queues {
             let longer = left.queues.entry(link).or_default();

@@ -75,11 +75,15 @@ impl Sink {
         self.last.time
     }
 
+    /// Returns the sum of all delays in picoseconds.
+    pub fn delay_sum(&self) -> u128 {
+        let [low, high] = self.delays.sum;
+        u128::from(high) << 64 | u128::from(low)
+    }
+
     /// Returns the mean delay, rounded down; zero before the first arrival.
     pub fn delay_mean(&self) -> Delay {
-        let [low, high] = self.delays.sum;
-        let sum = u128::from(high) << 64 | u128::from(low);
-        let mean = sum.checked_div(u128::from(self.arrivals.packets)).unwrap_or(0);
+        let mean = self.delay_sum().checked_div(u128::from(self.arrivals.packets)).unwrap_or(0);
         Delay::from_ps(u64::try_from(mean).unwrap_or(u64::MAX))
     }
 

@@ -161,7 +161,7 @@ impl Metrics {
         let who =
             if from == Sender::GLOBAL { "a global event, or the end of the run,".into() } else { from.to_string() };
         let index = metric.0 as usize;
-        let (Some((name, _)), Some(value)) = (self.declared.get(index), self.values.get(index)) else {
+        let (Some((name, _)), Some(value)) = (self.declared.list.get(index), self.values.get(index)) else {
             let count = self.values.len();
             return format!(
                 "{who} recorded {what} in metric {index}, but the model declares {count}: use the ids it was given"

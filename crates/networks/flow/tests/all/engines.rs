@@ -4,7 +4,7 @@
 
 use parades_core::prelude::*;
 use parades_engine::{null_message, rollback_check, sequential, time_warp, window};
-use parades_flow::flows::Flows;
+use parades_flow::flows::{Flows, Unfinished};
 use parades_flow::network_model::{MaxMinModel, NetworkModel};
 use parades_flow::{pattern, xml};
 
@@ -48,6 +48,47 @@ fn a_run_that_ends_early_counts_the_unfinished_flows() {
         table.rows().iter().filter(|row| row[2] == Cell::Empty).count() as u128,
         count("flows_unfinished") + count("flows_failed")
     );
+}
+
+/// At 100 MB/s, a flow of half a second is finished at the end. Two of a second have 0.75 and 0.5 s until the
+/// end. A fourth one starts later.
+#[test]
+fn the_time_so_far_of_unfinished_flows_counts_on_request() {
+    let text = r#"<platform version="4.1">
+        <cluster id="c" prefix="n" suffix="" radical="0-9" speed="1Gf" bw="100MBps" lat="0us"/></platform>"#;
+    let run = |unfinished| {
+        let platform = xml::parse("c.xml".as_ref(), text.as_bytes()).unwrap();
+        let model = NetworkModel::MaxMin(MaxMinModel::CM02);
+        let lines = b"1 n0 n1 5e7 0\n2 n2 n3 1e8 0.25\n3 n4 n5 1e8 0.5\n4 n6 n7 1e8 2\n";
+        let flows = pattern::parse("p.txt".as_ref(), lines, &platform, model).unwrap();
+        let model = Flows::new(platform, flows, model).with_unfinished(unfinished);
+        let options = || RunOptions::until(Time::from_ms(1000));
+        let outcome = sequential::run(&model, options()).unwrap();
+        let repeated = rollback_check::run(&model, options()).unwrap();
+        assert_eq!((outcome.digest, &outcome.metrics), (repeated.digest, &repeated.metrics));
+        outcome
+    };
+    let durations = |outcome: &Outcome| {
+        let tally = outcome.metrics.get("duration").and_then(|metric| metric.tally()).cloned().unwrap();
+        (tally.count(), tally.mean().unwrap(), tally.max().unwrap())
+    };
+    let note = |outcome: &Outcome| match outcome.metrics.get("note").and_then(|metric| metric.value()) {
+        Some(Cell::Text(note)) => note.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let (left_out, so_far) = (run(Unfinished::LeftOut), run(Unfinished::SoFar));
+    assert_eq!(left_out.digest, so_far.digest);
+    assert_eq!(durations(&left_out), (1, 0.5e12, 500_000_000_000));
+    // 0.5, 0.75 and 0.5 s.
+    let (count, mean, max) = durations(&so_far);
+    assert_eq!((count, max), (3, 750_000_000_000));
+    assert!((mean - 1.75e12 / 3.0).abs() < 1.0, "{mean}");
+    assert_eq!(note(&left_out), "2 of 4 flows are unfinished, and have no duration");
+    let expected = "2 of 4 flows are unfinished, and their times so far count as durations, lower bounds";
+    assert_eq!(note(&so_far), expected);
+    let table = left_out.metrics.get("flows").and_then(|metric| metric.table()).unwrap();
+    let so_far = [Cell::Empty, Cell::Integer(750_000_000_000), Cell::Integer(500_000_000_000), Cell::Empty];
+    assert_eq!(table.rows().iter().map(|row| row[3].clone()).collect::<Vec<_>>(), so_far);
 }
 
 #[test]

@@ -29,9 +29,20 @@ const TCP: &[Key] = &[
         "bytes that the application writes at a time; all at the start by default, in profile ns3 an `mss`",
     )),
     may(Parameter::rate("rate", MBPS, "bits that the application writes in a second, with `writes`").positive()),
+    may(Parameter::rate(
+        "read_rate",
+        MBPS,
+        "bits that the receiving application reads in a second; the window closes while the receive buffer is full; by \
+         default it reads all at once",
+    )
+    .positive()),
     may(Parameter::choice("profile", "linux", PROFILES, "the implementation whose settings hold")),
     may(Parameter::choice("congestion", "cubic", &["newreno", "cubic", "dctcp", "bbr", "vegas"], "congestion control")),
-    bytes(Parameter::size("mss", 1460, "largest segment; 536B in profile ns3")),
+    bytes(Parameter::size(
+        "mss",
+        1460,
+        "largest segment; 536B in profile ns3; less where the `mtu` of a link on a path of the app's flows asks for it",
+    )),
     may(Parameter::integer("initial_window", 10, 1..=1 << 16, "initial window in segments (RFC 6928)")),
     bytes(Parameter::size("buffer", 4 << 20, "send buffer and receive buffer; 128KiB in profile ns3")),
     may(Parameter::boolean("sack", true, "whether acknowledgements are selective (RFC 2018)")),
@@ -75,8 +86,15 @@ pub(crate) const APP: Shape = Shape {
             "pairs",
             "matching",
             &["matching", "all", "random"],
-            "the first with the first and so on, the shorter list anew; each with each; each of `from` with one drawn",
+            "the first with the first and so on, the shorter list anew; each with each; each of `from` with one drawn; no \
+             node sends to itself",
         )),
+        other(
+            "except",
+            Form::Except,
+            "nodes whose flows are left out of the pairs, and pairs that are: `[\"a\", [\"b\", \"c\"]]` leaves out all \
+             flows from or to `a`, and those from `b` to `c`",
+        ),
         other(
             "flows",
             Form::Flows,

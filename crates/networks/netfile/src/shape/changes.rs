@@ -15,7 +15,13 @@ pub(crate) const EVENT: Shape = Shape {
         other("link", Form::Select, "the links"),
         other("node", Form::Select, "or the nodes"),
         may(Parameter::choice("state", "down", &["down", "up"], "what becomes of them")),
-        may(Parameter::rate("rate", MBPS, "the links' rate from now on").positive()),
+        may(Parameter::rate(
+            "rate",
+            MBPS,
+            "the links' rate from now on; of a link with a `rate_back`, from `from` to `to`",
+        )
+        .positive()),
+        may(Parameter::rate("rate_back", MBPS, "their `rate_back` from now on").positive()),
         may(Parameter::duration("delay", Delay::ZERO, "their delay from now on")),
         may(Parameter::fraction("loss", 0.0, "their probability of loss from now on")),
         may(Parameter::duration("for", Delay::from_secs(1), "time after which everything is again as at the start")

@@ -1,6 +1,9 @@
 //! The tables of nodes, links and static routes.
 
-use super::{DELAY, FRAMING, Form, IMPAIRMENT, LOSS, QUEUE, RATE, Shape, may, must, other, required, size};
+use super::{
+    DELAY, FRAMING, Form, IMPAIRMENT, LOSS, MTU, QUEUE, QUEUE_BACK, RATE, RATE_BACK, Shape, may, must, other, required,
+    size,
+};
 use parades_config::Parameter;
 
 pub(crate) const GROUP: Shape = Shape {
@@ -17,10 +20,13 @@ pub(crate) const GROUP: Shape = Shape {
             "the node that each of them is linked to; of several, each has `size` nodes of its own",
         ),
         RATE,
+        RATE_BACK,
         DELAY,
         QUEUE,
+        QUEUE_BACK,
         LOSS,
         FRAMING,
+        MTU,
         IMPAIRMENT,
     ],
     kinds: &[],
@@ -36,10 +42,13 @@ pub(crate) const LINK: Shape = Shape {
         required(other("to", Form::Select, "the other end")),
         may(Parameter::text("name", "", "its name; FROM-TO by default, and needed where two nodes have several links")),
         RATE,
+        RATE_BACK,
         DELAY,
         QUEUE,
+        QUEUE_BACK,
         LOSS,
         FRAMING,
+        MTU,
         IMPAIRMENT,
         may(Parameter::boolean("duplex", true, "whether it carries packets both ways")),
         may(Parameter::choice(

@@ -1,6 +1,8 @@
 //! The table of generated parts.
 
-use super::{DELAY, FRAMING, Form, IMPAIRMENT, Key, LOSS, QUEUE, RATE, Shape, kind, may, must, other, required, size};
+use super::{
+    DELAY, FRAMING, Form, IMPAIRMENT, Key, LOSS, MTU, QUEUE, RATE, Shape, kind, may, must, other, required, size,
+};
 use parades_config::Parameter;
 use parades_config::units::MBPS;
 use parades_core::time::Delay;
@@ -16,7 +18,7 @@ pub(crate) const PART: Shape = Shape {
     name: "part",
     several: true,
     meaning: "a generated part of the network; its nodes' names begin with its own",
-    keys: &[must(Parameter::text("name", "", "its name")), RATE, DELAY, QUEUE, LOSS, FRAMING, IMPAIRMENT],
+    keys: &[must(Parameter::text("name", "", "its name")), RATE, DELAY, QUEUE, LOSS, FRAMING, MTU, IMPAIRMENT],
     kinds: &[
         kind("line", "nodes in a row: NAME.0, NAME.1, …", &[size("nodes")]),
         kind("ring", "a row whose ends are linked", &[size("nodes, 3 or more")]),

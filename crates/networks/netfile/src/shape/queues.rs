@@ -14,7 +14,10 @@ pub(crate) const QUEUES: Shape = Shape {
     kinds: KINDS,
 };
 
-/// The table that a link may have as its key `queue`.
+/// The keys of links whose value is a queue.
+pub(crate) const QUEUE_KEYS: [&str; 2] = ["queue", "queue_back"];
+
+/// The table that a link may have as the value of [`QUEUE_KEYS`].
 pub(crate) const QUEUE_OF_LINK: Shape = Shape {
     noun: "a queue",
     name: "queue",
@@ -59,6 +62,33 @@ const KINDS: &[Variant] = &[
             &[also(may(Parameter::integer("mark_at", MARK_AT_DEFAULT, 1..=1_000_000_000, "packets waiting")), &["k"])],
         ),
         &["threshold"],
+    ),
+    kind(
+        "pie",
+        "drops or marks packets with a probability that follows the queueing delay (RFC 8033); 1000 packets by default",
+        &[
+            may(Parameter::duration("target", Delay::from_ms(15), "the queueing delay that is aimed at").positive()),
+            also(
+                may(Parameter::duration("update", Delay::from_ms(15), "time between two updates of the probability")
+                    .positive()),
+                &["tupdate"],
+            ),
+            may(Parameter::duration(
+                "burst",
+                Delay::from_ms(150),
+                "length of a burst after a quiet time in which nothing is dropped",
+            )),
+            may(Parameter::size(
+                "mean_packet",
+                1500,
+                "mean size of packets, headers included; nothing is dropped while two of them or less wait",
+            )),
+            may(Parameter::boolean(
+                "ecn",
+                true,
+                "whether packets whose senders understand marks are marked, not dropped, while the probability is below 0.1",
+            )),
+        ],
     ),
     kind(
         "token-bucket",

@@ -21,9 +21,12 @@ impl Definitions {
     pub(super) fn of(links: &[Link]) -> Definitions {
         let mut definitions = Definitions { queues: BTreeMap::new(), impairments: BTreeMap::new() };
         for link in links {
-            if !(matches!(link.queue, Discipline::DropTail(_)) && link.device == 0) {
-                let next = definitions.queues.len() + 1;
-                definitions.queues.entry((link.queue.clone(), link.device)).or_insert(next);
+            let back = link.back.iter().map(|back| (&back.queue, back.device));
+            for (queue, device) in back.chain([(&link.queue, link.device)]) {
+                if !(matches!(queue, Discipline::DropTail(_)) && device == 0) {
+                    let next = definitions.queues.len() + 1;
+                    definitions.queues.entry((queue.clone(), device)).or_insert(next);
+                }
             }
             if !link.impairments.is_none() {
                 let next = definitions.impairments.len() + 1;
@@ -50,12 +53,17 @@ impl Definitions {
         }
     }
 
-    /// Writes the keys by which a link refers to its queue and impairments.
+    /// Writes the keys by which a link refers to its queues and impairments.
     pub(super) fn name(&self, text: &mut String, link: &Link) {
-        match (self.queues.get(&(link.queue.clone(), link.device)), &link.queue) {
-            (Some(number), _) => key(text, "queue", &toml_string(&queue_name(*number))),
-            (None, Discipline::DropTail(of)) => limit(text, "queue", *of),
-            (None, other) => unreachable!("the queue {other:?} has no definition"),
+        let mut queue =
+            |name: &str, queue: &Discipline, device| match (self.queues.get(&(queue.clone(), device)), queue) {
+                (Some(number), _) => key(text, name, &toml_string(&queue_name(*number))),
+                (None, Discipline::DropTail(of)) => limit(text, name, *of),
+                (None, other) => unreachable!("the queue {other:?} has no definition"),
+            };
+        queue("queue", &link.queue, link.device);
+        if let Some(back) = &link.back {
+            queue("queue_back", &back.queue, back.device);
         }
         if let Some(number) = self.impairments.get(&link.impairments) {
             key(text, "impairment", &toml_string(&impairment_name(*number)));
@@ -89,6 +97,14 @@ fn queue(text: &mut String, discipline: &Discipline) {
         Discipline::Red(of) => {
             kind("red", of.limit);
             red(text, of);
+        }
+        Discipline::Pie(of) => {
+            kind("pie", of.limit);
+            for (name, time) in [("target", of.target), ("update", of.update), ("burst", of.burst)] {
+                key(text, name, &toml_string(&format_duration(time)));
+            }
+            key(text, "mean_packet", &toml_string(&format_size(of.mean_packet.into())));
+            key(text, "ecn", &of.marks.to_string());
         }
         Discipline::Threshold(of) => {
             kind("dctcp", of.limit);

@@ -4,7 +4,7 @@ use crate::common::{self, count, error, file, options};
 use parades_config::Value;
 use parades_engine::sequential;
 use parades_netfile::NetworkFile;
-use parades_packet::description::{Description, Link};
+use parades_packet::description::{App, AppKind, Description, Link};
 use parades_packet::queue::QueueLimit;
 
 fn described_with(file: &NetworkFile, sets: &[&str]) -> Description {
@@ -105,6 +105,45 @@ fn any_key_is_set_by_its_path() {
     let without = SMALL.replace("queue = \"$queue\"\n", "");
     let defaults = described_with(&common::file(&without), &["defaults.queue=3"]);
     assert_eq!(defaults.links[0].queue, QueueLimit::Packets(3).into());
+}
+
+/// Three apps, two of which have a `packet`, and two links.
+const SEVERAL: &str = "network = \"several\"\nuntil = \"1s\"\nnodes = [\"a\", \"b\", \"c\"]\n\
+    link = [{ from = \"a\", to = \"b\", rate = \"10Mbps\", delay = \"5ms\" }, { from = \"b\", to = \"c\", rate = \"10Mbps\", delay = \"5ms\" }]\n\
+    app = [{ name = \"video.hd\", kind = \"constant\", rate = \"1Mbps\", from = \"a\", to = \"b\" },\
+    { name = \"video.sd\", kind = \"constant\", rate = \"1Mbps\", from = \"a\", to = \"c\" },\
+    { name = \"mail\", kind = \"tcp\", size = \"1MB\", from = \"a\", to = \"c\" }]\n";
+
+#[test]
+fn a_star_sets_a_key_of_all_tables_that_know_it() {
+    let file = file(SEVERAL);
+    let facts = |sets: &[&str]| {
+        let Description { links, apps, .. } = described_with(&file, sets);
+        let packet = |app: &App| match &app.kind {
+            AppKind::Datagrams(datagrams) => datagrams.sizes.greatest(),
+            AppKind::Tcp(tcp) => Some(tcp.settings.mss),
+            other => panic!("{other:?}"),
+        };
+        let delays: Vec<u64> = links.iter().map(|link| link.delay.as_ps() / 1_000_000_000).collect();
+        (delays, apps.iter().filter_map(packet).collect::<Vec<_>>())
+    };
+    assert_eq!(facts(&[]), (vec![5, 5], vec![1000, 1000, 1460]));
+    assert_eq!(facts(&["link.*.delay=2ms", "app.*.packet=500B"]), (vec![2, 2], vec![500, 500, 1460]));
+    assert_eq!(facts(&["app.*.mss=1000B", "link.b*.delay=7ms"]), (vec![5, 7], vec![1000, 1000, 1000]));
+    // A path that names its table goes before one that names many, wherever it stands.
+    let own = "app.video.sd.packet=700B";
+    assert_eq!(facts(&[own, "app.video.*.packet=500B"]).1, [500, 700, 1460]);
+    assert_eq!(facts(&["app.*.packet=500B", own]).1, [500, 700, 1460]);
+    for (set, said) in [
+        ("app.*.windo=5", "has no key `windo` that can be set"),
+        ("app.*.window=5", "has no key `window` that can be set"),
+        ("app.web*.packet=5B", "the file has no app with a name like `web*`; the first is `video.hd`"),
+        ("event.*.at=5s", "the file has no event with a name like `*`; the file has no table `event`"),
+        ("link.*.delay=5", "`link.*.delay`: `5` has no unit"),
+    ] {
+        let error = file.parameters().set_argument("--set", set).expect_err(set).to_string();
+        assert!(error.contains(said), "{error}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use parades_core::time::Delay;
 use parades_netfile::{NetworkFile, explicit, schema};
 use parades_packet::description::{Description, Link};
 use parades_packet::probability::Probability;
-use parades_packet::queue::{Codel, Discipline, FairCodel, Priority, QueueLimit, Red, Threshold, TokenBucket};
+use parades_packet::queue::{Codel, Discipline, FairCodel, Pie, Priority, QueueLimit, Red, Threshold, TokenBucket};
 
 /// A file with two links. `own` is the queue of the first one, and `usual` that of the table of defaults.
 fn net(own: &str, usual: &str) -> String {
@@ -69,6 +69,18 @@ fn all_kinds() -> Vec<(&'static str, Discipline)> {
             "{ kind = \"fqcodel\", limit = 300, target = \"10ms\", interval = \"200ms\", mtu = \"1000B\", ecn = false, \
              flows = 64, quantum = \"300B\", memory_limit = \"1MiB\" }",
             Discipline::FairCodel(fair),
+        ),
+        (
+            "{ kind = \"pie\", limit = 300, target = \"10ms\", tupdate = \"5ms\", burst = \"100ms\", \
+             mean_packet = \"1000B\", ecn = false }",
+            Discipline::Pie(Pie {
+                limit: packets(300),
+                target: Delay::from_ms(10),
+                update: Delay::from_ms(5),
+                burst: Delay::from_ms(100),
+                mean_packet: 1000,
+                marks: false,
+            }),
         ),
         (
             "{ kind = \"dctcp\", k = 65, limit = \"1MB\" }",

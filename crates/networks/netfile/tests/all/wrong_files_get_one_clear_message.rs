@@ -24,7 +24,7 @@ fn each_mistake_has_its_message() {
         (
             small(&format!("{app}to = \"b\"\nwindow = 3\n")),
             "net.toml:15:1: an app of kind `constant` has no key `window`; \
-            its keys are name, from, to, pairs, flows, start, class, ecn, spread, rate, packet, size, stop, multicast, kind",
+            its keys are name, from, to, pairs, except, flows, start, class, ecn, spread, rate, packet, size, stop, multicast, kind",
         ),
         // A list of nobody.
         (

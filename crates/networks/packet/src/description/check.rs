@@ -24,6 +24,9 @@ pub(crate) fn check(description: &Description) -> Result<(), String> {
         if link.from.max(link.to) >= count || link.from == link.to {
             return Err(format!("the link `{name}` does not join two different nodes"));
         }
+        if link.back.as_ref().is_some_and(|back| back.rate_bps == 0 || !link.is_duplex) {
+            return Err(format!("the link `{name}` has a way back, which needs a rate above zero and a duplex link"));
+        }
         if link.rate_bps == 0 || !(0.0..=1.0).contains(&link.loss) {
             return Err(format!("the link `{name}` needs a rate above zero, and a loss between 0 and 1"));
         }
@@ -56,7 +59,9 @@ pub(crate) fn check(description: &Description) -> Result<(), String> {
             Change::Node { node, .. } => node < count,
             Change::Link { link, .. } | Change::Quality { link, .. } => (link as usize) < links.len(),
         };
+        let has_back = |link: u32| links.get(link as usize).is_some_and(|link| link.back.is_some());
         let is_possible = !matches!(event.change, Change::Quality { rate_bps: Some(0), .. })
+            && !matches!(event.change, Change::Quality { link, rate_back_bps: Some(rate), .. } if rate == 0 || !has_back(link))
             && !matches!(event.change, Change::Quality { loss: Some(loss), .. } if !(0.0..=1.0).contains(&loss));
         if !is_known || !is_possible || event.at == Time::ZERO {
             return Err(format!(
@@ -85,8 +90,11 @@ fn check_measure(Description { links, apps, measure, .. }: &Description) -> Resu
 
 /// Checks the queues and the impairments of links.
 fn check_links(links: &[Link]) -> Result<(), String> {
-    for Link { name, queue, impairments, .. } in links {
-        queue.check().map_err(|what| format!("the queue of the link `{name}` {what}"))?;
+    for link in links {
+        let Link { name, impairments, .. } = link;
+        for queue in link.queues() {
+            queue.check().map_err(|what| format!("the queue of the link `{name}` {what}"))?;
+        }
         impairments.check().map_err(|what| format!("the link `{name}` {what}"))?;
     }
     Ok(())

@@ -2,7 +2,6 @@
 
 use super::tables::Tables;
 use super::trees::Trees;
-use super::{Exit, Next};
 use crate::description::{Change, Event};
 use crate::line::Lines;
 use parades_core::time::{Delay, Time};
@@ -75,6 +74,7 @@ impl Failures {
             let first = self.0[places[0]].at;
             let [before, after] = times(first, convergence);
             let concerned = Concerned::new(&self.0, places);
+            let (mut path, mut later) = (Vec::new(), Vec::new());
             for Sender { start, directions } in senders {
                 if ground.trees.root(directions[0].0).is_some() {
                     let (direction, source) = directions[0];
@@ -85,11 +85,11 @@ impl Failures {
                     });
                     continue;
                 }
-                let mut path = Vec::new();
+                path.clear();
                 let mut is_cut = false;
                 for &(direction, source) in directions {
                     ground.append_path(source, direction, before, &mut path);
-                    let mut later = Vec::new();
+                    later.clear();
                     let arrives = ground.append_path(source, direction, after, &mut later);
                     // A leaf sends by its only link even if the link is down.
                     is_cut |= !arrives || !later.iter().all(|(_, hop)| ground.is_up(hop, first));
@@ -164,18 +164,7 @@ impl Concerned {
 impl Ground<'_> {
     /// Appends the path of packets that start at `source` at `time`. Returns true if they arrive.
     fn append_path(&self, source: NodeId, direction: u32, time: Time, path: &mut Vec<Hop>) -> bool {
-        let mut at = source;
-        loop {
-            match self.tables.next(at, direction, time) {
-                Next::Port(Exit { port, .. }) => {
-                    let hop = self.topology.interfaces(at)[port as usize];
-                    path.push((at, hop));
-                    at = hop.neighbour;
-                }
-                Next::Endpoint(_) => return true,
-                Next::Copies(..) | Next::Nowhere => return false,
-            }
-        }
+        self.tables.append_path(self.topology, source, direction, time, path)
     }
 
     /// Returns true if the link of an interface is up at a time.

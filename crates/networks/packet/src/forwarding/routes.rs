@@ -53,7 +53,7 @@ impl SourceRoutes {
         let mut first = Vec::with_capacity(flows);
         for (number, (source, slot)) in ends.enumerate() {
             let route = routes.route(number);
-            let kind = |end: Interface| lines.kind_of_link[end.link.index()];
+            let kind = |end: Interface| lines.kind_by(topology, end);
             let hops = route.iter().zip(topology.follow(source, route));
             let hops = hops.map(|(&interface, end)| Step { interface, kind_or_slot: kind(end) });
             let route: Vec<Step> = hops.chain([Step { interface: ARRIVED, kind_or_slot: slot }]).collect();

@@ -7,7 +7,7 @@ use super::{Exit, LOOK_UP, Next};
 use crate::line::{Line, Lines};
 use parades_core::time::{Delay, Time};
 use parades_topology::routing::{Destination, NextHops, RoutingError, Rules, Table};
-use parades_topology::{LinkId, NodeId, Topology};
+use parades_topology::{Interface, LinkId, NodeId, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The largest number of entries of all tables together: four gigabytes.
@@ -108,7 +108,7 @@ impl Tables {
         };
         let goals = ends.iter().map(goal).collect();
         let interfaces = topology.node_ids().flat_map(|node| topology.interfaces(node));
-        let kinds = interfaces.map(|interface| lines.kind_of_link[interface.link.index()]).collect();
+        let kinds = interfaces.map(|interface| lines.kind_by(topology, *interface)).collect();
         let place = |node| u32::try_from(topology.first_interface(node)).expect("a topology has fewer than 2^31 links");
         let first_port = topology.node_ids().map(place).collect();
         Ok(Tables { next_hops, epochs, tables, goals, first_port, kinds })
@@ -136,6 +136,28 @@ impl Tables {
             }
             None => Next::Nowhere,
         }
+    }
+
+    /// Appends the hops of packets of a direction that start at `source`, by the table that holds at a time,
+    /// whether links are up or not. Returns true if they arrive.
+    pub(crate) fn append_path(
+        &self,
+        topology: &Topology,
+        source: NodeId,
+        direction: u32,
+        time: Time,
+        path: &mut Vec<(NodeId, Interface)>,
+    ) -> bool {
+        let table = &self.tables[self.number_at(time) as usize];
+        let destination = &self.goals[direction as usize].destination;
+        let mut at = source;
+        while at != destination.node {
+            let Some(port) = self.next_hops.interface(table, at, destination, direction) else { return false };
+            let hop = topology.interfaces(at)[port as usize];
+            path.push((at, hop));
+            at = hop.neighbour;
+        }
+        true
     }
 
     /// Returns the number of the table that holds at a time.
@@ -166,5 +188,5 @@ fn differences(lines: &Lines, time: Time) -> Vec<(u32, u64)> {
     };
     let kinds: Vec<Option<u64>> = lines.kinds.iter().map(difference).collect();
     let of_link = |(link, &kind): (u32, &u32)| Some((link, kinds[kind as usize]?));
-    (0..).zip(&lines.kind_of_link).filter_map(of_link).collect()
+    (0..).zip(lines.kinds_of_links()).filter_map(of_link).collect()
 }

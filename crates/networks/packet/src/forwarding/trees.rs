@@ -82,7 +82,7 @@ impl Trees {
                 let mut at = root;
                 let route = routes.route(number);
                 for (&port, end) in route.iter().zip(topology.follow(*source, route)) {
-                    at = growing.step(at, port, end.neighbour, lines.kind_of_link[end.link.index()])?;
+                    at = growing.step(at, port, end.neighbour, lines.kind_by(topology, end))?;
                 }
                 let place = &mut growing.places[at as usize];
                 (place.slot, place.flow) = (slot, flow);

@@ -5,7 +5,7 @@ mod traffic;
 use super::slots::Slots;
 use super::{Layout, NetworkError, Settings, Vocabulary};
 use crate::description::{
-    App, AppKind, Description, Ends, Event, Framing, Marking, Measure, check, check_group, check_kind,
+    App, AppKind, Back, Change, Description, Ends, Event, Framing, Marking, Measure, check, check_group, check_kind,
 };
 use crate::flow::{Flow, Group};
 use crate::forwarding::Forwarding;
@@ -30,6 +30,8 @@ struct Parts {
     topology: Topology,
     /// The loss, the rules and the framing of each link.
     links: Vec<(f64, PortRules, Framing)>,
+    /// The ways back that differ.
+    backs: Vec<(LinkId, Back)>,
     link_names: Vec<String>,
     apps: Vec<App>,
     events: Vec<Event>,
@@ -117,6 +119,7 @@ fn of_settings(topology: Topology, apps: Vec<App>, settings: Settings) -> Result
     Ok(Parts {
         topology,
         links,
+        backs: Vec::new(),
         link_names: Vec::new(),
         apps,
         events: Vec::new(),
@@ -170,6 +173,11 @@ fn of_description(description: Description) -> Result<Parts, NetworkError> {
     Ok(Parts {
         topology,
         links: links.iter().map(|link| (link.loss, link.rules(), link.framing)).collect(),
+        backs: (0..)
+            .map(LinkId)
+            .zip(&links)
+            .filter_map(|(id, link)| Some((id, link.back.as_deref()?.clone())))
+            .collect(),
         link_names: links.into_iter().map(|link| link.name).collect(),
         apps,
         events,
@@ -238,13 +246,40 @@ impl Parts {
         let first: Vec<Quality> = self.topology.links().iter().zip(&links).map(quality).collect();
         let Course { changes, presence, turns } = Course::new(&self.topology, &first, &self.events);
         let changes = changes.into_iter().chain(std::iter::repeat_with(Box::default));
+        let backs = self.backs(&first, &links);
         let lines = first.into_iter().zip(links).zip(changes);
         let line = |((first, (_, rules, _)), changes): ((Quality, (f64, PortRules, Framing)), _)| Line {
             first,
             policy: rules.into(),
             changes,
         };
-        (Lines::new(lines.map(line)), presence, turns)
+        (Lines::new(lines.map(line), backs.into_iter()), presence, turns)
+    }
+
+    /// Returns the lines of the ways back that differ. `first` and `links` are those of the ways there.
+    fn backs(&mut self, first: &[Quality], links: &[(f64, PortRules, Framing)]) -> Vec<(LinkId, Line)> {
+        let backs = std::mem::take(&mut self.backs);
+        if backs.is_empty() {
+            return Vec::new();
+        }
+        let mut first = first.to_vec();
+        backs.iter().for_each(|(link, back)| first[link.index()].rate_bps = back.rate_bps);
+        let of_back = |event: &Event| match event.change {
+            Change::Quality { link, rate_back_bps, delay, loss, .. } => {
+                let change = Change::Quality { link, rate_bps: rate_back_bps, rate_back_bps: None, delay, loss };
+                Event { change, ..*event }
+            }
+            _ => *event,
+        };
+        let events: Vec<Event> = self.events.iter().map(of_back).collect();
+        let mut changes = Course::new(&self.topology, &first, &events).changes;
+        let line = |(link, Back { queue, device, .. }): (LinkId, Back)| {
+            let impairments = links[link.index()].1.impairments;
+            let rules = PortRules { discipline: queue, device, impairments };
+            let changes = changes.get_mut(link.index()).map(std::mem::take).unwrap_or_default();
+            (link, Line { first: first[link.index()], policy: rules.into(), changes })
+        };
+        backs.into_iter().map(line).collect()
     }
 
     /// Makes a plane with tables for these destinations.

@@ -32,7 +32,7 @@ impl<D: Record> Model for Network<D> {
         let mut channels = Channels::none();
         for node in self.layout.topology.node_ids() {
             for end in self.layout.topology.interfaces(node) {
-                let kind = self.layout.lines.kind_of_link[end.link.index()];
+                let kind = self.layout.lines.kind_by(&self.layout.topology, *end);
                 channels.connect(LpId(node.0), LpId(end.neighbour.0), lookaheads[kind as usize]);
             }
         }

@@ -90,8 +90,7 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
     /// Handles the event of a port: its device takes the next packet.
     fn on_wake(&mut self, port: u32) {
         let net = self.net;
-        let link = net.topology.interfaces(self.node())[port as usize].link;
-        let line = net.lines.of(link);
+        let line = net.lines.by(&net.topology, net.topology.interfaces(self.node())[port as usize]);
         let Policy::Managed(rules) = &line.policy else { unreachable!("only managed ports have events") };
         ports::wake(self, port, ManagedLink { line, rules });
     }

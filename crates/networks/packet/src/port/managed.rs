@@ -12,7 +12,7 @@ use crate::line::{Line, ManagedLink, PortRules};
 use crate::queue::bucket;
 use crate::queue::holding::Holding;
 use crate::queue::own::{Arriving, PortView};
-use crate::queue::{Discipline, Waiting, red};
+use crate::queue::{Discipline, Waiting, pie, red};
 use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use parades_core::restore::{Recorder, Undoable};
@@ -41,6 +41,7 @@ enum Memory {
     /// The discipline needs none.
     None,
     Red(red::State),
+    Pie(pie::State),
     Bucket(bucket::State),
     Held(Box<Holding>),
     Other(Arriving),
@@ -61,6 +62,7 @@ impl Managed {
     fn new(discipline: &Discipline) -> Managed {
         let memory = match discipline {
             Discipline::Red(_) => Memory::Red(red::State::default()),
+            Discipline::Pie(_) => Memory::Pie(pie::State::default()),
             Discipline::TokenBucket(_) => Memory::Bucket(bucket::State::default()),
             other => match (Holding::new(other), other) {
                 (Some(holding), _) => Memory::Held(Box::new(holding)),
@@ -109,7 +111,7 @@ impl Managed {
         match &self.memory {
             Memory::Held(holding) => holding.fold(digest),
             Memory::Other(queue) => queue.0.fold(digest),
-            Memory::None | Memory::Red(_) | Memory::Bucket(_) => {}
+            Memory::None | Memory::Red(_) | Memory::Pie(_) | Memory::Bucket(_) => {}
         }
     }
 }

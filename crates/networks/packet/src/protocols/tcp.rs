@@ -1,8 +1,8 @@
 //! TCP: a stream of bytes over a connection ([`parades_tcp`]), and the applications at its ends.
 //!
 //! The end that begins opens the connection. Once it is established, the application writes its bytes, all at
-//! once or piece by piece, and closes. The other end reads everything at once, and closes when the stream
-//! ends. A segment's header travels in a record ([`crate::segment`]).
+//! once or piece by piece, and closes. The other end reads everything at once, or at a rate, and closes when it
+//! has read the whole stream. A segment's header travels in a record ([`crate::segment`]).
 
 mod facts;
 mod io;
@@ -14,7 +14,7 @@ use super::{Duration, Environment, Protocol, Segment, Setup};
 use crate::packet::PAYLOAD_MAX;
 use crate::segment::TcpSegment;
 use crate::sink::Sink;
-use io::{Io, Unwritten};
+use io::{Application, Io, Unwritten};
 use parades_capture::address::flow_ports;
 use parades_core::digest::Digest;
 use parades_core::restore::{Recorder, Tracked, Undoable};
@@ -34,6 +34,9 @@ pub struct Tcp {
     /// The pieces in which the application writes. `None` if it writes everything at once: in pieces of a
     /// segment, where the send buffer takes whole pieces only ([`Settings::takes_whole_writes`]).
     pub writes: Option<Writes>,
+    /// The rate at which the receiving application reads, in bits per second. It reads a piece of at most a
+    /// segment when the time has passed that the piece takes at this rate. `None` if it reads at once.
+    pub read_rate_bps: Option<u64>,
 }
 
 /// The bytes of a stream that does not end.
@@ -104,6 +107,20 @@ pub struct Receiver {
     pub counts: Counts,
     /// The progress of the stream.
     pub progress: Progress,
+    /// The application, if it does not read everything at once.
+    reader: Option<Reader>,
+}
+
+/// An application that reads at a rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[undoable(whole)]
+struct Reader {
+    /// Bytes in order that it has not read.
+    unread: u64,
+    /// The bytes that it reads next, when its timer is due; 0 if there are none.
+    piece: u64,
+    /// True if the other end has closed.
+    is_finished: bool,
 }
 
 /// Returns the ports of a flow: those of the end that begins, or of the other one. Flows between the same
@@ -122,7 +139,7 @@ pub(super) fn initial(setup: &mut impl Setup) -> Seq {
 /// Returns the purpose of a timer, in words.
 pub(crate) fn timer_text(timer: u32) -> &'static str {
     match TIMERS.get(timer as usize) {
-        None => "start or next write",
+        None => "start, next write or next read",
         Some(Timer::Retransmit) => "retransmission",
         Some(Timer::DelayedAck) => "delayed acknowledgement",
         Some(Timer::Pacing) => "pacing",
@@ -138,6 +155,9 @@ impl Tcp {
         }
         if self.bytes == ENDLESS && self.gap().is_none() {
             return Err("writes an endless stream at once; give it a size, or a rate".into());
+        }
+        if self.read_rate_bps == Some(0) {
+            return Err("reads nothing; give it a `read_rate` above zero".into());
         }
         if self.writes.is_some_and(|writes| writes.bytes == 0 || writes.rate_bps == Some(0)) {
             return Err("writes nothing at a time; give `writes` and `rate` values above zero".into());
@@ -208,7 +228,8 @@ impl Receiver {
     pub(crate) fn on_start(tcp: &Tcp, flow: u32, start: Time, sink: Sink, setup: &mut impl Setup) -> Receiver {
         let connection = Connection::listen(&tcp.settings, ports(flow, false), initial(setup));
         let progress = Progress { bytes: 0, first: Time::MAX, last: Time::MAX };
-        Receiver { connection, start, sink, counts: Counts::default(), progress }
+        let reader = tcp.read_rate_bps.map(|_| Reader::default());
+        Receiver { connection, start, sink, counts: Counts::default(), progress, reader }
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {
@@ -217,6 +238,9 @@ impl Receiver {
         let Progress { bytes, first, last } = self.progress;
         for word in [self.counts.sent, self.counts.received, bytes, first.as_ps(), last.as_ps()] {
             digest.word(word);
+        }
+        if let Some(Reader { unread, piece, is_finished }) = self.reader {
+            [unread, piece, is_finished.into()].into_iter().for_each(|word| digest.word(word));
         }
     }
 }
@@ -232,6 +256,8 @@ pub(super) fn segment_of<'a, E: Environment>(segment: &Segment<'a, E::Record>) -
 pub(super) enum Call<'a> {
     Open,
     Write(u64),
+    /// The application reads bytes that it was told of.
+    Read(u64),
     /// Writes the last bytes of the stream, and closes.
     WriteLast(u64),
     Close,
@@ -248,22 +274,23 @@ pub(super) fn call<R: Recorder<ConnectionUndo>, C: Recorder<Counts>>(
     call: Call<'_>,
     env: &mut dyn ConnectionEnvironment,
 ) -> (u64, Notices) {
-    call_writing(connection, counts, settings, call, Unwritten::default(), env)
+    call_with(connection, counts, settings, call, Application::default(), env)
 }
 
-/// As [`call`], for an application with unwritten bytes.
-fn call_writing<R: Recorder<ConnectionUndo>, C: Recorder<Counts>>(
+/// As [`call`], for an application that does not write or read everything at once.
+fn call_with<R: Recorder<ConnectionUndo>, C: Recorder<Counts>>(
     mut connection: ConnectionMut<'_, R>,
     counts: Tracked<'_, Counts, C>,
     settings: &Settings,
     call: Call<'_>,
-    unwritten: Unwritten,
+    application: Application,
     env: &mut dyn ConnectionEnvironment,
 ) -> (u64, Notices) {
-    let mut io = Io { env, unwritten, sent: counts.sent, notices: Notices::default() };
+    let mut io = Io { env, application, sent: counts.sent, notices: Notices::default() };
     let mut accepted = 0;
     match call {
         Call::Open => connection.open(settings, &mut io),
+        Call::Read(bytes) => connection.read(settings, bytes, &mut io),
         Call::Write(bytes) => accepted = connection.write(settings, bytes, &mut io),
         Call::WriteLast(bytes) => accepted = connection.write_last(settings, bytes, &mut io),
         Call::Close => connection.close(settings, &mut io),
@@ -341,8 +368,9 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
             Call::Write(_) | Call::WriteLast(_) => Unwritten::default(),
             _ => self.unwritten(tcp),
         };
+        let application = Application { unwritten, ..Application::default() };
         let SenderParts { mut connection, counts, .. } = self.split();
-        let answer = call_writing(connection.reborrow(), counts, &tcp.settings, what, unwritten, env);
+        let answer = call_with(connection.reborrow(), counts, &tcp.settings, what, application, env);
         if answer.1.refilled > 0 {
             self.source().into_mut().written += answer.1.refilled;
         }
@@ -392,8 +420,9 @@ impl<R: Recorder<ReceiverUndo>> Protocol for ReceiverMut<'_, R> {
     }
 
     fn on_timer<E: Environment>(&mut self, tcp: &Tcp, timer: u32, env: &mut E) {
-        if let Some(&timer) = TIMERS.get(timer as usize) {
-            self.act(tcp, Call::Timer(timer), env);
+        match TIMERS.get(timer as usize) {
+            Some(&timer) => self.act(tcp, Call::Timer(timer), env),
+            None => self.on_read(tcp, env),
         }
     }
 }
@@ -402,20 +431,55 @@ impl<R: Recorder<ReceiverUndo>> ReceiverMut<'_, R> {
     /// Calls the connection. The application reads what has arrived, and closes at the end of the stream.
     fn act<E: Environment>(&mut self, tcp: &Tcp, what: Call<'_>, env: &mut E) {
         let notices = self.call(tcp, what, env);
-        if notices.received > 0 {
-            self.receive(tcp, notices.received, env);
+        let Some(mut reader) = self.reader else {
+            if notices.received > 0 {
+                self.receive(tcp, notices.received, env);
+            }
+            if notices.is_finished {
+                self.call(tcp, Call::Close, env);
+            }
+            return;
+        };
+        if notices.received > 0 || notices.is_finished {
+            reader.unread += notices.received;
+            reader.is_finished |= notices.is_finished;
+            self.read_on(tcp, reader, env);
         }
-        if notices.is_finished {
+    }
+
+    /// The application has read a piece.
+    fn on_read<E: Environment>(&mut self, tcp: &Tcp, env: &mut E) {
+        let Some(mut reader) = self.reader else { return };
+        let piece = std::mem::take(&mut reader.piece);
+        reader.unread -= piece;
+        self.receive(tcp, piece, env);
+        self.call(tcp, Call::Read(piece), env);
+        self.read_on(tcp, reader, env);
+    }
+
+    /// Lets the application read its next piece, or close at the end of the stream.
+    fn read_on<E: Environment>(&mut self, tcp: &Tcp, mut reader: Reader, env: &mut E) {
+        if reader.piece == 0 && reader.unread > 0 {
+            reader.piece = reader.unread.min(u64::from(tcp.settings.mss));
+            let rate_bps = tcp.read_rate_bps.expect("a reader has a rate");
+            env.set_timer(APPLICATION, Delay::serialisation(reader.piece, rate_bps));
+        }
+        let closes = reader.is_finished && reader.unread == 0;
+        reader.is_finished &= !closes;
+        *self.reader() = Some(reader);
+        if closes {
             self.call(tcp, Call::Close, env);
         }
     }
 
     fn call<E: Environment>(&mut self, tcp: &Tcp, what: Call<'_>, env: &mut E) -> Notices {
+        let reads_late = self.reader.is_some();
         let ReceiverParts { mut connection, counts, .. } = self.split();
-        call(connection.reborrow(), counts, &tcp.settings, what, env).1
+        let application = Application { reads_late, ..Application::default() };
+        call_with(connection.reborrow(), counts, &tcp.settings, what, application, env).1
     }
 
-    /// Counts bytes that have arrived in order.
+    /// Counts bytes that the application has read.
     fn receive<E: Environment>(&mut self, tcp: &Tcp, bytes: u64, env: &mut E) {
         let (now, start) = (env.now(), self.start);
         let progress = self.progress().into_mut();

@@ -1,10 +1,11 @@
 //! The results of each flow, of each app, and of all flows.
 
 use super::columns::{FlowRow, Totals, of_flows, totals as totals_of};
+use super::ideal::{self, Life, Ways};
 use super::state::{Fate, State, Unable};
-use super::{FLOWS, ideal, ratio, set};
+use super::{FLOWS, ratio, set};
 use crate::description::{AppKind, Unfinished};
-use crate::network::{Layout, has_end};
+use crate::network::{Layout, has_end, measures_ends};
 use crate::packet::Packet;
 use crate::port::LOSSES;
 use crate::protocols::Endpoint;
@@ -246,27 +247,78 @@ impl Taken {
     }
 }
 
-/// Returns the slowdown of a flow that took `took` picoseconds: of a request, the mean over all responses.
-/// `None` for datagrams, and for a flow that has not reached its end or had no path.
-fn slowdown(net: &Layout, flow: u32, took: u64) -> Option<f64> {
-    if took == 0 {
-        return None;
+/// A flow at the end of a run.
+struct AtEnd {
+    flow: u32,
+    sums: Sums,
+    is_complete: bool,
+    fate: Fate,
+    is_unfinished: bool,
+    taken: Taken,
+}
+
+/// The number of flows whose slowdowns are found together. It bounds the memory for their paths.
+const AT_ONCE: usize = 1 << 13;
+
+impl AtEnd {
+    /// Returns a flow in a run that ends at `end`.
+    fn of(net: &Layout, number: u64, words: &[u64], end: Time) -> Result<AtEnd, String> {
+        let sums = from_words(words);
+        check(number, &sums)?;
+        let flow = u32::try_from(number).expect("flows are counted in 32 bits");
+        let kind = net.kind_of(flow);
+        let is_complete = match kind {
+            AppKind::Datagrams(_) | AppKind::Multicast(_) => sums[DONE] == 1 && sums[RECEIVED] == sums[SENT],
+            _ => sums[DONE] == 1,
+        };
+        let fate = Fate::of(net, flow, &sums, is_complete, end);
+        let is_unfinished = has_end(kind) && !matches!(fate.state, State::Complete | State::NotStarted);
+        let taken = Taken::of(net, flow, &sums, is_unfinished, end);
+        Ok(AtEnd { flow, sums, is_complete, fate, is_unfinished, taken })
     }
-    let start = net.flows[flow as usize].start;
-    // Requests are spread over the life of their flow, and a mean tells nothing of their times.
-    let last = match net.kind_of(flow) {
-        AppKind::Requests(_) => Time::MAX,
-        _ => start.saturating_add(Delay::from_ps(took)),
-    };
-    let times = || std::iter::once(start).chain(net.changes_between(start, last));
-    let alone = match net.kind_of(flow) {
-        AppKind::Tcp(tcp) => ideal::of_tcp(net, flow, tcp, times)?,
-        AppKind::Transfer(transfer) => ideal::of_transfer(net, flow, transfer, times)?,
-        AppKind::Requests(requests) => ideal::of_requests(net, flow, requests, times)?,
+
+    /// Returns the time that counts for the slowdown, in picoseconds; 0 if there is none.
+    fn took(&self, net: &Layout) -> u64 {
+        self.taken.counted(net.measure.unfinished, self.sums[RESPONSES])
+    }
+
+    /// Returns the time during which the flow may have used paths. `None` if it has no slowdown: datagrams,
+    /// and a flow that has not reached its end.
+    fn life(&self, net: &Layout) -> Option<Life> {
+        let (flow, took) = (self.flow, self.took(net));
         // Nothing is known of the packets that a protocol of another crate would send.
-        AppKind::Datagrams(_) | AppKind::Multicast(_) | AppKind::Other(_) | AppKind::Stream(_) => return None,
-    };
-    ideal::slowdown(Delay::from_ps(took), alone)
+        if took == 0 || !measures_ends(net.kind_of(flow)) {
+            return None;
+        }
+        let first = net.flows[flow as usize].start;
+        // Requests are spread over the life of their flow, and a mean tells nothing of their times.
+        let last = match net.kind_of(flow) {
+            AppKind::Requests(_) => Time::MAX,
+            _ => first.saturating_add(Delay::from_ps(took)),
+        };
+        Some(Life { flow, first, last })
+    }
+
+    /// Returns the slowdown of a flow that has used these ways: of a request, the mean over all responses.
+    /// `None` for a flow that had no path.
+    fn slowdown(&self, net: &Layout, ways: &Ways) -> Option<f64> {
+        let alone = match net.kind_of(self.flow) {
+            AppKind::Tcp(tcp) => ideal::of_tcp(net, tcp, ways)?,
+            AppKind::Transfer(transfer) => ideal::of_transfer(net, transfer, ways)?,
+            AppKind::Requests(requests) => ideal::of_requests(net, requests, ways)?,
+            AppKind::Datagrams(_) | AppKind::Multicast(_) | AppKind::Other(_) | AppKind::Stream(_) => return None,
+        };
+        ideal::slowdown(Delay::from_ps(self.took(net)), alone)
+    }
+
+    /// Returns the slowdown of each flow that has one.
+    fn slowdowns(net: &Layout, flows: &[AtEnd]) -> Vec<Option<f64>> {
+        let lives: Vec<Option<Life>> = flows.iter().map(|at_end| at_end.life(net)).collect();
+        let ways = Ways::of(net, &lives.iter().flatten().copied().collect::<Vec<_>>());
+        let mut ways = ways.iter();
+        let slowdown = |(at_end, life): (&AtEnd, Option<Life>)| at_end.slowdown(net, life.and_then(|_| ways.next())?);
+        flows.iter().zip(lives).map(slowdown).collect()
+    }
 }
 
 /// Notes an unfinished flow or request, with its time so far if that counts.
@@ -339,52 +391,49 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
     let mut sums_of_flows: Sums = NO_SUMS;
     let (mut unable, mut slowdowns) = (Unable::default(), Vec::new());
     let mut of_apps = vec![OfApp { sums: NO_SUMS, start: Time::MAX, unfinished: 0 }; net.apps.len()];
-    for (number, words) in all {
-        let sums = from_words(&words);
-        check(number, &sums)?;
-        let flow = u32::try_from(number).expect("flows are counted in 32 bits");
-        let (ends, app) = (net.flows[flow as usize], net.app_of_flow[flow as usize]);
-        let kind = &net.apps[app as usize].kind;
-        let of_app = &mut of_apps[app as usize];
-        of_app.start = of_app.start.min(ends.start);
-        let is_group = matches!(kind, AppKind::Multicast(_));
-        received_by_groups += if is_group { sums[RECEIVED] + sums[COPIES] } else { 0 };
-        for place in 0..STATISTICS {
-            sums_of_flows[place] += sums[place];
-            of_app.sums[place] += sums[place];
-            // Packets of groups are counted as copies.
-            let is_of_copies = is_group && matches!(place, SENT | LOST..=DUPLICATED | IN_FLIGHT);
-            totals.sums[place] += if is_of_copies { 0 } else { sums[place] };
+    let mut all = all.into_iter();
+    loop {
+        let some = all.by_ref().take(AT_ONCE).map(|(number, words)| AtEnd::of(net, number, &words, end.time));
+        let some = some.collect::<Result<Vec<_>, _>>()?;
+        if some.is_empty() {
+            break;
         }
-        let is_complete = match kind {
-            AppKind::Datagrams(_) | AppKind::Multicast(_) => sums[DONE] == 1 && sums[RECEIVED] == sums[SENT],
-            _ => sums[DONE] == 1,
-        };
-        let fate = Fate::of(net, flow, &sums, is_complete, end.time);
-        let is_unfinished = has_end(kind) && !matches!(fate.state, State::Complete | State::NotStarted);
-        let taken = Taken::of(net, flow, &sums, is_unfinished, end.time);
-        if taken.so_far > 0 {
-            add_unfinished(net, app, taken.so_far, metrics);
-            of_app.unfinished += 1;
+        for (at_end, slowdown) in some.iter().zip(AtEnd::slowdowns(net, &some)) {
+            let AtEnd { flow, sums, is_complete, fate, is_unfinished, taken } = at_end;
+            let (ends, app) = (net.flows[*flow as usize], net.app_of_flow[*flow as usize]);
+            let of_app = &mut of_apps[app as usize];
+            of_app.start = of_app.start.min(ends.start);
+            let is_group = matches!(net.kind_of(*flow), AppKind::Multicast(_));
+            received_by_groups += if is_group { sums[RECEIVED] + sums[COPIES] } else { 0 };
+            for place in 0..STATISTICS {
+                sums_of_flows[place] += sums[place];
+                of_app.sums[place] += sums[place];
+                // Packets of groups are counted as copies.
+                let is_of_copies = is_group && matches!(place, SENT | LOST..=DUPLICATED | IN_FLIGHT);
+                totals.sums[place] += if is_of_copies { 0 } else { sums[place] };
+            }
+            if taken.so_far > 0 {
+                add_unfinished(net, app, taken.so_far, metrics);
+                of_app.unfinished += 1;
+            }
+            unable.add(net, *flow, *fate, *is_unfinished, sums);
+            slowdowns.extend(slowdown);
+            totals.add_flow(*is_complete, *is_unfinished, *fate, sums);
+            let row = FlowRow {
+                number: (*flow).into(),
+                app: &net.apps[app as usize].name,
+                names: [ends.source, ends.destination].map(|node| net.topology.name(node)),
+                start: ends.start,
+                sums,
+                is_complete: *is_complete,
+                fate: *fate,
+                slowdown,
+                unfinished_for: is_unfinished.then(|| end.time.since(ends.start)),
+                has_percentiles: net.measure.percentiles,
+            };
+            let cells = of_flows(net).map(|column| (column.cell)(&row));
+            metrics.row(FLOWS, cells.collect::<Vec<_>>());
         }
-        let slowdown = slowdown(net, flow, taken.counted(net.measure.unfinished, sums[RESPONSES]));
-        unable.add(net, flow, fate, is_unfinished, &sums);
-        slowdowns.extend(slowdown);
-        totals.add_flow(is_complete, is_unfinished, fate, &sums);
-        let row = FlowRow {
-            number,
-            app: &net.apps[app as usize].name,
-            names: [ends.source, ends.destination].map(|node| net.topology.name(node)),
-            start: ends.start,
-            sums: &sums,
-            is_complete,
-            fate,
-            slowdown,
-            unfinished_for: is_unfinished.then(|| end.time.since(ends.start)),
-            has_percentiles: net.measure.percentiles,
-        };
-        let cells = of_flows(net).map(|column| (column.cell)(&row));
-        metrics.row(FLOWS, cells.collect::<Vec<_>>());
     }
     assert_eq!(totals.flows, net.flows.len() as u64, "every flow has an end that reports it");
     if let Some(copies) = copies {

@@ -9,7 +9,7 @@
 //! section 5; B. Montazeri et al., "Homa", SIGCOMM 2018, section 5, which divides by the time of an unloaded
 //! network.
 
-use super::path::path;
+use super::path;
 use crate::description::Framing;
 use crate::network::Layout;
 use crate::protocols::{Requests, Tcp, Transfer};
@@ -59,15 +59,6 @@ impl Hop {
 }
 
 impl Idle {
-    /// Returns the path of a flow at a time. `None` if there is none.
-    fn at(net: &Layout, flow: u32, is_back: bool, time: Time) -> Option<Idle> {
-        let hop = |link| {
-            let quality = net.lines.of(link).at(time);
-            Hop { rate_bps: quality.rate_bps, delay: quality.delay, framing: quality.framing }
-        };
-        Some(Idle(path(net, flow, is_back, time)?.into_iter().map(|interface| hop(interface.link)).collect()))
-    }
-
     /// Returns the time from the first bit at the source to the last bit at the destination.
     ///
     /// The last packet waits behind the one before it at links up to some link `k`, and nowhere after. The
@@ -92,36 +83,101 @@ impl Idle {
     }
 }
 
-/// The paths of a flow in one direction, as links fail and change.
-struct Paths(Vec<Idle>);
+/// A flow, and the time during which it may use paths.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Life {
+    pub(super) flow: u32,
+    pub(super) first: Time,
+    pub(super) last: Time,
+}
 
-impl Paths {
-    /// Returns the paths of a flow at some times. `None` if there is none.
-    fn of(net: &Layout, flow: u32, is_back: bool, times: impl Iterator<Item = Time>) -> Option<Paths> {
-        let mut paths: Vec<Idle> = Vec::new();
-        for path in times.filter_map(|time| Idle::at(net, flow, is_back, time)) {
-            if !paths.contains(&path) {
-                paths.push(path);
+/// The different paths of a flow in one direction, as links fail and change.
+#[derive(Clone, Debug, Default)]
+struct Paths {
+    all: Vec<Idle>,
+    /// The place of the last one.
+    last: usize,
+}
+
+/// The paths of a flow, there and back.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ways([Paths; 2]);
+
+impl Ways {
+    /// Returns the ways of flows, in their order. The time is the outer loop, since the tables of all times
+    /// together do not fit into a cache.
+    pub(super) fn of(net: &Layout, lives: &[Life]) -> Vec<Ways> {
+        let mut found = vec![Ways::default(); lives.len()];
+        let mut hops = Vec::new();
+        for (life, ways) in lives.iter().zip(&mut found) {
+            ways.look(net, life.flow, life.first, &mut hops);
+        }
+        let mut order: Vec<usize> = (0..lives.len()).collect();
+        order.sort_by_key(|&place| lives[place].first);
+        let (Some(first), Some(last)) =
+            (lives.iter().map(|life| life.first).min(), lives.iter().map(|life| life.last).max())
+        else {
+            return found;
+        };
+        let mut later = order.into_iter().peekable();
+        let mut alive: Vec<usize> = Vec::new();
+        for time in net.changes_between(first, last) {
+            alive.extend(std::iter::from_fn(|| later.next_if(|&place| lives[place].first < time)));
+            alive.retain(|&place| lives[place].last > time);
+            for &place in &alive {
+                found[place].look(net, lives[place].flow, time, &mut hops);
             }
         }
-        (!paths.is_empty()).then_some(Paths(paths))
+        found
+    }
+
+    /// Adds the paths of a flow at a time.
+    fn look(&mut self, net: &Layout, flow: u32, time: Time, hops: &mut Vec<path::Hop>) {
+        for (is_back, paths) in [false, true].into_iter().zip(&mut self.0) {
+            paths.look(net, flow, is_back, time, hops);
+        }
+    }
+
+    /// Returns the paths there and back; `None` if there is none in one direction.
+    fn both(&self) -> Option<[&Paths; 2]> {
+        let [there, back] = &self.0;
+        (!there.all.is_empty() && !back.all.is_empty()).then_some([there, back])
+    }
+}
+
+impl Paths {
+    /// Adds the path of a flow in one direction at a time, unless it is known. `hops` is overwritten.
+    fn look(&mut self, net: &Layout, flow: u32, is_back: bool, time: Time, hops: &mut Vec<path::Hop>) {
+        if !path::find(net, flow, is_back, time, hops) {
+            return;
+        }
+        let path = || {
+            hops.iter().map(|(_, interface)| {
+                let quality = net.lines.by(&net.topology, *interface).at(time);
+                Hop { rate_bps: quality.rate_bps, delay: quality.delay, framing: quality.framing }
+            })
+        };
+        // Most changes do not concern the path.
+        if self.all.get(self.last).is_some_and(|Idle(hops)| hops.iter().copied().eq(path())) {
+            return;
+        }
+        let known = self.all.iter().position(|Idle(hops)| hops.iter().copied().eq(path()));
+        self.last = known.unwrap_or(self.all.len());
+        if known.is_none() {
+            self.all.push(Idle(path().collect()));
+        }
     }
 
     /// Returns the time of a burst on the path that is fastest for it.
     fn time_of(&self, burst: Burst) -> Delay {
-        self.0.iter().map(|path| path.time_of(burst)).min().expect("there is a path")
+        self.all.iter().map(|path| path.time_of(burst)).min().expect("there is a path")
     }
 }
 
 /// Returns the time of a stream: a SYN and its answer, then the data, as fast as the application writes them.
-pub(super) fn of_tcp<T: Iterator<Item = Time>>(
-    net: &Layout,
-    flow: u32,
-    tcp: &Tcp,
-    times: impl Fn() -> T,
-) -> Option<Delay> {
-    let [there, back] = [Paths::of(net, flow, false, times())?, Paths::of(net, flow, true, times())?];
-    let Tcp { settings, bytes, writes } = tcp;
+pub(super) fn of_tcp(net: &Layout, tcp: &Tcp, ways: &Ways) -> Option<Delay> {
+    let [there, back] = ways.both()?;
+    let Tcp { settings, bytes, writes, read_rate_bps } = tcp;
     let timestamps = settings.timestamps.then(Timestamps::default);
     let syn = SynOptions {
         mss: settings.announces_mss.then_some(0),
@@ -144,32 +200,33 @@ pub(super) fn of_tcp<T: Iterator<Item = Time>>(
             after(1).saturating_add(burst(*bytes)).max(after(pieces).saturating_add(burst(last)))
         }
     };
+    let data = match read_rate_bps {
+        None => data,
+        // The application reads the last piece after its arrival, and no byte before the first piece.
+        Some(rate_bps) => {
+            let reading = |bytes: u64| Delay::serialisation(bytes, *rate_bps);
+            let piece = bytes.min(&u64::from(payload)).to_owned();
+            let last = bytes - (bytes.div_ceil(piece) - 1) * piece;
+            data.saturating_add(reading(last)).max(burst(piece).saturating_add(reading(*bytes)))
+        }
+    };
     Some(handshake.saturating_add(data))
 }
 
 /// Returns the time of a transfer, up to the last acknowledgement.
-pub(super) fn of_transfer<T: Iterator<Item = Time>>(
-    net: &Layout,
-    flow: u32,
-    transfer: &Transfer,
-    times: impl Fn() -> T,
-) -> Option<Delay> {
+pub(super) fn of_transfer(net: &Layout, transfer: &Transfer, ways: &Ways) -> Option<Delay> {
     let data = Burst::of(transfer.bytes, transfer.segment, net.headers);
-    let there = Paths::of(net, flow, false, times())?.time_of(data);
-    Some(there.saturating_add(Paths::of(net, flow, true, times())?.time_of(Burst::one(net.headers))))
+    let [there, back] = ways.both()?;
+    Some(there.time_of(data).saturating_add(back.time_of(Burst::one(net.headers))))
 }
 
 /// Returns the time of a request, its mean service, and its response.
-pub(super) fn of_requests<T: Iterator<Item = Time>>(
-    net: &Layout,
-    flow: u32,
-    requests: &Requests,
-    times: impl Fn() -> T,
-) -> Option<Delay> {
+pub(super) fn of_requests(net: &Layout, requests: &Requests, ways: &Ways) -> Option<Delay> {
     let request = Burst::one(requests.request.saturating_add(net.headers));
-    let there = Paths::of(net, flow, false, times())?.time_of(request).saturating_add(requests.service.mean());
     let response = Burst::of(requests.response, requests.packet, net.headers);
-    Some(there.saturating_add(Paths::of(net, flow, true, times())?.time_of(response)))
+    let [there, back] = ways.both()?;
+    let there = there.time_of(request).saturating_add(requests.service.mean());
+    Some(there.saturating_add(back.time_of(response)))
 }
 
 /// Returns the slowdown of something that took `took`; `None` if it would take no time alone.

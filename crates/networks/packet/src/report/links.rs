@@ -20,7 +20,7 @@ pub(super) fn finish(net: &Layout, id: NodeId, ports: &[Port], end: &End, metric
         if port.sent.packets == 0 && totals == Totals::default() {
             continue;
         }
-        let line = net.lines.of(interface.link);
+        let line = net.lines.by(&net.topology, *interface);
         let busy = match net.vocabulary {
             // Rates are constant, so one rounding for all bytes is exact.
             Vocabulary::Flows if line.first.framing != Framing::Ethernet => {
@@ -93,7 +93,7 @@ pub(super) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> (f64, 
         let row = LinkRow {
             rank,
             names: [net.link_names.get(interface.link.index()).map_or("", String::as_str), from, to],
-            rate_bps: net.topology.link(interface.link).rate_bps,
+            rate_bps: net.lines.by(&net.topology, interface).first.rate_bps,
             utilisation,
             packets,
             totals,

@@ -15,7 +15,7 @@ use parades_topology::NodeId;
 /// A dumbbell: `n` senders, a bottleneck of 10 Mbps and 20 ms, `n` receivers; access links of 100 Mbps and 1
 /// ms.
 fn dumbbell(n: u32, bytes: u64, packets: u32, settings: Settings) -> Network<SegmentRef> {
-    let tcp = Tcp { settings: Settings { mss: 1448, ..settings }, bytes, writes: None };
+    let tcp = Tcp { settings: Settings { mss: 1448, ..settings }, bytes, writes: None, read_rate_bps: None };
     let link = |rate_bps, delay_ms| link(rate_bps, delay_ms, packets);
     network(n, &link(10_000_000, 20), &link(100_000_000, 1), tcp)
 }
@@ -119,7 +119,7 @@ fn a_stream_that_its_send_buffer_limits_is_sent_in_full_segments() {
 fn a_stream_that_its_buffers_limit_takes_as_long_as_in_ns3() {
     for (buffer, completion_ns) in [(49_152, 18_388_014_900_u64), (98_304, 9_135_909_260)] {
         let settings = Settings { mss: 1448, send_buffer: buffer, receive_buffer: buffer, ..Settings::ns3() };
-        let tcp = Tcp { settings, bytes: 10_000_000, writes: None };
+        let tcp = Tcp { settings, bytes: 10_000_000, writes: None, read_rate_bps: None };
         let network = network(1, &link(100_000_000, 40, 200), &link(1_000_000_000, 1, 200), tcp);
         let metrics = sequential::run(&network, until(60)).expect("it runs").metrics;
         let completion_ps = column(&metrics, "completion")[0];

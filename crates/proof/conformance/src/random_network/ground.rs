@@ -62,6 +62,9 @@ fn graph(draw: &Draw, count: u64, has_circles: bool) -> (u64, String) {
         if draw.chance(0.3) {
             keys.extend(quality(draw, false));
         }
+        if draw.chance(0.2) {
+            keys.extend([text("rate_back", draw.pick(&RATES)), plain("queue_back", queue(draw))]);
+        }
         links += &block("link", &keys);
     };
     for to in 1..count {
@@ -117,6 +120,10 @@ fn quality(draw: &Draw, all: bool) -> Vec<String> {
     if draw.chance(0.3) {
         keys.push(plain("loss", draw.pick(&["0.01", "0.1", "\"2%\"", "1.0"])));
     }
+    // No packet is above these.
+    if draw.chance(0.2) {
+        keys.push(text("mtu", draw.pick(&["9100B", "65535B"])));
+    }
     if draw.chance(0.3) {
         keys.push(text("framing", draw.pick(&["none", "ppp", "ethernet"])));
     }
@@ -132,16 +139,16 @@ fn queue(draw: &Draw) -> String {
         0 => draw.between(0, 20).to_string(),
         1 => format!("\"{}B\"", draw.between(1, 9000)),
         2 => draw.pick(&["\"q0\"", "\"q1\""]).to_owned(),
-        3 => {
-            draw.pick(&["\"red\"", "\"codel\"", "\"fqcodel\"", "\"dctcp\"", "\"priority\"", "\"droptail\""]).to_owned()
-        }
+        3 => draw
+            .pick(&["\"red\"", "\"pie\"", "\"codel\"", "\"fqcodel\"", "\"dctcp\"", "\"priority\"", "\"droptail\""])
+            .to_owned(),
         _ => format!("{{ {} }}", queue_keys(draw).join(", ")),
     }
 }
 
 /// Returns the keys of a queue.
 fn queue_keys(draw: &Draw) -> Vec<String> {
-    let kinds = ["droptail", "red", "codel", "fqcodel", "dctcp", "priority", "token-bucket"];
+    let kinds = ["droptail", "red", "pie", "codel", "fqcodel", "dctcp", "priority", "token-bucket"];
     let kind = draw.pick(&kinds);
     let mut keys = vec![text("kind", kind)];
     if draw.chance(0.7) {
@@ -162,6 +169,10 @@ fn queue_keys(draw: &Draw) -> Vec<String> {
             keys.extend([plain("max_probability", draw.pick(&[0.02, 0.5, 1.0])), ecn()]);
             keys.extend([plain("weight", draw.pick(&[0.002, 0.1, 1.0])), plain("gentle", draw.chance(0.5))]);
             keys.push(plain("wait", draw.chance(0.5)));
+        }
+        "pie" => {
+            keys.extend([text("target", draw.pick(&["1ms", "15ms"])), text("update", draw.pick(&["2ms", "15ms"]))]);
+            keys.extend([text("burst", draw.pick(&["0s", "10ms"])), text("mean_packet", "100B"), ecn()]);
         }
         "dctcp" => keys.push(plain("k", draw.between(1, 5))),
         "token-bucket" => {

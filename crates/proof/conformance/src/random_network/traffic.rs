@@ -37,6 +37,13 @@ fn flows(draw: &Draw, names: &Names) -> Vec<String> {
     if draw.chance(0.2) {
         let is_same_start = draw.chance(0.5);
         let mut keys = vec![text("from", "*"), text("to", draw.name(&names.nodes)), text("pairs", "all")];
+        // Not all pairs, of three nodes or more.
+        let receiver = draw.name(&names.nodes);
+        if names.nodes.len() > 2 && draw.chance(0.3) {
+            let other = names.nodes.iter().find(|name| *name != receiver).expect("there are several nodes");
+            keys[1] = text("to", receiver);
+            keys.push(plain("except", format!("[[\"{other}\", \"{receiver}\"]]")));
+        }
         if !is_same_start {
             keys.push(text("spread", format!("{}ms", names.until_ms / 2 + 1)));
         }
@@ -156,6 +163,7 @@ fn tcp(draw: &Draw) -> Vec<String> {
     }
     maybe(0.8, text("congestion", congestion));
     maybe(0.4, text("mss", format!("{}B", draw.pick(&[100, 536, 1000, 1460, 8960]))));
+    maybe(0.2, text("read_rate", draw.pick(&["200kbps", "2Mbps", "50Mbps"])));
     maybe(0.3, plain("initial_window", draw.between(1, 20)));
     maybe(0.4, text("buffer", format!("{}B", draw.between(9000, 70_000))));
     maybe(0.3, plain("sack", false));

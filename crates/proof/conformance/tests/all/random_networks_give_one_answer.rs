@@ -22,7 +22,7 @@ fn random_networks_give_one_answer() {
 #[test]
 fn together_they_have_every_kind_of_queue_app_and_change() {
     let (mut queues, mut apps, mut changes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    let (mut routes, mut impaired, mut one_way, mut sampled) = (0, 0, 0, 0);
+    let (mut routes, mut impaired, mut one_way, mut two_rates, mut slow, mut sampled) = (0, 0, 0, 0, 0, 0);
     for seed in 0..150 {
         let text = from_seed(seed);
         let description: Description = parades_conformance::random_network::describe(&text).expect("it is right");
@@ -30,6 +30,7 @@ fn together_they_have_every_kind_of_queue_app_and_change() {
             queues.insert(match link.queue {
                 Discipline::DropTail(_) => "droptail",
                 Discipline::Red(_) => "red",
+                Discipline::Pie(_) => "pie",
                 Discipline::Threshold(_) => "dctcp",
                 Discipline::TokenBucket(_) => "token-bucket",
                 Discipline::Codel(_) => "codel",
@@ -39,8 +40,10 @@ fn together_they_have_every_kind_of_queue_app_and_change() {
             });
             impaired += usize::from(!link.impairments.is_none());
             one_way += usize::from(!link.is_duplex);
+            two_rates += usize::from(link.back.is_some());
         }
         for app in &description.apps {
+            slow += usize::from(matches!(&app.kind, AppKind::Tcp(tcp) if tcp.read_rate_bps.is_some()));
             apps.insert(match &app.kind {
                 AppKind::Datagrams(_) => "datagrams",
                 AppKind::Multicast(_) => "multicast",
@@ -63,10 +66,11 @@ fn together_they_have_every_kind_of_queue_app_and_change() {
         sampled += usize::from(!description.measure.links.is_empty());
     }
     let all = |of: &[&'static str]| of.iter().copied().collect::<BTreeSet<_>>();
-    assert_eq!(queues, all(&["droptail", "red", "dctcp", "token-bucket", "codel", "fqcodel", "priority"]));
+    assert_eq!(queues, all(&["droptail", "red", "pie", "dctcp", "token-bucket", "codel", "fqcodel", "priority"]));
     let protocols = ["datagrams", "multicast", "transfer", "requests", "newreno", "cubic", "dctcp", "bbr", "vegas"];
     assert_eq!(apps, all(&protocols));
     assert_eq!(changes, all(&["link up", "link down", "node up", "node down", "quality"]));
+    assert!(two_rates > 10 && slow > 10, "{two_rates} {slow}");
     assert!(routes > 10 && impaired > 100 && one_way > 10 && sampled > 10, "{routes} {impaired} {one_way} {sampled}");
 }
 

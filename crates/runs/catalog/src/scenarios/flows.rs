@@ -6,7 +6,7 @@ use parades_config::units::format_duration;
 use parades_config::{ConfigError, Parameter, Place, Values, quoted};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
-use parades_flow::flows::{Flow, Flows};
+use parades_flow::flows::{Flow, Flows, Unfinished};
 use parades_flow::network_model::NetworkModel;
 use parades_flow::platform::{HostId, Platform};
 use parades_flow::settings::Settings;
@@ -91,6 +91,12 @@ const BASE: Scenario = Scenario::new(
             "share of a link that counts as nothing left; empty: the platform's or the model's",
         )
         .needs(HAS_SHARES),
+        Parameter::choice(
+            "unfinished",
+            "left-out",
+            &["left-out", "so-far"],
+            "flows that are unfinished at the end: left out of `duration`, or counted with their time so far, a lower bound",
+        ),
     ],
     build,
 );
@@ -151,7 +157,11 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
         }
         None => drawn(values, seed, &platform, network_model)?,
     };
-    let model = Flows::new(platform, flows, network_model);
+    let unfinished = match values.choice("unfinished") {
+        "so-far" => Unfinished::SoFar,
+        _ => Unfinished::LeftOut,
+    };
+    let model = Flows::new(platform, flows, network_model).with_unfinished(unfinished);
     Ok(Simulation::distributed(model, Time::MAX).with_notes(notes))
 }
 

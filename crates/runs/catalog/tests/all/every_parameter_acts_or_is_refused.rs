@@ -228,6 +228,7 @@ const SMALL: &[Small] = &[
             by_data("network/weight-S=9000", "platform=@platform pattern=@pattern"),
             by_data("network/crosstraffic=no", "arrivals=100000"),
             by_data("maxmin/precision=0.9", "platform=@platform pattern=@pattern"),
+            by_data("unfinished=so-far", "size=10GB"),
         ]],
     },
     Small {

@@ -97,7 +97,7 @@ fn with_and_without_losses_and_with_either_profile() {
             for bytes in [1, 1_000, 14_480, 100_000, 2_000_000] {
                 let network = || NetworkSettings { queue: queue.clone(), ..Default::default() };
                 let ends = Ends { source: NodeId(0), destination: NodeId(1), start: Time::ZERO };
-                let tcp = Tcp { settings: settings.clone(), bytes: bytes as u64, writes: None };
+                let tcp = Tcp { settings: settings.clone(), bytes: bytes as u64, writes: None, read_rate_bps: None };
                 let model = Network::streams(topology(), tcp, vec![ends], network()).expect("it is possible");
                 let expected = sequential::run(&model, RunOptions::until(UNTIL)).expect("it runs");
 

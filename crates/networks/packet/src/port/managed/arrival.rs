@@ -128,6 +128,9 @@ fn ask<R: Recorder<MemoryUndo>>(
             let admission = state.into_mut().admit(red, now, rate_bps, waiting, offered.is_capable, rng);
             (admission, Some(red.limit), free)
         }
+        (MemoryMut::Pie(state), Discipline::Pie(pie)) => {
+            (state.into_mut().admit(pie, port, offered.is_capable), Some(pie.limit), free)
+        }
         (MemoryMut::Bucket(state), Discipline::TokenBucket(bucket)) => match state.start(bucket, offered.bytes, free) {
             Some(start) => (Admission::Pass, Some(bucket.limit), start),
             None => (Admission::Full, None, free),

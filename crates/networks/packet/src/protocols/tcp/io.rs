@@ -32,6 +32,14 @@ pub(super) struct Unwritten {
     pub(super) piece: u32,
 }
 
+/// The application of a connection during one call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Application {
+    pub(super) unwritten: Unwritten,
+    /// True if it reads later what is in order now.
+    pub(super) reads_late: bool,
+}
+
 impl Unwritten {
     /// Returns the number of bytes that a send buffer takes if it has room for `room` bytes.
     pub(super) fn fitting(&self, room: u64) -> u64 {
@@ -70,7 +78,7 @@ impl<E: Environment> ConnectionEnvironment for E {
 /// The environment of a connection.
 pub(super) struct Io<'a> {
     pub(super) env: &'a mut dyn ConnectionEnvironment,
-    pub(super) unwritten: Unwritten,
+    pub(super) application: Application,
     /// Segments sent by this end before.
     pub(super) sent: u64,
     pub(super) notices: Notices,
@@ -92,10 +100,11 @@ impl environment::Environment for Io<'_> {
 
     /// The application writes as soon as there is room.
     fn refill(&mut self, room: u64) -> Refill {
-        let bytes = self.unwritten.fitting(room);
-        self.unwritten.bytes -= bytes;
+        let unwritten = &mut self.application.unwritten;
+        let bytes = unwritten.fitting(room);
+        unwritten.bytes -= bytes;
         self.notices.refilled += bytes;
-        Refill { bytes, is_last: bytes > 0 && self.unwritten.bytes == 0 && self.unwritten.is_last }
+        Refill { bytes, is_last: bytes > 0 && unwritten.bytes == 0 && unwritten.is_last }
     }
 
     fn set_timer(&mut self, timer: Timer, delay: Delay) {
@@ -106,10 +115,10 @@ impl environment::Environment for Io<'_> {
         self.env.cancel_timer(timer as u32);
     }
 
-    /// The application reads all bytes at once.
+    /// The application reads all bytes at once, or none yet.
     fn deliver(&mut self, bytes: u32) -> u32 {
         self.notices.received += u64::from(bytes);
-        bytes
+        if self.application.reads_late { 0 } else { bytes }
     }
 
     fn notify(&mut self, notice: Notice) {

@@ -94,7 +94,7 @@ fn describe(case: &Case, longer: f64) -> Result<Description, String> {
     }
     let apps = (0..case.n).map(|i| {
         let ends = Ends { source: NodeId(2 + i), destination: NodeId(2 + case.n + i), start: case.start(i) };
-        let tcp = Tcp { settings: settings(case)?, bytes: case.size(i), writes: None };
+        let tcp = Tcp { settings: settings(case)?, bytes: case.size(i), writes: None, read_rate_bps: None };
         Ok(App {
             name: format!("flow{i}"),
             kind: AppKind::Tcp(Box::new(tcp)),
