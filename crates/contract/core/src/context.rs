@@ -102,6 +102,13 @@ impl<'a, M: Model> Context<'a, M> {
         }
     }
 
+    /// Returns whether a tie seed shuffles simultaneous events. Then an LP does nothing early that an event of
+    /// its own is due to do at this time, such as what a timer is for: the order of the events decides.
+    #[inline]
+    pub fn shuffles_ties(&self) -> bool {
+        self.world.shuffles_ties()
+    }
+
     /// Returns the LP's own random stream.
     #[inline]
     pub fn rng(&self) -> &Rng {

@@ -15,6 +15,27 @@
 //! 7. *Failures*: every engine reports the same failure, the first in the order of [`error::Place`].
 //! 8. *The digest* of a run tells whether two histories are equal ([`digest`]).
 //!
+//! # Ties
+//!
+//! Events of one time and round at one LP tie. Without a tie seed they come in the order of their senders' ids;
+//! the sender of a timer is the LP itself. A tie seed shuffles them, alike on every engine
+//! ([`run::RunOptions::tie_seed`]), and a result that changes with it depends on an order that the model does
+//! not define. These pairs occur in both orders:
+//!
+//! | tie | without a tie seed |
+//! |---|---|
+//! | messages of two senders, also over different routes | by the senders; hop by hop, the sender is the last router |
+//! | a message and a timer: a timeout, the coming, leaving or crash of a peer, the end of a sleep | by sender and LP; a program or peer that a message wakes sees at once that its time has come |
+//! | a packet that arrives at a port, and one that leaves it without an event | the model decides ([`model::Context::precedes`]) |
+//!
+//! These orders are defined, and no tie seed changes them:
+//!
+//! | order | reason |
+//! |---|---|
+//! | global events (failures of links and nodes in a network, samples) come before all else of their time | all LPs are at rest |
+//! | events of one sender, such as two timers of an LP, come in the order of their sending | the sequence is part of the order |
+//! | an event without delay comes after its cause | rounds |
+//!
 //! The pending event sets ([`pending`]) belong to the contract, not to the engines. So a sent event is
 //! written once, straight to where it is pending ([`outbox`]).
 //!

@@ -172,6 +172,12 @@ impl World {
         self.channels.set_lookahead(sender, port, lookahead)
     }
 
+    /// Returns whether there is a tie seed.
+    #[inline]
+    pub(crate) fn shuffles_ties(&self) -> bool {
+        self.tie_seed.is_some()
+    }
+
     /// Returns the tie of an event: 0 without a tie seed.
     #[inline]
     pub(crate) fn tie(&self, instant: Instant, receiver: LpId, sender: Sender) -> u32 {

@@ -19,8 +19,9 @@ use std::path::Path;
 /// The number of rows shown of the table of runs.
 const ROWS_SHOWN: usize = 100;
 
-/// The counters of what is unfinished at the end of a run.
-const UNFINISHED: [&str; 3] = ["flows_unfinished", "requests_unfinished", "unfinished_look_ups"];
+/// The counters of what is unfinished at the end of a run, or was dropped before: `unfinished` are downloads.
+const UNFINISHED: [&str; 5] =
+    ["flows_unfinished", "requests_unfinished", "unfinished_look_ups", "dropped_look_ups", "unfinished"];
 
 /// A sweep, to be reported in any form.
 #[derive(Debug)]

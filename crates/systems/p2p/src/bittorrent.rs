@@ -19,7 +19,7 @@
 //! their way on one connection as the buffer of a socket and the path hold (`on_way.rs`). An uploader learns
 //! that a block has arrived from a message that stands for the acknowledgements of TCP
 //! ([`Message::Arrived`]), or from `have`. Control messages may overtake blocks, where the carrier lets them:
-//! a block that comes after a choke counts. The pipeline is a number of blocks, and not sized by the rate: so
+//! a choke lists those on their way, if they are long, and a block that comes after a choke counts. The pipeline is a number of blocks, and not sized by the rate: so
 //! the blocks that a peer asks for are a function of the protocol alone.
 //!
 //! *References*: B. Cohen, "Incentives Build Robustness in BitTorrent", P2PEcon 2003. BEP 3, "The BitTorrent
@@ -33,6 +33,7 @@ mod choke;
 mod message;
 mod neighbour;
 mod on_way;
+mod patience;
 mod peer;
 mod protocol;
 mod rarity;
@@ -76,6 +77,9 @@ const BLOCK_BITS: u64 = 16 * 1024 * 8;
 
 /// The greatest number of blocks in a piece.
 const BLOCKS_MAX: u64 = 1 << 24;
+
+/// In the endgame, a neighbour may have one in this many short blocks of the file as requests.
+const REPEATS_SHARE: u64 = 100;
 
 /// The random stream of the times of joins.
 const JOINS_STREAM: u32 = 0x6274_0001;
@@ -174,10 +178,11 @@ pub struct Parameters {
         meaning = "periods after which another neighbour is the optimistic one"
     )]
     pub optimistic_turns: u32,
-    /// Time without a requested block after which a neighbour snubs.
+    /// Least time without a requested block after which a neighbour snubs. Where blocks take long, the time is
+    /// longer.
     #[parameter(
         duration, default = Delay::from_secs(60),
-        meaning = "time without a requested block after which a neighbour snubs"
+        meaning = "least time without a requested block after which a neighbour snubs; longer where blocks take long"
     )]
     pub snub: Delay,
     /// Greatest number of requests to a neighbour that it has not answered, each for a block.
@@ -340,6 +345,16 @@ impl Swarm {
     /// Returns the greatest number of blocks of a piece.
     fn blocks_max(&self) -> u32 {
         blocks(self.parameters.piece_bits, self.parameters.block_bits)
+    }
+
+    /// Returns the number of requests to a neighbour up to which a peer adds others in the endgame, and the
+    /// number of neighbours that it has asked for a block up to which it asks another one. Both are 1, as in
+    /// libtorrent, where repeated blocks are a waste: they need several packets, or the file is short.
+    fn repeats_max(&self) -> u16 {
+        let Parameters { pieces, piece_bits, block_bits, .. } = self.parameters;
+        let share = u64::from(pieces) * u64::from(self.blocks_max()) / REPEATS_SHARE;
+        let is_long = block::is_long(piece_bits.min(block_bits));
+        if is_long { 1 } else { u16::try_from(share).unwrap_or(u16::MAX).max(1) }
     }
 
     /// Returns the length of a block in bits.

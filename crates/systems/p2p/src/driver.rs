@@ -21,9 +21,10 @@
 //!    them as soon as it is ready or waits for messages again.
 //! 4. When the machine is ready ([`Wait::Ready`]), it gets the kept messages, and then [`Protocol::proceed`].
 //! 5. When the time of a wait has come, the machine gets [`Protocol::on_timer`]. This happens in a later
-//!    event than the one in which the wait began. A message that comes at that very time is handled first.
+//!    event than the one in which the wait began. A message that comes at that very time is handled before or
+//!    after, as events are ordered: see *Ties* in [`parades_core`].
 //! 6. A wait never ends in the past. `Time::MAX` stands for no end.
-//! 7. A session of a node begins with [`Protocol::begin`]. It ends when the machine is gone ([`Wait::Gone`]),
+//! 7. A session of a node begins with [`Protocol::begin`]. Messages that come before the first one are kept. It ends when the machine is gone ([`Wait::Gone`]),
 //!    or with a crash in the middle of any wait. Then the machine gets [`Protocol::leave`], and no message
 //!    reaches the node until its next session.
 //! 8. Messages leave at the end of the event, in the order in which the machine sent them.

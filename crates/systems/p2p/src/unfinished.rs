@@ -1,4 +1,4 @@
-//! Look-ups that are under way at the end of a run.
+//! Look-ups that are under way at the end of a run, or when their node leaves.
 
 use parades_config::Words;
 use parades_core::metrics::{MetricId, MetricValue, Metrics, Unit};
@@ -23,13 +23,19 @@ impl Words for Unfinished {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ids {
     count: MetricId,
+    /// Look-ups whose node left before their end.
+    dropped: MetricId,
     /// A sentence for the user.
     note: MetricId,
 }
 
 impl Ids {
     pub(crate) fn declare(metrics: &mut Metrics) -> Ids {
-        Ids { count: metrics.counter("unfinished_look_ups", Unit::Count), note: metrics.value("note", Unit::Count) }
+        Ids {
+            count: metrics.counter("unfinished_look_ups", Unit::Count),
+            dropped: metrics.counter("dropped_look_ups", Unit::Count),
+            note: metrics.value("note", Unit::Count),
+        }
     }
 
     /// Counts a look-up that is under way. `times` is the metric of the times of look-ups.
@@ -40,19 +46,32 @@ impl Ids {
         }
     }
 
-    /// Sets the note, if there are unfinished look-ups. `ended` counts the others.
+    /// Counts look-ups whose node left before their end. They have no time.
+    pub(crate) fn add_dropped(self, count: u32, metrics: &mut Metrics) {
+        metrics.count(self.dropped, u64::from(count));
+    }
+
+    /// Sets the note, if there are look-ups without an end. `ended` counts the others.
     pub(crate) fn conclude(self, ended: MetricId, unfinished: Unfinished, metrics: &mut Metrics) {
         let counter = |id| metrics.by_id(id).and_then(MetricValue::counter).unwrap_or_default();
-        let (count, all) = (counter(self.count), counter(self.count) + counter(ended));
-        if count == 0 {
-            return;
-        }
+        let (count, dropped) = (counter(self.count), counter(self.dropped));
+        let all = count + dropped + counter(ended);
         let (verb, effect) = match (count, unfinished) {
             (1, Unfinished::LeftOut) => ("is", "it is left out of their times"),
             (_, Unfinished::LeftOut) => ("are", "they are left out of the times"),
             (1, Unfinished::SoFar) => ("is", "its time so far counts, a lower bound"),
             (_, Unfinished::SoFar) => ("are", "their times so far count, lower bounds"),
         };
-        metrics.set(self.note, format!("{count} of {all} look-ups {verb} unfinished: {effect}").as_str());
+        let mut sentences = Vec::new();
+        if count > 0 {
+            sentences.push(format!("{count} of {all} look-ups {verb} unfinished: {effect}"));
+        }
+        if dropped > 0 {
+            sentences
+                .push(format!("{dropped} of {all} look-ups were dropped when their nodes left, and have no times"));
+        }
+        if !sentences.is_empty() {
+            metrics.set(self.note, sentences.join("; ").as_str());
+        }
     }
 }

@@ -96,6 +96,8 @@ pub(crate) enum Record {
 /// The state of a thread that executes events, of any node.
 pub(crate) struct Worker {
     pub(crate) now: Instant,
+    /// A tie seed shuffles the events of this time.
+    pub(crate) shuffles_ties: bool,
     pub(crate) id: LpId,
     pub(crate) nodes: u32,
     pub(crate) rng: Rng,
@@ -124,6 +126,7 @@ impl Worker {
     pub(crate) fn new() -> Worker {
         Worker {
             now: Instant::START,
+            shuffles_ties: false,
             id: LpId(0),
             nodes: 0,
             rng: Rng::stream(0, 0),

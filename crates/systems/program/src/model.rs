@@ -135,6 +135,7 @@ impl<P: Program> Processes<P> {
         desk::take_up(&self.program, |desk| {
             let worker = &mut desk.worker;
             worker.now = ctx.instant();
+            worker.shuffles_ties = ctx.shuffles_ties();
             worker.id = ctx.id();
             worker.nodes = self.layout.nodes();
             worker.rng = ctx.rng().clone();

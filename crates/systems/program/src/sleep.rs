@@ -44,7 +44,9 @@ impl Sleep {
         let Sleep { due, ticket, clock } = *self;
         let now = worker.now.time;
         // A sleep that ends now waits once nevertheless, since other processes may be ready at this instant.
-        if due < now || (due == now && ticket != 0) {
+        // Under a tie seed it waits for its own event, which may come after others of this time.
+        let mut is_over = || !worker.shuffles_ties || table.sleeper(usize::from(clock), due, ticket).is_none();
+        if due < now || (due == now && ticket != 0 && is_over()) {
             return Poll::Ready(());
         }
         if ticket == 0 {

@@ -48,6 +48,24 @@ fn a_sweep_has_a_row_a_run_and_an_interval_across_seeds() {
     assert!((mean - 0.003_333).abs() < 3.0 * half_width, "{mean} ± {half_width}");
 }
 
+/// Downloads take 26 s, and look-ups of nodes that come and go are dropped.
+#[test]
+fn what_is_unfinished_or_dropped_is_noted() {
+    let folder = Folder::new("unfinished");
+    let churn = "--set session=30s --set absence=5s --set look_up=1s";
+    for (sweep, name) in [
+        ("bittorrent --until 10s", "unfinished"),
+        ("bittorrent --until 100s", ""),
+        (&format!("kademlia --set nodes=60 --until 200s {churn}"), "dropped_look_ups"),
+    ] {
+        let sweep = text(&parades(&folder.0, &format!("sweep {sweep} --seeds 1..2 --quiet --json")));
+        let sweep: Value = serde_json::from_str(&sweep).unwrap();
+        let notes = sweep["notes"].as_array().unwrap();
+        let expected = format!("`{name}` is above 0 in 2 of 2 runs: see it beside times");
+        assert_eq!(notes.iter().any(|note| *note == *expected), !name.is_empty(), "{notes:?}");
+    }
+}
+
 #[test]
 fn tables_do_not_depend_on_the_number_of_jobs() {
     let folder = Folder::new("jobs");

@@ -19,6 +19,14 @@ impl fmt::Display for Block {
     }
 }
 
+/// The data of a packet, in bits: 1460 bytes, as TCP has them over Ethernet.
+const PACKET_BITS: u64 = 1460 * 8;
+
+/// Returns whether a block of `bits` needs more than one packet.
+pub(super) fn is_long(bits: u64) -> bool {
+    bits > PACKET_BITS
+}
+
 /// The mark of a block that has come, in place of the number of neighbours that were asked for it.
 const CAME: u16 = u16::MAX;
 
@@ -102,10 +110,12 @@ impl Begun {
         pieces > neighbours * 3 / 2 || pieces * blocks_max > BLOCKS_BEGUN
     }
 
-    /// Returns the blocks of a piece that have not come, in their order.
-    pub(super) fn missing(&self, piece: u32) -> impl Iterator<Item = Block> + '_ {
+    /// Returns the blocks of a piece that have not come, and that at most `asked_max` neighbours are asked
+    /// for, in their order.
+    pub(super) fn missing(&self, piece: u32, asked_max: u16) -> impl Iterator<Item = Block> + '_ {
         let blocks = self.place(piece).map_or(&[][..], |place| self.of(place));
-        (0..).zip(blocks).filter(|&(_, &asked)| asked != CAME).map(move |(index, _)| Block { piece, index })
+        let is_wanted = move |asked: u16| asked <= asked_max && asked != CAME;
+        (0..).zip(blocks).filter(move |&(_, &asked)| is_wanted(asked)).map(move |(index, _)| Block { piece, index })
     }
 
     /// One more neighbour is asked for a block of a piece with `len` blocks.
@@ -242,8 +252,11 @@ mod tests {
             assert!(block.is_none_or(|block| plain[&block.piece][block.index as usize] == Some(0)));
             assert_eq!(begun.has_free(), fewest.is_some());
             for (&piece, blocks) in &plain {
-                let missing = begun.missing(piece).map(|block| block.index as usize);
-                assert!(missing.eq((0..blocks.len()).filter(|&index| blocks[index].is_some())));
+                for limit in [1, u16::MAX] {
+                    let missing = begun.missing(piece, limit).map(|block| block.index as usize);
+                    let is_wanted = |asked: Option<u32>| asked.is_some_and(|asked| asked <= u32::from(limit));
+                    assert!(missing.eq((0..blocks.len()).filter(|&index| is_wanted(blocks[index]))));
+                }
             }
         }
         assert!(done > 100, "{done} pieces were completed");

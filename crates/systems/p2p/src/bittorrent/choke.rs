@@ -84,7 +84,8 @@ impl<D: Dependencies<Message>> At<'_, D> {
         }
         if is_choked {
             neighbour.queue.clear();
-            self.send(id, Message::Choke);
+            let coming = neighbour.on_way.long_blocks();
+            self.send(id, Message::Choke { coming });
         } else {
             self.peer.books.unchokes += 1;
             self.send(id, Message::Unchoke);
@@ -100,15 +101,18 @@ impl<D: Dependencies<Message>> At<'_, D> {
         self.fill_slots();
     }
 
-    pub(super) fn on_choke(&mut self, from: u32, chokes: bool) {
+    /// A neighbour chokes. Its requests are taken back, except those for blocks that are coming.
+    pub(super) fn on_choke(&mut self, from: u32, coming: &[Block]) {
         let Some(place) = self.peer.place(from) else { return };
-        self.peer.neighbours[place].chokes = chokes;
-        if chokes {
-            self.return_requests(place);
-            self.request_all();
-        } else {
-            self.request(place);
-        }
+        self.peer.neighbours[place].chokes = true;
+        self.return_requests(place, |block| coming.contains(&block));
+        self.request_all();
+    }
+
+    pub(super) fn on_unchoke(&mut self, from: u32) {
+        let Some(place) = self.peer.place(from) else { return };
+        self.peer.neighbours[place].chokes = false;
+        self.request(place);
     }
 
     pub(super) fn on_request(&mut self, from: u32, block: Block) {

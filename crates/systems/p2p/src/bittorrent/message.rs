@@ -27,8 +27,12 @@ pub enum Message {
     Interested,
     /// The sender wants no piece of the receiver.
     NotInterested,
-    /// The sender answers no requests from now on.
-    Choke,
+    /// The sender answers no requests from now on, except those for blocks that have set out.
+    Choke {
+        /// The blocks that have set out and need more than one packet. BEP 3 does not list them: over TCP they
+        /// come before the choke.
+        coming: Box<[Block]>,
+    },
     /// The sender answers requests from now on.
     Unchoke,
     /// Asks for a block.
@@ -82,7 +86,7 @@ impl Message {
             Message::Handshake { pieces, .. } => 68.0 + 5.0 + of_pieces(pieces),
             Message::Bitfield(pieces) => 5.0 + of_pieces(pieces),
             Message::Have(_) => 9.0,
-            Message::Interested | Message::NotInterested | Message::Choke | Message::Unchoke => 5.0,
+            Message::Interested | Message::NotInterested | Message::Choke { .. } | Message::Unchoke => 5.0,
             Message::Request(_) | Message::Cancel(_) => 17.0,
             Message::Piece { bits, .. } => 13.0 + *bits as f64 / 8.0,
             Message::Arrived(_) => 40.0,
@@ -108,7 +112,12 @@ impl fmt::Display for Message {
             Message::Have(piece) => write!(f, "have {piece}"),
             Message::Interested => f.write_str("interested"),
             Message::NotInterested => f.write_str("not interested"),
-            Message::Choke => f.write_str("choke"),
+            Message::Choke { coming } if coming.is_empty() => f.write_str("choke"),
+            Message::Choke { coming } => {
+                let separated = |index| if index == 0 { " after block " } else { ", " };
+                f.write_str("choke")?;
+                coming.iter().enumerate().try_for_each(|(index, block)| write!(f, "{}{block}", separated(index)))
+            }
             Message::Unchoke => f.write_str("unchoke"),
             Message::Request(block) => write!(f, "a request for block {block}"),
             Message::Cancel(block) => write!(f, "a cancel of block {block}"),
@@ -143,7 +152,8 @@ impl Payload for Message {
             Message::Have(piece) => word(5, *piece),
             Message::Interested => word(6, 0),
             Message::NotInterested => word(7, 0),
-            Message::Choke => word(8, 0),
+            Message::Choke { coming } if coming.is_empty() => word(8, 0),
+            Message::Choke { coming } => coming.iter().for_each(|block| of_block(8, block)),
             Message::Unchoke => word(9, 0),
             Message::Request(block) => of_block(10, block),
             Message::Cancel(block) => of_block(11, block),

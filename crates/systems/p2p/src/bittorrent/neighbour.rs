@@ -1,6 +1,7 @@
 //! A connection, as one of its two peers sees it.
 
 use super::on_way::OnWay;
+use super::patience::Patience;
 use super::{Bits, Block};
 use parades_core::time::Time;
 use std::collections::VecDeque;
@@ -34,6 +35,8 @@ pub struct Neighbour {
     pub(super) sent: Amount,
     /// The time of its last block, or of the first request since.
     pub(super) progress: Time,
+    /// The time without a requested block after which it snubs.
+    pub(super) patience: Patience,
     pub(super) last_heard: Time,
     pub(super) last_sent: Time,
 }
@@ -76,6 +79,7 @@ impl Neighbour {
             received: Amount::default(),
             sent: Amount::default(),
             progress: now,
+            patience: Patience::default(),
             last_heard: now,
             last_sent: now,
         }

@@ -7,10 +7,16 @@
 //! round trip is added, since TCP keeps that much on the path.
 
 use super::Block;
+use super::block::is_long;
+use super::patience::Patience;
 use parades_core::time::{Delay, Time};
 
 /// The time of data that a connection holds, beside that of a round trip.
 const BUFFER: Delay = Delay::from_ms(500);
+
+/// The time of a bit of a block on a very slow connection, of 500 bit/s, in picoseconds. Before that a block
+/// does not count as lost.
+const PS_PER_BIT_MAX: u64 = 2_000_000_000;
 
 /// The least room of a connection, in bits.
 const ROOM_MIN: u64 = 10 * 1024 * 8;
@@ -27,6 +33,8 @@ pub(super) struct OnWay {
     room: u64,
     /// The least time from the sending of a block to its acknowledgement.
     round_trip: Delay,
+    /// The time after which a block counts as lost.
+    patience: Patience,
 }
 
 /// A block on its way.
@@ -41,7 +49,8 @@ struct Sent {
 
 impl OnWay {
     pub(super) fn new() -> OnWay {
-        OnWay { sent: Vec::new(), bits: 0, arrived: 0, room: ROOM_MIN, round_trip: Delay::MAX }
+        let patience = Patience::default();
+        OnWay { sent: Vec::new(), bits: 0, arrived: 0, room: ROOM_MIN, round_trip: Delay::MAX, patience }
     }
 
     /// Returns the number of blocks on their way.
@@ -74,16 +83,28 @@ impl OnWay {
         });
         let Some(sent) = latest else { return };
         let time = now.since(sent.at);
+        self.patience.took(time);
         self.round_trip = self.round_trip.min(time);
         let holds = u128::from(BUFFER.saturating_add(self.round_trip).as_ps());
         let room = u128::from(self.arrived - sent.arrived) * holds / u128::from(time.as_ps().max(1));
         self.room = u64::try_from(room).unwrap_or(u64::MAX).max(ROOM_MIN);
     }
 
-    /// Forgets blocks that were sent so long ago that they must have been lost.
-    pub(super) fn forget(&mut self, is_lost: impl Fn(Time) -> bool) {
-        self.sent.retain(|sent| !is_lost(sent.at));
-        self.bits = self.sent.iter().map(|sent| sent.bits).sum();
+    /// Returns the blocks on their way that need more than one packet.
+    pub(super) fn long_blocks(&self) -> Box<[Block]> {
+        self.sent.iter().filter(|sent| is_long(sent.bits)).map(|sent| sent.block).collect()
+    }
+
+    /// Forgets blocks that were sent so long ago that they must have been lost: `least`, or more for long blocks
+    /// and where blocks take long.
+    pub(super) fn forget(&mut self, least: Delay, now: Time) {
+        let (time, before) = (self.patience.time(least), self.sent.len());
+        let longest = |bits: u64| Delay::from_ps(bits.saturating_mul(PS_PER_BIT_MAX));
+        self.sent.retain(|sent| sent.at.saturating_add(time.max(longest(sent.bits))) > now);
+        if self.sent.len() < before {
+            self.patience.run_out(least);
+            self.bits = self.sent.iter().map(|sent| sent.bits).sum();
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::block::{Begun, Gain};
 use super::message::{Event, Message};
 use super::neighbour::Neighbour;
+use super::patience::Patience;
 use super::rarity::{Rarity, any_of};
 use super::{Bits, Block, Swarm, TRACKER};
 use crate::driver::{Dependencies, Timers, Wait};
@@ -38,6 +39,8 @@ pub struct Peer {
     pub(super) optimistic: Option<u32>,
     announced: Time,
     session_end: Time,
+    /// The time without a requested block after which a new neighbour snubs.
+    patience: Patience,
     pub(super) books: Books,
 }
 
@@ -87,6 +90,7 @@ impl Peer {
             optimistic: None,
             announced: Time::ZERO,
             session_end: Time::MAX,
+            patience: Patience::default(),
             books: Books::default(),
         }
     }
@@ -185,20 +189,16 @@ impl<D: Dependencies<Message>> At<'_, D> {
         for id in ids {
             let Some(place) = self.peer.place(id) else { continue };
             let neighbour = &mut self.peer.neighbours[place];
-            if is_past(neighbour.last_heard, keep_alive.saturating_add(keep_alive)) {
+            let silence = neighbour.patience.time(keep_alive.saturating_add(keep_alive));
+            if is_past(neighbour.last_heard, silence) {
                 self.remove(id);
                 continue;
             }
-            neighbour.on_way.forget(|since| is_past(since, snub));
+            neighbour.on_way.forget(snub, now);
             let says_nothing = is_past(neighbour.last_sent, keep_alive);
-            let has_snubbed = !neighbour.requests.is_empty() && is_past(neighbour.progress, snub);
-            if has_snubbed {
-                self.peer.neighbours[place].is_snubbing = true;
-                for block in self.return_requests(place) {
-                    self.peer.books.cancels += 1;
-                    self.send(id, Message::Cancel(block));
-                }
-                self.request_all();
+            let patience = neighbour.patience.max(self.peer.patience).time(snub);
+            if !neighbour.requests.is_empty() && is_past(neighbour.progress, patience) {
+                self.on_snub(id, place);
             }
             if says_nothing {
                 self.send(id, Message::KeepAlive);
@@ -210,6 +210,23 @@ impl<D: Dependencies<Message>> At<'_, D> {
         if lacks_peers && is_past(self.peer.announced, announce_least) {
             self.announce(Event::Regular);
         }
+    }
+
+    /// A neighbour has sent no requested block for long. Its requests are taken back, and it gets one request
+    /// at a time. At first the oldest request stays, since its block may be on its way over a slow link.
+    fn on_snub(&mut self, id: u32, place: usize) {
+        let (now, snub) = (self.driver.now(), self.swarm.parameters().snub);
+        let neighbour = &mut self.peer.neighbours[place];
+        neighbour.patience.run_out(snub);
+        self.peer.patience = self.peer.patience.max(neighbour.patience);
+        neighbour.progress = now;
+        let oldest = neighbour.requests.first().copied().filter(|_| !neighbour.is_snubbing);
+        neighbour.is_snubbing = true;
+        for block in self.return_requests(place, |block| Some(block) == oldest) {
+            self.peer.books.cancels += 1;
+            self.send(id, Message::Cancel(block));
+        }
+        self.request_all();
     }
 
     fn outgoing(&self) -> usize {
@@ -290,7 +307,7 @@ impl<D: Dependencies<Message>> At<'_, D> {
     pub(super) fn remove(&mut self, id: u32) {
         self.peer.attempts.retain(|attempt| attempt.0 != id);
         let Some(place) = self.peer.place(id) else { return };
-        self.return_requests(place);
+        self.return_requests(place, |_| false);
         let neighbour = self.peer.neighbours.remove(place);
         self.peer.ids.remove(place);
         let peer = &mut *self.peer;
@@ -304,9 +321,11 @@ impl<D: Dependencies<Message>> At<'_, D> {
         self.connect();
     }
 
-    /// Returns the blocks of the requests to a neighbour, which are taken back, so that others can be asked.
-    pub(super) fn return_requests(&mut self, place: usize) -> Vec<Block> {
-        let blocks = std::mem::take(&mut self.peer.neighbours[place].requests);
+    /// Takes requests to a neighbour back, so that others can be asked, except those that stay. Returns their
+    /// blocks.
+    pub(super) fn return_requests(&mut self, place: usize, stays: impl Fn(Block) -> bool) -> Vec<Block> {
+        let requests = &mut self.peer.neighbours[place].requests;
+        let blocks: Vec<Block> = requests.extract_if(.., |block| !stays(*block)).collect();
         blocks.iter().for_each(|&block| self.peer.begun.take_back(block));
         blocks
     }
@@ -340,7 +359,7 @@ impl<D: Dependencies<Message>> At<'_, D> {
     /// Returns the next block to ask a neighbour for. It is of a rarest piece, of one that has begun rather
     /// than of another that is as rare. While the peer has few pieces, it is of a piece that has begun, else
     /// of a random one. In the endgame, when each missing block has been asked for, it is one that others
-    /// have been asked for.
+    /// have been asked for, but not too many.
     fn pick(&mut self, place: usize) -> Option<Block> {
         let (peer, rng) = (&*self.peer, self.driver.rng());
         let neighbour = &peer.neighbours[place];
@@ -363,11 +382,12 @@ impl<D: Dependencies<Message>> At<'_, D> {
             return block;
         }
         let is_endgame = peer.count + peer.begun.len() == self.swarm.parameters().pieces && !peer.begun.has_free();
-        if !is_endgame {
+        let repeats = self.swarm.repeats_max();
+        if !is_endgame || neighbour.requests.len() >= repeats as usize {
             return None;
         }
         let own = [&peer.pieces];
-        let missing = neighbour.pieces.without(&own).flat_map(|piece| peer.begun.missing(piece));
+        let missing = neighbour.pieces.without(&own).flat_map(|piece| peer.begun.missing(piece, repeats));
         any_of(missing.filter(|block| !neighbour.requests.contains(block)), rng)
     }
 
@@ -408,6 +428,11 @@ impl<D: Dependencies<Message>> At<'_, D> {
         if let Some(place) = self.peer.place(from) {
             let neighbour = &mut self.peer.neighbours[place];
             neighbour.received.add(bits);
+            if !neighbour.requests.is_empty() {
+                let time = now.since(neighbour.progress);
+                neighbour.patience.took(time);
+                self.peer.patience.took(time);
+            }
             neighbour.progress = now;
             neighbour.is_snubbing = false;
             neighbour.requests.retain(|&requested| requested != block);

@@ -125,6 +125,7 @@ impl Machine {
             let since = self.peer.since;
             self.peer.past().sessions.push((since, at));
         }
+        self.peer.books.dropped += u32::from(self.looks_up_since().is_some());
         self.forget();
     }
 

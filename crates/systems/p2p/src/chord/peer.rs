@@ -71,6 +71,8 @@ pub(crate) struct Books {
     pub(crate) answered: u32,
     /// Look-ups that were not answered.
     pub(crate) failed: u32,
+    /// Look-ups that were under way when the node left.
+    pub(crate) dropped: u32,
     /// Look-ups that got the right answer when the ring had settled.
     pub(crate) right: u32,
     /// Look-ups that got a wrong answer although the ring had settled.

@@ -89,6 +89,7 @@ impl Ids {
             self.unfinished.add(so_far, self.look_up_time, chord.parameters().unfinished, metrics);
         }
         let books = &peer.books;
+        self.unfinished.add_dropped(books.dropped, metrics);
         metrics.count(self.messages, u64::from(books.messages));
         metrics.count(self.bytes, books.bytes);
         metrics.count(self.maintenance_bytes, books.maintenance_bytes);

@@ -138,15 +138,15 @@ impl<'a, 'c, P: Protocol, C: Carrier<P::Message>> Event<'a, 'c, P, C> {
         self.with_machine(|protocol, machine, outside| protocol.on_message(machine, from, message, outside));
     }
 
-    /// Handles messages that have arrived. They are lost if the node is away, and kept if its machine takes
-    /// none; then it returns false.
+    /// Handles messages that have arrived. They are lost if the node is away, and kept if it has not come yet or
+    /// its machine takes none; then it returns false.
     #[inline]
     pub(super) fn on_messages(&mut self, messages: Few<(LpId, P::Message)>) -> bool {
         if let Stage::Away(_) = self.node.stage {
             return false;
         }
         let before = self.wait();
-        let Wait::Messages(_) = before else {
+        let (Stage::Present(_), Wait::Messages(_)) = (self.node.stage, before) else {
             messages.for_each(|message| self.node.inbox.push_back(message));
             return false;
         };
@@ -158,11 +158,12 @@ impl<'a, 'c, P: Protocol, C: Carrier<P::Message>> Event<'a, 'c, P, C> {
             }
             _ => self.node.inbox.push_back(message),
         });
-        if wait == before {
-            // The wait may end at this very time.
+        // The wait, or the session, may end at this very time. Under a tie seed the timer's own event says when.
+        let takes_time = !self.ctx.shuffles_ties();
+        if wait == before && takes_time {
             self.on_time();
         }
-        self.advance();
+        self.advance(takes_time);
         true
     }
 
@@ -189,8 +190,12 @@ impl<'a, 'c, P: Protocol, C: Carrier<P::Message>> Event<'a, 'c, P, C> {
             },
             Stage::Coming(_) | Stage::Away(_) => self.come(),
             Stage::Present(_) => {
-                self.on_time();
-                self.advance();
+                // Sleeps and timeouts that end at one time have an event each under a tie seed.
+                let is_own = !self.ctx.shuffles_ties() || matches!(self.wait(), Wait::Sleep(_)) == (timer == SLEEP);
+                if is_own {
+                    self.on_time();
+                }
+                self.advance(!self.ctx.shuffles_ties() || timer == TIMEOUT);
             }
         }
         true
@@ -210,13 +215,13 @@ impl<'a, 'c, P: Protocol, C: Carrier<P::Message>> Event<'a, 'c, P, C> {
         }
     }
 
-    /// Lets the machine go on until it waits. The node goes if its machine is gone, or if the time of the
-    /// node's crash has come.
+    /// Lets the machine go on until it waits. The node goes if its machine is gone, or if it may crash and the
+    /// time of its crash has come.
     #[inline]
-    fn advance(&mut self) {
+    fn advance(&mut self, may_crash: bool) {
         self.feed();
         if let Stage::Present(stay) = self.node.stage
-            && (self.wait() == Wait::Gone || (stay.crashes && stay.end <= self.ctx.now()))
+            && (self.wait() == Wait::Gone || (may_crash && stay.crashes && stay.end <= self.ctx.now()))
         {
             self.go(&stay);
         }

@@ -98,6 +98,8 @@ pub(super) struct Books {
     pub(super) departures: u32,
     pub(super) look_ups: u32,
     pub(super) failed: u32,
+    /// Look-ups of users that were under way when the node left.
+    pub(super) dropped: u32,
     pub(super) right: u32,
     pub(super) wrong: u32,
     pub(super) values_found: u32,
@@ -221,6 +223,7 @@ impl Machine {
             self.books.sessions.push((since, at));
         }
         self.books.departures += 1;
+        self.books.dropped += u32::try_from(self.looks_up_since().count()).expect("a node has few look-ups");
         self.stage = Stage::Outside;
         self.timers = Timers::new();
         self.look_ups.clear();

@@ -86,6 +86,7 @@ impl Ids {
             self.unfinished.add(end.time.since(began), self.look_up_time, unfinished, metrics);
         }
         let books = machine.books();
+        self.unfinished.add_dropped(books.dropped, metrics);
         let counts = [
             (self.messages, books.messages),
             (self.bytes, books.bytes),

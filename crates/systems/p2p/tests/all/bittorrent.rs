@@ -119,7 +119,7 @@ fn free_riders_wait_longer() {
         let times: Vec<f64> = rows(&outcome, "peers")[2..].iter().map(time).collect();
         let (givers, riders) = times.split_at(times.len() - RIDERS);
         let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
-        assert!(mean(riders) > 1.1 * mean(givers), "seed {seed}: {} s and {} s", mean(riders), mean(givers));
+        assert!(mean(riders) > 1.05 * mean(givers), "seed {seed}: {} s and {} s", mean(riders), mean(givers));
     }
 }
 
@@ -144,17 +144,17 @@ fn a_rollback_restores_a_peer() {
 /// The length of a block of 16 KiB, in bits.
 const BLOCK: u64 = 16 * 1024 * 8;
 
-/// Returns the outcome of a swarm with uplinks of 1 Mbit/s and downlinks of 10 Mbit/s, all 10 ms apart, and
-/// the time in seconds at which the last download ended.
-fn over_access_links(parameters: Parameters, seed: u64) -> (Outcome, f64) {
+/// Returns the outcome of a swarm with uplinks of `up` bits a second and downlinks ten times as fast, all 10 ms
+/// apart, and the time in seconds at which the last download ended.
+fn over_access_links(parameters: Parameters, up: f64, seed: u64) -> (Outcome, f64) {
     let nodes = parameters.peers as usize + 1;
     let swarm = Swarm::new(parameters, seed).expect("possible");
     let underlay = Underlay::constant(Delay::from_ms(10));
     let bits: fn(&Message) -> f64 = |message| message.data_bits() as f64;
-    let capacity = Capacity::new(underlay.clone(), vec![[1e6, 10e6]; nodes], bits);
+    let capacity = Capacity::new(underlay.clone(), vec![[up, 10.0 * up]; nodes], bits);
     let which = |message: &Message| if message.data_bits() > 0 { Which::Second } else { Which::First };
     let model = AsModel::new(swarm, Both::new(underlay, capacity, which));
-    let options = RunOptions { seed, ..RunOptions::until(Time::from_secs(3000)) };
+    let options = RunOptions { seed, ..RunOptions::until(Time::from_secs(100_000)) };
     let outcome = sequential::run(&model, options).expect("it runs");
     let ends = rows(&outcome, "peers").into_iter().filter_map(|row| match row[2] {
         Cell::Integer(ps) => Some(ps as f64 / 1e12),
@@ -173,13 +173,43 @@ fn peers_ask_for_blocks_however_long_the_pieces_are() {
     for (seed, blocks_in_piece, most_s) in [(1, 1, 270.0), (2, 8, 290.0), (3, 32, 380.0)] {
         let piece_bits = blocks_in_piece * BLOCK;
         let pieces = u32::try_from(BITS / piece_bits).expect("few");
-        let (outcome, last) = over_access_links(Parameters { peers: 21, pieces, piece_bits, ..small() }, seed);
+        let (outcome, last) = over_access_links(Parameters { peers: 21, pieces, piece_bits, ..small() }, 1e6, seed);
         assert_eq!(counter(&outcome, "completed"), 20);
         let needed = u128::from(20 * BITS);
         let (bits_down, duplicates) = (counter(&outcome, "bits_down"), counter(&outcome, "duplicate_bits"));
         assert_eq!(bits_down, needed + duplicates);
         assert!(bits_down * 100 <= needed * 105, "{blocks_in_piece} blocks in a piece: {bits_down} of {needed}");
         assert!((209.0..most_s).contains(&last), "{blocks_in_piece} blocks in a piece: {last} s");
+    }
+}
+
+/// A block of 16 KiB takes 33 s where an uplink of 20 kbit/s is shared by five, and 131 s at 5 kbit/s, more than
+/// the minute after which a neighbour snubs. Most blocks come once all the same, and the uplink of the seed is
+/// busy: a file of 3.3 MB takes at least 1,311 s and 5,243 s.
+#[test]
+fn blocks_over_slow_links_come_once() {
+    const BITS: u64 = 200 * BLOCK;
+    for (seed, up) in [(1, 20e3), (2, 20e3), (3, 5e3)] {
+        let parameters = Parameters { peers: 21, pieces: 25, piece_bits: 8 * BLOCK, ..small() };
+        let (outcome, last) = over_access_links(parameters, up, seed);
+        assert_eq!(counter(&outcome, "completed"), 20);
+        let (bits_down, needed) = (counter(&outcome, "bits_down"), u128::from(20 * BITS));
+        assert!(bits_down * 100 <= needed * 110, "{up} bit/s, seed {seed}: {bits_down} of {needed}");
+        let least = BITS as f64 / up;
+        assert!((least..3.0 * least).contains(&last), "{up} bit/s, seed {seed}: {last} s, at least {least} s");
+    }
+}
+
+/// A file of 160 blocks has room for one and a half pipelines of 100: the endgame begins at once.
+#[test]
+fn the_endgame_of_a_short_file_repeats_few_blocks() {
+    for (seed, pipeline) in [(1, 100), (2, 100), (1, 1), (2, 10)] {
+        let parameters = Parameters { peers: 21, pieces: 20, piece_bits: 8 * BLOCK, pipeline, ..small() };
+        let (outcome, _) = over_access_links(parameters, 1e6, seed);
+        assert_eq!(counter(&outcome, "completed"), 20);
+        let (bits_down, needed) = (counter(&outcome, "bits_down"), u128::from(20 * 160 * BLOCK));
+        assert!(bits_down * 100 <= needed * 110, "{pipeline} requests, seed {seed}: {bits_down} of {needed}");
+        assert!(counter(&outcome, "cancels") > 0);
     }
 }
 
@@ -204,8 +234,7 @@ fn unfinished_downloads_are_counted_and_noted() {
     assert!(note(&run(small(), 1)).is_none_or(|note| !note.contains("unfinished")));
 }
 
-/// Each peer has ten requests to each of its neighbours, and there are only twelve blocks: most of them come
-/// from several.
+/// There are only twelve blocks, and they are short: many of them come from two neighbours.
 #[test]
 fn many_duplicates_are_noted() {
     let outcome = run(Parameters { pieces: 12, seeds: 12, ..small() }, 1);

@@ -5,6 +5,7 @@ use parades_carriers::Constant;
 use parades_core::metrics::{Cell, MetricValue};
 use parades_core::prelude::*;
 use parades_engine::sequential;
+use parades_p2p::churn::{Churn, Law};
 use parades_p2p::driver::AsModel;
 use parades_p2p::unfinished::Unfinished;
 use parades_p2p::{chord, kademlia};
@@ -58,4 +59,30 @@ fn of_kademlia() {
         let model = AsModel::new(protocol, Constant::new(LATENCY));
         sequential::run(&model, RunOptions::until(Time::from_secs(100))).expect("it runs")
     });
+}
+
+/// Users begin a look-up every 5 s on average in each of 100 nodes, for 1000 s. A look-up takes seconds, and
+/// sessions take a minute: many nodes leave in the middle of one. Few nodes of the ring are members for long.
+#[test]
+fn look_ups_of_nodes_that_leave_are_counted_as_dropped() {
+    let until = Time::from_secs(1000);
+    let law = |secs| Law::exponential(Delay::from_secs(secs)).expect("a mean above zero");
+    let churn = || Some(Churn::random(law(60), law(10), until).with_crash(0.5));
+    let look_up = Delay::from_secs(5);
+    let parameters = kademlia::Parameters { nodes: 100, look_up, churn: churn(), ..Default::default() };
+    let protocol = kademlia::Kademlia::new(parameters, 1).expect("possible");
+    let kademlia = AsModel::new(protocol, Constant::new(LATENCY));
+    let kademlia = sequential::run(&kademlia, RunOptions::until(until)).expect("it runs");
+    let parameters =
+        chord::Parameters { nodes: 100, look_up, latency: LATENCY, churn: churn(), ..chord::Parameters::default() };
+    let chord = chord::Chord::model(parameters, 1).expect("possible");
+    let chord = sequential::run(&chord, RunOptions::until(until)).expect("it runs");
+    for (outcome, least) in [(kademlia, 100), (chord, 1)] {
+        let [dropped, unfinished, ended] =
+            ["dropped_look_ups", "unfinished_look_ups", "look_ups"].map(|name| counter(&outcome, name));
+        assert!(dropped >= least, "{dropped} look-ups were dropped");
+        let all = dropped + unfinished + ended;
+        let expected = format!("{dropped} of {all} look-ups were dropped when their nodes left, and have no times");
+        assert!(note(&outcome).ends_with(&expected), "{}", note(&outcome));
+    }
 }
