@@ -23,7 +23,8 @@ pub(crate) fn work(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
     for line in requests()? {
         let asked: WorkerRequest = serde_json::from_str(&line)
             .map_err(|error| Failure::usage(format!("not a request: {error}"), "`parades sweep` knows how to ask"))?;
-        let request = Request { set: asked.set.clone(), seed: Some(asked.seed), allows_idle: true, ..base.clone() };
+        let WorkerRequest { set, seed, tie_seed, .. } = asked.clone();
+        let request = Request { set, seed: Some(seed), tie_seed, allows_idle: true, ..base.clone() };
         let answer = if asked.check {
             json!(check(&request))
         } else {

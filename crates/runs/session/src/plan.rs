@@ -188,6 +188,14 @@ impl Plan {
     /// [`Failure::Input`] where there is no such engine or setting, or where the engine cannot run the
     /// scenario.
     pub fn choice(&self) -> Result<Choice, Failure> {
+        let choice = self.unchecked_choice()?;
+        choice.check(self.scenario, &self.values).map_err(|refusal| self.refused(refusal))?;
+        Ok(choice)
+    }
+
+    /// Returns the engine that the request asks for, whether or not it can run the scenario. Otherwise as
+    /// [`Plan::choice`].
+    pub(crate) fn unchecked_choice(&self) -> Result<Choice, Failure> {
         let Request { threads, processes, tune, .. } = &self.request;
         let wish = Wish {
             engine: self.engine(),
@@ -196,8 +204,7 @@ impl Plan {
             processes_here: launched::ranks_here(),
             tune,
         };
-        let choice = Choice::of(wish).and_then(|choice| choice.check(self.scenario, &self.values).map(|()| choice));
-        choice.map_err(|refusal| self.refused(refusal))
+        Choice::of(wish).map_err(|refusal| self.refused(refusal))
     }
 
     fn engine(&self) -> &str {
@@ -205,7 +212,7 @@ impl Plan {
     }
 
     /// Reports a refusal at its place in the scenario's file, where it is about what the file says.
-    fn refused(&self, refusal: Refusal) -> Failure {
+    pub(crate) fn refused(&self, refusal: Refusal) -> Failure {
         let typed = match refusal.about {
             Field::Engine => self.request.engine.is_some(),
             Field::Threads => self.request.threads.is_some(),

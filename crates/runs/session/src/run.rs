@@ -156,6 +156,7 @@ fn run_on(
     let room = memory_limit.saturating_sub(simulation.bytes);
     simulation.check_room(room).map_err(|error| failed(with_model(error, room, memory_limit)))?;
     let choice = simulation.resolve(choice);
+    simulation.check(&choice, plan.scenario.name).map_err(|refusal| plan.refused(refusal))?;
     let mut notes = simulation.notes.clone();
     let until = plan.until.unwrap_or(simulation.until);
     let tracing = recording.tracer.map(|make| make(simulation, until)).transpose()?;

@@ -81,6 +81,7 @@ fn every_command_of_a_document_is_possible() {
                 "sweep" => SweepPlan::of(&SweepRequest {
                     base: request,
                     seeds: None,
+                    tie_seeds: Vec::new(),
                     jobs: Some(1),
                     metrics: Vec::new(),
                     until_interval: None,

@@ -145,7 +145,7 @@ fn different_row(what: &str, paths: &[PathBuf; 2]) -> Result<Option<Difference>,
 }
 
 /// Returns the first place below `path` at which two values differ.
-fn differs(path: &str, a: &Value, b: &Value) -> Option<Difference> {
+pub fn differs(path: &str, a: &Value, b: &Value) -> Option<Difference> {
     match (a, b) {
         _ if a == b => None,
         (Value::Object(a), Value::Object(b)) => {

@@ -14,7 +14,7 @@ mod difference;
 pub mod inputs;
 mod traces;
 
-pub use difference::Difference;
+pub use difference::{Difference, differs};
 pub use inputs::RecordedInput;
 pub use traces::Traces;
 
