@@ -2,6 +2,7 @@
 //!
 //! One thread directs it: the only thread, or the leader of several.
 
+use crate::grace::Grace;
 use crate::ledger::{self, EarliestFailure, Ledger, Trace};
 use crate::peers::{Peers, Results};
 use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, Lps, MessageRef, Packed, body_ref, hide_body};
@@ -16,6 +17,7 @@ use parades_core::time::{Delay, Time};
 use parades_core::trace::Note;
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
+use std::sync::Arc;
 
 /// Events between two polls. A poll reports progress, checks for a request to stop, and checks the memory.
 const EVENTS_PER_POLL: u64 = 1 << 12;
@@ -37,6 +39,8 @@ pub(crate) struct Course<'k> {
     pub(crate) bound: Time,
     /// The end of the run. A run that is stopped by hand ends earlier than its options say.
     pub(crate) until: Time,
+    /// The time that is left since the user has stopped the run.
+    pub(crate) grace: Arc<Grace<'k>>,
     /// The earliest failure that workers have reported.
     pub(crate) failure: EarliestFailure,
     /// The bytes of payloads that this process had copied to or from other processes before the run.
@@ -67,6 +71,7 @@ impl<'k> Course<'k> {
             events: 0,
             bound: Time::ZERO,
             until: options.until,
+            grace: Arc::new(Grace::of(options.control)),
             failure: EarliestFailure::default(),
             copied_before: bytes::copied(),
             options,
@@ -241,15 +246,24 @@ impl<'k> Course<'k> {
         }
     }
 
-    /// Polls at `time`, with `pending` bytes of pending events. A run stopped by hand ends just after `time`.
+    /// Polls at `time`, with `pending` bytes of pending events. A run stopped by hand ends just after `time`, or
+    /// among its events once the grace is over.
     #[cold]
     pub(crate) fn poll(&mut self, world: &World, time: Time, pending: usize) -> Result<(), Error> {
         world.forget_rounds_before(time);
         if self.options.control.is_some_and(|control| control.poll(time, self.events)) {
             self.until = self.until.min(just_after(time));
             self.bound = self.bound.min(self.until);
+            if self.grace.is_over() {
+                self.give_up(time);
+            }
         }
         self.check_memory(world, pending)
+    }
+
+    /// Ends a stopped run among the events of `time`. Its digest would be that of no run until a time.
+    pub(crate) fn give_up(&mut self, time: Time) {
+        (self.until, self.bound, self.options.digest) = (time, time, false);
     }
 
     /// Checks that the LPs' records and `pending` bytes of pending events are within the memory limit.
