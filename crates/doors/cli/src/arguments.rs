@@ -154,7 +154,7 @@ impl Command {
 /// The scenario and its parameters.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ScenarioArguments {
-    /// A scenario (the command `list` has them), or the path of a TOML file.
+    /// A scenario (the command `list` has them), or the path of a TOML file; `-` reads it from standard input.
     pub(crate) scenario: String,
     /// Sets a parameter of the scenario (repeatable).
     #[arg(short = 's', long = "set", value_name = "KEY=VALUE")]
@@ -242,7 +242,7 @@ pub(crate) struct RunArguments {
     #[arg(long, requires = "out")]
     pub(crate) overwrite: bool,
     /// Writes the trace into the folder of `--out` too, as `trace.txt`. With it, `diff` finds where two runs
-    /// part.
+    /// diverge.
     #[arg(long, requires = "out")]
     pub(crate) out_trace: bool,
     /// Writes each table and series into the folder of `--out` as Parquet too (where this program was built

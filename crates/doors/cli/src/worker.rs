@@ -65,7 +65,7 @@ fn run(request: &Request, asked: &WorkerRequest) -> Result<Outcome, Failed> {
     inputs::forget_seen();
     let plan = Plan::of(request).map_err(transient)?;
     if json!(plan.values) != asked.parameters {
-        let message = format!("{} was changed while the sweep was under way; begin it anew", request.scenario);
+        let message = format!("{} was changed during the sweep; start the sweep again", request.scenario);
         return Err(Failed { message, transient: true });
     }
     let choice = plan.choice().map_err(failed)?;

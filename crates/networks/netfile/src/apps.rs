@@ -155,7 +155,7 @@ fn pairs(fields: &Fields<'_>, from: &[u32], to: &[u32], rng: &Rng) -> Result<Vec
     let itself = |key: &str| {
         fields.wrong(
             key,
-            "a node would send to itself",
+            "a node cannot send to itself",
             "name different nodes in `from` and `to`, or set `pairs = \"random\"`",
         )
     };

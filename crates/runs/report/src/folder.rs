@@ -271,7 +271,7 @@ impl Report<'_> {
 /// that is none, such as a pipe.
 fn copy_inputs(inputs: &[Seen], folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::written_late(folder, &error))?;
-    for Seen { path, bytes, hash } in inputs.iter().filter(|input| input.path.is_file()) {
+    for Seen { path, bytes, hash } in inputs.iter().filter(|input| is_copied(&input.path)) {
         let Ok(contents) = inputs::read_whole(path, *bytes) else { continue };
         if inputs::hash(&contents) == *hash {
             let copy = folder.join(copy_name(path, *hash));
@@ -279,6 +279,11 @@ fn copy_inputs(inputs: &[Seen], folder: &Path) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// True if a file has contents that can be read again. Those of standard input are held.
+fn is_copied(path: &Path) -> bool {
+    path.is_file() || path == Path::new(inputs::STANDARD_INPUT)
 }
 
 /// Moves gathered results to their places.

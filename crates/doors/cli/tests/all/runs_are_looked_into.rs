@@ -249,7 +249,7 @@ fn folders_with_traces_are_compared_without_running_them_again() {
     let first = a.lines().zip(other.lines()).position(|(a, b)| a != b).unwrap();
     let [a_line, other_line] = [a, other].map(|trace| trace.lines().nth(first).unwrap().to_owned());
     let expected = format!(
-        "the runs are the same for {first} events, then part:\n  a: {a_line}\n  other: {other_line}\n\
+        "the runs are the same for {first} events, then diverge:\n  a: {a_line}\n  other: {other_line}\n\
          the first difference in their results is `seed`:\n  a: 1\n  other: 2\n"
     );
     assert_eq!(parted, expected);
@@ -311,7 +311,7 @@ fn the_event_at_which_runs_part_is_printed_even_if_a_table_cannot_be_read() {
     let found = String::from_utf8(parted.stdout).unwrap();
     let last = trace.lines().last().unwrap();
     let (parting, results) = found.rsplit_once("the results").unwrap();
-    assert!(parting.ends_with(&format!("events, then part:\n  a: {last}\n  b: {last}altered\n")), "{found}");
+    assert!(parting.ends_with(&format!("events, then diverge:\n  a: {last}\n  b: {last}altered\n")), "{found}");
     assert!(results.starts_with(" in the folders cannot be compared: b/tables/flows.csv: "), "{found}");
     // Without a difference in the traces, the tables decide, so the error is the answer.
     folder.write("b/trace.txt", trace);

@@ -75,7 +75,7 @@ pub(crate) const APP: Shape = Shape {
             "pairs",
             "matching",
             &["matching", "all", "random"],
-            "the first with the first and so on, the shorter list anew; each with each; each of `from` with one drawn",
+            "the first with the first and so on, the shorter list is repeated; each with each; each of `from` with one drawn",
         )),
         other(
             "flows",
