@@ -13,6 +13,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// The path by which standard input is read, and by which messages name it.
+pub const STANDARD_INPUT: &str = "standard input";
+
 /// The contents of a file, as they were when the file was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
@@ -82,7 +85,8 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 fn read_unseen(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    if lock().is_none() {
+    // What has been read from standard input is gone, so it is held in any case.
+    if lock().is_none() && path != Path::new(STANDARD_INPUT) {
         return from_disk(path, most);
     }
     let key = absolute(path)?;
@@ -160,18 +164,32 @@ pub fn unreadable(path: &Path, error: &io::Error) -> ConfigError {
 /// assert_eq!(reason(&error), "No such file or directory");
 /// ```
 pub fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::IsADirectory => return "it is a folder".to_owned(),
+        io::ErrorKind::NotADirectory => return "a part of its path is a file, not a folder".to_owned(),
+        io::ErrorKind::AlreadyExists => return "there is a file of this name".to_owned(),
+        _ => {}
+    }
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
 fn from_disk(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    let most = most.saturating_add(1);
+    if path == Path::new(STANDARD_INPUT) {
+        io::stdin().lock().take(most).read_to_end(&mut bytes)?;
+    } else {
+        File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    }
     Ok(bytes)
 }
 
-/// Returns the absolute path, with no links in it if the file exists.
+/// Returns the absolute path, with no links in it if the file exists. [`STANDARD_INPUT`] stays as it is.
 fn absolute(path: &Path) -> io::Result<PathBuf> {
+    if path == Path::new(STANDARD_INPUT) {
+        return Ok(path.to_owned());
+    }
     path.canonicalize().or_else(|_| std::path::absolute(path))
 }
 

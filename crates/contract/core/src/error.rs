@@ -162,7 +162,7 @@ impl Error {
             ErrorKind::TimeOverflow { .. } => {
                 "shorten the delay, or end the run earlier: virtual time ends 213 days after its start"
             }
-            ErrorKind::Model(_) | ErrorKind::Panic(_) => "correct the model, or the parameters that led it there",
+            ErrorKind::Model(_) | ErrorKind::Panic(_) => "correct the model, or its parameters",
             ErrorKind::NotRestored(_) => "correct how the model restores its state",
             ErrorKind::NotRepeated => "let the handler depend on nothing but its state, its event and its context",
             ErrorKind::Thread(_) => "use fewer threads, or let the process have more of them and of memory",

@@ -19,7 +19,8 @@ use parades_session::Request;
 use parades_sweep::Shard;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use values::{ip_version, seed, shard, share, snap_length, time, until};
+pub(crate) use values::TieSeeds;
+use values::{ip_version, seed, shard, share, snap_length, tie_seed, tie_seeds, time, until};
 use viewing::ViewArguments;
 
 /// Discrete-event simulation of networks and distributed systems: write a model once, run it under any
@@ -153,7 +154,7 @@ impl Command {
 /// The scenario and its parameters.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ScenarioArguments {
-    /// A scenario (the command `list` has them), or the path of a TOML file.
+    /// A scenario (the command `list` has them), or the path of a TOML file; `-` reads it from standard input.
     pub(crate) scenario: String,
     /// Sets a parameter of the scenario (repeatable).
     #[arg(short = 's', long = "set", value_name = "KEY=VALUE")]
@@ -162,19 +163,25 @@ pub(crate) struct ScenarioArguments {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: Option<u64>,
     /// Shuffles simultaneous events, alike on every engine [default: off].
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
-    pub(crate) tie_seed: Option<u64>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = tie_seed)]
+    pub(crate) tie_seed: Option<TieSeeds>,
     /// The virtual end time, with a unit: `10s`, `250ms` [default: the scenario's].
     #[arg(long, value_name = "T", value_parser = until, allow_hyphen_values = true)]
     pub(crate) until: Option<Time>,
 }
 
 impl ScenarioArguments {
-    /// Returns the request for this scenario, with defaults for all options on how to run it.
+    /// Returns the request for this scenario, with defaults for all options on how to run it. Of several tie
+    /// seeds it has the first.
     pub(crate) fn request(&self) -> Request {
-        let ScenarioArguments { scenario, set, seed, tie_seed, until } = self;
-        let (set, seed, tie_seed, until) = (set.clone(), *seed, *tie_seed, *until);
+        let ScenarioArguments { scenario, set, seed, until, .. } = self;
+        let (set, seed, tie_seed, until) = (set.clone(), *seed, self.tie_seeds().first().copied(), *until);
         Request { set, seed, tie_seed, until, ..Request::of(scenario) }
+    }
+
+    /// Returns the tie seeds that are given.
+    pub(crate) fn tie_seeds(&self) -> &[u64] {
+        self.tie_seed.as_ref().map_or(&[], |TieSeeds(seeds)| seeds)
     }
 }
 
@@ -235,7 +242,7 @@ pub(crate) struct RunArguments {
     #[arg(long, requires = "out")]
     pub(crate) overwrite: bool,
     /// Writes the trace into the folder of `--out` too, as `trace.txt`. With it, `diff` finds where two runs
-    /// part.
+    /// diverge.
     #[arg(long, requires = "out")]
     pub(crate) out_trace: bool,
     /// Writes each table and series into the folder of `--out` as Parquet too (where this program was built
@@ -322,17 +329,31 @@ pub(crate) struct RerunArguments {
 }
 
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("tie_seed", |seed| seed.value_name("SEEDS").value_parser(tie_seeds).help(
+    "Shuffles simultaneous events, alike on every engine; with several seeds, `1..5`, tells which metrics depend on \
+     the order of such events [default: off]",
+)))]
 pub(crate) struct CompareArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
     /// The engines; all others are compared with the first [default: sequential, rounds, window, null-message
-    /// and time-warp, as far as they can run the scenario].
+    /// and time-warp]. Engines that cannot run the model are left out, and named.
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     pub(crate) engines: Vec<String>,
     #[command(flatten)]
     pub(crate) workers: WorkerLists,
     #[command(flatten)]
     pub(crate) how: HowArguments,
+    /// Writes the comparison into a folder, with all that a reviewer needs: `proof.txt` in plain words,
+    /// `comparison.json`, the scenario, the results of each run, and the commands that repeat it.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Copies the files that the runs read into the folders of `--out` too. `rerun` reads the copies.
+    #[arg(long, requires = "out")]
+    pub(crate) copy_inputs: bool,
+    /// Lets the results replace those of another comparison in the folder of `--out`.
+    #[arg(long, requires = "out")]
+    pub(crate) overwrite: bool,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -343,7 +364,10 @@ pub(crate) struct CompareArguments {
 #[command(mut_arg("memory_limit", |limit| limit.help(
     "Bound on the memory of each run, with a unit: `2GiB` [default: three quarters of the machine's or the container's, divided by the jobs]",
 )))]
-#[command(mut_arg("tie_seed", |seed| seed.help("Shuffles simultaneous events, in all runs alike [default: off]")))]
+#[command(mut_arg("tie_seed", |seed| seed.value_name("SEEDS").value_parser(tie_seeds).help(
+    "Shuffles simultaneous events, in all runs alike; with several seeds, `1..5`, each point is run with each, and \
+     the sweep tells which metrics depend on the order of such events [default: off]",
+)))]
 #[command(mut_arg("seed", |seed| seed.help("The one seed of all runs [default: 1]")))]
 pub(crate) struct SweepArguments {
     #[command(flatten)]

@@ -2,27 +2,48 @@
 
 use crate::arguments::{CompareArguments, WorkerLists};
 use crate::printing::{print, say};
+use crate::program;
 use crate::terminal::Terminal;
 use parades_catalog::program_name;
-use parades_report::{View, comparison};
+use parades_config::inputs;
+use parades_report::View;
+use parades_report::comparison::{ComparisonReport, make_folder};
 use parades_session::failure::STOPPED;
-use parades_session::{Failure, FinishedRun, Plan, Sides};
+use parades_session::{Comparison, Failure, FinishedRun, Plan, Sides};
 use std::process::ExitCode;
 
 pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure> {
+    inputs::forget_seen();
     let plan = Plan::of(&arguments.how.request(&arguments.scenario, None))?;
-    let CompareArguments { engines, workers: WorkerLists { threads, processes }, .. } = arguments;
-    let sides = Sides { engines, threads, processes };
+    let CompareArguments { engines, workers: WorkerLists { threads, processes }, out, .. } = arguments;
+    let sides = Sides { engines, threads, processes, tie_seeds: arguments.scenario.tie_seeds() };
+    let _claim = out.as_deref().map(|folder| make_folder(folder, arguments.overwrite)).transpose()?;
     let compared = parades_session::compare(&plan, sides, &mut Terminal::new(arguments.how.quiet))?;
+    let program = program();
+    let mut report = ComparisonReport::of(&compared, &program);
+    report.copy_inputs = arguments.copy_inputs;
+    if !arguments.how.quiet {
+        compared.left_out.iter().for_each(|out| say(format_args!("note: left out: {}", out.why)));
+    }
+    // The results are printed first, so they are not lost if a file cannot be written.
     print(&if arguments.how.json {
-        format!("{}\n", comparison::as_json(&compared))
+        format!("{}\n", report.as_json())
     } else {
-        comparison::for_people(&compared, View::of_standard_output().width)
+        report.for_people(View::of_standard_output().width)
     })?;
-    let (first, others) = compared.runs.split_first().expect("there is no comparison without a run");
-    if let Some(other) = others.iter().find(|run| !run.has_result_of(first)) {
+    if let Some(folder) = out {
+        report.write_folder(folder)?;
+    }
+    conclude(&compared)
+}
+
+/// Reports runs that differ, and those that are missing. Returns the exit status.
+fn conclude(compared: &Comparison) -> Result<ExitCode, Failure> {
+    let differs = |run: &&FinishedRun| !run.has_result_of(compared.reference(run));
+    if let Some(other) = compared.runs.iter().find(differs) {
+        let first = compared.reference(other);
         return Err(Failure::simulation(format!(
-            "{} and {} came to different results; `{} diff` finds the event where they part",
+            "{} and {} came to different results; `{} diff` finds the event where they diverge",
             name(first, other),
             name(other, first),
             program_name()

@@ -51,7 +51,7 @@ fn sentences(names: [&str; 2], verdict: &Verdict) -> String {
         Verdict::Part(Part { events, lines, difference: found }) => {
             let [a, b] = lines.each_ref().map(|line| line.as_deref().map_or("(no more events)".into(), brief));
             format!(
-                "the runs are the same for {events} events, then part:\n  {}: {a}\n  {}: {b}\n{}",
+                "the runs are the same for {events} events, then diverge:\n  {}: {a}\n  {}: {b}\n{}",
                 names[0],
                 names[1],
                 folder_difference(names, found)

@@ -4,10 +4,9 @@ use crate::arguments::RerunArguments;
 use crate::printing::{print, say};
 use crate::program;
 use crate::terminal::Terminal;
-use parades_config::inputs::{self, Seen};
-use parades_config::quoted;
+use parades_config::inputs;
 use parades_session::recorded::Recorded;
-use parades_session::{Failure, FinishedRun, Plan, Recording};
+use parades_session::{Failure, Plan, Recording};
 use std::process::ExitCode;
 
 pub(crate) fn rerun(arguments: &RerunArguments) -> Result<ExitCode, Failure> {
@@ -23,7 +22,7 @@ pub(crate) fn rerun(arguments: &RerunArguments) -> Result<ExitCode, Failure> {
     let mut terminal = Terminal::new(arguments.quiet);
     let run = parades_session::run(&plan, &plan.choice()?, Recording::default(), &mut terminal)?;
     let run = run.complete("only a whole run can be compared, so there is no result")?;
-    let (folder, differences) = (arguments.folder.display(), differences(&recorded, &run));
+    let (folder, differences) = (arguments.folder.display(), recorded.differences(&run, &program()));
     let digest = run.outcome.digest.map(|digest| format!("{digest:016x}")).unwrap_or_default();
     match recorded.digest() {
         Some(before) if before == digest => {
@@ -43,26 +42,4 @@ pub(crate) fn rerun(arguments: &RerunArguments) -> Result<ExitCode, Failure> {
         }
         None => Err(Failure::usage(format!("{folder} has no digest"), "record a run without `--no-digest`")),
     }
-}
-
-/// Returns the differences between a recorded run and the one that was executed, a sentence each: files, then
-/// the program.
-fn differences(recorded: &Recorded, run: &FinishedRun) -> Vec<String> {
-    let mut found = Vec::new();
-    for input in recorded.inputs() {
-        let name = input.path.display().to_string();
-        let of_path = |seen: &&Seen| seen.path == input.path;
-        match run.inputs.iter().find(of_path) {
-            Some(seen) if seen.hash != input.hash => found.push(format!("the file {name} differs")),
-            _ => {}
-        }
-    }
-    let program = program();
-    for (what, here) in [("version", program.version), ("commit", program.commit)] {
-        let there = recorded.summary()[what].as_str().unwrap_or_default();
-        if there != here {
-            found.push(format!("the {what} of the program is {} there and {} here", quoted(there), quoted(here)));
-        }
-    }
-    found
 }

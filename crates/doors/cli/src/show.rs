@@ -33,7 +33,7 @@ pub(crate) fn show(ShowArguments { of, schema }: &ShowArguments) -> Result<ExitC
 /// Prints a network as a file: the example with its explanations, any other network in full.
 fn show_network(arguments: &ScenarioArguments, plan: &Plan) -> Result<ExitCode, Failure> {
     let ScenarioArguments { scenario, set, seed, tie_seed, until } = arguments;
-    if scenario == plan.scenario.name && set.is_empty() && seed.or(*tie_seed).is_none() && until.is_none() {
+    if scenario == plan.scenario.name && set.is_empty() && seed.is_none() && tie_seed.is_none() && until.is_none() {
         return print(EXAMPLE);
     }
     print(&plan.network_in_full()?.unwrap_or_default())

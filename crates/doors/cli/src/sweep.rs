@@ -12,7 +12,7 @@ use parades_report::result_file::{ResultFile, check_apart};
 use parades_report::sweep::{SweepReport, check_table};
 use parades_report::{View, check_plot, folder, parquet_is_possible};
 use parades_session::failure::{FAILED, STOPPED};
-use parades_session::sweep::{FinishedSweep, SweepPlan, SweepProgress, SweepRequest, execute};
+use parades_session::sweep::{FinishedSweep, SweepPlan, SweepProgress, SweepRequest, TIE_SEED, execute};
 use parades_session::{Failure, Request};
 use parades_sweep::{End, Outcome, Pool};
 use std::path::PathBuf;
@@ -88,6 +88,7 @@ impl SweepArguments {
         SweepRequest {
             base: self.workers.of(self.how.request(&self.scenario, self.engine.as_deref())),
             seeds: self.seeds.clone(),
+            tie_seeds: self.scenario.tie_seeds().to_vec(),
             jobs: self.jobs,
             metrics: self.metrics.clone(),
             until_interval: self.until_interval,
@@ -128,7 +129,6 @@ fn worker_words(plan: &SweepPlan) -> Vec<String> {
     let mut option = |name: &str, value: Option<String>| {
         words.extend(value.into_iter().flat_map(|value| [format!("--{name}"), value]));
     };
-    option("tie-seed", plan.plan.tie_seed.map(|seed| seed.to_string()));
     option("until", until.map(|until| until.to_string()));
     option("engine", engine.clone());
     option("threads", Some(plan.threads.to_string()));
@@ -173,7 +173,11 @@ pub(crate) fn report_failures(FinishedSweep { plan, schedule, .. }: &FinishedSwe
     });
     let Some((point, seed, message)) = failed else { return ExitCode::SUCCESS };
     let failures = schedule.failures();
-    let place = plan.grid.assignments(point).join(" ");
+    let mut place = plan.assignments(point);
+    if !plan.tie_seeds.is_empty() {
+        place.extend(plan.tie_seed(point).map(|seed| format!("{TIE_SEED}={seed}")));
+    }
+    let place = place.join(" ");
     let place = if place.is_empty() { format!("seed {seed}") } else { format!("{place}, seed {seed}") };
     say(format_args!("error: {failures} of {total} runs failed; the first, with {place}: {message}"));
     ExitCode::from(FAILED)

@@ -23,7 +23,8 @@ pub(crate) fn work(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
     for line in requests()? {
         let asked: WorkerRequest = serde_json::from_str(&line)
             .map_err(|error| Failure::usage(format!("not a request: {error}"), "`parades sweep` knows how to ask"))?;
-        let request = Request { set: asked.set.clone(), seed: Some(asked.seed), allows_idle: true, ..base.clone() };
+        let WorkerRequest { set, seed, tie_seed, .. } = asked.clone();
+        let request = Request { set, seed: Some(seed), tie_seed, allows_idle: true, ..base.clone() };
         let answer = if asked.check {
             json!(check(&request))
         } else {
@@ -64,7 +65,7 @@ fn run(request: &Request, asked: &WorkerRequest) -> Result<Outcome, Failed> {
     inputs::forget_seen();
     let plan = Plan::of(request).map_err(transient)?;
     if json!(plan.values) != asked.parameters {
-        let message = format!("{} was changed while the sweep was under way; begin it anew", request.scenario);
+        let message = format!("{} was changed during the sweep; start the sweep again", request.scenario);
         return Err(Failed { message, transient: true });
     }
     let choice = plan.choice().map_err(failed)?;

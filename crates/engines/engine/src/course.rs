@@ -2,6 +2,7 @@
 //!
 //! One thread directs it: the only thread, or the leader of several.
 
+use crate::grace::Grace;
 use crate::ledger::{self, EarliestFailure, Ledger, Trace};
 use crate::peers::{Peers, Results};
 use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, AnySave, Lps, MessageRef, Packed, body_ref, hide_body};
@@ -17,6 +18,7 @@ use parades_core::time::{Delay, Time};
 use parades_core::trace::Note;
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
+use std::sync::Arc;
 
 /// Events between two polls. A poll reports progress, checks for a request to stop, and checks the memory.
 const EVENTS_PER_POLL: u64 = 1 << 12;
@@ -45,6 +47,8 @@ pub(crate) struct Course<'k> {
     next_cut: Time,
     /// True once the run has ended at a cut, from which another one goes on.
     pub(crate) has_left: bool,
+    /// The time that is left since the user has stopped the run.
+    pub(crate) grace: Arc<Grace<'k>>,
     /// The earliest failure that workers have reported.
     pub(crate) failure: EarliestFailure,
     /// The bytes of payloads that this process had copied to or from other processes before the run.
@@ -87,6 +91,7 @@ impl<'k> Course<'k> {
             until: options.until,
             next_cut: options.cuts.as_ref().map_or(Time::MAX, |cuts| cuts.next),
             has_left: false,
+            grace: Arc::new(Grace::of(options.control)),
             failure: EarliestFailure::default(),
             copied_before: bytes::copied(),
             options,
@@ -305,15 +310,29 @@ impl<'k> Course<'k> {
         }
     }
 
-    /// Polls at `time`, with `pending` bytes of pending events. A run stopped by hand ends just after `time`.
+    /// Polls at `time`, with `pending` bytes of pending events. A run stopped by hand ends just after `time`, or
+    /// among its events once the grace is over.
     #[cold]
     pub(crate) fn poll(&mut self, world: &World, time: Time, pending: usize) -> Result<(), Error> {
         world.forget_rounds_before(time);
         if self.options.control.is_some_and(|control| control.poll(time, self.events)) {
             self.until = self.until.min(just_after(time));
             self.bound = self.bound.min(self.until);
+            if self.grace.is_over() {
+                self.give_up(time);
+            }
         }
         self.check_memory(world, pending)
+    }
+
+    /// Ends a stopped run among the events of `time`. Its digest would be that of no run until a time.
+    pub(crate) fn give_up(&mut self, time: Time) {
+        (self.until, self.bound, self.options.digest) = (time, time, false);
+        // Nor is there a cut at a time of which some events are executed.
+        self.next_cut = Time::MAX;
+        if let Some(cuts) = &mut self.options.cuts {
+            cuts.at_end = false;
+        }
     }
 
     /// Checks that the LPs' records and `pending` bytes of pending events are within the memory limit.

@@ -9,6 +9,7 @@
 pub mod auto;
 mod course;
 mod fetch;
+mod grace;
 mod ledger;
 pub mod null_message;
 pub mod partition;

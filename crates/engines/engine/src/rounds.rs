@@ -51,7 +51,7 @@ use parades_core::run::{Outcome, RunOptions};
 use parades_core::world::World;
 use parades_sync::pool::{Pool, Waiting};
 use std::cell::OnceCell;
-use std::sync::{RwLock, mpsc};
+use std::sync::{Arc, RwLock, mpsc};
 use std::time::Duration;
 use stripes::Stripes;
 use threshold::Judge;
@@ -216,9 +216,10 @@ fn advance_watched<'k>(
     let workers = settings.workers().min(world.lps() as usize - 1);
     let traces = span.options.tracer.is_some();
     let world = RwLock::new(world);
-    let (alone, cut, pool) =
-        (Stripes::one(model, &world, traces), OnceCell::new(), Pool::new(workers, settings.waiting));
     let (course, from) = Course::new(model, span);
+    let grace = Arc::clone(&course.grace);
+    let alone = Stripes::one(model, &world, traces, Arc::clone(&grace));
+    let (cut, pool) = (OnceCell::new(), Pool::new(workers, settings.waiting));
     let judge = Judge::new(settings.threshold, workers);
     let mut leader = Leader::new(course, &alone, &world, judge, settings.main == Main::Works, watch);
     match from {
@@ -231,7 +232,8 @@ fn advance_watched<'k>(
     }
 
     let (lps, metrics) = leader.state.held.take_one();
-    let stripes: &Stripes<'_, 'k> = cut.get_or_init(|| Stripes::cut(model, &world, lps, metrics, workers + 1, traces));
+    let stripes: &Stripes<'_, 'k> =
+        cut.get_or_init(|| Stripes::cut(model, &world, lps, metrics, workers + 1, traces, grace));
     leader.join(stripes, &pool);
     let mut end = None;
     let (report_start, starts) = mpsc::channel();

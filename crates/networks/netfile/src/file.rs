@@ -66,8 +66,7 @@ impl NetworkFile {
         let whole =
             |message: String, help: &str| ConfigError::new(message).with_help(help).at(Place::File(path.to_owned()));
         let bytes = inputs::read(path, FILE_BYTES_MAX).map_err(|error| {
-            let text = error.to_string();
-            let reason = text.split(" (os error").next().unwrap_or(&text);
+            let reason = inputs::reason(&error);
             whole(format!("cannot be read: {reason}"), "check its name and permissions")
         })?;
         if bytes.len() as u64 > FILE_BYTES_MAX {

@@ -60,7 +60,7 @@ impl Table {
         TABLES.iter().find(|table| table.name == name).ok_or_else(|| {
             let help = match nearest(name, names()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+                None => format!("choose one of {}", names().collect::<Vec<_>>().join(", ")),
             };
             Failure::usage(format!("there is no table {}", quoted(name)), help)
         })

@@ -86,8 +86,16 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn new(about: Field, message: String, help: impl Into<String>) -> Refusal {
+    pub(crate) fn new(about: Field, message: String, help: impl Into<String>) -> Refusal {
         Refusal { about, error: ConfigError::new(message).with_help(help) }
+    }
+
+    /// Refuses an engine that rolls back, for the scenario `name`.
+    pub(crate) fn of_rollback(engine: Engine, name: &str) -> Refusal {
+        let message = format!("the engine `{engine}` rolls back, and the state of `{name}` cannot be restored");
+        let usable = Engine::algorithms().filter(|engine| !engine.rolls_back());
+        let names: Vec<_> = usable.map(Engine::name).collect();
+        Refusal::new(Field::Engine, message, format!("use one of {}", names.join(", ")))
     }
 }
 
@@ -205,11 +213,7 @@ impl Choice {
         if scenario.is_restorable(values) || !self.engine.rolls_back() {
             return Ok(());
         }
-        let (engine, name) = (self.engine, scenario.name);
-        let message = format!("the engine `{engine}` rolls back, and the processes of `{name}` cannot be restored");
-        let usable = Engine::algorithms().filter(|engine| !engine.rolls_back());
-        let names: Vec<_> = usable.map(Engine::name).collect();
-        Err(Refusal::new(Field::Engine, message, format!("use one of {}", names.join(", "))))
+        Err(Refusal::of_rollback(self.engine, scenario.name))
     }
 }
 

@@ -119,7 +119,10 @@ impl Scenario {
         scenarios().iter().find(|scenario| scenario.name == name).ok_or_else(|| {
             let help = match nearest(name, names()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there are {}; a file's name ends in .toml", names().collect::<Vec<_>>().join(", ")),
+                None => format!(
+                    "choose one of {}; the name of a file ends in .toml",
+                    names().collect::<Vec<_>>().join(", ")
+                ),
             };
             ConfigError::new(format!("there is no scenario {}", quoted(name))).with_help(help)
         })

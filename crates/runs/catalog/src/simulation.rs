@@ -1,6 +1,6 @@
 //! The model of a scenario, with all engines that can run it.
 
-use crate::choice::{Choice, ModelTables, OfRank};
+use crate::choice::{Choice, Field, ModelTables, OfRank, Refusal};
 use crate::scenarios::{Scenario, network};
 use parades_config::{ConfigError, Values};
 use parades_core::any_model::with_model;
@@ -142,7 +142,7 @@ impl Simulation {
     /// # Errors
     ///
     /// The earliest error of the run, and errors that the model finds at its end. Also an error if the engine
-    /// rolls back and the model's state cannot be restored; [`Choice::check`] finds it before.
+    /// rolls back and the model's state cannot be restored; [`Simulation::check`] finds it before.
     pub fn run(&self, choice: &Choice, options: RunOptions<'_>) -> Result<Outcome, Error> {
         let outcome = self.with_options(options, |tables, options| choice.run_any(tables, options));
         outcome.map_err(|error| error.with_names(|lp| self.lp_name(lp)))
@@ -165,6 +165,23 @@ impl Simulation {
     /// True if several processes can run the model together.
     pub fn is_distributed(&self) -> bool {
         self.with(|tables| tables.wire.is_some())
+    }
+
+    /// Checks that an engine can run the model of the scenario `name`.
+    ///
+    /// # Errors
+    ///
+    /// If the engine rolls back, and the model's state cannot be restored; if there are several processes,
+    /// and the model's messages cannot cross them.
+    pub fn check(&self, choice: &Choice, name: &str) -> Result<(), Refusal> {
+        if choice.engine.rolls_back() && !self.with(|tables| tables.undo.is_some()) {
+            return Err(Refusal::of_rollback(choice.engine, name));
+        }
+        if choice.processes > 1 && !self.is_distributed() {
+            let message = format!("the messages of `{name}` cannot cross processes");
+            return Err(Refusal::new(Field::Processes, message, "use one process"));
+        }
+        Ok(())
     }
 }
 

@@ -1,79 +1,242 @@
-//! One run on several engines, side by side.
+//! One run on several engines, side by side: as JSON for scripts, as a table for people, and as a folder that
+//! shows a reviewer what was compared.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `proof.txt` | the comparison in plain words, with the commands that repeat it |
+//! | `comparison.json` | the object of `--json` |
+//! | `scenario.toml` | a scenario file whose run is the same |
+//! | `record.json` | the circumstances: date, system, machine, compiler, files read, by their hashes |
+//! | `runs/` | a folder of results for each run, as `run --out` writes it |
 
-use crate::drawing::{Column, Entry, draw};
-use crate::summary::engine_stats;
-use parades_config::shortened_to;
-use parades_core::metrics::Unit;
-use parades_session::{Comparison, FinishedRun};
-use serde_json::{Value, json};
-use std::fmt::Write;
+mod people;
+mod proof;
+mod ties;
 
-/// Returns a comparison as one JSON object. All runs are compared with the first.
-///
-/// # Panics
-///
-/// Panics if there are no runs.
-pub fn as_json(Comparison { runs, stopped }: &Comparison) -> Value {
-    let first = &runs[0];
-    let row = |run: &FinishedRun| {
-        json!({
-            "engine": run.choice.engine.name(),
-            "threads": run.choice.threads,
-            "processes": run.choice.processes,
-            "events": run.outcome.events,
-            "digest": run.outcome.digest.map(|digest| format!("{digest:016x}")),
-            "same": run.has_result_of(first),
-            "run_s": run.run_wall.as_secs_f64(),
-            "speedup": first.run_wall.as_secs_f64() / run.run_wall.as_secs_f64(),
-            "engine_stats": engine_stats(&run.outcome),
-        })
-    };
-    let rows: Vec<Value> = runs.iter().map(row).collect();
-    let plan = &first.plan;
-    let stopped: Vec<&str> = stopped.iter().map(|engine| engine.name()).collect();
-    json!({
-        "schema": 1, "scenario": plan.scenario.name, "parameters": plan.values, "seed": plan.seed,
-        "tie_seed": plan.tie_seed, "runs": rows, "stopped": stopped,
-    })
+use crate::Report;
+use crate::folder::{self, Kind, write_json};
+use crate::metrics::AllMetrics;
+use parades_session::recorded::{Difference, RECORD, SCENARIO, differs};
+use parades_session::request::quote;
+use parades_session::sweep::RUNS;
+use parades_session::{Claim, Comparison, Failure, FinishedRun, Program};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// The name of the file of the comparison in plain words.
+const PROOF: &str = "proof.txt";
+/// The name of the file of the JSON object.
+const COMPARISON: &str = "comparison.json";
+
+/// The results of a comparison.
+const KIND: Kind = Kind {
+    results: &[RUNS, SCENARIO, RECORD, PROOF, COMPARISON],
+    optional: &[],
+    is_in: is_of_a_comparison,
+    name: "comparison",
+};
+
+/// The fields of a run's JSON that all runs of a comparison share.
+const SHARED: [&str; 9] =
+    ["schema", "version", "commit", "command", "machine", "scenario", "parameters", "seed", "inputs"];
+
+/// A comparison, to be reported in any form. It has at least one run.
+#[derive(Clone, Copy, Debug)]
+pub struct ComparisonReport<'a> {
+    compared: &'a Comparison,
+    program: &'a Program,
+    /// True if the files that the runs read are copied into the folders of results.
+    pub copy_inputs: bool,
 }
 
-/// Returns the runs of a comparison as a table, with lines of at most `width` characters.
+/// Makes the folder of a comparison that a user asks for, before the runs.
 ///
-/// # Panics
+/// # Errors
 ///
-/// Panics if there are no runs.
-pub fn for_people(Comparison { runs, .. }: &Comparison, width: usize) -> String {
-    let first = &runs[0];
-    let digest = |run: &FinishedRun| run.outcome.digest.map_or_else(String::new, |digest| format!("{digest:016x}"));
-    let speed = |run: &FinishedRun| run.outcome.events as f64 / run.run_wall.as_secs_f64();
-    let speedup = |run: &FinishedRun| {
-        let factor = first.run_wall.as_secs_f64() / run.run_wall.as_secs_f64();
-        Entry::Text(if factor < 0.01 { format!("{factor:.1e}") } else { format!("{factor:.2}") })
+/// [`Failure::Input`] if the folder has other results that must not be replaced, or if files cannot be
+/// written.
+pub fn make_folder(folder: &Path, overwrites: bool) -> Result<Claim, Failure> {
+    folder::make_for_user(&KIND, folder, overwrites)
+}
+
+/// True if a comparison wrote this folder.
+fn is_of_a_comparison(folder: &Path) -> bool {
+    let object = fs::File::open(folder.join(COMPARISON)).ok();
+    let object: Option<Value> = object.and_then(|file| serde_json::from_reader(std::io::BufReader::new(file)).ok());
+    object.is_some_and(|object| object["schema"].is_u64() && object["runs"].is_array())
+}
+
+impl<'a> ComparisonReport<'a> {
+    /// Returns the report of a comparison that this program made. There are no copies of inputs.
+    pub fn of(compared: &'a Comparison, program: &'a Program) -> ComparisonReport<'a> {
+        ComparisonReport { compared, program, copy_inputs: false }
+    }
+
+    fn first(&self) -> &'a FinishedRun {
+        self.compared.runs.first().expect("there is no comparison without a run")
+    }
+
+    /// Returns the comparison as one JSON object. Each run is compared with the first of its tie seed.
+    pub fn as_json(&self) -> Value {
+        let Comparison { runs, stopped, left_out } = self.compared;
+        let shared = self.run_report(self.first()).fields();
+        let mut object: Map<String, Value> =
+            SHARED.iter().map(|name| ((*name).to_owned(), shared[*name].clone())).collect();
+        let tie_seeds = self.tie_seeds();
+        object.insert("tie_seed".into(), json!(self.first().plan.tie_seed.filter(|_| tie_seeds.len() < 2)));
+        if tie_seeds.len() > 1 {
+            object.insert("tie_seeds".into(), json!(tie_seeds));
+            object.insert("ties".into(), self.ties_as_json());
+        }
+        object.insert("build".into(), json!(self.program.build));
+        object.insert("same".into(), json!(self.are_same()));
+        object.insert("runs".into(), runs.iter().map(|run| self.row(run)).collect());
+        object.insert("stopped".into(), stopped.iter().map(|engine| engine.name()).collect());
+        let left_out =
+            left_out.iter().map(|out| json!({"engine": out.engine.name(), "processes": out.processes, "why": out.why}));
+        object.insert("left_out".into(), left_out.collect());
+        object.insert("repeat".into(), json!(self.command("SCENARIO")));
+        Value::Object(object)
+    }
+
+    /// Returns a run as an object. The first run of a tie seed has the metrics, and each other one the first
+    /// difference from that run, if there is one.
+    fn row(&self, run: &FinishedRun) -> Value {
+        let first = self.compared.reference(run);
+        let mut row = self.run_report(run).fields();
+        row.retain(|name, _| !SHARED.contains(&name.as_str()) && name != "metrics");
+        if std::ptr::eq(run, first) {
+            row.insert("metrics".into(), json!(AllMetrics(&run.outcome.metrics)));
+        }
+        row.insert("same".into(), json!(run.has_result_of(first)));
+        let difference = difference(run, first)
+            .map(|Difference { what, values: [here, first] }| json!({"what": what, "here": here, "first": first}));
+        row.insert("difference".into(), json!(difference));
+        row.insert("run_s".into(), json!(run.run_wall.as_secs_f64()));
+        row.insert("speedup".into(), json!(first.run_wall.as_secs_f64() / run.run_wall.as_secs_f64()));
+        Value::Object(row)
+    }
+
+    fn run_report(&self, run: &'a FinishedRun) -> Report<'a> {
+        Report { copy_inputs: self.copy_inputs, ..Report::of(run, self.program) }
+    }
+
+    /// True if each run has the result of the first of its tie seed.
+    fn are_same(&self) -> bool {
+        self.compared.runs.iter().all(|run| run.has_result_of(self.compared.reference(run)))
+    }
+
+    /// Returns the tie seeds, in the order of the runs.
+    fn tie_seeds(&self) -> Vec<u64> {
+        self.compared.groups().filter_map(|runs| runs[0].plan.tie_seed).collect()
+    }
+
+    /// Returns the command that makes the same comparison of a scenario file.
+    fn command(&self, scenario: &str) -> String {
+        let (runs, plan) = (&self.compared.runs, &self.first().plan);
+        let mut engines: Vec<&str> = Vec::new();
+        for run in runs {
+            let engine = run.plan.request.engine.as_deref().unwrap_or(run.choice.engine.name());
+            if !engines.contains(&engine) {
+                engines.push(engine);
+            }
+        }
+        let numbers = |numbers: BTreeSet<u64>| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let parallel = runs.iter().filter(|run| run.choice.engine.is_parallel());
+        let threads = numbers(parallel.map(|run| run.choice.threads).collect());
+        let distributed = runs.iter().filter(|run| run.choice.engine.is_distributed());
+        let processes = numbers(distributed.map(|run| run.choice.processes).collect());
+        let mut words = ["compare", scenario, "--engines", &engines.join(",")].map(str::to_owned).to_vec();
+        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        if !threads.is_empty() {
+            option("--threads", threads);
+        }
+        if !matches!(processes.as_str(), "" | "1") {
+            option("--processes", processes);
+        }
+        let ties = self.tie_seeds();
+        if ties.len() > 1 {
+            option("--tie-seed", ties.iter().map(u64::to_string).collect::<Vec<_>>().join(","));
+        }
+        let mut tune: Vec<&String> = Vec::new();
+        for setting in runs.iter().flat_map(|run| &run.plan.request.tune) {
+            if !tune.contains(&setting) {
+                tune.push(setting);
+            }
+        }
+        tune.into_iter().for_each(|setting| option("--tune", setting.clone()));
+        plan.request.memory_limit.iter().for_each(|bytes| option("--memory-limit", format!("{bytes}B")));
+        let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
+        format!("{} {}", parades_catalog::program_name(), words.join(" "))
+    }
+
+    /// Writes the comparison into a folder that [`make_folder`] has made.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Simulation`] if a file cannot be written.
+    pub fn write_folder(&self, folder: &Path) -> Result<(), Failure> {
+        folder::write(&KIND, folder, |gathered| {
+            let late = |path: &Path, error| Failure::written_late(path, &error);
+            let names = self.names();
+            for (run, name) in self.compared.runs.iter().zip(&names) {
+                let of_run = gathered.join(RUNS).join(name);
+                fs::create_dir_all(&of_run).map_err(|error| late(&of_run, error))?;
+                self.run_report(run).gather(&of_run)?;
+            }
+            let mut plan = self.first().plan.clone();
+            if self.tie_seeds().len() > 1 {
+                plan.tie_seed = None;
+            }
+            let scenario = plan.as_file(Some(self.first().outcome.end))?;
+            for (name, text) in [(SCENARIO, scenario), (PROOF, self.proof(&names))] {
+                let path = gathered.join(name);
+                fs::write(&path, text).map_err(|error| late(&path, error))?;
+            }
+            write_json(&gathered.join(RECORD), &self.run_report(self.first()).record())?;
+            write_json(&gathered.join(COMPARISON), &self.as_json())
+        })
+    }
+
+    /// Returns the name of each run's folder.
+    fn names(&self) -> Vec<String> {
+        let has_ties = self.tie_seeds().len() > 1;
+        let mut names: Vec<String> = Vec::new();
+        for run in &self.compared.runs {
+            let engine = run.plan.request.engine.as_deref().unwrap_or(run.choice.engine.name());
+            let mut name = format!("engine={engine},threads={}", run.choice.threads);
+            if run.choice.processes > 1 {
+                name += &format!(",processes={}", run.choice.processes);
+            }
+            if let Some(seed) = run.plan.tie_seed.filter(|_| has_ties) {
+                name += &format!(",tie_seed={seed}");
+            }
+            let again = names.iter().filter(|other| other.split(",again=").next() == Some(&name)).count();
+            if again > 0 {
+                name += &format!(",again={again}");
+            }
+            names.push(name);
+        }
+        names
+    }
+}
+
+/// Returns the first difference between the result of a run and that of another one.
+fn difference(run: &FinishedRun, other: &FinishedRun) -> Option<Difference> {
+    if run.has_result_of(other) {
+        return None;
+    }
+    let result = |run: &FinishedRun| {
+        let outcome = &run.outcome;
+        json!({
+            "events": outcome.events, "global_events": outcome.global_events, "until": outcome.end.to_string(),
+            "metrics": AllMetrics(&outcome.metrics),
+            "digest": outcome.digest.map(|digest| format!("{digest:016x}")),
+        })
     };
-    let result = |run: &FinishedRun| if run.has_result_of(first) { "same" } else { "DIFFERENT" };
-    let column = |name: &str, unit, entry: &dyn Fn(&FinishedRun) -> Entry| {
-        Column::of(name, unit, &runs.iter().map(entry).collect::<Vec<_>>())
-    };
-    let mut columns = vec![
-        column("engine", Unit::Count, &|run| Entry::Text(run.choice.engine.to_string())),
-        column("threads", Unit::Count, &|run| Entry::Whole(run.choice.threads.into())),
-        column("events", Unit::Count, &|run| Entry::Whole(run.outcome.events.into())),
-        column("run time", Unit::Seconds, &|run| Entry::Number(run.run_wall.as_secs_f64())),
-        column("speed", Unit::PerSecond, &|run| Entry::Number(speed(run))),
-        column("against the first", Unit::Count, &speedup),
-        column("result", Unit::Count, &|run| Entry::Text(result(run).into())),
-    ];
-    if runs.iter().any(|run| run.choice.processes > 1) {
-        columns.insert(1, column("processes", Unit::Count, &|run| Entry::Whole(run.choice.processes.into())));
-    }
-    let are_same = runs.iter().all(|run| run.has_result_of(first));
-    if !are_same {
-        columns.push(column("digest", Unit::Count, &|run| Entry::Text(digest(run))));
-    }
-    let mut text = format!("{}\n", shortened_to(width - 1, &first.plan.title()));
-    draw(&mut text, &columns, width, 0, "`--json`");
-    if are_same {
-        let _ = writeln!(text, "digest {}", digest(first));
-    }
-    text
+    let (here, there) = (result(run), result(other));
+    let fields = ["events", "global_events", "until", "metrics", "digest"];
+    fields.into_iter().find_map(|field| differs(field, &here[field], &there[field]))
 }

@@ -6,11 +6,13 @@
 //! | `metrics.json` | the metrics alone: equal for equal runs |
 //! | `metrics.csv` | the metrics of one value, a row each |
 //! | `scenario.toml` | a scenario file whose run is the same |
-//! | `record.json` | the circumstances of the run: date, system, compiler, times |
+//! | `record.json` | the circumstances of the run: date, system, compiler, times, files read |
 //! | `inputs/` | copies of the files that the run read, if they were asked for |
 //! | `network.toml` | the network in full, if a file described it |
 //! | `trace.txt` | the trace, if it was asked for |
 //! | `tables/NAME.csv` | each table and series |
+//!
+//! The folder of a comparison has a [`Kind`] of its own: see [`crate::comparison`].
 
 use crate::Report;
 use crate::metrics::{AllMetrics, figures};
@@ -19,12 +21,12 @@ use crate::rows::{table_of, write_csv, write_parquet};
 use crate::summary::Summary;
 use parades_config::inputs::{self, Seen};
 use parades_session::circumstances::Circumstances;
-use parades_session::recorded::inputs::copy_name;
+use parades_session::recorded::inputs::{as_json as inputs_as_json, copy_name};
 use parades_session::recorded::{INPUTS, NETWORK, RECORD, Recorded, SCENARIO, SUMMARY, TABLES, TRACE};
 use parades_session::sweep::{JOURNAL, RUNS};
 use parades_session::{Claim, Failure, safe_name};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -41,6 +43,30 @@ const RESULTS: [&str; 9] = [TABLES, TRACE, NETWORK, INPUTS, SCENARIO, RECORD, ME
 /// The results that not every run has.
 const OPTIONAL: [&str; 4] = [TABLES, TRACE, NETWORK, INPUTS];
 
+/// A kind of folder of results.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    /// The names of all results, in the order in which they are moved to their places. If the last is there,
+    /// all of them are of one kind and of one command.
+    pub(crate) results: &'static [&'static str],
+    /// The results that are not always there.
+    pub(crate) optional: &'static [&'static str],
+    /// True if a folder has such results.
+    pub(crate) is_in: fn(&Path) -> bool,
+    /// The name of the command whose results these are: "run".
+    pub(crate) name: &'static str,
+}
+
+/// The results of a run.
+const RUN: Kind = Kind { results: &RESULTS, optional: &OPTIONAL, is_in: is_of_a_run, name: "run" };
+
+impl Kind {
+    /// Returns the name of the last result.
+    fn last(&self) -> &'static str {
+        self.results[self.results.len() - 1]
+    }
+}
+
 /// The beginning of the name of a folder in which results are gathered. The number of the process follows.
 const GATHERED: &str = ".parades-";
 
@@ -56,20 +82,25 @@ pub(crate) fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
 ///
 /// [`Failure::Input`] if the folder is refused, or if files cannot be written.
 pub(crate) fn make_for_run(folder: &Path, overwrites: bool) -> Result<Claim, Failure> {
+    make_for_user(&RUN, folder, overwrites)
+}
+
+/// Makes a folder of results that a user asks for. Otherwise as [`make_for_run`].
+pub(crate) fn make_for_user(kind: &Kind, folder: &Path, overwrites: bool) -> Result<Claim, Failure> {
     // A refused folder must not be made, and one that is made while a sweep begins there is refused below.
-    check_is_for_run(folder, overwrites)?;
-    let claim = make(folder)?;
-    check_is_for_run(folder, overwrites)?;
+    check_is_for(kind, folder, overwrites)?;
+    let claim = make_of(kind, folder)?;
+    check_is_for(kind, folder, overwrites)?;
     Ok(claim)
 }
 
-fn check_is_for_run(folder: &Path, overwrites: bool) -> Result<(), Failure> {
+fn check_is_for(kind: &Kind, folder: &Path, overwrites: bool) -> Result<(), Failure> {
     if let Some(sweep) = sweep_of(folder) {
         let message = format!("{} is the folder of a sweep", sweep.display());
         return Err(Failure::usage(message, "name another folder for `--out`"));
     }
-    if !overwrites && folder.join(SUMMARY).exists() && is_of_a_run(folder) {
-        let message = format!("{} has the results of another run", folder.display());
+    if !overwrites && folder.join(kind.last()).exists() && (kind.is_in)(folder) {
+        let message = format!("{} has the results of another {}", folder.display(), kind.name);
         return Err(Failure::usage(message, "name another folder for `--out`, or replace them with `--overwrite`"));
     }
     Ok(())
@@ -95,26 +126,47 @@ fn sweep_of(folder: &Path) -> Option<PathBuf> {
 /// [`Failure::Input`] if files cannot be written, if another process writes into the folder, or if files that
 /// no run wrote are in the places of the results.
 pub fn make(folder: &Path) -> Result<Claim, Failure> {
+    make_of(&RUN, folder)
+}
+
+/// Makes a folder of results. Otherwise as [`make`].
+fn make_of(kind: &Kind, folder: &Path) -> Result<Claim, Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
     let claim = Claim::of(folder)?;
-    // A run that was killed while it moved its results has removed the old summary already, and has a new one
-    // among the gathered results.
+    // A command that was killed while it moved its results has removed the old last result already, and has a
+    // new one among the gathered results.
     let gathered = gathered_in(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
-    let is_ours = gathered.iter().map(PathBuf::as_path).chain([folder]).any(is_of_a_run);
-    let existing = results_in(folder).filter(|path| path.exists()).last();
+    let is_ours = gathered.iter().map(PathBuf::as_path).chain([folder]).any(kind.is_in);
+    let existing = kind.results.iter().map(|name| folder.join(name)).filter(|path| path.exists()).last();
     if let (Some(path), false) = (existing, is_ours) {
-        let message = format!("{} is there, and no run wrote it", path.display());
+        let message = format!("{} is there, and no {} wrote it", path.display(), kind.name);
         return Err(Failure::usage(message, "name another folder for `--out`"));
     }
-    if !folder.join(SUMMARY).exists() {
-        // Remains of a killed run. They are removed before the gathered results, which show that a run wrote
+    if !folder.join(kind.last()).exists() {
+        // Remains of a killed command. They are removed before the gathered results, which show what wrote
         // the folder.
-        remove_results(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
+        remove_results(kind, folder).map_err(|error| Failure::cannot_write(folder, &error))?;
     }
     gathered.iter().for_each(|path| remove(path));
     Temporary::made(gathering(folder), |probe| fs::create_dir(probe))
         .map_err(|error| Failure::cannot_write(folder, &error))?;
     Ok(claim)
+}
+
+/// Writes results into a folder that was made. They are first gathered aside, in an empty folder that `gather`
+/// fills. Then they replace earlier ones, the last one at last.
+pub(crate) fn write(
+    kind: &Kind,
+    folder: &Path,
+    gather: impl FnOnce(&Path) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let (gathered, ()) = Temporary::made(gathering(folder), |path| fs::create_dir(path))
+        .map_err(|error| Failure::written_late(folder, &error))?;
+    gather(gathered.path())?;
+    uninterrupted(|| replace_results(kind, gathered.path(), folder)).map_err(|error| {
+        let _ = remove_results(kind, folder);
+        Failure::written_late(folder, &error)
+    })
 }
 
 /// Removes what killed workers of a sweep left in the folders of their runs: results that they were
@@ -162,17 +214,11 @@ impl Report<'_> {
     ///
     /// [`Failure::Simulation`] if a file cannot be written.
     pub fn write_folder(&self, folder: &Path) -> Result<(), Failure> {
-        let (gathered, ()) = Temporary::made(gathering(folder), |path| fs::create_dir(path))
-            .map_err(|error| Failure::written_late(folder, &error))?;
-        self.gather(gathered.path())?;
-        uninterrupted(|| replace_results(gathered.path(), folder)).map_err(|error| {
-            let _ = remove_results(folder);
-            Failure::written_late(folder, &error)
-        })
+        write(&RUN, folder, |gathered| self.gather(gathered))
     }
 
     /// Writes all files of the run into an empty folder.
-    fn gather(&self, folder: &Path) -> Result<(), Failure> {
+    pub(crate) fn gather(&self, folder: &Path) -> Result<(), Failure> {
         let outcome = &self.run.outcome;
         let late = |path: &Path| {
             let path = path.to_owned();
@@ -188,11 +234,7 @@ impl Report<'_> {
         }
         let path = folder.join(SCENARIO);
         fs::write(&path, self.run.plan.as_file(Some(outcome.end))?).map_err(late(&path))?;
-        let record = json!({
-            "circumstances": Circumstances::now(), "machine": self.run.machine, "version": self.program.version,
-            "commit": self.program.commit, "build": self.program.build, "command": self.program.command,
-        });
-        write_json(&folder.join(RECORD), &record)?;
+        write_json(&folder.join(RECORD), &self.record())?;
         if self.copy_inputs {
             copy_inputs(&self.run.inputs, &folder.join(INPUTS))?;
         }
@@ -214,13 +256,22 @@ impl Report<'_> {
         }
         Ok(())
     }
+
+    /// Returns the circumstances of the run: when, on what, by what and from what.
+    pub(crate) fn record(&self) -> Value {
+        json!({
+            "circumstances": Circumstances::now(), "machine": self.run.machine, "version": self.program.version,
+            "commit": self.program.commit, "build": self.program.build, "command": self.program.command,
+            "inputs": inputs_as_json(&self.run.inputs),
+        })
+    }
 }
 
 /// Copies the files that a run read into a folder. A file that has changed since is left out, and so is one
 /// that is none, such as a pipe.
 fn copy_inputs(inputs: &[Seen], folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::written_late(folder, &error))?;
-    for Seen { path, bytes, hash } in inputs.iter().filter(|input| input.path.is_file()) {
+    for Seen { path, bytes, hash } in inputs.iter().filter(|input| is_copied(&input.path)) {
         let Ok(contents) = inputs::read_whole(path, *bytes) else { continue };
         if inputs::hash(&contents) == *hash {
             let copy = folder.join(copy_name(path, *hash));
@@ -230,21 +281,26 @@ fn copy_inputs(inputs: &[Seen], folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// True if a file has contents that can be read again. Those of standard input are held.
+fn is_copied(path: &Path) -> bool {
+    path.is_file() || path == Path::new(inputs::STANDARD_INPUT)
+}
+
 /// Moves gathered results to their places.
-fn replace_results(aside: &Path, folder: &Path) -> io::Result<()> {
-    remove_results(folder)?;
-    for name in RESULTS {
+fn replace_results(kind: &Kind, aside: &Path, folder: &Path) -> io::Result<()> {
+    remove_results(kind, folder)?;
+    for name in kind.results {
         match fs::rename(aside.join(name), folder.join(name)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && OPTIONAL.contains(&name) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound && kind.optional.contains(name) => {}
             moved => moved?,
         }
     }
     Ok(())
 }
 
-/// Removes the results of a run from a folder, the summary first.
-fn remove_results(folder: &Path) -> io::Result<()> {
-    for name in RESULTS.iter().rev() {
+/// Removes results from a folder, the last one first.
+fn remove_results(kind: &Kind, folder: &Path) -> io::Result<()> {
+    for name in kind.results.iter().rev() {
         let path = folder.join(name);
         let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
         match removed {
@@ -256,7 +312,7 @@ fn remove_results(folder: &Path) -> io::Result<()> {
 }
 
 /// Writes an object for people to read and scripts to parse.
-fn write_json(path: &Path, object: &impl Serialize) -> Result<(), Failure> {
+pub(crate) fn write_json(path: &Path, object: &impl Serialize) -> Result<(), Failure> {
     let write = || {
         let mut file = BufWriter::new(fs::File::create(path)?);
         serde_json::to_writer_pretty(&mut file, object)?;

@@ -2,6 +2,7 @@
 //!
 //! - [`Report::write_json_line`], [`Report::for_people`], [`Report::write_folder`]: a run in each of these
 //!   forms.
+//! - [`comparison`]: one run on several engines, in each of these forms.
 //! - [`metrics`]: metrics as JSON values, with the names that all forms share.
 //! - [`Outputs`] and [`Files`]: the files that a run writes while it is executed, its trace, its timeline and
 //!   its captures.
@@ -48,6 +49,7 @@ mod rows;
 mod summary;
 pub mod sweep;
 mod tables;
+mod ties;
 pub mod timeline;
 mod timeline_file;
 mod trace_file;

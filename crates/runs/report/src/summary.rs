@@ -27,7 +27,7 @@ impl Report<'_> {
     }
 
     /// Returns the fields of the run; the metrics are left empty.
-    fn fields(&self) -> Map<String, Value> {
+    pub(crate) fn fields(&self) -> Map<String, Value> {
         let Report { run, program, .. } = self;
         let FinishedRun { plan, choice, outcome, .. } = run;
         let run_s = run.run_wall.as_secs_f64();

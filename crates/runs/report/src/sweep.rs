@@ -4,14 +4,17 @@ use crate::drawing::{Column, Entry, draw, draw_whole};
 use crate::metrics::{bare_name, is_percentile, unit_of_values};
 use crate::people::note_error;
 use crate::result_file::{ResultFile, write_whole};
+use crate::ties::{DIGEST, as_json, draw_effects};
 use crate::view::View;
 use parades_config::{quoted, shortened_to};
 use parades_core::metrics::{PERCENTILE_ERROR_PERMILLE, Unit};
 use parades_session::sweep::{FinishedSweep, SweepPlan, full_name};
 use parades_session::{Failure, Program, machine::Machine};
 use parades_sweep::results::{Interval, Points, Runs, cell};
-use parades_sweep::{End, Outcome, Point, Results};
+use parades_sweep::ties::{Effect, effects};
+use parades_sweep::{End, Figures, Outcome, Point, Results};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -53,7 +56,11 @@ impl<'a> SweepReport<'a> {
     /// Those of writing.
     pub fn write_json(&self, to: impl Write) -> io::Result<()> {
         // The object without its last brace: the rows follow one by one, as there may be many.
-        let mut head = self.head().to_string();
+        let mut head = self.head();
+        if let Some(effects) = self.effects() {
+            head["ties"] = as_json(&effects);
+        }
+        let mut head = head.to_string();
         head.pop();
         let mut to = BufWriter::new(to);
         write!(to, "{head},\"points\":")?;
@@ -88,6 +95,23 @@ impl<'a> SweepReport<'a> {
             "stopped": self.sweep.end == End::Stopped,
             "notes": self.notes(),
         })
+    }
+
+    /// Returns the effect of the tie seed on each metric, over all points and seeds. `None` where there are
+    /// no several tie seeds.
+    fn effects(&self) -> Option<Vec<Effect>> {
+        let (plan, schedule) = (self.plan(), &self.sweep.schedule);
+        // The runs of a point of the grid and a seed, one for each tie seed.
+        let mut groups: BTreeMap<(usize, u64), Vec<Map<String, Value>>> = BTreeMap::new();
+        for (group, points) in plan.tie_groups().enumerate() {
+            for (seed, outcome) in points.flat_map(|point| schedule.runs(point)) {
+                if let Some(figures) = outcome.figures() {
+                    groups.entry((group, seed)).or_default().push(results(figures));
+                }
+            }
+        }
+        let groups: Vec<_> = groups.into_values().filter(|runs| runs.len() > 1).collect();
+        (!groups.is_empty()).then(|| effects(&groups))
     }
 
     /// Returns a sentence on each count of something unfinished that is above zero in some runs. What is
@@ -215,6 +239,9 @@ impl<'a> SweepReport<'a> {
         for note in self.notes() {
             let _ = writeln!(text, "{note}");
         }
+        if let Some(effects) = self.effects() {
+            draw_effects(&mut text, &effects, &self.plan().tie_seeds, view.width);
+        }
         Ok(text)
     }
 
@@ -258,6 +285,13 @@ impl<'a> SweepReport<'a> {
         }));
         columns
     }
+}
+
+/// Returns the results of a run by name: counts and metrics.
+fn results(Figures { digest, events, global_events, virtual_time_s, metrics, .. }: &Figures) -> Map<String, Value> {
+    let counts = [(DIGEST, json!(digest)), ("events", json!(events)), ("global_events", json!(global_events))];
+    let counts = counts.into_iter().chain([("virtual_time_s", json!(virtual_time_s))]);
+    counts.map(|(name, value)| (name.to_owned(), value)).chain(metrics.clone()).collect()
 }
 
 /// Checks that a sweep has the table that `view` wants.

@@ -23,7 +23,7 @@ pub fn table_named<'a>(metrics: &'a Metrics, wanted: &str) -> Result<(&'a str, U
         let help = match (nearest(wanted, names.iter().copied()), &names[..]) {
             (Some(near), _) => format!("did you mean `{near}`?"),
             (None, []) => "this scenario has no tables".to_owned(),
-            (None, names) => format!("there are {}", names.join(", ")),
+            (None, names) => format!("choose one of {}", names.join(", ")),
         };
         Failure::usage(message, help)
     })

@@ -1,11 +1,13 @@
 //! The circumstances of a run: when it was executed, on what system, and what it cost there.
 
+#[cfg(unix)]
+use nix::sys::{
+    resource::{UsageWho, getrusage},
+    time::{TimeVal, TimeValLike},
+};
 use serde::Serialize;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Clock ticks of `/proc` in a second: the same on all Linux systems.
-const TICKS_PER_S: f64 = 100.0;
 
 /// The circumstances of a run. A text is empty, and a number is null, where the system does not tell it.
 #[derive(Clone, Debug, Serialize)]
@@ -20,14 +22,49 @@ pub struct Circumstances {
     pub kernel: String,
     /// The rule by which the frequency of the first core changes: `performance`.
     pub governor: String,
-    /// The time that this process has spent in programs, in seconds.
-    pub user_s: Option<f64>,
-    /// The time that the system has spent for this process, in seconds.
-    pub system_s: Option<f64>,
-    /// Context switches of the main thread because it waited.
-    pub voluntary_switches: Option<u64>,
-    /// Context switches of the main thread because another one was to run.
-    pub involuntary_switches: Option<u64>,
+    /// The cost of this process: of all its threads, those that have ended too.
+    #[serde(flatten)]
+    pub own: Option<Cost>,
+    /// The cost of the processes that this one has started and that have ended: the other processes of a run.
+    pub other_processes: Option<Cost>,
+}
+
+/// What processes have cost the system.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Cost {
+    /// The time spent in programs, in seconds.
+    pub user_s: f64,
+    /// The time that the system has spent for them, in seconds.
+    pub system_s: f64,
+    /// Context switches because a thread waited.
+    pub voluntary_switches: i64,
+    /// Context switches because another thread was to run.
+    pub involuntary_switches: i64,
+}
+
+impl Cost {
+    #[cfg(unix)]
+    fn of(who: UsageWho) -> Option<Cost> {
+        let usage = getrusage(who).ok()?;
+        let seconds = |time: TimeVal| time.num_microseconds() as f64 / 1e6;
+        Some(Cost {
+            user_s: seconds(usage.user_time()),
+            system_s: seconds(usage.system_time()),
+            voluntary_switches: usage.voluntary_context_switches(),
+            involuntary_switches: usage.involuntary_context_switches(),
+        })
+    }
+
+    /// Returns the costs of this process, and of those that it has started.
+    #[cfg(unix)]
+    fn all() -> [Option<Cost>; 2] {
+        [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN].map(Cost::of)
+    }
+
+    #[cfg(not(unix))]
+    fn all() -> [Option<Cost>; 2] {
+        [None; 2]
+    }
 }
 
 impl Circumstances {
@@ -38,22 +75,15 @@ impl Circumstances {
         let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
         let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).unwrap_or_default();
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-        // The name of the program, in parentheses, may have blanks.
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let ticks = |index: usize| fields.get(index)?.parse::<f64>().ok().map(|ticks| ticks / TICKS_PER_S);
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let count = |label: &str| status.lines().find_map(|line| line.strip_prefix(label))?.trim().parse().ok();
+        let [own, other_processes] = Cost::all();
         Circumstances {
             date: date(seconds),
             os: std::env::consts::OS,
             distribution: name.trim_matches('"').to_owned(),
             kernel: line_of("/proc/sys/kernel/osrelease"),
             governor: line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-            user_s: ticks(11),
-            system_s: ticks(12),
-            voluntary_switches: count("voluntary_ctxt_switches:"),
-            involuntary_switches: count("nonvoluntary_ctxt_switches:"),
+            own,
+            other_processes,
         }
     }
 }

@@ -1,66 +1,131 @@
 //! The same run on several engines, which must come to the same result.
 
-use crate::{Failure, FinishedRun, Observer, Plan, Recording, Request, run};
-use parades_catalog::{Choice, Engine};
+use crate::interrupt::is_interrupted;
+use crate::run::run_made;
+use crate::{Failure, FinishedRun, Observer, Plan, Recording, Request};
+use parades_catalog::{Choice, Engine, Simulation};
+use std::time::Instant;
 
 /// The runs of a plan on several engines.
 #[derive(Debug)]
 pub struct Comparison {
-    /// The runs that came to their end, in the order of the engines.
+    /// The runs that came to their end, in the order of the tie seeds, and then of the engines.
     pub runs: Vec<FinishedRun>,
     /// The engine of each run that an interrupt stopped, or that it left no time for.
     pub stopped: Vec<Engine>,
+    /// The engines that cannot run the model.
+    pub left_out: Vec<LeftOut>,
 }
 
-/// Returns the engines that are compared where none is named: those that can run the plan's scenario. The
-/// engine [`RollbackCheck`](Engine::RollbackCheck) checks models. Its speed says nothing, so it is not among
-/// them.
-pub fn compared_by_default(plan: &Plan) -> impl Iterator<Item = Engine> {
-    let can_run = |engine: &Engine| plan.scenario.is_restorable(&plan.values) || !engine.rolls_back();
-    Engine::algorithms().filter(|engine| *engine != Engine::RollbackCheck).filter(can_run)
+/// An engine that cannot run the model of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The engine.
+    pub engine: Engine,
+    /// The number of processes for which this holds.
+    pub processes: u64,
+    /// The reason: a sentence without a full stop.
+    pub why: String,
 }
 
-/// The runs of a comparison: each engine on each number of processes and threads.
+/// Returns the engines that are compared where none is named. The engine
+/// [`RollbackCheck`](Engine::RollbackCheck) checks models. Its speed says nothing, so it is not among them.
+fn all_by_default() -> impl Iterator<Item = Engine> {
+    Engine::algorithms().filter(|engine| *engine != Engine::RollbackCheck)
+}
+
+/// The runs of a comparison: each engine on each number of processes and threads, with each tie seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Sides<'a> {
-    /// The names of the engines; those of [`compared_by_default`] where none is named.
+    /// The names of the engines; all but [`RollbackCheck`](Engine::RollbackCheck) where none is named.
     pub engines: &'a [String],
     /// The numbers of threads of a process; the plan's own where there is none.
     pub threads: &'a [u64],
     /// The numbers of processes; the plan's own where there is none.
     pub processes: &'a [u64],
+    /// The seeds that shuffle simultaneous events; the plan's own where there is none.
+    pub tie_seeds: &'a [u64],
 }
 
 /// Runs a plan on several engines, one after another, and each on several numbers of processes and threads.
+/// All of that is repeated for each tie seed.
 ///
-/// An engine of one thread runs once, on one, and an engine of one process in one. An engine gets the
-/// settings that it has. A setting that none of the engines has is given to all of them, and they refuse it.
+/// An engine of one thread runs once, on one, and an engine of one process in one. An engine that cannot run
+/// the model is left out. An engine gets the settings that it has. A setting that none of the engines has is
+/// given to all of them, and they refuse it.
 ///
 /// # Errors
 ///
-/// Those of [`Plan::choice`] and [`run`]; [`Failure::Stopped`] where an interrupt stopped the first run.
+/// Those of [`Plan::choice`] and [`run`](crate::run()); [`Failure::Stopped`] where an interrupt stopped the
+/// first run; [`Failure::Input`] where engines are named, and less than two runs remain of several.
+#[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
 pub fn compare(plan: &Plan, sides: Sides<'_>, observer: &mut dyn Observer) -> Result<Comparison, Failure> {
     if !plan.request.digest {
         return Err(Failure::usage("engines cannot be compared without a digest", "leave out `--no-digest`"));
     }
-    let plans = plans_of(plan, sides)?;
-    let mut runs = Vec::new();
-    for (plan, choice) in &plans {
-        let finished = run(plan, choice, Recording::default(), observer);
+    let mut plans = plans_of(plan, sides)?;
+    let begin = Instant::now();
+    observer.prepares();
+    // All runs share the model.
+    let simulation = plan.simulation()?;
+    let making = begin.elapsed();
+    let left_out = leave_out(&simulation, &mut plans, !sides.engines.is_empty())?;
+    let with_ties: Vec<(Plan, Choice)> = match sides.tie_seeds {
+        [] => plans,
+        seeds => seeds.iter().flat_map(|&seed| plans.iter().map(move |side| with_tie_seed(side, seed))).collect(),
+    };
+    let mut runs: Vec<FinishedRun> = Vec::new();
+    for (plan, choice) in &with_ties {
+        if is_interrupted() && !runs.is_empty() {
+            break;
+        }
+        let finished = run_made(plan, &simulation, choice, Recording::default(), observer);
         match finished.and_then(|run| run.complete("a comparison needs a whole run, so there is no result")) {
-            Ok(run) => runs.push(run),
+            Ok(run) => runs.push(FinishedRun { setup_wall: making + run.setup_wall, ..run }),
             Err(Failure::Stopped(_)) if !runs.is_empty() => break,
             Err(failure) => return Err(failure),
         }
     }
-    let stopped = plans[runs.len()..].iter().map(|(_, choice)| choice.engine).collect();
-    Ok(Comparison { runs, stopped })
+    let stopped = with_ties[runs.len()..].iter().map(|(_, choice)| choice.engine).collect();
+    Ok(Comparison { runs, stopped, left_out })
 }
 
-/// Returns the plans of all runs, so that a mistake in one of them is found before any run.
+/// Removes the sides that cannot run the model, and returns them.
+fn leave_out(
+    simulation: &Simulation,
+    plans: &mut Vec<(Plan, Choice)>,
+    are_named: bool,
+) -> Result<Vec<LeftOut>, Failure> {
+    let (mut left_out, mut first): (Vec<LeftOut>, Option<Failure>) = (Vec::new(), None);
+    let count = plans.len();
+    plans.retain(|(plan, choice)| {
+        let Err(refusal) = simulation.check(choice, plan.scenario.name) else { return true };
+        let found =
+            LeftOut { engine: choice.engine, processes: choice.processes, why: refusal.error.message().to_owned() };
+        if !left_out.contains(&found) {
+            left_out.push(found);
+        }
+        first.get_or_insert_with(|| plan.refused(refusal));
+        false
+    });
+    match first {
+        // A single run compares nothing, which is not what was asked for.
+        Some(refusal) if plans.is_empty() || (are_named && plans.len() < count.min(2)) => Err(refusal),
+        _ => Ok(left_out),
+    }
+}
+
+/// Returns a side with this tie seed.
+fn with_tie_seed((plan, choice): &(Plan, Choice), seed: u64) -> (Plan, Choice) {
+    let mut plan = plan.clone();
+    (plan.tie_seed, plan.request.tie_seed) = (Some(seed), Some(seed));
+    (plan, choice.clone())
+}
+
+/// Returns the plans of all sides, so that a mistake in one of them is found before any run.
 fn plans_of(plan: &Plan, sides: Sides<'_>) -> Result<Vec<(Plan, Choice)>, Failure> {
     let engines: Vec<Engine> = match sides.engines {
-        [] => compared_by_default(plan).collect(),
+        [] => all_by_default().collect(),
         names => names.iter().map(|name| Engine::named(name)).collect::<Result<_, _>>()?,
     };
     let mut plans = Vec::new();
@@ -81,7 +146,7 @@ fn plans_of(plan: &Plan, sides: Sides<'_>) -> Result<Vec<(Plan, Choice)>, Failur
             if !engine.is_distributed() {
                 plan.settings.processes = None;
             }
-            let choice = plan.choice()?;
+            let choice = plan.unchecked_choice()?;
             plans.push((plan, choice));
         }
     }
@@ -100,6 +165,20 @@ fn settings_of(engine: Engine, engines: &[Engine], tune: &[String]) -> Vec<Strin
         engine.has_setting(key) || !engines.iter().any(|other| other.has_setting(key))
     };
     tune.iter().filter(is_meant).cloned().collect()
+}
+
+impl Comparison {
+    /// Returns the runs in groups of one tie seed each. The first run of a group is the one with which the
+    /// others are compared.
+    pub fn groups(&self) -> impl Iterator<Item = &[FinishedRun]> {
+        self.runs.chunk_by(|a, b| a.plan.tie_seed == b.plan.tie_seed)
+    }
+
+    /// Returns the first run of the same tie seed as `run`, with which it is compared.
+    pub fn reference(&self, run: &FinishedRun) -> &FinishedRun {
+        let first = self.runs.iter().find(|first| first.plan.tie_seed == run.plan.tie_seed);
+        first.expect("the run itself has its tie seed")
+    }
 }
 
 impl FinishedRun {

@@ -111,7 +111,13 @@ pub fn diff(
     if a.have_like_traces(b) {
         return of_traces([a, b], progress);
     }
-    match execute(names, sides, observers, progress) {
+    let executed = execute(names, sides, observers, progress);
+    let executed = match (executed, changed_since([a, b])) {
+        // The events are not those of the folders.
+        (Ok(Verdict::Part(_)), changed) if !changed.is_empty() => Err(Failure::simulation(changed.join("; "))),
+        (executed, _) => executed,
+    };
+    match executed {
         // The files differ whatever comes of running them again.
         Err(why @ (Failure::Simulation(_) | Failure::Run(_))) => match a.difference(b)? {
             Some(found) => Ok(Verdict::Files(found)),
@@ -121,6 +127,14 @@ pub fn diff(
         Ok(Verdict::OtherStates(events, _)) => Ok(Verdict::OtherStates(events, a.difference(b))),
         found => found,
     }
+}
+
+/// Returns a sentence on each file that has changed since one of the runs read it. What a network file has
+/// read stands in the folder itself.
+fn changed_since(folders: [&Recorded; 2]) -> Vec<String> {
+    let mut changed: Vec<String> = folders.iter().flat_map(|folder| folder.changed_since()).collect();
+    changed.dedup();
+    changed
 }
 
 /// Compares the traces in two folders.
@@ -200,21 +214,21 @@ fn compare(a: &Receiver<Sent>, b: &Receiver<Sent>, progress: &mut dyn FnMut(Diff
     }
 }
 
-/// A run to be executed, and the digest that its folder says it had.
+/// A run to be executed, and its folder if it has one.
 #[derive(Clone, Debug)]
 struct Wanted {
     name: String,
     request: Request,
-    digest: Option<String>,
+    recorded: Option<Recorded>,
 }
 
 impl Wanted {
     fn of(name: &str, side: &Side) -> Result<Wanted, Failure> {
-        let (request, digest) = match side {
-            Side::Folder(recorded) => (recorded.request()?, recorded.digest().map(str::to_owned)),
+        let (request, recorded) = match side {
+            Side::Folder(recorded) => (recorded.request()?, Some(recorded.clone())),
             Side::Request(request) => (request.clone(), None),
         };
-        Ok(Wanted { name: name.to_owned(), request, digest })
+        Ok(Wanted { name: name.to_owned(), request, recorded })
     }
 
     /// Executes the run and sends each line of its trace. Returns the digest.
@@ -228,11 +242,19 @@ impl Wanted {
         let finished = finished.complete("a comparison needs whole runs, so there is no result")?;
         let digest = finished.outcome.digest;
         let text = digest.map(|digest| format!("{digest:016x}")).unwrap_or_default();
-        match &self.digest {
-            Some(recorded) if *recorded != text => Err(Failure::simulation(format!(
-                "`{}` recorded the digest {recorded}, but its run comes to {text} here; it was altered, or written by another version",
-                self.name
-            ))),
+        let Some(recorded) = &self.recorded else { return Ok(digest) };
+        match recorded.digest() {
+            Some(before) if *before != text => {
+                let changed = recorded.changed_files(&finished.inputs);
+                let why = match changed.as_slice() {
+                    [] => "it was altered, or written by another version".to_owned(),
+                    changed => changed.join("; "),
+                };
+                Err(Failure::simulation(format!(
+                    "the run of `{}` cannot be repeated: {why} (its digest was {before}, and is {text} here)",
+                    self.name
+                )))
+            }
             _ => Ok(digest),
         }
     }

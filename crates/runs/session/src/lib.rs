@@ -62,7 +62,7 @@ mod watchman;
 pub mod why;
 
 pub use claim::Claim;
-pub use compare::{Comparison, Sides, compare, compared_by_default};
+pub use compare::{Comparison, LeftOut, Sides, compare};
 pub use diff::diff;
 pub use failure::Failure;
 pub use lp_names::LpNames;

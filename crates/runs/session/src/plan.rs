@@ -6,6 +6,7 @@ use crate::machine::{default_memory_limit, held_bytes, keep_within};
 use crate::ranks::launched;
 use crate::request::{Request, quote};
 use parades_catalog::{Choice, Engine, Field, Refusal, Scenario, Simulation, Wish, network, program_name};
+use parades_config::inputs::STANDARD_INPUT;
 use parades_config::{ConfigError, Kind, ScenarioFile, Settings, Value, Values, write_scenario};
 use parades_core::budget;
 use parades_core::time::Time;
@@ -50,7 +51,7 @@ impl Plan {
 
     fn of_scenario(request: &Request) -> Result<Plan, Failure> {
         let (scenario, mut values, settings, file) = if is_file(&request.scenario) {
-            read_scenario(Path::new(&request.scenario))?
+            read_scenario(path_of(&request.scenario))?
         } else {
             let scenario = Scenario::named(&request.scenario)?;
             let settings = Settings { scenario: scenario.name.to_owned(), ..Settings::default() };
@@ -188,6 +189,14 @@ impl Plan {
     /// [`Failure::Input`] where there is no such engine or setting, or where the engine cannot run the
     /// scenario.
     pub fn choice(&self) -> Result<Choice, Failure> {
+        let choice = self.unchecked_choice()?;
+        choice.check(self.scenario, &self.values).map_err(|refusal| self.refused(refusal))?;
+        Ok(choice)
+    }
+
+    /// Returns the engine that the request asks for, whether or not it can run the scenario. Otherwise as
+    /// [`Plan::choice`].
+    pub(crate) fn unchecked_choice(&self) -> Result<Choice, Failure> {
         let Request { threads, processes, tune, .. } = &self.request;
         let wish = Wish {
             engine: self.engine(),
@@ -196,8 +205,7 @@ impl Plan {
             processes_here: launched::ranks_here(),
             tune,
         };
-        let choice = Choice::of(wish).and_then(|choice| choice.check(self.scenario, &self.values).map(|()| choice));
-        choice.map_err(|refusal| self.refused(refusal))
+        Choice::of(wish).map_err(|refusal| self.refused(refusal))
     }
 
     fn engine(&self) -> &str {
@@ -205,7 +213,7 @@ impl Plan {
     }
 
     /// Reports a refusal at its place in the scenario's file, where it is about what the file says.
-    fn refused(&self, refusal: Refusal) -> Failure {
+    pub(crate) fn refused(&self, refusal: Refusal) -> Failure {
         let typed = match refusal.about {
             Field::Engine => self.request.engine.is_some(),
             Field::Threads => self.request.threads.is_some(),
@@ -273,10 +281,17 @@ fn network_file(scenario: &str) -> Result<Option<NetworkFile>, ConfigError> {
     if scenario == network::SCENARIO.name {
         return Ok(Some(network::example_file()));
     }
-    if is_file(scenario) { NetworkFile::read(Path::new(scenario)) } else { Ok(None) }
+    if is_file(scenario) { NetworkFile::read(path_of(scenario)) } else { Ok(None) }
+}
+
+/// Returns the path of a scenario's file. `-` is standard input.
+fn path_of(scenario: &str) -> &Path {
+    Path::new(if scenario == "-" { STANDARD_INPUT } else { scenario })
 }
 
 /// True if a scenario is given by the path of a file, not by a name.
 fn is_file(scenario: &str) -> bool {
-    scenario.contains(['/', '\\']) || Path::new(scenario).extension().is_some_and(|extension| extension == "toml")
+    scenario == "-"
+        || scenario.contains(['/', '\\'])
+        || Path::new(scenario).extension().is_some_and(|extension| extension == "toml")
 }

@@ -111,10 +111,6 @@ impl Others {
         simulation: &Simulation,
         options: &RunOptions<'_>,
     ) -> Result<Box<dyn Fabric>, Failure> {
-        if !simulation.is_distributed() {
-            let message = format!("the messages of `{}` cannot cross processes", plan.scenario.name);
-            return Err(Failure::usage(message, "use one process"));
-        }
         let RunOptions { until, notes, sends, captures, .. } = *options;
         let go = Go { until, notes, sends, timesheets: options.timesheets.is_some(), captures: captures.to_vec() };
         let talk = match self {

@@ -156,6 +156,7 @@ fn run_on(
     let room = memory_limit.saturating_sub(simulation.bytes);
     simulation.check_room(room).map_err(|error| failed(with_model(error, room, memory_limit)))?;
     let choice = simulation.resolve(choice);
+    simulation.check(&choice, plan.scenario.name).map_err(|refusal| plan.refused(refusal))?;
     let mut notes = simulation.notes.clone();
     let until = plan.until.unwrap_or(simulation.until);
     let tracing = recording.tracer.map(|make| make(simulation, until)).transpose()?;
@@ -178,6 +179,10 @@ fn run_on(
     let ending = others.out_of_memory.unwrap_or(ending);
     notes.extend(outcome.metrics.incomplete().map(str::to_owned));
     notes.extend(note_of(&outcome.metrics));
+    if plan.request.digest && outcome.digest.is_none() {
+        let end = outcome.end;
+        notes.push(format!("stopped among the events of {end}: some of them are not executed, so there is no digest"));
+    }
     notes.extend(idle_threads(&outcome.engine_stats, choice.threads * choice.processes, simulation.lps()));
     Ok(FinishedRun {
         plan: plan.clone(),

@@ -107,7 +107,7 @@ fn estimates(precision: &Precision, metrics: &Metrics) -> Result<Vec<Option<Esti
             let message = format!("--metric {name}: there is no steady-state metric {} in this run", quoted(name));
             let help = match (nearest(name, all()), all().next()) {
                 (Some(near), _) => format!("did you mean `{near}`?"),
-                (None, Some(_)) => format!("there are {}", all().collect::<Vec<_>>().join(", ")),
+                (None, Some(_)) => format!("choose one of {}", all().collect::<Vec<_>>().join(", ")),
                 (None, None) => "this scenario has none; `parades sweep --until-interval` needs none".to_owned(),
             };
             Failure::usage(message, help)

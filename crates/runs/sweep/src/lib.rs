@@ -8,6 +8,7 @@
 //! - A [`Pool`] of worker processes executes the runs.
 //! - A [`Journal`] keeps the outcome of each run. A sweep that was killed continues from its journal.
 //! - [`Results`] has a row for each run and, for each point, the means over the seeds with their intervals.
+//! - [`ties`] tells which metrics depend on the order of simultaneous events.
 //!
 //! The runs of a sweep, and so its tables, depend only on the grid, the seeds and the precision. They depend
 //! neither on the number of workers, nor on the order in which runs end, nor on how often the sweep was
@@ -34,6 +35,7 @@ pub mod results;
 pub mod schedule;
 pub mod seeds;
 pub mod shard;
+pub mod ties;
 
 pub use drive::{Drive, End, drive};
 pub use grid::{Axis, Grid};

@@ -43,7 +43,7 @@ const PAIRED_NODES_MAX: u32 = 128;
 /// assert_eq!(matrix.latency(LpId(1), LpId(2)), matrix.latency(LpId(2), LpId(1)));
 ///
 /// let error = Matrix::parse("cities.txt".as_ref(), "0 1\n-1 0".to_owned(), ms).unwrap_err();
-/// assert_eq!(error.to_string(), "cities.txt:2:1: a latency cannot be -1; write a number from 0 on");
+/// assert_eq!(error.to_string(), "cities.txt:2:1: a latency cannot be -1; write a number of 0 or more");
 /// # Ok::<(), parades_config::ConfigError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]

@@ -30,7 +30,7 @@
 //! # Decorations
 //!
 //! A [`Decoration`] of any crate may delay or lose messages on chosen links, and a record keeps messages as a
-//! table ([`Underlay::with_record`]). Peers know of neither.
+//! table ([`Underlay::with_record`]). Peers see neither.
 //!
 //! # Lookahead
 //!

@@ -223,7 +223,7 @@ impl<P: Program> Desk<P> {
     }
 }
 
-const OUTSIDE: &str = "what belongs to a node was used outside of its processes, or inside of a closure that was given the node's own state: \
+const OUTSIDE: &str = "a process used its node from another thread of control, or inside a closure that holds the state of the node: \
                        use it in the process itself";
 
 /// Gives access to this thread's desk. It uses `try_with`, which is inlined, unlike `with`.

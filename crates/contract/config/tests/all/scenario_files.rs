@@ -284,7 +284,7 @@ fn files_that_cannot_be_read_say_why() {
     let missing = ScenarioFile::read(Path::new("no/such.toml")).unwrap_err().to_string();
     assert_eq!(missing, "no/such.toml: cannot be read: No such file or directory; check its name and permissions");
     let folder = ScenarioFile::read(Path::new(env!("CARGO_TARGET_TMPDIR"))).unwrap_err().to_string();
-    assert!(folder.ends_with(": cannot be read: Is a directory; check its name and permissions"), "{folder}");
+    assert!(folder.ends_with(": cannot be read: it is a folder; check its name and permissions"), "{folder}");
     let binary = Scratch::new("binary.toml", b"scenario = 'x'\nnote = '\xff\xfe'\n");
     assert_eq!(binary.wrong(), "binary.toml:2:9: the file is not UTF-8 text; save it as UTF-8");
     let large = Scratch::new("large.toml", &vec![b'['; (1 << 20) + 1]);

@@ -9,6 +9,18 @@ pub(super) fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
 }
 
+/// The seeds of `--tie-seed`: one, or for `compare` and `sweep` several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TieSeeds(pub(crate) Vec<u64>);
+
+pub(super) fn tie_seed(text: &str) -> Result<TieSeeds, String> {
+    seed(text).map(|seed| TieSeeds(vec![seed]))
+}
+
+pub(super) fn tie_seeds(text: &str) -> Result<TieSeeds, String> {
+    parades_sweep::seeds::parse(text).map(TieSeeds).map_err(|error| error.to_string())
+}
+
 pub(super) fn share(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
     match number.trim().parse::<f64>() {

@@ -98,7 +98,7 @@ fn wrong_files_are_named_with_line_and_column() {
                 2,
                 "none.toml: cannot be read: No such file or directory; check its name and permissions",
             ),
-            ("run ./", 2, "./: cannot be read: Is a directory; check its name and permissions"),
+            ("run ./", 2, "./: cannot be read: it is a folder; check its name and permissions"),
             ("run name.toml", 2, "name.toml:1:12: there is no scenario `fold`; did you mean `phold`?"),
             (
                 "run wan --quiet --set least_delay=1s",
@@ -194,7 +194,7 @@ fn simulations_that_fail_say_where_and_how_to_see_it_again() {
             "time-overflow",
             "a delay of 18446744.073709551615s leads past the end of virtual time; shorten the delay, or end the run earlier: virtual time ends 213 days after its start",
         ),
-        case("fail", "it was told to fail at its event 5; correct the model, or the parameters that led it there"),
+        case("fail", "it was told to fail at its event 5; correct the model, or its parameters"),
         case(
             "no-channel",
             "it sent through its port 7, which it does not declare; declare the channel, or send where one leads",

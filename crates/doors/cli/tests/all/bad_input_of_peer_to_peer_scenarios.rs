@@ -31,9 +31,9 @@ fn tables_of_latencies_are_refused_at_the_wrong_entry() {
             case("short"),
             "short.txt:3:1: this line has 2 latencies, not 3; a table has as many latencies in each line as it has lines",
         ),
-        (case("word"), "word.txt:2:5: a latency cannot be `abc`; write a number from 0 on"),
-        (case("infinite"), "infinite.txt:1:3: a latency cannot be 1e400; write a number from 0 on"),
-        (case("long"), "long.txt:1:3: a latency cannot be 1e30; write a number from 0 on"),
+        (case("word"), "word.txt:2:5: a latency cannot be `abc`; write a number of 0 or more"),
+        (case("infinite"), "infinite.txt:1:3: a latency cannot be 1e400; write a number of 0 or more"),
+        (case("long"), "long.txt:1:3: a latency cannot be 1e30; write a number of 0 or more"),
         (case("empty"), "empty.txt:1:1: there is no table of latencies; write a line of numbers for each place"),
         (
             case("apart") + " --set missing=detour",
@@ -43,9 +43,9 @@ fn tables_of_latencies_are_refused_at_the_wrong_entry() {
             "run bittorrent --quiet --set underlay=matrix".to_owned(),
             "--set underlay=matrix: the underlay `matrix` needs a file; set `matrix` to its name",
         ),
-        (case("negative"), "negative.txt:2:5: a latency cannot be -5; write a number from 0 on"),
-        (case("missing"), "missing.txt:2:5: a latency cannot be nan; write a number from 0 on"),
-        ("run file.toml".to_owned(), "negative.txt:2:5: a latency cannot be -5; write a number from 0 on"),
+        (case("negative"), "negative.txt:2:5: a latency cannot be -5; write a number of 0 or more"),
+        (case("missing"), "missing.txt:2:5: a latency cannot be nan; write a number of 0 or more"),
+        ("run file.toml".to_owned(), "negative.txt:2:5: a latency cannot be -5; write a number of 0 or more"),
     ];
     let cases: Vec<(&str, i32, &str)> = cases.iter().map(|(command, message)| (&**command, 2, *message)).collect();
     check(&folder, &cases);

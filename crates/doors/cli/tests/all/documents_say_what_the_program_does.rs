@@ -1,4 +1,4 @@
-//! The commands of README and docs are understood, and the run that README shows is what the program prints.
+//! The commands of README and docs are understood, and their output is what README and docs show of it.
 
 use crate::common::{Folder, parades};
 use parades_session::sweep::{SweepPlan, SweepRequest};
@@ -81,6 +81,7 @@ fn every_command_of_a_document_is_possible() {
                 "sweep" => SweepPlan::of(&SweepRequest {
                     base: request,
                     seeds: None,
+                    tie_seeds: Vec::new(),
                     jobs: Some(1),
                     metrics: Vec::new(),
                     until_interval: None,
@@ -112,34 +113,111 @@ fn grouped(number: u64) -> String {
     groups.join(",")
 }
 
-#[test]
-fn the_run_of_the_readme_is_what_the_program_prints() {
-    let readme = documents().into_iter().find(|(path, _)| path.ends_with("README.md")).expect("there is one").1;
-    let folder = Folder::new("readme");
-    let printed = parades(&folder.0, "run campus --engine window --threads 2 --json --quiet").stdout;
-    let run: Value = serde_json::from_slice(&printed).expect("it is JSON");
-    let number = |key: &str| grouped(run[key].as_u64().expect("it is a number"));
-    let block = readme.split("```text").nth(1).and_then(|rest| rest.split("```").next()).expect("README shows a run");
-    let row = |name: &str| {
-        let line = block.lines().find_map(|line| line.strip_prefix(name)).expect("README has this row");
-        line.trim().to_owned()
+/// The mark of a block that is what a command prints.
+const MARK: &str = "<!-- printed by: parades ";
+
+/// The beginnings of lines that differ between executions: they have wall times, rates or memory.
+const DIFFERING: [&str; 3] = ["run time ", "speed ", "peak memory "];
+
+/// Returns each marked block of a document: the arguments of its command, and its lines.
+fn printed_blocks(text: &str) -> Vec<(&str, Vec<&str>)> {
+    let block = |part: &'_ str| -> Option<(usize, usize, usize)> {
+        let end = part.find(" -->")?;
+        let begin = end + part[end..].find("```text\n")? + "```text\n".len();
+        Some((end, begin, begin + part[begin..].find("```")?))
     };
-    assert_eq!(row("virtual time"), format!("{} s", run["virtual_time_s"]).replace(".0 ", " "));
-    assert_eq!(row("logical processes"), number("lps"));
-    assert_eq!(row("events"), number("events"));
-    assert_eq!(row("digest"), run["digest"].as_str().expect("it is text"));
-    let of_metrics = |key: &str| grouped(run["metrics"][key].as_u64().expect("it is counted"));
-    let said = format!("{} nodes, {} flows", number("lps"), of_metrics("flows_total"));
-    assert!(readme.contains(&said), "README does not say {said}");
-    // The rows are those that the program prints for people.
-    let shown = parades(&folder.0, "run campus --until 1ms --engine window --threads 2 --brief --quiet").stdout;
-    let shown = String::from_utf8(shown).expect("it is text");
-    for name in ["engine", "virtual time", "logical processes", "events", "run time", "speed", "peak memory", "digest"]
-    {
-        assert!(shown.lines().any(|line| line.starts_with(name)), "{name}: {shown}");
-        row(name);
+    text.split(MARK)
+        .skip(1)
+        .map(|part| {
+            let (end, begin, after) = block(part).expect("a block follows the mark");
+            (&part[..end], part[begin..after].lines().collect())
+        })
+        .collect()
+}
+
+/// Returns a line without the blanks that align it.
+fn unaligned(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn each_marked_block_is_what_the_program_prints() {
+    let folder = Folder::new("printed");
+    let (mut wrong, mut count) = (String::new(), 0);
+    for (path, text) in documents() {
+        for (arguments, lines) in printed_blocks(&text) {
+            count += 1;
+            let output = parades(&folder.0, arguments);
+            assert!(output.status.success(), "{arguments}: {output:?}");
+            let printed = String::from_utf8([output.stderr, output.stdout].concat()).expect("it is text");
+            // The block has the first lines, without those that only draw.
+            let is_drawn = |line: &&str| line.chars().any(|c| !"─═".contains(c));
+            for (line, printed) in lines.into_iter().filter(is_drawn).zip(printed.lines().filter(is_drawn)) {
+                let same_label = DIFFERING.iter().any(|label| line.starts_with(label) && printed.starts_with(label));
+                if unaligned(line) != unaligned(printed) && !same_label {
+                    wrong += &format!("{}: parades {arguments}\n  says   {line}\n  prints {printed}\n", path.display());
+                }
+            }
+        }
     }
-    for words in ["set-up", "results)"] {
-        assert!(row("run time").contains(words) && shown.contains(words), "{words}");
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(count > 0, "no block was found");
+}
+
+/// Returns the numbers of a remark with the words after them: `50 peers, 1,000 pieces`.
+fn numbers(remark: &str) -> Vec<(u64, String)> {
+    let words: Vec<&str> = remark.split_whitespace().collect();
+    let pair = |pair: &[&str]| {
+        let word = pair[1].trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        Some((pair[0].replace(',', "").parse().ok()?, word.to_owned()))
+    };
+    words.windows(2).filter_map(pair).collect()
+}
+
+#[test]
+fn remarks_beside_commands_have_the_numbers_of_their_runs() {
+    let (mut wrong, mut count) = (String::new(), 0);
+    for (path, text) in documents() {
+        let lines = text.lines().filter_map(|line| line.split_once(" # "));
+        for (command, remark) in lines {
+            let Some(start) = command.find("parades run ").or_else(|| command.find("run campus")) else { continue };
+            let command = command[start..].trim_start_matches("parades ");
+            let Some((_, request)) = request(&format!("parades {}", command.trim())) else { continue };
+            let plan = Plan::of(&request).expect("another test has checked it");
+            let simulation = plan.simulation().expect("another test has checked it");
+            // "eight files, each with 50 peers" is about a part of the run.
+            let is_of_part = remark.contains("each");
+            for (number, word) in numbers(remark).into_iter().filter(|_| !is_of_part) {
+                let parameter = plan.values.get(&word).and_then(|value| value.to_string().parse().ok());
+                let known = match word.as_str() {
+                    "nodes" => Some(u64::from(simulation.lps())),
+                    "virtual" => Some(simulation.until.as_ps() / 1_000_000_000_000),
+                    _ => parameter,
+                };
+                let Some(known) = known else { continue };
+                count += 1;
+                if known != number {
+                    wrong += &format!("{}: {command} # {remark}: {word} {known}\n", path.display());
+                }
+            }
+        }
     }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(count >= 4, "only {count} numbers were found");
+}
+
+#[test]
+fn the_readme_lists_what_the_program_lists() {
+    let readme = documents().into_iter().find(|(path, _)| path.ends_with("README.md")).expect("there is one").1;
+    let table = readme.split("| engine | in one sentence |").nth(1).expect("README lists the engines");
+    let rows = table.lines().skip(2).map_while(|line| line.strip_prefix("| `"));
+    let listed: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
+    let engines: Vec<&str> = parades_catalog::Engine::algorithms().map(parades_catalog::Engine::name).collect();
+    assert_eq!(listed, engines);
+    // The totals of the first run that README shows.
+    let folder = Folder::new("readme");
+    let printed = parades(&folder.0, "run campus --until 1ms --json --quiet").stdout;
+    let run: Value = serde_json::from_slice(&printed).expect("it is JSON");
+    let flows = grouped(run["metrics"]["flows_total"].as_u64().expect("it is counted"));
+    assert!(readme.contains(&format!("{} nodes, {flows} flows", grouped(run["lps"].as_u64().expect("a number")))));
 }

@@ -6,6 +6,7 @@ mod a_signal_ends_a_run_soon;
 mod bad_input_gets_one_sentence;
 mod bad_input_of_peer_to_peer_scenarios;
 mod common;
+mod comparisons_are_proofs;
 mod configurations_of_speer_become_scenarios;
 mod documents_say_what_the_program_does;
 mod impossible_networks_get_one_sentence;

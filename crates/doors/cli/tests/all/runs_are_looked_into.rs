@@ -249,7 +249,7 @@ fn folders_with_traces_are_compared_without_running_them_again() {
     let first = a.lines().zip(other.lines()).position(|(a, b)| a != b).unwrap();
     let [a_line, other_line] = [a, other].map(|trace| trace.lines().nth(first).unwrap().to_owned());
     let expected = format!(
-        "the runs are the same for {first} events, then part:\n  a: {a_line}\n  other: {other_line}\n\
+        "the runs are the same for {first} events, then diverge:\n  a: {a_line}\n  other: {other_line}\n\
          the first difference in their results is `seed`:\n  a: 1\n  other: 2\n"
     );
     assert_eq!(parted, expected);
@@ -311,7 +311,7 @@ fn the_event_at_which_runs_part_is_printed_even_if_a_table_cannot_be_read() {
     let found = String::from_utf8(parted.stdout).unwrap();
     let last = trace.lines().last().unwrap();
     let (parting, results) = found.rsplit_once("the results").unwrap();
-    assert!(parting.ends_with(&format!("events, then part:\n  a: {last}\n  b: {last}altered\n")), "{found}");
+    assert!(parting.ends_with(&format!("events, then diverge:\n  a: {last}\n  b: {last}altered\n")), "{found}");
     assert!(results.starts_with(" in the folders cannot be compared: b/tables/flows.csv: "), "{found}");
     // Without a difference in the traces, the tables decide, so the error is the answer.
     folder.write("b/trace.txt", trace);
@@ -491,4 +491,82 @@ fn a_recorded_run_is_executed_again_and_says_what_differs() {
     assert_eq!(parted.status.code(), Some(1), "{}", said(&parted));
     let printed = String::from_utf8_lossy(&parted.stdout).into_owned();
     assert!(printed.starts_with("the file lat.txt differs:\n  b: "), "{printed}");
+}
+
+#[test]
+fn diff_and_rerun_name_the_file_that_differs_before_the_digest() {
+    let folder = Folder::new("other-file");
+    folder.write("one/lat.txt", "0 10\n10 0\n");
+    folder.write("two/lat.txt", "0 12\n12 0\n");
+    folder.write("same/other.txt", "0 10\n10 0\n");
+    for (out, matrix) in [("a", "one/lat.txt"), ("b", "two/lat.txt"), ("c", "same/other.txt")] {
+        let run = "run gossip --set nodes=2 --set underlay=matrix --quiet";
+        assert!(parades(&folder.0, &format!("{run} --set matrix={matrix} --out {out}")).status.success());
+    }
+    let said = |arguments: &str, status| {
+        let output = parades(&folder.0, arguments);
+        assert_eq!(output.status.code(), Some(status), "{arguments}: {output:?}");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    let found = said("diff a b", 1);
+    assert!(
+        found.contains("the file lat.txt differs:\n  a: ") && found.contains("one/lat.txt, 10 bytes, hash "),
+        "{found}"
+    );
+    assert!(!found.contains("digest"), "{found}");
+    // It does not matter by what name a file is read.
+    assert!(said("diff a c", 0).starts_with("the runs are the same"));
+    // A folder whose file has changed since cannot be repeated, and that is the reason.
+    folder.write("one/lat.txt", "0 15\n15 0\n");
+    let found = said("diff a c", 1);
+    assert!(found.contains("one/lat.txt differs") && !found.contains("digest"), "{found}");
+    let found = said("rerun a", 1);
+    assert!(found.contains("one/lat.txt differs"), "{found}");
+}
+
+#[test]
+fn rerun_names_another_machine_and_another_compiler() {
+    let folder = Folder::new("elsewhere");
+    assert!(parades(&folder.0, "run phold --until 1s --quiet --out a").status.success());
+    let mut record: Value = serde_json::from_str(&folder.read("a/record.json")).unwrap();
+    let same = parades(&folder.0, "rerun a");
+    assert!(same.status.success() && same.stderr.is_empty(), "{same:?}");
+    record["build"] = "rustc 1.60.0".into();
+    record["machine"]["cpu"] = "another".into();
+    record["circumstances"]["kernel"] = "2.6.32".into();
+    folder.write("a/record.json", record.to_string());
+    let output = parades(&folder.0, "rerun a");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    for words in [
+        "the compiler and the settings of the build is `rustc 1.60.0` there",
+        "the processor is `another` there",
+        "the kernel is `2.6.32` there",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+#[test]
+fn the_record_counts_the_context_switches_of_all_threads_and_processes() {
+    let folder = Folder::new("switches");
+    let cost = |out: &str, more: &str| {
+        // Waiting at barriers on few cores makes threads sleep.
+        let run = format!(
+            "run phold --set lps=256 --until 20s --engine window --tune retreat=false --quiet --out {out} {more}"
+        );
+        assert!(parades(&folder.0, &run).status.success());
+        let record: Value = serde_json::from_str(&folder.read(&format!("{out}/record.json"))).unwrap();
+        let all = |of: &Value| ["voluntary_switches", "involuntary_switches"].map(|name| of[name].as_i64().unwrap());
+        let own = &record["circumstances"];
+        (
+            all(own).iter().sum::<i64>(),
+            all(&own["other_processes"]).iter().sum::<i64>(),
+            own["user_s"].as_f64().unwrap(),
+        )
+    };
+    let ((alone, none, _), (several, ..)) = (cost("one", "--threads 1"), cost("eight", "--threads 8"));
+    assert!(several > alone + 8 && none == 0, "{several} {alone} {none}");
+    let (_, others, user_s) = cost("ranks", "--threads 1 --processes 3");
+    assert!(others > 0 && user_s > 0.0, "{others}");
 }

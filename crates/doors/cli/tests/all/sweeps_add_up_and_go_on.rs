@@ -156,7 +156,7 @@ fn a_run_that_fails_is_a_row_with_its_error_and_the_others_go_on() {
     let sweep: Value = serde_json::from_slice(&output.stdout).unwrap();
     let runs = sweep["runs"].as_array().unwrap();
     assert!(runs.len() == 4 && runs[1]["events"].as_u64().unwrap() > 0, "{runs:?}");
-    let message = "LP 0 at 0.05s, executing the event from LP 6 #4: it was told to fail at its event 5; correct the model, or the parameters that led it there; reproduce it with `parades run faulty --set fault=fail --seed 4 --engine auto`";
+    let message = "LP 0 at 0.05s, executing the event from LP 6 #4: it was told to fail at its event 5; correct the model, or its parameters; reproduce it with `parades run faulty --set fault=fail --seed 4 --engine auto`";
     assert_eq!(runs[2]["error"], message);
     assert_eq!(said(&output), format!("error: 2 of 4 runs failed; the first, with fault=fail, seed 4: {message}\n"));
     // A run whose failure would come again is not executed again.

@@ -135,7 +135,10 @@ fn compare_runs_the_engines_that_its_help_names() {
     assert_eq!(engines, ["sequential", "rounds", "window", "null-message", "time-warp"]);
     let help = screen(&folder, "compare --help", "200");
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(help.contains("[default: sequential, rounds, window, null-message and time-warp, as far as"), "{help}");
+    assert!(
+        help.contains("[default: sequential, rounds, window, null-message and time-warp]. Engines that cannot"),
+        "{help}"
+    );
     let table = screen(&folder, "compare phold --until 3s --quiet --engines sequential,rollback-check", "80");
     assert!(table.contains("rollback-check") && table.contains("same") && table.contains("digest"), "{table}");
 }

@@ -408,3 +408,51 @@ fn results_before_the_end_of_virtual_time_are_kept() {
         assert!(results["notes"].to_string().contains(message), "{results}");
     }
 }
+
+#[test]
+fn a_scenario_comes_from_standard_input() {
+    use std::io::Write;
+    let folder = Folder::new("stdin");
+    let fed = |arguments: &str, text: &str| {
+        let piped = std::process::Stdio::piped;
+        let mut child = command(&folder.0, arguments);
+        let mut child = child.stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let (network, scenario) = (
+        "network = \"x\"\nuntil = \"1s\"\nnodes = [\"a\", \"b\"]\nlink = [{ from = \"a\", to = \"b\", rate = \"8Mbps\", delay = \"5ms\" }]\n\
+         app = [{ name = \"x\", kind = \"constant\", from = \"a\", to = \"b\", rate = \"80kbps\" }]\n",
+        "scenario = \"phold\"\nuntil = \"2s\"\n[parameters]\nlps = 32\n",
+    );
+    for (name, text) in [("network", network), ("phold", scenario)] {
+        folder.write("in.toml", text);
+        let of_file = json(&folder, "run in.toml --json --quiet");
+        for options in ["", " --engine window --threads 1 --processes 2", " --out o --copy-inputs --overwrite"] {
+            let output = fed(&format!("run - --json --quiet{options}"), text);
+            assert!(output.status.success(), "{name}{options}: {}", String::from_utf8_lossy(&output.stderr));
+            let run: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!((&run["digest"], &run["scenario"]), (&of_file["digest"], &name.into()), "{options}");
+            assert_eq!(run["inputs"][0]["path"], "standard input");
+        }
+        assert_eq!(json(&folder, "run o/scenario.toml --json --quiet")["digest"], of_file["digest"]);
+        assert!(parades(&folder.0, "rerun o").status.success());
+        let swept: Value = serde_json::from_slice(&fed("sweep - --seeds 1,2 --json --quiet", text).stdout).unwrap();
+        assert_eq!(swept["runs"][0]["digest"], of_file["digest"], "{name}");
+    }
+    for (text, message) in [
+        (&network.replace("rate = \"8Mbps\"", "rat = 1")[..], "error: standard input:4:33: "),
+        (&scenario.replace("lps", "lsp"), "error: standard input:4:1: "),
+        ("scenario = ", "error: standard input:1:"),
+        ("", "error: standard input: "),
+    ] {
+        let output = fed("run -", text);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.starts_with(message), "{text}: {said}");
+    }
+    // No command that only the program itself gives is ever suggested.
+    for typo in ["rnak", "ranks", "sweep-worke", "sweepworker"] {
+        let said = String::from_utf8_lossy(&parades(&folder.0, typo).stderr).into_owned();
+        assert!(!said.contains("'rank'") && !said.contains("sweep-worker'"), "{said}");
+    }
+}

@@ -185,7 +185,13 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
         // If a worker panics, that is the engine's mistake. The panic is passed on when its thread is joined.
         done.map_err(|_| Error::new(ErrorKind::Model("a worker failed".into())))?;
         (0..tasks).for_each(|task| held.hold(stripes.task(task)));
-        self.collect_effects(instant)
+        let mut is_left = false;
+        (0..tasks).for_each(|task| is_left |= self.events.take_back(&mut held.stripe(stripes.task(task)).inbox));
+        self.collect_effects(instant)?;
+        if is_left {
+            self.state.course.give_up(instant.time);
+        }
+        Ok(())
     }
 
     /// Collects the effects of a parallel round.

@@ -11,6 +11,7 @@ use parades_core::event::Event;
 use parades_core::lp::Execution;
 use parades_core::pending::PendingSet;
 use parades_raw::prefetch::Records;
+use parades_transport::{Conservative, Parcel};
 
 /// The pending events of a run, behind a table of functions.
 pub(super) trait RoundEvents<'k>: AnyEvents<'k> {
@@ -21,6 +22,10 @@ pub(super) trait RoundEvents<'k>: AnyEvents<'k> {
     /// Puts the events of the round that begins with `first` into the inboxes of their stripes. Returns the
     /// number of stripes that have events, the tasks of the round.
     fn distribute(&mut self, first: AnyEvent<'k>, leader: &mut State<'_, '_, 'k>) -> u32;
+
+    /// Moves the events of an inbox that were not executed back into the pending set. Returns true if there
+    /// were any.
+    fn take_back(&mut self, inbox: &mut Parcel<'k, Conservative>) -> bool;
 
     /// Moves the events that executions sent into the pending set.
     fn take_sent(&mut self, from: &mut AnyEffects<'k>);
@@ -56,9 +61,18 @@ impl<'k, P: Packed<'k>> RoundEvents<'k> for Events<P, Direct> {
             }
             inbox.push(event);
             let pending = self.set_mut();
-            next = if pending.next_instant() == Some(instant) { pending.pop() } else { None };
+            // A run that must leave the round executes none of these events.
+            let goes_on = !stripes.must_leave() && pending.next_instant() == Some(instant);
+            next = if goes_on { pending.pop() } else { None };
         }
         tasks
+    }
+
+    fn take_back(&mut self, inbox: &mut Parcel<'k, Conservative>) -> bool {
+        let inbox = inbox.of_mut::<P>();
+        let had_any = !inbox.is_empty();
+        inbox.drain(..).for_each(|event| self.set_mut().push(event));
+        had_any
     }
 
     fn take_sent(&mut self, from: &mut AnyEffects<'k>) {

@@ -1,5 +1,6 @@
 //! Stripes: ranges of LPs, each behind a lock. The leader holds all locks, except those of a parallel round.
 
+use crate::grace::Grace;
 use crate::ledger::Ledger;
 use crate::workers::lock;
 use parades_core::any_model::{AnyModel, Form, Lps, Packed, hide_body, in_form};
@@ -14,7 +15,7 @@ use parades_raw::prefetch::Records;
 use parades_transport::{Conservative, Parcel};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 /// The most stripes for each thread: enough to balance a round. They are few enough that a round of some
 /// hundred events has several events in each.
@@ -33,6 +34,8 @@ pub(super) struct Stripes<'w, 'k> {
     tasks: Vec<AtomicU32>,
     /// By thread: the results of the current round.
     results: Vec<Mutex<Results<'k>>>,
+    /// The time that is left since the user has stopped the run.
+    grace: Arc<Grace<'k>>,
 }
 
 fn read(world: &RwLock<World>) -> RwLockReadGuard<'_, World> {
@@ -94,11 +97,16 @@ pub(super) struct Results<'k> {
 
 impl<'w, 'k> Stripes<'w, 'k> {
     /// Makes one stripe for all LPs, which are added later, for one thread.
-    pub(super) fn one(model: &'k dyn AnyModel<'k>, world: &'w RwLock<World>, traces: bool) -> Stripes<'w, 'k> {
+    pub(super) fn one(
+        model: &'k dyn AnyModel<'k>,
+        world: &'w RwLock<World>,
+        traces: bool,
+        grace: Arc<Grace<'k>>,
+    ) -> Stripes<'w, 'k> {
         let placement = Placement::one(read(world).lps());
         let mut lps = model.new_lps();
         lps.reserve(placement.len(0) as usize);
-        Stripes::of(world, placement, vec![Stripe::of(model, lps)], model.form(), 1, traces)
+        Stripes::of(world, placement, vec![Stripe::of(model, lps)], model.form(), 1, traces, grace)
     }
 
     /// Distributes the LPs of one stripe, and their metrics, over stripes for `threads` threads.
@@ -109,6 +117,7 @@ impl<'w, 'k> Stripes<'w, 'k> {
         metrics: Metrics,
         threads: usize,
         traces: bool,
+        grace: Arc<Grace<'k>>,
     ) -> Stripes<'w, 'k> {
         let lps = read(world).lps();
         let wanted = u32::try_from(threads).map_or(u32::MAX, |threads| {
@@ -127,7 +136,7 @@ impl<'w, 'k> Stripes<'w, 'k> {
         stripes[0].metrics = metrics;
         let mut metrics: Vec<_> = stripes.iter_mut().map(|stripe| &mut stripe.metrics).collect();
         Metrics::redistribute(&mut metrics, &|id| placement.partition(id) as usize);
-        Stripes::of(world, placement, stripes, model.form(), threads, traces)
+        Stripes::of(world, placement, stripes, model.form(), threads, traces, grace)
     }
 
     fn of(
@@ -137,6 +146,7 @@ impl<'w, 'k> Stripes<'w, 'k> {
         form: Form,
         threads: usize,
         traces: bool,
+        grace: Arc<Grace<'k>>,
     ) -> Stripes<'w, 'k> {
         let results = || Results { effects: AnyEffects::buffered(form), ledger: Ledger::new(traces), events: 0 };
         Stripes {
@@ -145,6 +155,7 @@ impl<'w, 'k> Stripes<'w, 'k> {
             tasks: stripes.iter().map(|_| AtomicU32::new(0)).collect(),
             stripes: stripes.into_iter().map(Mutex::new).collect(),
             results: (0..threads).map(|_| Mutex::new(results())).collect(),
+            grace,
         }
     }
 
@@ -163,12 +174,17 @@ impl<'w, 'k> Stripes<'w, 'k> {
         self.tasks[task as usize].load(Ordering::Relaxed)
     }
 
-    /// Executes the events of a task on a thread.
+    /// True if the run was stopped, and must leave its round.
+    pub(super) fn must_leave(&self) -> bool {
+        self.grace.is_over()
+    }
+
+    /// Executes the events of a task on a thread, unless the run must leave the round.
     pub(super) fn execute(&self, task: u32, thread: usize) {
         let mut stripe = lock(&self.stripes[self.task(task) as usize]);
         let mut results = lock(&self.results[thread]);
         let world = read(self.world);
-        in_form!(stripe.inbox.form(), execute_inbox(&mut stripe, &self.placement, &world, &mut results));
+        in_form!(stripe.inbox.form(), execute_inbox(&mut stripe, self, &world, &mut results));
     }
 
     /// Locks all stripes.
@@ -177,18 +193,21 @@ impl<'w, 'k> Stripes<'w, 'k> {
     }
 }
 
-/// Executes the events of a stripe's inbox.
+/// Executes the events of a stripe's inbox. What is left of them stays there.
 fn execute_inbox<'k, P: Packed<'k>>(
     stripe: &mut Stripe<'k>,
-    placement: &Placement,
+    stripes: &Stripes<'_, 'k>,
     world: &World,
     results: &mut Results<'k>,
 ) {
     let Stripe { lps, metrics, inbox } = stripe;
     let Results { effects, ledger, events } = results;
     let (inbox, effects) = (inbox.of_mut::<P>(), effects.of_mut::<P>());
+    let placement = &stripes.placement;
     inbox.reverse();
-    while let Some(event) = inbox.pop() {
+    while !stripes.must_leave()
+        && let Some(event) = inbox.pop()
+    {
         let sent = effects.outbox.buffer.len();
         let index = placement.index(event.receiver());
         let execution = lps.execute(index, event.header_ref(), hide_body(&event.body), world, effects.hide());

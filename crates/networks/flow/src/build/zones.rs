@@ -42,7 +42,7 @@ impl Builder {
             None => {
                 let help = match nearest(routing, ROUTINGS) {
                     Some(near) => format!("did you mean {}?", quoted(near)),
-                    None => format!("there are {}", ROUTINGS.join(", ")),
+                    None => format!("choose one of {}", ROUTINGS.join(", ")),
                 };
                 return Err(self.wrong(format!("there is no routing {}", quoted(routing)), help));
             }

@@ -86,8 +86,8 @@ pub(crate) const APP: Shape = Shape {
             "pairs",
             "matching",
             &["matching", "all", "random"],
-            "the first with the first and so on, the shorter list anew; each with each; each of `from` with one drawn; no \
-             node sends to itself",
+            "the first with the first and so on, the shorter list is repeated; each with each; each of `from` with one \
+             drawn; no node sends to itself",
         )),
         other(
             "except",

@@ -101,7 +101,7 @@ fn each_mistake_has_its_message() {
         ),
         (
             small(&format!("{app}to = \"a\"\n")),
-            "net.toml:13:8: a node would send to itself; name different nodes in `from` and `to`, or set `pairs = \"random\"`",
+            "net.toml:13:8: a node cannot send to itself; name different nodes in `from` and `to`, or set `pairs = \"random\"`",
         ),
         (
             small("[[app]]\nname = \"x\"\nkind = \"constant\"\nrate = \"1Mbps\"\nflows = []\n"),

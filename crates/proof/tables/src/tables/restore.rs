@@ -205,7 +205,7 @@ const HEADINGS: [&str; 14] = [
     "ratio to\ncopy",
     "ratio to\nundo log",
     "rollbacks per\n1,000 events",
-    "executed anew per\n1,000 events",
+    "executed again per\n1,000 events",
     "efficiency",
     "history\nat most",
     "MB waiting\nand history",

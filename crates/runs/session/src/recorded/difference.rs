@@ -25,15 +25,22 @@ impl Recorded {
     /// Where a table cannot be read.
     pub fn difference(&self, other: &Recorded) -> Result<Option<Difference>, Unusable> {
         // Engine statistics, wall times and the machine differ between equal runs.
+        let mut parameters = [&self.summary, &other.summary].map(|summary| summary["parameters"].clone());
+        let of_files = self.compare_file_parameters(other, &mut parameters);
+        let [mine, theirs] = &parameters;
         for field in ["scenario", "parameters", "seed", "tie_seed", "until", "lps", "stopped_at_s"] {
-            if let Some(found) = differs(field, &self.summary[field], &other.summary[field]) {
+            let (a, b) = match field {
+                "parameters" => (mine, theirs),
+                _ => (&self.summary[field], &other.summary[field]),
+            };
+            if let Some(found) = differs(field, a, b) {
                 return Ok(Some(found));
             }
         }
-        if let Some(found) = self.different_network(other)? {
+        if let Some(found) = of_files.or_else(|| self.different_input(other)) {
             return Ok(Some(found));
         }
-        if let Some(found) = self.different_input(other) {
+        if let Some(found) = self.different_network(other)? {
             return Ok(Some(found));
         }
         for field in ["events", "global_events", "metrics"] {
@@ -145,7 +152,7 @@ fn different_row(what: &str, paths: &[PathBuf; 2]) -> Result<Option<Difference>,
 }
 
 /// Returns the first place below `path` at which two values differ.
-fn differs(path: &str, a: &Value, b: &Value) -> Option<Difference> {
+pub fn differs(path: &str, a: &Value, b: &Value) -> Option<Difference> {
     match (a, b) {
         _ if a == b => None,
         (Value::Object(a), Value::Object(b)) => {

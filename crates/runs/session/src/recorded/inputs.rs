@@ -53,10 +53,35 @@ impl Recorded {
         }
     }
 
+    /// Compares the files that the same parameter names in both runs, and removes these parameters from
+    /// `parameters`: it does not matter by what name a file was read. Returns the first file of other
+    /// contents.
+    pub(super) fn compare_file_parameters(&self, other: &Recorded, parameters: &mut [Value; 2]) -> Option<Difference> {
+        let inputs = [self.inputs(), other.inputs()];
+        // Parameters hold paths as the user wrote them, and inputs absolute ones.
+        let find = |inputs: &[RecordedInput], value: &Value| {
+            let path = Path::new(value.as_str().filter(|path| !path.is_empty())?);
+            inputs.iter().find(|input| input.path.ends_with(path.strip_prefix("./").unwrap_or(path))).cloned()
+        };
+        let (mut found, [mine, theirs]) = (None, parameters);
+        let (Some(mine), Some(theirs)) = (mine.as_object_mut(), theirs.as_object_mut()) else { return None };
+        let keys: Vec<String> = mine.keys().cloned().collect();
+        for key in keys {
+            let files = (find(&inputs[0], &mine[&key]), theirs.get(&key).and_then(|value| find(&inputs[1], value)));
+            let (Some(a), Some(b)) = files else { continue };
+            mine.shift_remove(&key);
+            theirs.shift_remove(&key);
+            if a.hash != b.hash && found.is_none() {
+                let name = a.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                found = Some(Difference { what: format!("the file {name}"), values: [a, b].map(|input| text(&input)) });
+            }
+        }
+        found
+    }
+
     /// Returns the first file that the two runs read with other contents, by its name.
     pub(super) fn different_input(&self, other: &Recorded) -> Option<Difference> {
         let theirs = other.inputs();
-        let text = |input: &RecordedInput| format!("{}, {} bytes", input.path.display(), input.bytes);
         self.inputs().iter().find_map(|mine| {
             let named = |theirs: &&RecordedInput| theirs.path.file_name() == mine.path.file_name();
             let same_name: Vec<&RecordedInput> = theirs.iter().filter(named).collect();
@@ -68,4 +93,9 @@ impl Recorded {
             Some(Difference { what: format!("the file {name}"), values: [text(mine), text(other)] })
         })
     }
+}
+
+/// Returns a file in words.
+fn text(RecordedInput { path, bytes, hash }: &RecordedInput) -> String {
+    format!("{}, {bytes} bytes, hash {hash:016x}", path.display())
 }

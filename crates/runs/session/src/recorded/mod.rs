@@ -8,13 +8,15 @@
 //! - [`Recorded::compare_traces`]: the first line in which two traces differ. Where both have the same events
 //!   in view, that line is the first event at which the runs part: at the earliest instant, of the first
 //!   logical process there.
+//! - [`Recorded::differences`]: the origin of a run beside this process: files, program, compiler, machine.
 //! - [`Recorded::difference`]: the first difference of their results, where there are no traces.
 
 mod difference;
 pub mod inputs;
+mod origin;
 mod traces;
 
-pub use difference::Difference;
+pub use difference::{Difference, differs};
 pub use inputs::RecordedInput;
 pub use traces::Traces;
 

@@ -32,10 +32,9 @@ pub(super) fn check(
     earlier: &EarlierRuns,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Option<Precision>>, Failure> {
-    let mut points = (0..plan.grid.points().len()).filter(|&point| has_runs_to_come(plan, earlier, point));
+    let mut points = (0..plan.points()).filter(|&point| has_runs_to_come(plan, earlier, point));
     let (mut asked, mut found) = (BTreeMap::new(), Found::default());
-    let ask =
-        |worker: usize, point: usize| pool.ask(worker, WorkerRequest::check(&plan.grid, point, plan.seeds[0]).line());
+    let ask = |worker: usize, point: usize| pool.ask(worker, WorkerRequest::check(plan, point, plan.seeds[0]).line());
     for worker in 0..pool.workers() {
         if let Some(point) = points.next() {
             ask(worker, point);
@@ -66,7 +65,7 @@ pub(super) fn check(
 
 /// Returns true if this process has to execute a run of the point.
 fn has_runs_to_come(plan: &SweepPlan, earlier: &EarlierRuns, point: usize) -> bool {
-    let (points, shard) = (plan.grid.points().len(), plan.request.shard);
+    let (points, shard) = (plan.points(), plan.request.shard);
     let mut runs = (0..plan.seeds.len()).map(|replication| Run { replication, point });
     runs.any(|run| !earlier.contains_key(&run) && shard.is_none_or(|shard| shard.has(run, points)))
 }

@@ -121,12 +121,12 @@ impl Shards {
         }
         let missing = self.missing(plan, &runs);
         let end = if missing.is_some() { End::Stopped } else { End::Finished };
-        let schedule = Schedule::new(plan.grid.points().len(), plan.seeds.clone(), None, runs.into_outcomes());
+        let schedule = Schedule::new(plan.points(), plan.seeds.clone(), None, runs.into_outcomes());
         Ok((FinishedSweep { plan, schedule, end, _claim: None }, missing))
     }
 
     fn missing(&self, plan: &SweepPlan, found: &ComparedRuns<'_>) -> Option<MissingRuns> {
-        let points = plan.grid.points().len();
+        let points = plan.points();
         let all =
             (0..plan.seeds.len()).flat_map(|replication| (0..points).map(move |point| Run { replication, point }));
         let missing: Vec<Run> = all.filter(|run| !found.0.contains_key(run)).collect();

@@ -1,17 +1,19 @@
 //! The questions of a sweep to the processes that execute its runs, and the answer to a check.
 
-use parades_sweep::Grid;
+use super::SweepPlan;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// A question to a process that executes runs.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorkerRequest {
     /// The parameters that are set, as `KEY=VALUE`.
     pub set: Vec<String>,
     /// The seed of the random streams.
     pub seed: u64,
+    /// The seed that shuffles simultaneous events.
+    pub tie_seed: Option<u64>,
     /// The values that all parameters must have then.
     pub parameters: Value,
     /// The folder for the results.
@@ -32,14 +34,14 @@ pub enum Checked {
 
 impl WorkerRequest {
     /// Asks for a run.
-    pub(super) fn run(grid: &Grid, point: usize, seed: u64, folder: Option<PathBuf>) -> WorkerRequest {
-        let parameters = json!(grid.points()[point]);
-        WorkerRequest { set: grid.assignments(point), seed, parameters, folder, check: false }
+    pub(super) fn run(plan: &SweepPlan, point: usize, seed: u64, folder: Option<PathBuf>) -> WorkerRequest {
+        let (parameters, tie_seed) = (json!(plan.values(point)), plan.tie_seed(point));
+        WorkerRequest { set: plan.assignments(point), seed, tie_seed, parameters, folder, check: false }
     }
 
     /// Asks whether there can be a run.
-    pub(super) fn check(grid: &Grid, point: usize, seed: u64) -> WorkerRequest {
-        WorkerRequest { check: true, ..WorkerRequest::run(grid, point, seed, None) }
+    pub(super) fn check(plan: &SweepPlan, point: usize, seed: u64) -> WorkerRequest {
+        WorkerRequest { check: true, ..WorkerRequest::run(plan, point, seed, None) }
     }
 
     /// Returns the question as a line.

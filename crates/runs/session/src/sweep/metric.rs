@@ -31,7 +31,7 @@ pub fn full_name(name: &str, among: &[String]) -> Result<String, Failure> {
         let names: Vec<String> = among.iter().flat_map(names).collect();
         let help = match nearest(name, names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("there are {}", among.join(", ")),
+            None => format!("choose one of {}", among.join(", ")),
         };
         Failure::usage(format!("--metric {name}: there is no metric {} in these runs", quoted(name)), help)
     })

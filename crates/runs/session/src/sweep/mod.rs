@@ -19,7 +19,7 @@ mod words;
 pub use merge::{MissingRuns, Shards, write_journal};
 pub use message::{Checked, WorkerRequest};
 pub use metric::full_name;
-pub use plan::{JOURNAL, RUNS, SweepPlan, SweepRequest};
+pub use plan::{JOURNAL, RUNS, SweepPlan, SweepRequest, TIE_SEED};
 
 use crate::interrupt::Interruptible;
 use crate::{Claim, Failure, Program};
@@ -62,7 +62,7 @@ pub struct FinishedSweep<'a> {
 impl FinishedSweep<'_> {
     /// Returns the tables of results.
     pub fn results(&self) -> Results<'_> {
-        let swept = self.plan.grid.swept().map(str::to_owned).collect();
+        let swept = self.plan.swept().map(str::to_owned).collect();
         Results::new(&self.schedule, swept, self.plan.swept_values()).with_numbers(self.plan.swept_numbers())
     }
 }
@@ -90,7 +90,7 @@ pub fn execute<'a>(
     if let Some(journal) = &mut journal {
         journal.begin().map_err(|error| Failure::cannot_write(journal.path(), &error))?;
     }
-    let schedule = Schedule::new(plan.grid.points().len(), plan.seeds.clone(), precision, earlier);
+    let schedule = Schedule::new(plan.points(), plan.seeds.clone(), precision, earlier);
     let mut schedule = match plan.request.shard {
         Some(shard) => schedule.only(shard),
         None => schedule,

@@ -13,16 +13,20 @@ use parades_sweep::{Axis, Grid, Journal, Outcome, Run, Shard, seeds};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The greatest number of runs that a sweep may have.
 const RUNS_MAX: usize = 1_000_000;
 /// The seeds of a sweep that adds seeds until its intervals are narrow enough.
 const SEEDS_TO_ADD: &str = "1..1000";
+/// The name of the tie seed among the swept parameters, where it has several values.
+pub const TIE_SEED: &str = "tie_seed";
 /// The name of the journal in a sweep's folder.
 pub const JOURNAL: &str = "journal.jsonl";
 /// The name of the folder of all runs in a sweep's folder.
 pub const RUNS: &str = "runs";
+
 /// A request for a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepRequest {
@@ -30,6 +34,9 @@ pub struct SweepRequest {
     pub base: Request,
     /// The seeds, as the user has written them: `1..30`, `1,2,5`. Default: the seed of `base`.
     pub seeds: Option<String>,
+    /// The seeds that shuffle simultaneous events, where there are several: each point is run with each. With
+    /// one at most, that of `base` holds.
+    pub tie_seeds: Vec<u64>,
     /// The number of runs at a time. Default: the cores of this machine over the threads of a run.
     pub jobs: Option<u64>,
     /// The metrics that are shown, and that count for `until_interval`.
@@ -56,8 +63,10 @@ pub struct SweepPlan {
     pub plan: Plan,
     /// The engine.
     pub choice: Choice,
-    /// The points of the grid.
+    /// The grid of parameters. A point of the sweep is a point of the grid with one of the tie seeds.
     pub grid: Grid,
+    /// The tie seeds, where there are several; otherwise empty.
+    pub tie_seeds: Vec<u64>,
     /// Notes for the user on the grid, a sentence each.
     pub notes: Vec<String>,
     /// The seeds.
@@ -76,7 +85,10 @@ impl SweepPlan {
     /// [`Failure::Input`] where a parameter, a value, a seed or the engine is wrong, or where there are too
     /// many runs.
     pub fn of(request: &SweepRequest) -> Result<SweepPlan, Failure> {
-        let base = Request { set: Vec::new(), allows_idle: true, ..request.base.clone() };
+        let has_ties = request.tie_seeds.len() > 1;
+        let tie_seeds = if has_ties { request.tie_seeds.clone() } else { Vec::new() };
+        let tie_seed = request.base.tie_seed.filter(|_| !has_ties);
+        let base = Request { set: Vec::new(), tie_seed, allows_idle: true, ..request.base.clone() };
         let mut plan = Plan::of(&base)?;
         let axes = request.base.set.iter().map(|set| Axis::parse("--set", set)).collect::<Result<_, _>>()?;
         let mut grid = Grid::of(&plan.values, "--set", axes)?;
@@ -89,7 +101,7 @@ impl SweepPlan {
             (None, Some(_)) if request.base.seed.is_none() => seeds::parse(SEEDS_TO_ADD)?,
             (None, _) => vec![plan.seed],
         };
-        let points = grid.points().len();
+        let points = grid.points().len().saturating_mul(tie_seeds.len().max(1));
         if points.saturating_mul(seeds.len()) > RUNS_MAX {
             return Err(Failure::usage(
                 format!("{points} points with {} seeds are more than {RUNS_MAX} runs", seeds.len()),
@@ -104,7 +116,45 @@ impl SweepPlan {
         let jobs = usize::try_from(jobs).expect("a few thousand");
         let runs = points * seeds.len();
         let jobs = jobs.min(request.shard.map_or(runs, |shard| shard.share_of(runs).max(1)));
-        Ok(SweepPlan { request: request.clone(), plan, choice, grid, notes, seeds, threads, jobs })
+        Ok(SweepPlan { request: request.clone(), plan, choice, grid, tie_seeds, notes, seeds, threads, jobs })
+    }
+
+    /// Returns the number of points. The tie seed varies faster than the parameters.
+    pub fn points(&self) -> usize {
+        self.grid.points().len() * self.ties()
+    }
+
+    /// Returns the number of points that differ in the tie seed alone.
+    fn ties(&self) -> usize {
+        self.tie_seeds.len().max(1)
+    }
+
+    /// Returns the values of the parameters at a point.
+    pub(super) fn values(&self, point: usize) -> &Values {
+        &self.grid.points()[point / self.ties()]
+    }
+
+    /// Returns the tie seed of a point.
+    pub fn tie_seed(&self, point: usize) -> Option<u64> {
+        self.tie_seeds.get(point % self.ties()).copied().or(self.plan.tie_seed)
+    }
+
+    /// Returns the `KEY=VALUE` of each parameter that is set, at a point.
+    pub fn assignments(&self, point: usize) -> Vec<String> {
+        self.grid.assignments(point / self.ties())
+    }
+
+    /// Returns the keys with several values: those of the grid, then [`TIE_SEED`].
+    pub fn swept(&self) -> impl Iterator<Item = &str> + Clone {
+        self.grid.swept().chain((!self.tie_seeds.is_empty()).then_some(TIE_SEED))
+    }
+
+    /// Returns the points in groups that differ in the tie seed alone. Without several tie seeds there are
+    /// none.
+    pub fn tie_groups(&self) -> impl Iterator<Item = Range<usize>> {
+        let ties = self.tie_seeds.len();
+        let groups = if ties > 0 { self.grid.points().len() } else { 0 };
+        (0..groups).map(move |group| group * ties..(group + 1) * ties)
     }
 
     /// Returns the bound on the memory of each run, in bytes; `None` where the system does not tell its
@@ -116,7 +166,7 @@ impl SweepPlan {
     /// Returns the question to the process that executes a run.
     pub(super) fn run_request(&self, point: usize, seed: u64) -> WorkerRequest {
         let folder = self.request.folder.as_ref().map(|folder| folder.join(RUNS).join(self.folder_of(point, seed)));
-        WorkerRequest::run(&self.grid, point, seed, folder)
+        WorkerRequest::run(self, point, seed, folder)
     }
 
     /// Returns the name of a run's folder.
@@ -128,18 +178,24 @@ impl SweepPlan {
 
     /// Returns the values of the swept parameters at a point, as the journal has them.
     fn parameters_of(&self, point: usize) -> BTreeMap<String, String> {
-        let values = &self.grid.points()[point];
-        let text = |key: &str| values.get(key).map_or_else(String::new, ToString::to_string);
-        self.grid.swept().map(|key| (key.to_owned(), text(key))).collect()
+        let values = self.values(point);
+        let text = |key: &str| match (key, self.tie_seed(point)) {
+            (TIE_SEED, Some(seed)) => seed.to_string(),
+            _ => values.get(key).map_or_else(String::new, ToString::to_string),
+        };
+        self.swept().map(|key| (key.to_owned(), text(key))).collect()
     }
 
     /// Returns the values of the swept parameters at each point.
     pub fn swept_values(&self) -> Vec<Vec<Value>> {
-        let of_point = |values: &Values| {
-            let all = json!(values);
-            self.grid.swept().map(|key| all[key].clone()).collect()
+        let of_point = |point| {
+            let mut all = json!(self.values(point));
+            if !self.tie_seeds.is_empty() {
+                all[TIE_SEED] = json!(self.tie_seed(point));
+            }
+            self.swept().map(|key| all[key].clone()).collect()
         };
-        self.grid.points().iter().map(of_point).collect()
+        (0..self.points()).map(of_point).collect()
     }
 
     /// Returns the values of the swept parameters at each point, in base units: seconds, bytes, bits per
@@ -147,7 +203,7 @@ impl SweepPlan {
     pub fn swept_numbers(&self) -> Vec<Vec<Value>> {
         let mut points = self.swept_values();
         for (index, key) in self.grid.swept().enumerate() {
-            let values: Vec<_> = self.grid.points().iter().filter_map(|values| values.get(key)).collect();
+            let values: Vec<_> = (0..self.points()).filter_map(|point| self.values(point).get(key)).collect();
             let shown: Vec<Value> = points.iter().map(|point| point[index].clone()).collect();
             if values.len() == shown.len() {
                 let numbers = in_base_units(&values, &shown);
@@ -208,8 +264,7 @@ impl SweepPlan {
 
     /// Returns a function that finds the run of a record, if the sweep has the run.
     pub(super) fn run_finder(&self) -> impl Fn(&Record) -> Option<Run> {
-        let points: BTreeMap<_, _> =
-            (0..self.grid.points().len()).map(|point| (self.parameters_of(point), point)).collect();
+        let points: BTreeMap<_, _> = (0..self.points()).map(|point| (self.parameters_of(point), point)).collect();
         let replications: BTreeMap<_, _> =
             self.seeds.iter().zip(0..).map(|(&seed, replication)| (seed, replication)).collect();
         move |Record { parameters, seed, .. }| {

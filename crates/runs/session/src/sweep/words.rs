@@ -15,7 +15,9 @@ impl SweepRequest {
         set.iter().for_each(|set| option("set", Some(set.clone())));
         option("seeds", self.seeds.clone());
         option("seed", seed.map(|seed| seed.to_string()));
-        option("tie-seed", tie_seed.map(|seed| seed.to_string()));
+        let several = self.tie_seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let one = tie_seed.map(|seed| seed.to_string());
+        option("tie-seed", if self.tie_seeds.len() > 1 { Some(several) } else { one });
         option("until", until.map(|until| until.to_string()));
         option("engine", engine.clone());
         option("threads", threads.map(|threads| threads.to_string()));

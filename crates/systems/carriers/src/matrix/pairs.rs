@@ -92,7 +92,7 @@ pub(super) fn read(source: &Source, unit: Delay) -> Result<(Matrix, Vec<Gap>), C
         };
         let Some(found) = latency(word(columns.latency), unit) else {
             let message = format!("a latency cannot be {}", quoted(word(columns.latency)));
-            return Err(fault(source, words[columns.latency].clone(), message, "write a number from 0 on"));
+            return Err(fault(source, words[columns.latency].clone(), message, "write a number of 0 or more"));
         };
         let [from, to] = [columns.from, columns.to].map(|column| places.number(unquoted(word(column))));
         if places.names.len() > PLACES_MAX {

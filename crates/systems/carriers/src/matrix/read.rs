@@ -36,7 +36,7 @@ pub(super) fn text(source: Source, unit: Delay, missing: Missing) -> Result<Matr
         } else {
             format!("a latency cannot be {}", shown(text))
         };
-        return Err(fault(&source, word.clone(), message, "write a number from 0 on"));
+        return Err(fault(&source, word.clone(), message, "write a number of 0 or more"));
     }
     fill(matrix, &gaps).map_err(|gap| {
         let message = format!("no other place joins the places {} and {}, counted from 1", gap.row + 1, gap.column + 1);
@@ -71,7 +71,7 @@ fn rows(source: &Source, unit: Delay) -> Result<(Matrix, Vec<Gap>), ConfigError>
             if latency.is_none() {
                 if !is_missing(entry) {
                     let message = format!("a latency cannot be {}", shown(entry));
-                    return Err(fault(source, word, message, "write a number from 0 on"));
+                    return Err(fault(source, word, message, "write a number of 0 or more"));
                 }
                 gaps.push(Gap { row, column: entries.len() - before, word });
             }

@@ -30,7 +30,7 @@ const DIMENSIONS_MAX: usize = 16;
 /// assert_eq!(coordinates.latency(0, 1), Delay::from_us(53_500));
 ///
 /// let error = Coordinates::parse("c.txt".as_ref(), "0 0 -1".to_owned(), Delay::from_ms(1)).unwrap_err();
-/// assert_eq!(error.to_string(), "c.txt:1:1: a height cannot be -1; write a number from 0 on at the end of the line");
+/// assert_eq!(error.to_string(), "c.txt:1:1: a height cannot be -1; write a number of 0 or more at the end of the line");
 /// # Ok::<(), parades_config::ConfigError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -89,7 +89,7 @@ impl Coordinates {
             let height = values[values.len() - 1];
             if height < 0.0 {
                 let message = format!("a height cannot be {}", height / unit.as_secs_f64());
-                return refuse(offset, message, "write a number from 0 on at the end of the line");
+                return refuse(offset, message, "write a number of 0 or more at the end of the line");
             }
         }
         match columns {

@@ -70,9 +70,9 @@ fn what_is_no_table_is_refused_with_its_place() {
         refused("0\n1 0\n2 3\n"),
         "t.txt:3:1: this line has 2 latencies, not 3; a triangle has one in its first line, and one more in each further line"
     );
-    assert_eq!(refused("0 1\n2 NaN"), "t.txt:2:3: a latency cannot be NaN; write a number from 0 on");
-    assert_eq!(refused("0 1e99\n2 0"), "t.txt:1:3: a latency cannot be 1e99; write a number from 0 on");
-    assert_eq!(refused("0 x\n2 0"), "t.txt:1:3: a latency cannot be `x`; write a number from 0 on");
+    assert_eq!(refused("0 1\n2 NaN"), "t.txt:2:3: a latency cannot be NaN; write a number of 0 or more");
+    assert_eq!(refused("0 1e99\n2 0"), "t.txt:1:3: a latency cannot be 1e99; write a number of 0 or more");
+    assert_eq!(refused("0 x\n2 0"), "t.txt:1:3: a latency cannot be `x`; write a number of 0 or more");
     assert_eq!(
         refused("# nothing\n"),
         "t.txt:1:1: there is no table of latencies; write a line of numbers for each place"

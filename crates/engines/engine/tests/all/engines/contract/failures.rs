@@ -36,7 +36,7 @@ fn the_earliest_of_several_failures_is_the_error() {
     let error = error_of(&model);
     assert_eq!(
         error.to_string(),
-        "LP 1 at 0s, starting up: the model panicked: LP 1 cannot start; correct the model, or the parameters that led it there"
+        "LP 1 at 0s, starting up: the model panicked: LP 1 cannot start; correct the model, or its parameters"
     );
 }
 

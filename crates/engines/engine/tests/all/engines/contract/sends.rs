@@ -87,7 +87,7 @@ fn a_start_up_event_goes_only_to_its_sender() {
     assert_eq!(
         error.to_string(),
         "LP 0 at 0s, starting up: it sent to LP 1 while starting up, when an LP may send only to itself; correct the model, \
-         or the parameters that led it there"
+         or its parameters"
     );
 }
 
