@@ -54,7 +54,7 @@ pub fn cli(own: impl IntoIterator<Item = Scenario>) -> std::process::ExitCode {
 }
 
 #[cfg(feature = "command")]
-pub use parades_catalog::{Scenario, Simulation, speer};
+pub use parades_catalog::{ChurnParameters, Scenario, Simulation, UnderlayParameters, speer};
 pub use parades_config::{ConfigError, FromValues, Parameter, Parameters, Values};
 
 pub use parades_config as config;
