@@ -219,7 +219,9 @@ impl World {
     /// Returns the error of an execution that failed. Everything before `place` must have been committed:
     /// only then are the LPs of a zero-delay loop known, and equal on every engine.
     pub fn error_at(&self, failure: Failure, place: Place) -> Error {
-        let Failure { kind: ErrorKind::Rounds { limit, lps }, line } = failure else { return Error::at(failure, place) };
+        let Failure { kind: ErrorKind::Rounds { limit, lps }, line } = failure else {
+            return Error::at(failure, place);
+        };
         let noted = self.last_rounds.lock().expect("no holder of this lock can panic");
         let of_this_time = noted.iter().filter(|(time, _)| *time == place.instant.time).map(|&(_, lp)| lp);
         let lps: BTreeSet<LpId> = of_this_time.chain(lps).collect();

@@ -2,7 +2,7 @@
 //! whole command: `cargo run --example own_program -- compare rumour --set nodes=50`.
 
 use parades::carriers::underlay::Underlay;
-use parades::p2p::churn::{Churn, Sessions};
+use parades::p2p::churn::{Churn, Ending, Sessions};
 use parades::prelude::*;
 use parades::program::{Node, Processes, Program, Start};
 use parades::{ChurnParameters, ConfigError, FromValues, Parameters, Scenario, Simulation, UnderlayParameters, Values};
@@ -93,7 +93,7 @@ async fn come_and_go(node: Node<Gossip>) {
         if session.is_fresh() {
             node.with_state(|heard| *heard = None);
         }
-        if session.run(gossip(node)).await == parades::p2p::churn::Ending::Crash {
+        if session.run(gossip(node)).await == Ending::Crash {
             node.count(CRASHES, 1);
         }
     }

@@ -61,7 +61,8 @@ fn add(counts: &mut Counts, message: &Message) {
     }
 }
 
-const METRICS: Declared<1> = Declared::new([Declaration::table("words", &[("word", Unit::Count), ("count", Unit::Count)])]);
+const METRICS: Declared<1> =
+    Declared::new([Declaration::table("words", &[("word", Unit::Count), ("count", Unit::Count)])]);
 const WORDS: TableId = METRICS.table("words");
 
 impl Program for MapReduce {

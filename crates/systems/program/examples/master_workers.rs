@@ -46,7 +46,10 @@ struct Books {
     end: Time,
 }
 
-const METRICS: Declared<1> = Declared::new([Declaration::table("books", &[("node", Unit::Count), ("done", Unit::Count), ("again", Unit::Count), ("end", Unit::Count)])]);
+const METRICS: Declared<1> = Declared::new([Declaration::table(
+    "books",
+    &[("node", Unit::Count), ("done", Unit::Count), ("again", Unit::Count), ("end", Unit::Count)],
+)]);
 const BOOKS: TableId = METRICS.table("books");
 
 impl Program for Cluster {

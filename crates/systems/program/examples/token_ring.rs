@@ -26,7 +26,10 @@ struct Work {
     total: Delay,
 }
 
-const METRICS: Declared<1> = Declared::new([Declaration::table("work", &[("node", Unit::Count), ("times", Unit::Count), ("total", Unit::Count)])]);
+const METRICS: Declared<1> = Declared::new([Declaration::table(
+    "work",
+    &[("node", Unit::Count), ("times", Unit::Count), ("total", Unit::Count)],
+)]);
 const WORK: TableId = METRICS.table("work");
 
 impl Program for TokenRing {

@@ -24,7 +24,22 @@ use std::panic::Location;
 
 /// The node to which a process belongs, as the process sees it. Copy it wherever it is needed.
 ///
-/// Only the node's own processes can use this value, while they are polled. Elsewhere its methods panic.
+/// Only the node's own processes can use this value, while they are polled. Elsewhere its methods panic, with
+/// the line that called them.
+///
+/// An id of a metric of another kind does not compile:
+///
+/// ```compile_fail,E0277
+/// use parades_core::prelude::*;
+/// use parades_program::{Node, Program};
+///
+/// const METRICS: Declared<1> = Declared::new([Declaration::tally("wait", Unit::Picoseconds)]);
+/// const WAIT: IntegerId = METRICS.integer("wait");
+///
+/// fn arrive(node: Node<impl Program>) {
+///     node.count(WAIT, 1);
+/// }
+/// ```
 pub struct Node<P> {
     id: LpId,
     nodes: u32,

@@ -141,6 +141,14 @@ impl Declaration {
 /// const WAIT: CounterId = METRICS.counter("wait"); // a tally is no counter
 /// # let _ = WAIT;
 /// ```
+/// An id of one kind is no id of another, whichever way it was declared:
+///
+/// ```compile_fail,E0277
+/// use parades_core::metrics::{Metrics, Unit};
+/// let mut metrics = Metrics::new();
+/// let wait = metrics.tally("wait", Unit::Picoseconds);
+/// metrics.count(wait, 1); // a tally is no counter
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Declared<const N: usize>([Declaration; N]);
 

@@ -369,7 +369,7 @@ fn one_of_several_ranks_is_refused_without_mpi() {
         assert_eq!(output.status.code(), Some(status), "{variable}={ranks}");
         let said = String::from_utf8_lossy(&output.stderr);
         let sentence = format!(
-            "error: this is one of {ranks} ranks (`{variable}`), and this program was built without MPI; build it with `--features mpi` (docs/cluster.md), or start it without mpirun and use `--processes`\n"
+            "error: this is one of {ranks} ranks (`{variable}`), and this program was built without MPI; build it with `cargo build --release -p parades-cli --features mpi` (docs/cluster.md), or start it without mpirun and use `--processes`\n"
         );
         assert_eq!(said, if status == 0 { "" } else { &sentence });
     }
