@@ -58,7 +58,8 @@ fn a_delay_below_the_lookahead_names_sender_receiver_time_and_both_delays() {
 
 #[test]
 fn a_misuse_names_its_line_and_a_failure_that_the_model_declares_does_not() {
-    let misuses: [(u32, fn(&mut Context<'_, Script>)); 6] = [
+    type Misuse = fn(&mut Context<'_, Script>);
+    let misuses: [(u32, Misuse); 6] = [
         (line!(), |ctx| ctx.send_to(LpId(2), ps(7), 0)),
         (line!(), |ctx| ctx.send(Port(9), ps(7), 0)),
         (line!(), |ctx| ctx.set_timer(TimerId(u32::MAX), ps(7))),
