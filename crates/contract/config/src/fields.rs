@@ -39,6 +39,33 @@
 //! # Ok::<(), parades_config::ConfigError>(())
 //! ```
 //!
+//! A struct may have others as fields, whose parameters then stand among its own, under the same names:
+//!
+//! ```
+//! use parades_config::{FromValues, Parameters, Values};
+//! use parades_core::time::Delay;
+//!
+//! #[derive(Parameters)]
+//! struct Link {
+//!     #[parameter(duration, default = Delay::from_ms(5), positive, meaning = "delay of a link")]
+//!     delay: Delay,
+//! }
+//!
+//! #[derive(Parameters)]
+//! struct Ring {
+//!     #[parameter(integer, default = 10, range = 2..=100, meaning = "nodes in the ring")]
+//!     nodes: u32,
+//!     #[parameter(group)]
+//!     link: Link,
+//! }
+//!
+//! let mut values = Values::new("ring", Ring::PARAMETERS);
+//! values.set_argument("--set", "delay=2ms")?;
+//! let ring = Ring::from_values(&values)?;
+//! assert_eq!((ring.nodes, ring.link.delay), (10, Delay::from_ms(2)));
+//! # Ok::<(), parades_config::ConfigError>(())
+//! ```
+//!
 //! A mistake in an attribute does not compile: a default out of its range, or a word that the kind does not
 //! take.
 //!
@@ -99,6 +126,38 @@ pub trait FromValues: Sized {
     fn of_defaults() -> Self {
         Self::from_values(&Values::new("default", Self::PARAMETERS)).unwrap_or_else(|error| panic!("{error}"))
     }
+}
+
+/// Returns the number of parameters of all lists.
+pub const fn length(lists: &[&[Parameter]]) -> usize {
+    let (mut length, mut index) = (0, 0);
+    while index < lists.len() {
+        length += lists[index].len();
+        index += 1;
+    }
+    length
+}
+
+/// Returns the parameters of all lists, of which there are `N`, in one list.
+///
+/// # Panics
+///
+/// Panics if there are none.
+pub const fn joined<const N: usize>(lists: &[&[Parameter]]) -> [Parameter; N] {
+    let (mut list, mut inner, mut index) = (0, 0, 0);
+    while lists[list].is_empty() {
+        list += 1;
+    }
+    let mut all = [lists[list][0]; N];
+    while index < N {
+        if inner < lists[list].len() {
+            all[index] = lists[list][inner];
+            (index, inner) = (index + 1, inner + 1);
+        } else {
+            (list, inner) = (list + 1, 0);
+        }
+    }
+    all
 }
 
 /// A type of fields that the value of one parameter makes.

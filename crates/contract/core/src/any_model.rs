@@ -37,7 +37,7 @@ pub use wire::{AnyWire, Codec, WireModel};
 use crate::capture::CapturePoint;
 use crate::channel::Channels;
 use crate::effects::HiddenEffects;
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Failure};
 use crate::event::{Body, Event, Header, LpId};
 use crate::global::{Acting, AnyGlobal, AnySummaries};
 use crate::lp::Execution;
@@ -106,7 +106,7 @@ pub trait AnyModel<'k>: Sync {
     /// # Errors
     ///
     /// The failure of the global event.
-    fn act(&self, global: &AnyGlobal, summaries: AnySummaries, acting: Acting<'_, 'k>) -> Result<(), ErrorKind>;
+    fn act(&self, global: &AnyGlobal, summaries: AnySummaries, acting: Acting<'_, 'k>) -> Result<(), Failure>;
 
     /// Shows a committed event to the observer of a trace.
     ///

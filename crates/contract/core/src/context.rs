@@ -5,7 +5,7 @@
 use crate::capture::Captured;
 use crate::channel::Port;
 use crate::effects::{OtherEffects, Request, SendMessage, SendWake, Sends};
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Failure, line_of};
 use crate::event::{EventKey, LpId, Sender, TimerId};
 use crate::global::{AnyGlobal, Scheduled};
 use crate::lp::Kernel;
@@ -17,6 +17,7 @@ use crate::timer::{Setting, TimerChange};
 use crate::trace::Note;
 use crate::world::World;
 use std::any::Any;
+use std::panic::Location;
 
 /// The means by which a handler acts, besides changing its state.
 #[derive(Debug)]
@@ -121,6 +122,7 @@ impl<'a, M: Model> Context<'a, M> {
     ///
     /// If `n` is zero, or more than the number of LPs. In a handler, a panic is an error of the run.
     #[inline]
+    #[track_caller]
     pub fn random_lp(&self, n: u32) -> LpId {
         assert!((1..=self.world.lps).contains(&n), "a draw from {n} LPs, when there are {}", self.world.lps);
         #[expect(clippy::cast_possible_truncation, reason = "below `n`")]
@@ -131,6 +133,7 @@ impl<'a, M: Model> Context<'a, M> {
     /// Sends through the channel `port` of this LP. A delay below the channel's lookahead is an error of the
     /// run.
     #[inline]
+    #[track_caller]
     pub fn send(&mut self, port: Port, delay: Delay, message: M::Message) {
         match self.world.channels.at(self.id, port) {
             Some(channel) if delay >= channel.lookahead => self.post(channel.receiver, delay, message),
@@ -143,6 +146,7 @@ impl<'a, M: Model> Context<'a, M> {
     /// for the whole model ([`whole`](crate::channel::Channels::whole)). Sending to itself needs no
     /// declaration.
     #[inline]
+    #[track_caller]
     pub fn send_to(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if receiver.0 < self.world.lps && self.world.channels.allows_all(delay) {
             self.post(receiver, delay, message);
@@ -153,6 +157,7 @@ impl<'a, M: Model> Context<'a, M> {
 
     /// As [`Context::send_to`], if the delay is too short for at least one sender.
     #[inline(never)]
+    #[track_caller]
     fn send_to_checked(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if receiver == self.id {
             return self.send_self(delay, message);
@@ -170,6 +175,7 @@ impl<'a, M: Model> Context<'a, M> {
 
     /// Sends to the LP itself, with any delay.
     #[inline]
+    #[track_caller]
     pub fn send_self(&mut self, delay: Delay, message: M::Message) {
         self.post(self.id, delay, message);
     }
@@ -177,6 +183,7 @@ impl<'a, M: Model> Context<'a, M> {
     /// Sends to any LP, after the channel has been checked. Never inlined: it has the code of every kind of
     /// pending set.
     #[inline(never)]
+    #[track_caller]
     fn post(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if !matches!(self.phase, Phase::Event(_)) && receiver != self.id {
             return self.refuse_send(receiver);
@@ -189,11 +196,12 @@ impl<'a, M: Model> Context<'a, M> {
     /// Fails the execution, because it sent to another LP while no event was being executed.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn refuse_send(&mut self, receiver: LpId) {
         match self.phase {
-            Phase::Start => {
-                self.fail(format!("it sent to {receiver} while starting up, when an LP may send only to itself"));
-            }
+            Phase::Start => self.misuse(ErrorKind::Model(format!(
+                "it sent to {receiver} while starting up, when an LP may send only to itself"
+            ))),
             _ => self.fail_channel(format!(
                 "it sent to {receiver} while visited by a global event, which alone may send then"
             )),
@@ -202,13 +210,14 @@ impl<'a, M: Model> Context<'a, M> {
 
     /// Sets a timer of this LP, or resets it. It will be due once, `delay` from now.
     #[inline]
+    #[track_caller]
     pub fn set_timer(&mut self, id: TimerId, delay: Delay) {
         if id.0 > TimerId::MAX.0 {
-            return self.fail(format!(
+            return self.misuse(ErrorKind::Model(format!(
                 "it set its timer {}, but timers are numbered from 0 to {}",
                 id.0,
                 TimerId::MAX.0
-            ));
+            )));
         }
         let Some(key) = self.next_key(self.id, delay) else { return };
         self.replace_last_note(|key| Some(Note::Set { timer: id, sequence: key.sequence }));
@@ -235,24 +244,29 @@ impl<'a, M: Model> Context<'a, M> {
 
     /// Adds to a counter.
     #[inline]
+    #[track_caller]
     pub fn count(&mut self, counter: impl Into<CounterId>, amount: u64) {
-        self.sample(Sample::integer(counter.into().into(), amount));
+        self.record(Sample::integer(counter.into().into(), amount));
     }
 
     /// Records one observation of an integer metric, such as a time in picoseconds or a length in packets.
     #[inline]
+    #[track_caller]
     pub fn observe(&mut self, metric: impl Into<IntegerId>, value: u64) {
-        self.sample(Sample::integer(metric.into().into(), value));
+        self.record(Sample::integer(metric.into().into(), value));
     }
 
     /// Records one observation of a floating-point metric.
     #[inline]
+    #[track_caller]
     pub fn observe_float(&mut self, metric: impl Into<FloatId>, value: f64) {
-        self.sample(Sample::float(metric.into().into(), value));
+        self.record(Sample::float(metric.into().into(), value));
     }
 
+    /// Records a sample, which the caller has made from the id of a metric of this model.
     #[inline]
-    fn sample(&mut self, sample: Sample) {
+    #[track_caller]
+    pub fn record(&mut self, sample: Sample) {
         self.effects.samples.push(sample);
         self.effects.any = true;
     }
@@ -284,20 +298,22 @@ impl<'a, M: Model> Context<'a, M> {
     }
 
     /// Asks for a global event after the control delay. Only controllers may ask.
+    #[track_caller]
     pub fn request(&mut self, global: M::Global) {
         self.request_scheduled(Scheduled::Model(AnyGlobal::new(global)));
     }
 
     /// Asks for the end of the run after the control delay. Only controllers may ask.
+    #[track_caller]
     pub fn request_stop(&mut self) {
         self.request_scheduled(Scheduled::Stop);
     }
 
+    #[track_caller]
     fn request_scheduled(&mut self, global: Scheduled) {
         if !self.world.is_controller(self.id) {
             let what = "it asked for a global event without being declared a controller".into();
-            self.set_failure(ErrorKind::Declaration(what));
-            return;
+            return self.misuse(ErrorKind::Declaration(what));
         }
         if self.phase == Phase::Visit {
             return self.fail_channel(
@@ -314,7 +330,7 @@ impl<'a, M: Model> Context<'a, M> {
     /// Ends the run with an error. Anything that the handler does afterwards has no effect.
     #[cold]
     pub fn fail(&mut self, why: impl Into<String>) {
-        self.set_failure(ErrorKind::Model(why.into()));
+        self.set_failure(ErrorKind::Model(why.into()).into());
     }
 
     /// Makes a panic of the model the failure of this execution.
@@ -329,6 +345,7 @@ impl<'a, M: Model> Context<'a, M> {
     /// Always inlined, so that the fields of the key reach the event in registers. Memory written in halves
     /// is slow to read as a whole.
     #[inline(always)]
+    #[track_caller]
     fn next_key(&mut self, receiver: LpId, delay: Delay) -> Option<EventKey> {
         let instant = match self.now.time.later_by(delay) {
             Some(time) => Instant::at(time),
@@ -371,11 +388,12 @@ impl<'a, M: Model> Context<'a, M> {
     /// earlier, the event then arrives at the last time. In a run to the end of virtual time, the execution
     /// fails, and the result is `None`. The same happens at the bound on rounds.
     #[inline(never)]
+    #[track_caller]
     fn instant_without_delay(&mut self, receiver: LpId, delay: Delay) -> Option<Instant> {
         if delay > Delay::ZERO {
             let last = self.world.beyond_virtual_time();
             if last.is_none() {
-                self.set_failure(ErrorKind::TimeOverflow { delay });
+                self.misuse(ErrorKind::TimeOverflow { delay });
             }
             return last.map(Instant::at);
         }
@@ -385,7 +403,7 @@ impl<'a, M: Model> Context<'a, M> {
         if self.now.round < self.world.round_limit {
             return Some(Instant { time: self.now.time, round: self.now.round + 1 });
         }
-        self.set_failure(self.world.too_many_rounds(self.id, receiver));
+        self.misuse(self.world.too_many_rounds(self.id, receiver));
         None
     }
 
@@ -399,21 +417,46 @@ impl<'a, M: Model> Context<'a, M> {
 
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn fail_lookahead(&mut self, receiver: LpId, delay: Delay, lookahead: Delay) {
-        self.set_failure(ErrorKind::Lookahead { receiver, delay, lookahead });
+        self.misuse(ErrorKind::Lookahead { receiver, delay, lookahead });
     }
 
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn fail_channel(&mut self, what: String) {
-        self.set_failure(ErrorKind::NoChannel(what));
+        self.misuse(ErrorKind::NoChannel(what));
+    }
+
+    /// Fails the execution, because the line that called the context misused it.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn misuse(&mut self, kind: ErrorKind) {
+        self.set_failure(Failure::in_line(kind, Location::caller()));
+    }
+
+    /// True if the execution has failed. Whatever its handler still does has no effect.
+    #[inline]
+    pub fn has_failed(&self) -> bool {
+        self.effects.failure.is_some()
+    }
+
+    /// Says which line has caused the failure of the execution, for code that acts for another: a program's
+    /// process sends at the end of its event.
+    #[cold]
+    pub fn blame(&mut self, caller: &Location<'_>) {
+        if let Some(failure) = &mut self.effects.failure {
+            failure.line = Some(line_of(caller));
+        }
     }
 
     /// Sets the failure of the execution. Of several failures the first counts.
     #[cold]
     #[inline(never)]
-    fn set_failure(&mut self, kind: ErrorKind) {
-        self.effects.failure.get_or_insert(kind);
+    fn set_failure(&mut self, failure: Failure) {
+        self.effects.failure.get_or_insert(failure);
         self.effects.any = true;
     }
 }

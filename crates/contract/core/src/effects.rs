@@ -1,7 +1,7 @@
 //! The effects of an execution, until the engine commits or undoes it.
 
 use crate::any_model::{AnyEvent, any_event};
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Failure};
 use crate::event::{Body, EventKey, LpId, TimerId};
 use crate::global::Scheduled;
 use crate::metrics::Sample;
@@ -44,7 +44,7 @@ pub struct OtherEffects {
     /// Global events that the handler asked for.
     pub requests: Vec<Request>,
     /// The error of the run, if this execution is committed.
-    pub failure: Option<ErrorKind>,
+    pub failure: Option<Failure>,
     /// The timers as they were before each change. Only engines that roll back keep them.
     pub timer_changes: Option<Vec<TimerChange>>,
 }
@@ -220,7 +220,7 @@ impl OtherEffects {
     /// Makes a panic of the model the failure of the execution.
     #[cold]
     pub(crate) fn set_panic(&mut self, panic: &(dyn Any + Send)) {
-        self.failure.get_or_insert_with(|| ErrorKind::of_panic(panic));
+        self.failure.get_or_insert_with(|| ErrorKind::of_panic(panic).into());
         self.any = true;
     }
 

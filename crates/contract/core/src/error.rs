@@ -6,6 +6,7 @@ use crate::trace::shown_name;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::fmt;
+use std::panic::Location;
 
 /// The reason why a run ended without its result. The run cannot continue. Everything committed
 /// before the error stays valid.
@@ -74,6 +75,34 @@ impl ErrorKind {
     }
 }
 
+/// The failure of an execution: the reason, and the line of the model that has caused it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The reason.
+    pub kind: ErrorKind,
+    /// The line that misused a function of the contract, as `file:line`; `None` for other failures.
+    pub line: Option<String>,
+}
+
+impl Failure {
+    /// Returns a failure whose cause is a call in this line.
+    #[cold]
+    pub fn in_line(kind: ErrorKind, caller: &Location<'_>) -> Failure {
+        Failure { kind, line: Some(line_of(caller)) }
+    }
+}
+
+impl From<ErrorKind> for Failure {
+    fn from(kind: ErrorKind) -> Failure {
+        Failure { kind, line: None }
+    }
+}
+
+/// Returns a place in the source as `file:line`.
+pub(crate) fn line_of(caller: &Location<'_>) -> String {
+    format!("{}:{}", caller.file(), caller.line())
+}
+
 /// Returns the text of a panic.
 pub(crate) fn text_of_panic(panic: &(dyn Any + Send)) -> String {
     let text =
@@ -101,7 +130,7 @@ pub struct Error {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Inner {
-    kind: ErrorKind,
+    failure: Failure,
     place: Option<Place>,
     /// The names of the LPs that the error is about, as far as they have any.
     names: Vec<(LpId, String)>,
@@ -109,21 +138,21 @@ struct Inner {
 
 impl Error {
     /// Makes an error at a place.
-    pub fn at(kind: ErrorKind, place: Place) -> Error {
-        Error { inner: Box::new(Inner { kind, place: Some(place), names: Vec::new() }) }
+    pub fn at(failure: impl Into<Failure>, place: Place) -> Error {
+        Error { inner: Box::new(Inner { failure: failure.into(), place: Some(place), names: Vec::new() }) }
     }
 
     /// Makes an error that belongs to no event.
     pub fn new(kind: ErrorKind) -> Error {
-        Error { inner: Box::new(Inner { kind, place: None, names: Vec::new() }) }
+        Error { inner: Box::new(Inner { failure: kind.into(), place: None, names: Vec::new() }) }
     }
 
     /// Returns the error in which LPs are called by their names. `name` returns the name of an LP, if it has
     /// one.
     #[must_use]
     pub fn with_names(mut self, name: impl Fn(LpId) -> Option<String>) -> Error {
-        let Inner { kind, place, .. } = &*self.inner;
-        let mut lps = match kind {
+        let Inner { failure, place, .. } = &*self.inner;
+        let mut lps = match &failure.kind {
             ErrorKind::Lookahead { receiver, .. } => vec![*receiver],
             ErrorKind::Rounds { lps, .. } => lps.clone(),
             _ => Vec::new(),
@@ -144,7 +173,13 @@ impl Error {
 
     /// Returns the reason.
     pub fn kind(&self) -> &ErrorKind {
-        &self.inner.kind
+        &self.inner.failure.kind
+    }
+
+    /// Returns the line of the model that has caused the error, as `file:line`, where a call of the contract
+    /// was misused: a delay below the lookahead, a channel that is not declared.
+    pub fn line(&self) -> Option<&str> {
+        self.inner.failure.line.as_deref()
     }
 
     /// Returns the place, if the error belongs to an event.
@@ -217,6 +252,9 @@ impl fmt::Display for Error {
             ErrorKind::Thread(what) => write!(f, "a worker's thread could not be begun: {what}")?,
             ErrorKind::Stopped => f.write_str("the run was stopped while its LPs were being set up")?,
             ErrorKind::Trace(what) => write!(f, "the events could not be recorded: {what}")?,
+        }
+        if let Some(line) = self.line() {
+            write!(f, " ({line})")?;
         }
         write!(f, "; {}", self.remedy())
     }

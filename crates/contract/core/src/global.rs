@@ -19,9 +19,9 @@ use crate::any_model::{AnyModel, AnyWire};
 use crate::channel::Port;
 use crate::digest::Digest;
 use crate::effects::{HiddenEffects, Request, SendMessage, Sends};
-use crate::error::{Error, ErrorKind, Place};
+use crate::error::{Error, ErrorKind, Failure, Place};
 use crate::event::{EventKey, LpId, Sender};
-use crate::metrics::{MetricId, Metrics};
+use crate::metrics::{Metrics, SeriesId};
 use crate::model::Model;
 use crate::time::{Delay, Instant, Time};
 use crate::wire::{self, Malformed};
@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 
 /// A kind of global event of the model `M`.
 pub trait Global<M: Model>: Clone + Send + Debug + 'static {
@@ -125,7 +125,7 @@ pub struct GlobalContext<'a, M: Model> {
     metrics: &'a mut Metrics,
     sends: Sends<'a, M::Message>,
     queue: &'a mut GlobalQueue,
-    failure: Option<ErrorKind>,
+    failure: Option<Failure>,
 }
 
 /// The means by which a global event acts, as engines hand them to a model of any type.
@@ -146,12 +146,12 @@ impl<'k> Acting<'_, 'k> {
         kind: Kind<'k, M::Message>,
         global: &M::Global,
         summary: SummaryOf<M>,
-    ) -> Result<(), ErrorKind> {
+    ) -> Result<(), Failure> {
         let Acting { now, world, metrics, effects, queue } = self;
         let sends = kind.view(effects.outbox);
         let mut ctx = GlobalContext { now, world, metrics, sends, queue, failure: None };
         let acted = catch_panics(|| global.act(model, summary, &mut ctx));
-        ctx.failure.map_or(acted, Err)
+        ctx.failure.map_or(acted.map_err(Failure::from), Err)
     }
 }
 
@@ -170,6 +170,7 @@ impl<M: Model> GlobalContext<'_, M> {
     ///
     /// Without delay the event arrives at this very time. As [`Sender::GLOBAL`] sorts first, it comes before
     /// the events that LPs sent for this time, unless a tie seed shuffles them.
+    #[track_caller]
     pub fn send(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
         if receiver.0 >= self.world.lps {
             return self.set_failure(ErrorKind::NoChannel(format!(
@@ -183,6 +184,7 @@ impl<M: Model> GlobalContext<'_, M> {
     }
 
     /// Schedules a global event after a delay above zero.
+    #[track_caller]
     pub fn schedule(&mut self, delay: Delay, global: M::Global) {
         if delay == Delay::ZERO {
             return self
@@ -200,6 +202,7 @@ impl<M: Model> GlobalContext<'_, M> {
     }
 
     /// Changes the lookahead of a channel. Events in transit keep their arrival.
+    #[track_caller]
     pub fn set_lookahead(&mut self, sender: LpId, port: Port, lookahead: Delay) {
         if let Err(what) = self.world.set_lookahead(sender, port, lookahead) {
             self.set_failure(ErrorKind::NoChannel(what));
@@ -207,16 +210,18 @@ impl<M: Model> GlobalContext<'_, M> {
     }
 
     /// Records a point of a sampled series.
-    pub fn point(&mut self, series: MetricId, value: f64) {
+    #[track_caller]
+    pub fn point(&mut self, series: impl Into<SeriesId>, value: f64) {
         self.metrics.record_as(Sender::GLOBAL);
         self.metrics.point(series, self.now, value);
     }
 
     /// Ends the run with an error.
     pub fn fail(&mut self, why: impl Into<String>) {
-        self.set_failure(ErrorKind::Model(why.into()));
+        self.failure.get_or_insert(ErrorKind::Model(why.into()).into());
     }
 
+    #[track_caller]
     fn next_key(&mut self, delay: Delay) -> Option<EventKey> {
         let Some(time) = self.now.checked_add(delay).or_else(|| self.world.beyond_virtual_time()) else {
             self.set_failure(ErrorKind::TimeOverflow { delay });
@@ -225,8 +230,9 @@ impl<M: Model> GlobalContext<'_, M> {
         Some(self.queue.next_key(time))
     }
 
+    #[track_caller]
     fn set_failure(&mut self, kind: ErrorKind) {
-        self.failure.get_or_insert(kind);
+        self.failure.get_or_insert(Failure::in_line(kind, Location::caller()));
     }
 }
 
@@ -340,8 +346,8 @@ impl GlobalQueue {
             let summaries = visit_all(model, world, key, &global, lps, &mut effects)?;
             let metrics = lps.metrics();
             let acting = Acting { now: time, world, metrics, effects: effects.reborrow(), queue: self };
-            if let Err(kind) = model.act(&global, summaries, acting) {
-                return Err(Error::at(kind, Place { instant: key.instant, lp: None, event: Some(key) }));
+            if let Err(failure) = model.act(&global, summaries, acting) {
+                return Err(Error::at(failure, Place { instant: key.instant, lp: None, event: Some(key) }));
             }
         }
         Ok(())

@@ -82,7 +82,8 @@ pub mod prelude {
     pub use crate::event::{Body, Event, LpId, Sender, TimerId};
     pub use crate::global::{Global, GlobalContext, NoGlobal};
     pub use crate::metrics::{
-        Cell, Column, CounterId, Declaration, Declared, FloatId, IntegerId, MetricId, Metrics, Unit,
+        Cell, Column, CounterId, Declaration, Declared, FloatId, IntegerId, MetricId, Metrics, SeriesId, TableId, Unit,
+        ValueId,
     };
     pub use crate::model::{Context, Model};
     pub use crate::random::Rng;

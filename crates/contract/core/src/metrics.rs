@@ -1,7 +1,8 @@
 //! The metrics of a run: the measurements of a model, and the reason why they are equal on every engine.
 //!
-//! A model declares its metrics once, in order, and gets a [`MetricId`] for each. Handlers record [`Sample`]s
-//! through their context. At commit the engine applies them to the [`Metrics`] of the worker, and at the end
+//! A model declares its metrics once, in order, and gets an id for each, whose type says what can be recorded:
+//! a [`CounterId`] counts, and observing with it does not compile. Handlers record [`Sample`]s through their
+//! context. At commit the engine applies them to the [`Metrics`] of the worker, and at the end
 //! it merges the metrics of all workers. The result is, bit for bit, what it would be if every LP had
 //! recorded all its samples in turn, in id order:
 //!
@@ -33,7 +34,7 @@ mod table;
 mod tally;
 mod unit;
 
-pub use declared::{CounterId, Declaration, Declared, FloatId, IntegerId};
+pub use declared::{CounterId, Declaration, Declared, FloatId, IntegerId, SeriesId, TableId, ValueId};
 pub use float::{Float, Moments};
 pub use histogram::{Histogram, PERCENTILE_ERROR_PERMILLE, interpolate};
 pub use metric_value::MetricValue;
@@ -97,9 +98,9 @@ impl Sample {
 /// let wait = one.tally("wait", Unit::Picoseconds);
 ///
 /// let mut two = one.clone(); // for a second worker
-/// one.apply(LpId(0), &Sample::integer(served, 1));
-/// two.apply(LpId(1), &Sample::integer(served, 2));
-/// two.apply(LpId(1), &Sample::integer(wait, 5_000_000));
+/// one.apply(LpId(0), &Sample::integer(served.into(), 1));
+/// two.apply(LpId(1), &Sample::integer(served.into(), 2));
+/// two.apply(LpId(1), &Sample::integer(wait.into(), 5_000_000));
 /// one.merge(two);
 ///
 /// assert_eq!(one.get("served").and_then(|metric| metric.counter()), Some(3));
@@ -161,6 +162,7 @@ impl Metrics {
         Metrics::default()
     }
 
+    #[track_caller]
     fn declare(&mut self, name: &str, unit: Unit, value: MetricValue) -> MetricId {
         let id = u32::try_from(self.values.len()).expect("a model has fewer than 2^32 metrics");
         let declared = Arc::make_mut(&mut self.declared);
@@ -172,46 +174,54 @@ impl Metrics {
     }
 
     /// Declares a sum of integers.
-    pub fn counter(&mut self, name: &str, unit: Unit) -> MetricId {
-        self.declare(name, unit, MetricValue::Counter(0))
+    #[track_caller]
+    pub fn counter(&mut self, name: &str, unit: Unit) -> CounterId {
+        self.declare(name, unit, MetricValue::Counter(0)).into()
     }
 
     /// Declares exact statistics of integers: count, sum, mean, deviation, smallest and largest value.
-    pub fn tally(&mut self, name: &str, unit: Unit) -> MetricId {
-        self.declare(name, unit, MetricValue::Tally(Tally::default()))
+    #[track_caller]
+    pub fn tally(&mut self, name: &str, unit: Unit) -> IntegerId {
+        self.declare(name, unit, MetricValue::Tally(Tally::default())).into()
     }
 
     /// Declares a distribution of integers: percentiles to within 0.8 %, and everything that a tally has.
-    pub fn histogram(&mut self, name: &str, unit: Unit) -> MetricId {
-        self.declare(name, unit, MetricValue::Histogram(Histogram::default()))
+    #[track_caller]
+    pub fn histogram(&mut self, name: &str, unit: Unit) -> IntegerId {
+        self.declare(name, unit, MetricValue::Histogram(Histogram::default())).into()
     }
 
     /// Declares statistics of floating-point numbers. Prefer a tally for integers: it is exact, and needs no
     /// memory for each LP.
-    pub fn float(&mut self, name: &str, unit: Unit) -> MetricId {
-        self.declare(name, unit, MetricValue::Float(Float::default()))
+    #[track_caller]
+    pub fn float(&mut self, name: &str, unit: Unit) -> FloatId {
+        self.declare(name, unit, MetricValue::Float(Float::default())).into()
     }
 
     /// Declares a steady-state mean with an interval. It suits floating-point numbers that resemble their
     /// neighbours, such as waiting times. It takes 600 bytes for each LP that records.
-    pub fn steady(&mut self, name: &str, unit: Unit) -> MetricId {
-        self.declare(name, unit, MetricValue::Steady(Steady::default()))
+    #[track_caller]
+    pub fn steady(&mut self, name: &str, unit: Unit) -> FloatId {
+        self.declare(name, unit, MetricValue::Steady(Steady::default())).into()
     }
 
     /// Declares points over virtual time, recorded with [`Metrics::point`]. `unit` is the unit of their
     /// values.
-    pub fn series(&mut self, name: &str, unit: Unit) -> MetricId {
-        self.declare(name, unit, MetricValue::Series(Series::default()))
+    #[track_caller]
+    pub fn series(&mut self, name: &str, unit: Unit) -> SeriesId {
+        self.declare(name, unit, MetricValue::Series(Series::default())).into()
     }
 
     /// Declares a table with these columns, recorded with [`Metrics::row`].
-    pub fn table(&mut self, name: &str, columns: Vec<Column>) -> MetricId {
-        self.declare(name, Unit::Count, MetricValue::Table(Table { columns, ..Table::default() }))
+    #[track_caller]
+    pub fn table(&mut self, name: &str, columns: Vec<Column>) -> TableId {
+        self.declare(name, Unit::Count, MetricValue::Table(Table { columns, ..Table::default() })).into()
     }
 
     /// Declares one cell, recorded with [`Metrics::set`].
-    pub fn value(&mut self, name: &str, unit: Unit) -> MetricId {
-        self.declare(name, unit, MetricValue::Value(Value::default()))
+    #[track_caller]
+    pub fn value(&mut self, name: &str, unit: Unit) -> ValueId {
+        self.declare(name, unit, MetricValue::Value(Value::default())).into()
     }
 }
 
@@ -312,7 +322,7 @@ impl Metrics {
     }
 
     /// Returns the metric of this id.
-    pub fn by_id(&self, metric: MetricId) -> Option<&MetricValue> {
-        self.values.get(metric.0 as usize)
+    pub fn by_id(&self, metric: impl Into<MetricId>) -> Option<&MetricValue> {
+        self.values.get(metric.into().0 as usize)
     }
 }

@@ -147,6 +147,7 @@ impl Rng {
     ///
     /// If `n` is zero.
     #[inline]
+    #[track_caller]
     pub fn below(&self, n: u64) -> u64 {
         assert!(n > 0, "there is no number below zero to draw");
         // The upper half of draw * n is the result. The lower half shows whether the draw belongs to the
@@ -167,6 +168,7 @@ impl Rng {
     ///
     /// If `lo` is not below `hi`.
     #[inline]
+    #[track_caller]
     pub fn range(&self, lo: u64, hi: u64) -> u64 {
         assert!(lo < hi, "an empty range holds no number to draw");
         lo + self.below(hi - lo)
@@ -213,6 +215,7 @@ impl Rng {
     ///
     /// If `hi` is shorter than `lo`.
     #[inline]
+    #[track_caller]
     pub fn uniform_delay(&self, lo: Delay, hi: Delay) -> Delay {
         let (lo, hi) = (lo.as_ps(), hi.as_ps());
         assert!(lo <= hi, "the shortest delay is longer than the longest");

@@ -4,7 +4,7 @@
 use crate::any_model::AnyModel;
 use crate::channel::{Channels, Port};
 use crate::cut::Span;
-use crate::error::{Error, ErrorKind, Place};
+use crate::error::{Error, ErrorKind, Failure, Place};
 use crate::event::{LpId, Sender};
 use crate::run::RunOptions;
 use crate::time::{Delay, Instant, Time};
@@ -238,12 +238,15 @@ impl World {
 
     /// Returns the error of an execution that failed. Everything before `place` must have been committed:
     /// only then are the LPs of a zero-delay loop known, and equal on every engine.
-    pub fn error_at(&self, kind: ErrorKind, place: Place) -> Error {
-        let ErrorKind::Rounds { limit, lps } = kind else { return Error::at(kind, place) };
+    pub fn error_at(&self, failure: Failure, place: Place) -> Error {
+        let Failure { kind: ErrorKind::Rounds { limit, lps }, line } = failure else {
+            return Error::at(failure, place);
+        };
         let noted = self.last_rounds.lock().expect("no holder of this lock can panic");
         let of_this_time = noted.iter().filter(|(time, _)| *time == place.instant.time).map(|&(_, lp)| lp);
         let lps: BTreeSet<LpId> = of_this_time.chain(lps).collect();
-        Error::at(ErrorKind::Rounds { limit, lps: lps.into_iter().take(NAMED_LPS).collect() }, place)
+        let kind = ErrorKind::Rounds { limit, lps: lps.into_iter().take(NAMED_LPS).collect() };
+        Error::at(Failure { kind, line }, place)
     }
 }
 

@@ -70,6 +70,7 @@ pub fn derive_restorable(input: TokenStream) -> TokenStream {
 /// |---|---|
 /// | `integer`, `float`, `fraction`, `duration`, `size`, `rate`, `boolean`, `choice`, `text`, `path` | the kind: a constructor of `Parameter` |
 /// | `skip` | instead of a kind: the field is no parameter, and always has its default |
+/// | `group` | instead of a kind: the field is a struct of parameters, which keep their names |
 /// | `default = VALUE` | the default, as the constructor takes it; a `path` has none |
 /// | `range = LEAST..=MOST` | the range of an `integer` or a `float` |
 /// | `of = WORDS` | the words of a `choice` whose field is no enum with `Words` |

@@ -13,6 +13,8 @@ const KINDS: [&str; 10] =
     ["integer", "float", "fraction", "duration", "size", "rate", "boolean", "choice", "text", "path"];
 /// The word for fields that are no parameters.
 const SKIP: &str = "skip";
+/// The word for fields that are structs of parameters themselves.
+const GROUP: &str = "group";
 /// The words that take a value.
 const WITH_VALUE: [&str; 8] = ["default", "range", "of", "meaning", "key", "unit", "read", "needs"];
 /// The word for values above 0.
@@ -27,12 +29,12 @@ pub(crate) fn generate(input: &DeriveInput) -> Result<TokenStream> {
     }
     let (name, config) = (&input.ident, path_to("config"));
     let fields = fields.named.iter().map(Declared::parse).collect::<Result<Vec<_>>>()?;
-    let declarations = fields.iter().filter(|field| !field.is_skipped()).map(|field| field.declaration(&config));
+    let declarations = declarations(&fields, &config);
     let values = fields.iter().map(|field| field.value(&config));
     Ok(quote! {
         #[automatically_derived]
         impl #config::FromValues for #name {
-            const PARAMETERS: &'static [#config::Parameter] = &[#(#declarations),*];
+            const PARAMETERS: &'static [#config::Parameter] = #declarations;
 
             fn from_values(values: &#config::Values) -> ::core::result::Result<#name, #config::ConfigError> {
                 Ok(#name { #(#values),* })
@@ -48,11 +50,31 @@ pub(crate) fn generate(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
+/// Returns the list of all parameters: those of a group stand in the place of its field.
+fn declarations(fields: &[Declared<'_>], config: &TokenStream) -> TokenStream {
+    if !fields.iter().any(Declared::is_group) {
+        let own = fields.iter().filter(|field| !field.is_skipped()).map(|field| field.declaration(config));
+        return quote!(&[#(#own),*]);
+    }
+    let lists = fields.iter().filter(|field| !field.is_skipped()).map(|field| {
+        let ty = &field.field.ty;
+        if field.is_group() {
+            return quote_spanned!(ty.span() => <#ty as #config::FromValues>::PARAMETERS);
+        }
+        let declaration = field.declaration(config);
+        quote!(&[#declaration])
+    });
+    quote!({
+        const LISTS: &[&[#config::Parameter]] = &[#(#lists),*];
+        &#config::fields::joined::<{ #config::fields::length(LISTS) }>(LISTS)
+    })
+}
+
 /// A field with the words of its attribute.
 struct Declared<'a> {
     field: &'a Field,
     name: &'a Ident,
-    /// The kind, or `skip`.
+    /// The kind, `skip` or `group`.
     kind: Ident,
     is_positive: bool,
     /// The words that have a value, each with the value.
@@ -66,7 +88,7 @@ impl<'a> Declared<'a> {
         for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("parameter")) {
             attribute.parse_nested_meta(|meta| {
                 let word = meta.path.require_ident()?.clone();
-                let is_kind = word == SKIP || KINDS.iter().any(|kind| word == kind);
+                let is_kind = word == SKIP || word == GROUP || KINDS.iter().any(|kind| word == kind);
                 if is_kind && kind.is_none() {
                     kind = Some(word);
                 } else if WITH_VALUE.iter().any(|known| word == known) && !given.iter().any(|(other, _)| *other == word)
@@ -82,7 +104,10 @@ impl<'a> Declared<'a> {
         }
         let kind = kind.ok_or_else(|| {
             let kinds = KINDS.join("`, `");
-            let what = format!("say `#[parameter(KIND, …)]`, or `skip` if users cannot set it; KIND is `{kinds}`");
+            let what = format!(
+                "say `#[parameter(KIND, …)]`, or `group` for a struct of parameters, or `skip` if users cannot set it; \
+                 KIND is `{kinds}`"
+            );
             Error::new_spanned(field, what)
         })?;
         let declared = Declared { field, name, kind, is_positive, given };
@@ -95,20 +120,21 @@ impl<'a> Declared<'a> {
         let kind = self.kind.to_string();
         let needed: &[&str] = match kind.as_str() {
             SKIP => &["default"],
+            GROUP => &[],
             "integer" | "float" => &["default", "range", "meaning"],
             "path" => &["meaning"],
             _ => &["default", "meaning"],
         };
         let optional: &[&str] = match kind.as_str() {
-            SKIP => &[],
+            SKIP | GROUP => &[],
             "choice" => &["key", "read", "of", "needs"],
             _ => &["key", "read", "unit", "needs"],
         };
         if let Some(word) = needed.iter().find(|word| self.get(word).is_none()) {
             return Err(Error::new_spanned(&self.kind, format!("`{kind}` needs `{word} = …`")));
         }
-        if self.is_skipped() && self.is_positive {
-            return Err(Error::new_spanned(&self.kind, format!("`{SKIP}` takes no `{POSITIVE}`")));
+        if (self.is_skipped() || self.is_group()) && self.is_positive {
+            return Err(Error::new_spanned(&self.kind, format!("`{kind}` takes no `{POSITIVE}`")));
         }
         match self.given.iter().find(|(word, _)| !needed.iter().chain(optional).any(|known| word == known)) {
             Some((word, _)) => Err(Error::new_spanned(word, format!("`{kind}` takes no `{word}`"))),
@@ -118,6 +144,10 @@ impl<'a> Declared<'a> {
 
     fn is_skipped(&self) -> bool {
         self.kind == SKIP
+    }
+
+    fn is_group(&self) -> bool {
+        self.kind == GROUP
     }
 
     fn get(&self, word: &str) -> Option<&TokenStream> {
@@ -153,6 +183,9 @@ impl<'a> Declared<'a> {
         if self.is_skipped() {
             let default = self.get("default");
             return quote!(#name: #default);
+        }
+        if self.is_group() {
+            return quote_spanned!(ty.span() => #name: <#ty as #config::FromValues>::from_values(values)?);
         }
         let by_type = || quote_spanned!(ty.span() => <#ty as #config::FromValue>::from_value);
         let read = self.get("read").cloned().unwrap_or_else(by_type);

@@ -77,6 +77,16 @@ fn on_ranks(command: Command, place: LaunchedRank) -> Result<ExitCode, Failure> 
     over_mpi::execute(command, place)
 }
 
+/// Returns the command that builds this program with MPI. A program with scenarios of its own has the feature
+/// from the library.
+#[cfg(not(feature = "mpi"))]
+fn with_mpi() -> &'static str {
+    match parades_catalog::program_name() {
+        "parades" => "cargo build --release -p parades-cli --features mpi",
+        _ => "cargo build --release --features parades/mpi",
+    }
+}
+
 #[cfg(not(feature = "mpi"))]
 fn on_ranks(_: Command, LaunchedRank { ranks, variable, .. }: LaunchedRank) -> Result<ExitCode, Failure> {
     if !may_speak() {
@@ -84,6 +94,6 @@ fn on_ranks(_: Command, LaunchedRank { ranks, variable, .. }: LaunchedRank) -> R
     }
     Err(Failure::usage(
         format!("this is one of {ranks} ranks (`{variable}`), and this program was built without MPI"),
-        "build it with `--features mpi` (docs/cluster.md), or start it without mpirun and use `--processes`",
+        format!("build it with `{}` (docs/cluster.md), or start it without mpirun and use `--processes`", with_mpi()),
     ))
 }

@@ -22,6 +22,9 @@ struct Echo {
     carrier: PacketLevel<Packet>,
 }
 
+const METRICS: Declared<1> = Declared::new([Declaration::table("log", &[("line", Unit::Count)])]);
+const LOG: TableId = METRICS.table("log");
+
 impl Program for Echo {
     type Message = Packet;
     type State = Vec<String>;
@@ -36,9 +39,7 @@ impl Program for Echo {
     }
 
     fn metrics(&self) -> Metrics {
-        let mut metrics = Metrics::new();
-        metrics.table("log", vec![Column::new("line", Unit::Count)]);
-        metrics
+        METRICS.metrics()
     }
 
     fn start(&self, start: &mut Start<'_, Self>) -> Vec<String> {
@@ -55,7 +56,7 @@ impl Program for Echo {
 
     fn finish(&self, _: LpId, log: &Vec<String>, _: &End, metrics: &mut Metrics) {
         for line in log {
-            metrics.row(MetricId(0), [Cell::Text(line.as_str().into())]);
+            metrics.row(LOG, [Cell::Text(line.as_str().into())]);
         }
     }
 }

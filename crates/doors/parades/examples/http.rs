@@ -20,6 +20,9 @@ struct Web {
     carrier: PacketLevel<Packet>,
 }
 
+const METRICS: Declared<1> = Declared::new([Declaration::table("log", &[("line", Unit::Count)])]);
+const LOG: TableId = METRICS.table("log");
+
 impl Program for Web {
     type Message = Packet;
     type State = Vec<String>;
@@ -34,9 +37,7 @@ impl Program for Web {
     }
 
     fn metrics(&self) -> Metrics {
-        let mut metrics = Metrics::new();
-        metrics.table("log", vec![Column::new("line", Unit::Count)]);
-        metrics
+        METRICS.metrics()
     }
 
     fn start(&self, start: &mut Start<'_, Self>) -> Vec<String> {
@@ -52,7 +53,7 @@ impl Program for Web {
 
     fn finish(&self, _: LpId, log: &Vec<String>, _: &End, metrics: &mut Metrics) {
         for line in log {
-            metrics.row(MetricId(0), [Cell::Text(line.as_str().into())]);
+            metrics.row(LOG, [Cell::Text(line.as_str().into())]);
         }
     }
 }

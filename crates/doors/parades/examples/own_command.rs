@@ -65,7 +65,7 @@ impl ByCopy for TokenRing {}
 
 const SCENARIO: Scenario =
     Scenario::new("token-ring", "a token goes round a ring", TokenRing::PARAMETERS, |values, _seed| {
-        Ok(Simulation::restorable(TokenRing::from_values(values)?, Time::from_secs(100)))
+        Ok(Simulation::distributed(TokenRing::from_values(values)?, Time::from_secs(100)))
     });
 
 fn main() -> std::process::ExitCode {

@@ -54,7 +54,7 @@ pub fn cli(own: impl IntoIterator<Item = Scenario>) -> std::process::ExitCode {
 }
 
 #[cfg(feature = "command")]
-pub use parades_catalog::{Scenario, Simulation, speer};
+pub use parades_catalog::{ChurnParameters, Scenario, Simulation, UnderlayParameters, speer};
 pub use parades_config::{ConfigError, FromValues, Parameter, Parameters, Values};
 
 pub use parades_config as config;
@@ -76,3 +76,9 @@ pub use {
 
 #[cfg(feature = "command")]
 pub use {parades_report as report, parades_session as session, parades_sweep as sweep};
+
+/// The programs of this page compile, and the first one runs.
+#[cfg(all(doctest, feature = "command"))]
+#[doc = include_str!("../../../../docs/own-programs.md")]
+#[derive(Debug)]
+pub struct OwnPrograms;

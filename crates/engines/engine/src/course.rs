@@ -216,9 +216,9 @@ impl<'k> Course<'k> {
         effects: &mut OtherEffects,
         metrics: Option<&mut Metrics>,
     ) -> Result<(), Error> {
-        if let Some(kind) = effects.failure.take() {
+        if let Some(failure) = effects.failure.take() {
             let (instant, key) = event.map_or_else(Default::default, |key| (key.instant, Some(key)));
-            return Err(world.error_at(kind, Place { instant, lp: Some(lp), event: key }));
+            return Err(world.error_at(failure, Place { instant, lp: Some(lp), event: key }));
         }
         let metrics = metrics.unwrap_or(&mut self.metrics);
         effects.samples.drain(..).for_each(|sample| metrics.apply(lp, &sample));

@@ -2,7 +2,7 @@
 
 use parades_core::any_model::{AnyEvent, Packed, any_event};
 use parades_core::effects::{OtherEffects, Request};
-use parades_core::error::{ErrorKind, Place};
+use parades_core::error::{Failure, Place};
 use parades_core::event::{Event, EventKey, LpId};
 use parades_core::metrics::Metrics;
 use parades_core::time::Time;
@@ -19,20 +19,20 @@ pub(crate) fn sort(trace: &mut Trace<'_>) {
 
 /// The earliest of the failures that are known, by place: instant, LP, event key.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct EarliestFailure(Option<(Place, ErrorKind)>);
+pub(crate) struct EarliestFailure(Option<(Place, Failure)>);
 
 impl EarliestFailure {
     /// Adds a failure, which is kept if it is the earliest.
-    pub(crate) fn add(&mut self, place: Place, kind: ErrorKind) {
+    pub(crate) fn add(&mut self, place: Place, failure: Failure) {
         if self.place().is_none_or(|earliest| place < *earliest) {
-            self.0 = Some((place, kind));
+            self.0 = Some((place, failure));
         }
     }
 
     /// Adds the failure of `other`, if any.
     pub(crate) fn merge(&mut self, other: EarliestFailure) {
-        if let Some((place, kind)) = other.0 {
-            self.add(place, kind);
+        if let Some((place, failure)) = other.0 {
+            self.add(place, failure);
         }
     }
 
@@ -47,7 +47,7 @@ impl EarliestFailure {
     }
 
     /// Removes and returns the failure.
-    pub(crate) fn take(&mut self) -> Option<(Place, ErrorKind)> {
+    pub(crate) fn take(&mut self) -> Option<(Place, Failure)> {
         self.0.take()
     }
 }
@@ -102,9 +102,9 @@ impl<'k> Ledger<'k> {
         metrics: &mut Metrics,
     ) -> bool {
         effects.any = false;
-        if let Some(kind) = effects.failure.take() {
+        if let Some(failure) = effects.failure.take() {
             effects.clear();
-            self.failure.add(place, kind);
+            self.failure.add(place, failure);
             return true;
         }
         effects.samples.drain(..).for_each(|sample| metrics.apply(lp, &sample));

@@ -15,7 +15,7 @@ mod words;
 use crate::ledger::{EarliestFailure, Ledger};
 use parades_core::any_model::{AnyEvent, AnyLeftover, AnyWire, Codec, parcel};
 use parades_core::effects::Request;
-use parades_core::error::{Error, ErrorKind, Place};
+use parades_core::error::{Error, ErrorKind, Failure, Place};
 use parades_core::event::{Body, EventKey, LpId};
 use parades_core::global::{Scheduled, Visits};
 use parades_core::metrics::{Metrics, Recorded};
@@ -264,14 +264,15 @@ pub(crate) fn agree_on_failure(peers: &dyn Peers<'_>, end: &mut Option<Result<Ti
 
 /// Returns the error of a failure that all leaders know. If it is a loop of zero delays, each rank adds its
 /// own LPs.
-pub(crate) fn error_at<T: Traffic>(seat: &Seat<'_, T>, world: &World, place: Place, kind: ErrorKind) -> Error {
-    let error = world.error_at(kind, place);
+pub(crate) fn error_at<T: Traffic>(seat: &Seat<'_, T>, world: &World, place: Place, failure: Failure) -> Error {
+    let error = world.error_at(failure, place);
     let ErrorKind::Rounds { limit, lps } = error.kind() else { return error };
     let own: Vec<u64> = lps.iter().map(|lp| lp.0.into()).collect();
     let Ok(all) = seat.peers.share_words(&own) else { return lost(&*seat.transport) };
     #[expect(clippy::cast_possible_truncation, reason = "they were made of ids of 32 bits")]
     let lps = all.into_iter().flatten().map(|id| LpId(id as u32)).collect();
-    world.error_at(ErrorKind::Rounds { limit: *limit, lps }, place)
+    let line = error.line().map(str::to_owned);
+    world.error_at(Failure { kind: ErrorKind::Rounds { limit: *limit, lps }, line }, place)
 }
 
 /// Returns the sum of `words[index]` over the ranks.

@@ -23,7 +23,7 @@ use crate::packet::Packet;
 use crate::protocols::Duration;
 use crate::record::Record;
 use crate::sampling::{self, Series};
-use parades_core::metrics::{Cell, Column, MetricId, Metrics, Unit};
+use parades_core::metrics::{Cell, Column, CounterId, IntegerId, MetricId, Metrics, TableId, Unit, ValueId};
 use parades_core::run::End;
 use parades_core::time::Delay;
 use parades_topology::NodeId;
@@ -44,46 +44,46 @@ const NOTE: &str = "note";
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     /// The delays of all packets, in networks that do not measure them app by app.
-    delay: Option<MetricId>,
+    delay: Option<IntegerId>,
     /// The durations of all TCP streams, in such networks.
-    completion: Option<MetricId>,
+    completion: Option<IntegerId>,
     /// The table of TCP connections, in networks that have some.
-    connections: Option<MetricId>,
+    connections: Option<TableId>,
     apps: Vec<AppIds>,
-    counters: Vec<MetricId>,
-    loss_ratio: Option<MetricId>,
-    jitter_mean: Option<MetricId>,
-    utilisation_max: Option<MetricId>,
+    counters: Vec<CounterId>,
+    loss_ratio: Option<ValueId>,
+    jitter_mean: Option<ValueId>,
+    utilisation_max: Option<ValueId>,
     /// Directions of links that no packet was offered to. The table of links leaves them out.
-    link_directions_idle: Option<MetricId>,
+    link_directions_idle: Option<ValueId>,
     pub(crate) series: Option<Series>,
     /// Copies made of packets of groups, in networks that have groups.
-    pub(crate) copies_made: Option<MetricId>,
+    pub(crate) copies_made: Option<CounterId>,
     /// The table of failures, in networks that have some.
-    failures: Option<MetricId>,
+    failures: Option<TableId>,
     /// The mean, two percentiles and the greatest of the slowdowns of flows, in networks that measure them.
-    slowdowns: Option<[MetricId; 4]>,
+    slowdowns: Option<[ValueId; 4]>,
     /// A sentence on flows that could not complete.
-    note: Option<MetricId>,
+    note: Option<ValueId>,
 }
 
 /// The metrics of an app.
 #[derive(Clone, Copy, Debug)]
 struct AppIds {
     /// The delays of its packets, answers left out.
-    delay: MetricId,
-    throughput: MetricId,
-    loss_ratio: MetricId,
+    delay: IntegerId,
+    throughput: ValueId,
+    loss_ratio: ValueId,
     /// The durations of its transfers or responses, if it has any.
-    completion: Option<MetricId>,
+    completion: Option<IntegerId>,
     /// Its unfinished flows or, if it has requests, its unfinished requests.
-    unfinished: Option<MetricId>,
+    unfinished: Option<ValueId>,
 }
 
 impl Ids {
     /// Returns the metric of a duration that an endpoint of an app measures.
     #[inline]
-    pub(crate) fn duration(&self, duration: Duration, app: impl FnOnce() -> u32) -> MetricId {
+    pub(crate) fn duration(&self, duration: Duration, app: impl FnOnce() -> u32) -> IntegerId {
         match (duration, self.delay) {
             (Duration::Delay, Some(delay)) => delay,
             (Duration::Delay, None) => self.apps[app() as usize].delay,
@@ -201,7 +201,7 @@ pub(crate) fn conclude(net: &Layout, end: &End, metrics: &mut Metrics) -> Result
 }
 
 /// Sets a value, if the network has the metric.
-fn set(metrics: &mut Metrics, id: Option<MetricId>, value: impl Into<Cell>) {
+fn set(metrics: &mut Metrics, id: Option<ValueId>, value: impl Into<Cell>) {
     if let Some(id) = id {
         metrics.set(id, value);
     }

@@ -39,7 +39,7 @@ use crate::packet::Packet;
 use crate::protocols::Endpoint;
 use crate::record::Record;
 use flows::{FlowSeries, FlowState, FlowTotals};
-use parades_core::metrics::{MetricId, Metrics, Unit};
+use parades_core::metrics::{Metrics, SeriesId, Unit, ValueId};
 use parades_core::prelude::{Context, Delay, Global, GlobalContext, Time};
 use parades_topology::NodeId;
 use std::collections::BTreeMap;
@@ -76,8 +76,8 @@ impl Payload {
 /// The series of the payload that some flows received. `arrived` only where that may differ from `usable`.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct PayloadSeries {
-    usable: MetricId,
-    arrived: Option<MetricId>,
+    usable: SeriesId,
+    arrived: Option<SeriesId>,
 }
 
 impl PayloadSeries {
@@ -96,7 +96,7 @@ impl PayloadSeries {
     }
 
     /// Returns the points of a sample. `before` is the payload of the sample before, a period ago.
-    fn points(&self, now: Payload, before: Payload, period: Delay) -> impl Iterator<Item = (MetricId, f64)> {
+    fn points(&self, now: Payload, before: Payload, period: Delay) -> impl Iterator<Item = (SeriesId, f64)> {
         let rate = move |bytes: u64| bytes as f64 * 8.0 / period.as_secs_f64();
         let arrived = self.arrived.map(|id| (id, rate(now.arrived - before.arrived)));
         std::iter::once((self.usable, rate(now.usable - before.usable))).chain(arrived)
@@ -172,11 +172,11 @@ pub struct Summary {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Series {
     throughput: PayloadSeries,
-    loss_rate: MetricId,
-    waiting: MetricId,
-    longest: MetricId,
+    loss_rate: SeriesId,
+    waiting: SeriesId,
+    longest: SeriesId,
     /// The number of periods that end within the run and have no sample, if samples are bounded.
-    left_out: Option<MetricId>,
+    left_out: Option<ValueId>,
     /// The series of each app that is asked for.
     apps: BTreeMap<u32, AppSeries>,
     links: BTreeMap<u32, LinkSeries>,
@@ -193,10 +193,10 @@ struct AppSeries {
 /// The series of a link.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct LinkSeries {
-    utilisation: MetricId,
-    queue: MetricId,
-    queue_bytes: MetricId,
-    queue_delay: MetricId,
+    utilisation: SeriesId,
+    queue: SeriesId,
+    queue_bytes: SeriesId,
+    queue_delay: SeriesId,
 }
 
 impl LinkSeries {

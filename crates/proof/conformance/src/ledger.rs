@@ -5,7 +5,7 @@
 
 use parades_core::any_model::{AnyEvent, AnyModel, Lps, body_ref};
 use parades_core::effects::{AnyEffects, OtherEffects, Request};
-use parades_core::error::{Error, ErrorKind, Place};
+use parades_core::error::{Error, ErrorKind, Failure, Place};
 use parades_core::event::{Event, LpId};
 use parades_core::global::{GlobalQueue, OneList};
 use parades_core::lp::Execution;
@@ -22,7 +22,7 @@ pub struct Uncommitted {
     samples: Vec<Sample>,
     notes: Vec<Note>,
     requests: Vec<Request>,
-    failure: Option<ErrorKind>,
+    failure: Option<Failure>,
 }
 
 impl Uncommitted {
@@ -120,9 +120,9 @@ impl<'k> Ledger<'k> {
 
     fn apply(&mut self, lp: LpId, event: Option<&AnyEvent<'k>>, uncommitted: Uncommitted) -> Result<(), Error> {
         let Uncommitted { samples, notes, requests, failure, .. } = uncommitted;
-        if let Some(kind) = failure {
+        if let Some(failure) = failure {
             let instant = event.map(Event::instant).unwrap_or_default();
-            return Err(self.world.error_at(kind, Place { instant, lp: Some(lp), event: event.map(Event::key) }));
+            return Err(self.world.error_at(failure, Place { instant, lp: Some(lp), event: event.map(Event::key) }));
         }
         samples.iter().for_each(|sample| self.metrics.apply(lp, sample));
         requests.into_iter().for_each(|request| self.globals.add(request));

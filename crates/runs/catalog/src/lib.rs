@@ -36,6 +36,8 @@ mod simulation;
 pub mod speer;
 pub mod words;
 
+pub use crate::scenarios::churn::ChurnParameters;
+pub use crate::scenarios::underlay::UnderlayParameters;
 pub use crate::scenarios::{SCENARIOS, Scenario, network};
 pub use choice::{Choice, Field, OfRank, Refusal, Wish};
 pub use engine::{Engine, UnknownEngine, Variants, add_variants};

@@ -7,7 +7,7 @@ mod averaging;
 mod bittorrent;
 mod campus;
 mod chord;
-mod churn;
+pub(crate) mod churn;
 mod faulty;
 mod flows;
 mod gossip;
@@ -18,11 +18,12 @@ pub mod network;
 mod phold;
 mod queueing;
 mod transfer;
-mod underlay;
+pub(crate) mod underlay;
 mod wan;
 
 use crate::installed::scenarios;
 use crate::simulation::Simulation;
+use parades_config::fields::{joined, length};
 use parades_config::{ConfigError, Parameter, Place, Values, nearest, quoted};
 use parades_core::budget;
 use parades_core::text::is_same;
@@ -152,31 +153,6 @@ impl Scenario {
     pub fn is_restorable(&self, values: &Values) -> bool {
         (self.is_restorable)(values)
     }
-}
-
-/// Returns the number of parameters of all groups.
-const fn length(groups: &[&[Parameter]]) -> usize {
-    let (mut length, mut index) = (0, 0);
-    while index < groups.len() {
-        length += groups[index].len();
-        index += 1;
-    }
-    length
-}
-
-/// Returns the parameters of all groups, of which there are `N`, in one list.
-const fn joined<const N: usize>(groups: &[&[Parameter]]) -> [Parameter; N] {
-    let mut all = [groups[0][0]; N];
-    let (mut index, mut group, mut inner) = (0, 0, 0);
-    while index < N {
-        if inner < groups[group].len() {
-            all[index] = groups[group][inner];
-            (index, inner) = (index + 1, inner + 1);
-        } else {
-            (group, inner) = (group + 1, 0);
-        }
-    }
-    all
 }
 
 /// Returns parameters with further conditions: a key, and what its parameter needs of others. The key must be

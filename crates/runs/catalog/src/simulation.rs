@@ -35,10 +35,16 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// If a value cannot act, if the values contradict each other, or if a file cannot be used.
+    /// If a value cannot act, if the values contradict each other, or if a file cannot be used. Also if the
+    /// model cannot be restored, and the scenario does not say so ([`Scenario::without_rollback`]).
     pub fn new(scenario: &Scenario, values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
         let mut notes = values.check_needs()?;
         let simulation = (scenario.build)(values, seed)?;
+        if scenario.is_restorable(values) && !simulation.is_restorable() {
+            let what = "its model cannot be rolled back, and the scenario does not say so";
+            return Err(ConfigError::new(format!("scenario `{}`: {what}", scenario.name))
+                .with_help("declare it by `Scenario::new(…).without_rollback()`"));
+        }
         notes.extend(simulation.notes);
         Ok(Simulation { notes, ..simulation })
     }
@@ -160,6 +166,11 @@ impl Simulation {
     pub fn run_rank(&self, choice: &Choice, options: RunOptions<'_>, fabric: Box<dyn Fabric>) -> OfRank {
         let of_rank = self.with_options(options, |tables, options| choice.run_rank_any(tables, options, fabric));
         of_rank.map_err(|error| error.with_names(|lp| self.lp_name(lp)))
+    }
+
+    /// True if engines that roll back can run the model.
+    pub fn is_restorable(&self) -> bool {
+        self.with(|tables| tables.undo.is_some())
     }
 
     /// True if several processes can run the model together.

@@ -172,7 +172,7 @@ impl<M> PacketLevel<M> {
     fn add_links<P: Undoable>(&self, ports: &Ports<P>, AtEnd { lp, layout, end, ids, metrics }: AtEnd<'_>) {
         let node = self.node_of(lp, layout);
         for port in self.plane.totals(node, ports, end.time) {
-            totals::add(&self.plane, node, &port, end.time, ids[0], metrics);
+            totals::add(&self.plane, node, &port, end.time, ids[0].into(), metrics);
         }
     }
 }
@@ -384,7 +384,7 @@ impl<M: Payload + Clone> Carrier<M> for PacketLevel<M> {
     }
 
     fn metrics(&self, metrics: &mut Metrics) -> Vec<MetricId> {
-        vec![totals::declare(metrics)]
+        vec![totals::declare(metrics).into()]
     }
 
     fn finish(&self, device: &Device<M>, at_end: AtEnd<'_>) {

@@ -10,6 +10,7 @@
 //! | it comes back without its state, or with it | [`Churn::keep`] |
 //! | many nodes come at once | [`Churn::with_crowd`] |
 //! | a file says when nodes come and go | [`Schedule`]: our form, and that of PeerSim |
+//! | the node of a program comes and goes | [`Sessions`] |
 //!
 //! # Examples
 //!
@@ -32,9 +33,11 @@
 
 mod law;
 mod schedule;
+mod sessions;
 
 pub use law::Law;
 pub use schedule::Schedule;
+pub use sessions::{Ending, Session, Sessions};
 
 use parades_core::event::LpId;
 use parades_core::random::Rng;

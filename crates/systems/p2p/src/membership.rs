@@ -19,8 +19,8 @@ pub(crate) fn keys(node: LpId) -> impl Iterator<Item = u64> {
 pub(crate) fn add(
     sessions: impl Iterator<Item = (Time, Time)>,
     node: LpId,
-    length: MetricId,
-    table: Option<MetricId>,
+    length: CounterId,
+    table: Option<TableId>,
     metrics: &mut Metrics,
 ) {
     for (key, (joined, gone)) in keys(node).zip(sessions) {
@@ -35,13 +35,13 @@ pub(crate) fn add(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ratios {
     /// The share of right look-ups.
-    pub(crate) success: MetricId,
+    pub(crate) success: ValueId,
     /// Right, wrong and failed look-ups.
-    pub(crate) look_ups: [MetricId; 3],
+    pub(crate) look_ups: [CounterId; 3],
     /// The time for which nodes were members, in picoseconds.
-    pub(crate) membership: MetricId,
+    pub(crate) membership: CounterId,
     /// Totals, each with its rate for a member and a second.
-    pub(crate) rates: [(MetricId, MetricId); 3],
+    pub(crate) rates: [(CounterId, ValueId); 3],
 }
 
 impl Ratios {
@@ -61,7 +61,7 @@ impl Ratios {
 
 impl Sessions {
     /// Takes the sessions that [`add`] has put into the sums of a table.
-    pub(crate) fn take(table: MetricId, metrics: &mut Metrics) -> Sessions {
+    pub(crate) fn take(table: TableId, metrics: &mut Metrics) -> Sessions {
         Sessions(metrics.take_sums(table))
     }
 

@@ -1,7 +1,7 @@
 //! Look-ups that are under way at the end of a run, or when their node leaves.
 
 use parades_config::Words;
-use parades_core::metrics::{MetricId, MetricValue, Metrics, Unit};
+use parades_core::metrics::{CounterId, IntegerId, MetricValue, Metrics, Unit, ValueId};
 use parades_core::time::Delay;
 
 /// The treatment of look-ups that are unfinished at the end of a run, in the distribution of their times.
@@ -22,11 +22,11 @@ impl Words for Unfinished {
 /// The metrics of unfinished look-ups.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ids {
-    count: MetricId,
+    count: CounterId,
     /// Look-ups whose node left before their end.
-    dropped: MetricId,
+    dropped: CounterId,
     /// A sentence for the user.
-    note: MetricId,
+    note: ValueId,
 }
 
 impl Ids {
@@ -39,7 +39,7 @@ impl Ids {
     }
 
     /// Counts a look-up that is under way. `times` is the metric of the times of look-ups.
-    pub(crate) fn add(self, so_far: Delay, times: MetricId, unfinished: Unfinished, metrics: &mut Metrics) {
+    pub(crate) fn add(self, so_far: Delay, times: IntegerId, unfinished: Unfinished, metrics: &mut Metrics) {
         metrics.count(self.count, 1);
         if unfinished == Unfinished::SoFar {
             metrics.observe(times, so_far.as_ps());
@@ -52,7 +52,7 @@ impl Ids {
     }
 
     /// Sets the note, if there are look-ups without an end. `ended` counts the others.
-    pub(crate) fn conclude(self, ended: MetricId, unfinished: Unfinished, metrics: &mut Metrics) {
+    pub(crate) fn conclude(self, ended: CounterId, unfinished: Unfinished, metrics: &mut Metrics) {
         let counter = |id| metrics.by_id(id).and_then(MetricValue::counter).unwrap_or_default();
         let (count, dropped) = (counter(self.count), counter(self.dropped));
         let all = count + dropped + counter(ended);

@@ -61,6 +61,10 @@ fn add(counts: &mut Counts, message: &Message) {
     }
 }
 
+const METRICS: Declared<1> =
+    Declared::new([Declaration::table("words", &[("word", Unit::Count), ("count", Unit::Count)])]);
+const WORDS: TableId = METRICS.table("words");
+
 impl Program for MapReduce {
     type Message = Message;
     type State = Counts;
@@ -75,9 +79,7 @@ impl Program for MapReduce {
     }
 
     fn metrics(&self) -> Metrics {
-        let mut metrics = Metrics::new();
-        metrics.table("words", ["word", "count"].map(|name| Column::new(name, Unit::Count)).into());
-        metrics
+        METRICS.metrics()
     }
 
     fn start(&self, start: &mut Start<'_, Self>) -> Counts {
@@ -95,7 +97,7 @@ impl Program for MapReduce {
 
     fn finish(&self, id: LpId, counts: &Counts, _: &End, metrics: &mut Metrics) {
         for (word, &count) in counts.iter().filter(|_| id == LpId(0)) {
-            metrics.row(MetricId(0), [Cell::Text(word.as_str().into()), count.into()]);
+            metrics.row(WORDS, [Cell::Text(word.as_str().into()), count.into()]);
         }
     }
 }

@@ -46,6 +46,12 @@ struct Books {
     end: Time,
 }
 
+const METRICS: Declared<1> = Declared::new([Declaration::table(
+    "books",
+    &[("node", Unit::Count), ("done", Unit::Count), ("again", Unit::Count), ("end", Unit::Count)],
+)]);
+const BOOKS: TableId = METRICS.table("books");
+
 impl Program for Cluster {
     type Message = Message;
     type State = Books;
@@ -60,10 +66,7 @@ impl Program for Cluster {
     }
 
     fn metrics(&self) -> Metrics {
-        let mut metrics = Metrics::new();
-        let columns = ["node", "done", "again", "end"].map(|name| Column::new(name, Unit::Count));
-        metrics.table("books", columns.into());
-        metrics
+        METRICS.metrics()
     }
 
     fn start(&self, start: &mut Start<'_, Self>) -> Books {
@@ -77,7 +80,7 @@ impl Program for Cluster {
 
     fn finish(&self, id: LpId, books: &Books, _: &End, metrics: &mut Metrics) {
         let cells = [u64::from(id.0), books.done, books.again, books.end.as_ps() / 1_000_000_000];
-        metrics.row(MetricId(0), cells.map(Cell::from));
+        metrics.row(BOOKS, cells.map(Cell::from));
     }
 }
 

@@ -16,6 +16,9 @@ struct PingPong {
     carrier: Constant,
 }
 
+const METRICS: Declared<1> = Declared::new([Declaration::table("log", &[("line", Unit::Count)])]);
+const LOG: TableId = METRICS.table("log");
+
 impl Program for PingPong {
     /// The number of hits so far.
     type Message = u32;
@@ -31,9 +34,7 @@ impl Program for PingPong {
     }
 
     fn metrics(&self) -> Metrics {
-        let mut metrics = Metrics::new();
-        metrics.table("log", vec![Column::new("line", Unit::Count)]);
-        metrics
+        METRICS.metrics()
     }
 
     fn start(&self, start: &mut Start<'_, Self>) -> Vec<String> {
@@ -48,7 +49,7 @@ impl Program for PingPong {
 
     fn finish(&self, _: LpId, log: &Vec<String>, _: &End, metrics: &mut Metrics) {
         for line in log {
-            metrics.row(MetricId(0), [Cell::Text(line.as_str().into())]);
+            metrics.row(LOG, [Cell::Text(line.as_str().into())]);
         }
     }
 }

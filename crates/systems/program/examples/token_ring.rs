@@ -26,6 +26,12 @@ struct Work {
     total: Delay,
 }
 
+const METRICS: Declared<1> = Declared::new([Declaration::table(
+    "work",
+    &[("node", Unit::Count), ("times", Unit::Count), ("total", Unit::Count)],
+)]);
+const WORK: TableId = METRICS.table("work");
+
 impl Program for TokenRing {
     /// The token with the number of its round. After the last round the token ends the nodes.
     type Message = u32;
@@ -41,10 +47,7 @@ impl Program for TokenRing {
     }
 
     fn metrics(&self) -> Metrics {
-        let mut metrics = Metrics::new();
-        let columns = ["node", "times", "total"].map(|name| Column::new(name, Unit::Count));
-        metrics.table("work", columns.into());
-        metrics
+        METRICS.metrics()
     }
 
     fn start(&self, start: &mut Start<'_, Self>) -> Work {
@@ -57,7 +60,7 @@ impl Program for TokenRing {
     }
 
     fn finish(&self, id: LpId, work: &Work, _: &End, metrics: &mut Metrics) {
-        metrics.row(MetricId(0), [u64::from(id.0), work.times, work.total.as_ps() / 1_000_000_000].map(Cell::from));
+        metrics.row(WORK, [u64::from(id.0), work.times, work.total.as_ps() / 1_000_000_000].map(Cell::from));
     }
 }
 

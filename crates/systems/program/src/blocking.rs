@@ -210,6 +210,7 @@ impl<P: Program> Node<P> {
     ///
     /// The run ends with an error that names the process if there is no room for its stack, if there are no
     /// more threads, or if an engine moves it to another thread (see [`Stack`]).
+    #[track_caller]
     pub fn spawn_on<T: Send + 'static>(
         self,
         stack: Stack,
@@ -229,6 +230,7 @@ impl<P: Program> Node<P> {
     /// # Panics
     ///
     /// In a process that is not on a stack of its own ([`Node::spawn_on`]).
+    #[track_caller]
     pub fn wait<F: Future>(self, future: F) -> F::Output {
         let here = try_with_parts(|worker, _| worker.stackful).unwrap_or(false);
         assert!(

@@ -2,7 +2,7 @@
 
 use crate::carrier::Timed;
 use crate::delivery::{Delivery, HostIs};
-use crate::desk::{Outgoing, Record, with_desk, with_parts};
+use crate::desk::{Outgoing, instant, with_desk, with_parts};
 use crate::here::Here;
 use crate::model::Inner;
 use crate::program::{Program, Received};
@@ -14,18 +14,35 @@ use crate::sync::{Barrier, Condition, Mutex, Semaphore};
 use crate::table::{Code, Table};
 use crate::wait::{Place, Waiter};
 use parades_core::event::LpId;
-use parades_core::metrics::MetricId;
+use parades_core::metrics::{CounterId, FloatId, IntegerId, Sample};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Instant, Time};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
+use std::panic::Location;
 
 /// The node to which a process belongs, as the process sees it. Copy it wherever it is needed.
 ///
-/// Only the node's own processes can use this value, while they are polled. Elsewhere its methods panic.
+/// Only the node's own processes can use this value, while they are polled. Elsewhere its methods panic, with
+/// the line that called them.
+///
+/// An id of a metric of another kind does not compile:
+///
+/// ```compile_fail,E0277
+/// use parades_core::prelude::*;
+/// use parades_program::{Node, Program};
+///
+/// const METRICS: Declared<1> = Declared::new([Declaration::tally("wait", Unit::Picoseconds)]);
+/// const WAIT: IntegerId = METRICS.integer("wait");
+///
+/// fn arrive(node: Node<impl Program>) {
+///     node.count(WAIT, 1);
+/// }
+/// ```
 pub struct Node<P> {
     id: LpId,
+    nodes: u32,
     program: PhantomData<fn() -> P>,
 }
 
@@ -42,8 +59,8 @@ impl<P> fmt::Debug for Node<P> {
 }
 
 impl<P: Program> Node<P> {
-    pub(crate) fn new(id: LpId) -> Node<P> {
-        Node { id, program: PhantomData }
+    pub(crate) fn new(id: LpId, nodes: u32) -> Node<P> {
+        Node { id, nodes, program: PhantomData }
     }
 
     /// Returns the node's id.
@@ -53,23 +70,37 @@ impl<P: Program> Node<P> {
     }
 
     /// Returns the number of nodes.
+    #[inline]
     pub fn nodes(self) -> u32 {
-        with_parts(|worker, _| worker.nodes)
+        self.nodes
     }
 
     /// Returns the virtual time.
     #[inline]
+    #[track_caller]
     pub fn now(self) -> Time {
-        with_parts(|worker, _| worker.now.time)
+        self.instant().time
     }
 
     /// Returns the virtual time with its round.
+    #[inline]
+    #[track_caller]
     pub fn instant(self) -> Instant {
-        with_parts(|worker, _| worker.now)
+        instant()
     }
 
-    /// Draws from the node's random stream.
+    /// Draws one of the nodes, each with the same probability, from the node's random stream.
+    #[track_caller]
+    pub fn random_node(self) -> LpId {
+        let nodes = u64::from(self.nodes);
+        #[expect(clippy::cast_possible_truncation, reason = "below the number of nodes")]
+        LpId(self.random(|rng| rng.below(nodes)) as u32)
+    }
+
+    /// Draws from the node's random stream. The closure may ask the node for its id, the number of nodes and
+    /// the time; nothing else of the node can be used inside it.
     #[inline]
+    #[track_caller]
     pub fn random<T>(self, draw: impl FnOnce(&Rng) -> T) -> T {
         self.with(|here| draw(here.rng()))
     }
@@ -77,26 +108,30 @@ impl<P: Program> Node<P> {
     /// Sends a message to a node, which may be the node itself. The message sets out at once. Await the
     /// returned [`Delivery`] to wait until the message has arrived, or has failed.
     #[inline]
+    #[track_caller]
     pub fn send(self, to: LpId, message: P::Message) -> Delivery {
+        let caller = Location::caller();
         with_desk::<P, _>(|desk| {
             let (mut here, table) = Here::on(desk);
-            here.actions.post(to, message, table)
+            here.actions.post(to, message, table, caller)
         })
     }
 
     /// Sends a message so that it arrives after `delay`, independent of all other messages. A delay below the
     /// channel's lookahead is an error of the run.
+    #[track_caller]
     pub fn send_after(self, to: LpId, delay: Delay, message: P::Message)
     where
         P::Carrier: Timed<P::Message>,
     {
-        let plan = P::Carrier::after(delay);
-        with_desk::<P, _>(|desk| desk.outgoing.push(Outgoing { to, ticket: 0, plan, message }));
+        let (plan, caller) = (P::Carrier::after(delay), Location::caller());
+        with_desk::<P, _>(|desk| desk.outgoing.push(Outgoing { to, ticket: 0, plan, message, caller }));
     }
 
     /// Waits for `delay` of virtual time. With [`Delay::ZERO`], everything else that the node does at this
     /// instant comes first.
     #[inline]
+    #[track_caller]
     pub fn sleep(self, delay: Delay) -> Sleep {
         Sleep::until(self.now().checked_add(delay), WAIT)
     }
@@ -110,6 +145,7 @@ impl<P: Program> Node<P> {
     /// Returns a sleep that is probably dropped before its time. It does the same as [`Node::sleep`], and
     /// costs less where timeouts are set and dropped again and again.
     #[inline]
+    #[track_caller]
     pub fn timer(self, delay: Delay) -> Sleep {
         Sleep::until(self.now().checked_add(delay), TIMEOUT)
     }
@@ -128,12 +164,14 @@ impl<P: Program> Node<P> {
 
     /// Takes the first message from the inbox, if there is one.
     #[inline]
+    #[track_caller]
     pub fn try_receive(self) -> Option<Received<P::Message>> {
         with_desk::<P, _>(|desk| inner(desk.node.as_deref_mut()).inbox.pop())
     }
 
     /// Waits for a message, for `patience` at most.
     #[inline]
+    #[track_caller]
     pub fn receive_within(self, patience: Delay) -> impl Future<Output = Option<Received<P::Message>>> + Send {
         let mut timer = self.timer(patience);
         async move { self.receive_before(&mut timer).await }
@@ -141,6 +179,7 @@ impl<P: Program> Node<P> {
 
     /// Waits for a message until `timer` is over. One timer can be used for several messages.
     #[inline]
+    #[track_caller]
     pub fn receive_before(self, timer: &mut Sleep) -> crate::receive::ReceiveBefore<'_, P> {
         crate::receive::ReceiveBefore { receive: self.receive(), timer }
     }
@@ -154,6 +193,7 @@ impl<P: Program> Node<P> {
     }
 
     /// Begins another process of the node. It runs after the processes that are ready now.
+    #[track_caller]
     pub fn spawn<F>(self, name: &'static str, process: impl FnOnce(Node<P>) -> F) -> Handle<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static,
@@ -168,6 +208,7 @@ impl<P: Program> Node<P> {
 
     /// Begins a process that serves the node's other processes, as [`Node::spawn`]. That it waits forever is
     /// no deadlock, and no error of a program whose processes must end.
+    #[track_caller]
     pub fn spawn_daemon<F>(self, name: &'static str, process: impl FnOnce(Node<P>) -> F) -> Handle<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static,
@@ -177,16 +218,18 @@ impl<P: Program> Node<P> {
         handle
     }
 
-    /// Reads or changes the state that the node's processes share. Nothing else of the node can be used
-    /// inside the closure; [`Node::with`] offers more.
+    /// Reads or changes the state that the node's processes share. The closure may ask the node for its id,
+    /// the number of nodes and the time; nothing else of the node can be used inside it. [`Node::with`]
+    /// offers more.
     #[inline]
+    #[track_caller]
     pub fn with_state<T>(self, act: impl FnOnce(&mut P::State) -> T) -> T {
         self.with(|here| act(here.state))
     }
 
-    /// Reads the program's constants. Nothing else of the node can be used inside the closure; [`Node::with`]
-    /// offers more.
+    /// Reads the program's constants, as [`Node::with_state`] reads the state.
     #[inline]
+    #[track_caller]
     pub fn with_program<T>(self, read: impl FnOnce(&P) -> T) -> T {
         self.with(|here| read(here.program))
     }
@@ -195,6 +238,7 @@ impl<P: Program> Node<P> {
     /// handles that the closure drops, and processes that it wakes, are handled after the closure has
     /// returned.
     #[inline(always)]
+    #[track_caller]
     pub fn with<T>(self, act: impl FnOnce(&mut Here<'_, P>) -> T) -> T {
         with_desk::<P, _>(|desk| act(&mut Here::on(desk).0))
     }
@@ -210,12 +254,14 @@ impl<P: Program> Node<P> {
 
     /// Ends all other processes of the node, as [`Handle::kill`] does. Together with [`Node::disconnect`]
     /// this is a crash of the node.
+    #[track_caller]
     pub fn kill_others(self) {
         crate::spawn::kill_others();
     }
 
     /// Disconnects the node, which has crashed or is switched off. From now on no message reaches it. The
     /// messages in its inbox are lost.
+    #[track_caller]
     pub fn disconnect(self) {
         with_desk::<P, _>(|desk| {
             let node = inner(desk.node.as_deref_mut());
@@ -226,12 +272,14 @@ impl<P: Program> Node<P> {
     }
 
     /// Connects the node again, so that messages reach it.
+    #[track_caller]
     pub fn connect(self) {
         with_parts(|_, table| table.online = true);
     }
 
     /// Returns whether the node's host works. On a platform, hosts may fail and come back. No message reaches
     /// or leaves a host that has failed.
+    #[track_caller]
     pub fn host_works(self) -> bool {
         with_parts(|_, table| table.works)
     }
@@ -248,28 +296,39 @@ impl<P: Program> Node<P> {
 
     /// Adds to a counter.
     #[inline]
-    pub fn count(self, metric: MetricId, amount: u64) {
-        self.observe(metric, amount);
+    #[track_caller]
+    pub fn count(self, counter: impl Into<CounterId>, amount: u64) {
+        self.record(Sample::integer(counter.into().into(), amount));
     }
 
     /// Records one observation of an integer metric.
     #[inline]
-    pub fn observe(self, metric: MetricId, value: u64) {
-        with_parts(|worker, _| worker.records.push(Record::Integer(metric, value)));
+    #[track_caller]
+    pub fn observe(self, metric: impl Into<IntegerId>, value: u64) {
+        self.record(Sample::integer(metric.into().into(), value));
     }
 
     /// Records one observation of a floating-point metric.
-    pub fn observe_float(self, metric: MetricId, value: f64) {
-        with_parts(|worker, _| worker.records.push(Record::Float(metric, value)));
+    #[track_caller]
+    pub fn observe_float(self, metric: impl Into<FloatId>, value: f64) {
+        self.record(Sample::float(metric.into().into(), value));
+    }
+
+    #[inline]
+    #[track_caller]
+    fn record(self, sample: Sample) {
+        with_parts(|worker, _| worker.records.push(sample));
     }
 
     /// Adds a line to the trace of the event that is being executed.
+    #[track_caller]
     pub fn note(self, text: impl Into<String>) {
         let text = text.into();
         with_parts(|worker, _| worker.notes.push(text));
     }
 
     /// Ends the run with an error: the program cannot go on.
+    #[track_caller]
     pub fn fail(self, why: impl Into<String>) {
         let why = why.into();
         with_parts(|worker, _| {
@@ -306,7 +365,6 @@ pub(crate) fn inner<P: Program>(node: Option<&mut Inner<P>>) -> &mut Inner<P> {
 /// A node that starts up.
 pub struct Start<'a, P> {
     node: Node<P>,
-    nodes: u32,
     rng: &'a Rng,
     table: &'a mut Table,
 }
@@ -318,8 +376,8 @@ impl<P: Program> fmt::Debug for Start<'_, P> {
 }
 
 impl<'a, P: Program> Start<'a, P> {
-    pub(crate) fn new(node: Node<P>, nodes: u32, rng: &'a Rng, table: &'a mut Table) -> Start<'a, P> {
-        Start { node, nodes, rng, table }
+    pub(crate) fn new(node: Node<P>, rng: &'a Rng, table: &'a mut Table) -> Start<'a, P> {
+        Start { node, rng, table }
     }
 
     /// Returns the node's id.
@@ -329,7 +387,7 @@ impl<'a, P: Program> Start<'a, P> {
 
     /// Returns the number of nodes.
     pub fn nodes(&self) -> u32 {
-        self.nodes
+        self.node.nodes
     }
 
     /// Returns the node's random stream.

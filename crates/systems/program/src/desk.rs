@@ -11,13 +11,14 @@ use crate::program::Program;
 use crate::table::{Code, State, Table};
 use crate::wait::{Place, Ticket, Wait, Waiter};
 use parades_core::event::LpId;
-use parades_core::metrics::MetricId;
+use parades_core::metrics::Sample;
 use parades_core::random::Rng;
 use parades_core::time::Instant;
 use parades_raw::typed::Typed;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
+use std::panic::Location;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
@@ -26,6 +27,8 @@ thread_local! {
     static DESK: RefCell<Option<AnyDesk>> = const { RefCell::new(None) };
     /// Actions on a node that were requested while a closure used its desk. They are done after the closure.
     static LATER: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
+    /// The instant of the event that this thread executes, for closures that use the desk and ask for it.
+    static NOW: Cell<Instant> = const { Cell::new(Instant::START) };
     /// True if [`LATER`] has actions.
     static IS_LATE: Cell<bool> = const { Cell::new(false) };
 }
@@ -74,23 +77,18 @@ pub(crate) struct Outgoing<M, P> {
     pub(crate) ticket: Ticket,
     pub(crate) plan: P,
     pub(crate) message: M,
+    /// The line that sent it, for an error.
+    pub(crate) caller: &'static Location<'static>,
 }
 
 impl<M, P> Outgoing<M, P> {
     /// Returns the message as its carrier posts it. A sender that has stopped waiting needs no report.
     #[inline]
     pub(crate) fn into_letter(self, table: &Table) -> Letter<M, P> {
-        let Outgoing { to, ticket, plan, message } = self;
+        let Outgoing { to, ticket, plan, message, .. } = self;
         let receipt = NonZeroU32::new(ticket).filter(|&ticket| table.awaits_delivery(ticket.get())).map(Receipt);
         Letter { to, receipt, plan, message }
     }
-}
-
-/// A measurement that is applied when the event is over.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Record {
-    Integer(MetricId, u64),
-    Float(MetricId, f64),
 }
 
 /// The state of a thread that executes events, of any node.
@@ -117,7 +115,8 @@ pub(crate) struct Worker {
     pub(crate) wakers: Vec<Option<Waker>>,
     /// The code of killed processes, which must be dropped at a place where its destructors can use the desk.
     pub(crate) dropped: Vec<Code>,
-    pub(crate) records: Vec<Record>,
+    /// Measurements that are applied when the event is over.
+    pub(crate) records: Vec<Sample>,
     pub(crate) notes: Vec<String>,
     pub(crate) failure: Option<String>,
 }
@@ -232,10 +231,44 @@ fn with_cell<T>(act: impl FnOnce(&RefCell<Option<AnyDesk>>) -> T) -> T {
     DESK.try_with(act).unwrap_or_else(|gone| panic!("{gone}"))
 }
 
+/// Ends the process, because it used its node where it cannot. The caller's line is that of the process.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn refuse() -> ! {
+    panic!("{OUTSIDE}")
+}
+
+/// Sets the instant of the event that this thread executes.
+#[inline]
+pub(crate) fn set_instant(worker: &mut Worker, now: Instant) {
+    worker.now = now;
+    NOW.set(now);
+}
+
+/// Returns the instant of the event of which a process is being polled, even inside of a closure that uses
+/// the desk.
+#[inline]
+#[track_caller]
+pub(crate) fn instant() -> Instant {
+    let now = with_cell(|desk| match desk.try_borrow_mut() {
+        Ok(mut desk) => desk.as_mut().and_then(AnyDesk::parts).map(|(worker, _)| worker.now),
+        Err(_) => Some(NOW.get()),
+    });
+    match now {
+        Some(now) => now,
+        None => refuse(),
+    }
+}
+
 /// Acts on the node of the process that is being polled, whatever its program.
 #[inline]
+#[track_caller]
 pub(crate) fn with_parts<T>(act: impl FnOnce(&mut Worker, &mut Table) -> T) -> T {
-    try_with_parts(act).unwrap_or_else(|| panic!("{OUTSIDE}"))
+    match try_with_parts(act) {
+        Some(given) => given,
+        None => refuse(),
+    }
 }
 
 /// Does the same as [`with_parts`]; returns `None` if no process is being polled.
@@ -281,15 +314,16 @@ fn catch_up() {
 /// Acts on the node by a closure that may be the user's. Values that the closure drops, and processes that it
 /// wakes, are handled afterwards.
 #[inline]
+#[track_caller]
 pub(crate) fn with_desk<P: Program, T>(act: impl FnOnce(&mut Desk<P>) -> T) -> T {
-    let given = with_cell(|desk| {
-        let mut desk = desk.try_borrow_mut().unwrap_or_else(|_| panic!("{OUTSIDE}"));
-        act(desk.as_mut().and_then(AnyDesk::of).unwrap_or_else(|| panic!("{OUTSIDE}")))
-    });
+    let given = with_cell(|desk| Some(act(desk.try_borrow_mut().ok()?.as_mut().and_then(AnyDesk::of)?)));
     if IS_LATE.get() {
         catch_up();
     }
-    given
+    match given {
+        Some(given) => given,
+        None => refuse(),
+    }
 }
 
 /// Takes this thread's desk, for another thread.
@@ -298,7 +332,10 @@ pub(crate) fn lend() -> Option<AnyDesk> {
 }
 
 /// Makes the desk of another thread this thread's desk.
-pub(crate) fn borrow(desk: Option<AnyDesk>) {
+pub(crate) fn borrow(mut desk: Option<AnyDesk>) {
+    if let Some((worker, _)) = desk.as_mut().and_then(AnyDesk::parts) {
+        NOW.set(worker.now);
+    }
     DESK.set(desk);
 }
 
@@ -321,7 +358,7 @@ pub(crate) fn take_up<P: Program, T>(program: &Arc<P>, act: impl FnOnce(&mut Des
 #[cold]
 pub(crate) fn leave<P: Program>() {
     if let Some(outer) = with_desk::<P, _>(|desk| desk.outer.take()) {
-        DESK.set(Some(outer));
+        borrow(Some(outer));
     }
 }
 

@@ -3,17 +3,18 @@
 use crate::carrier::{AccessOf, Carrier, Departure, PlanOf};
 use crate::context::inner;
 use crate::delivery::Delivery;
-use crate::desk::{Desk, Outgoing, Record, Worker};
+use crate::desk::{Desk, Outgoing, Worker};
 use crate::inbox::Inbox;
 use crate::model::Inner;
 use crate::program::{Program, Received};
 use crate::sleep::{Sleep, TIMEOUT, WAIT};
 use crate::table::Table;
 use parades_core::event::LpId;
-use parades_core::metrics::MetricId;
+use parades_core::metrics::{CounterId, FloatId, IntegerId, Sample};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 use std::fmt;
+use std::panic::Location;
 
 /// A node that has been looked up: its state, and the actions on it that need no waiting.
 ///
@@ -84,6 +85,7 @@ impl<'a, P: Program> Here<'a, P> {
 
     /// Sends a message, as [`Actions::send`].
     #[inline]
+    #[track_caller]
     pub fn send(&mut self, to: LpId, message: P::Message) -> Option<Time> {
         self.actions.send(to, message)
     }
@@ -102,18 +104,18 @@ impl<'a, P: Program> Here<'a, P> {
 
     /// Adds to a counter.
     #[inline]
-    pub fn count(&mut self, metric: MetricId, amount: u64) {
-        self.actions.observe(metric, amount);
+    pub fn count(&mut self, counter: impl Into<CounterId>, amount: u64) {
+        self.actions.count(counter, amount);
     }
 
     /// Records one observation of an integer metric.
     #[inline]
-    pub fn observe(&mut self, metric: MetricId, value: u64) {
+    pub fn observe(&mut self, metric: impl Into<IntegerId>, value: u64) {
         self.actions.observe(metric, value);
     }
 
     /// Records one observation of a floating-point metric.
-    pub fn observe_float(&mut self, metric: MetricId, value: f64) {
+    pub fn observe_float(&mut self, metric: impl Into<FloatId>, value: f64) {
         self.actions.observe_float(metric, value);
     }
 
@@ -156,15 +158,22 @@ impl<P: Program> Actions<'_, P> {
     /// Sends a message to a node, as [`crate::Node::send`]. Returns the time of its arrival, if it is known
     /// already.
     #[inline]
+    #[track_caller]
     pub fn send(&mut self, to: LpId, message: P::Message) -> Option<Time> {
         let plan = self.plan(to, &message);
-        self.outgoing.push(Outgoing { to, ticket: 0, plan, message });
+        self.outgoing.push(Outgoing { to, ticket: 0, plan, message, caller: Location::caller() });
         self.program.carrier().arrival(plan, self.worker.now.time)
     }
 
     /// Sends a message, and returns its delivery, which a process may await.
     #[inline]
-    pub(crate) fn post(&mut self, to: LpId, message: P::Message, table: &mut Table) -> Delivery {
+    pub(crate) fn post(
+        &mut self,
+        to: LpId,
+        message: P::Message,
+        table: &mut Table,
+        caller: &'static Location<'static>,
+    ) -> Delivery {
         let plan = self.plan(to, &message);
         let (ticket, delivery) = match self.program.carrier().arrival(plan, self.worker.now.time) {
             Some(arrival) => (0, Delivery::at(Sleep::until(Some(arrival), WAIT))),
@@ -173,7 +182,7 @@ impl<P: Program> Actions<'_, P> {
                 (ticket, Delivery::reported(ticket, table))
             }
         };
-        self.outgoing.push(Outgoing { to, ticket, plan, message });
+        self.outgoing.push(Outgoing { to, ticket, plan, message, caller });
         delivery
     }
 
@@ -183,20 +192,25 @@ impl<P: Program> Actions<'_, P> {
         self.program.carrier().plan(departure, self.access, &self.worker.rng)
     }
 
+    #[inline]
+    fn record(&mut self, sample: Sample) {
+        self.worker.records.push(sample);
+    }
+
     /// Adds to a counter.
     #[inline]
-    pub fn count(&mut self, metric: MetricId, amount: u64) {
-        self.observe(metric, amount);
+    pub fn count(&mut self, counter: impl Into<CounterId>, amount: u64) {
+        self.record(Sample::integer(counter.into().into(), amount));
     }
 
     /// Records one observation of an integer metric.
     #[inline]
-    pub fn observe(&mut self, metric: MetricId, value: u64) {
-        self.worker.records.push(Record::Integer(metric, value));
+    pub fn observe(&mut self, metric: impl Into<IntegerId>, value: u64) {
+        self.record(Sample::integer(metric.into().into(), value));
     }
 
     /// Records one observation of a floating-point metric.
-    pub fn observe_float(&mut self, metric: MetricId, value: f64) {
-        self.worker.records.push(Record::Float(metric, value));
+    pub fn observe_float(&mut self, metric: impl Into<FloatId>, value: f64) {
+        self.record(Sample::float(metric.into().into(), value));
     }
 }

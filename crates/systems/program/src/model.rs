@@ -2,7 +2,7 @@
 
 use crate::carrier::{AccessOf, AtEnd, AtNode, Carrier, Kernel, Layout, OwnLpOf, PacketOf, Wiring};
 use crate::context::{Node, Start};
-use crate::desk::{self, Desk, Outgoing, Record, Worker};
+use crate::desk::{self, Desk, Outgoing, Worker};
 use crate::inbox::Inbox;
 use crate::news::{News, ToProcesses};
 use crate::polling::{self, Polled};
@@ -134,7 +134,7 @@ impl<P: Program> Processes<P> {
         let mut polled = Polled::default();
         desk::take_up(&self.program, |desk| {
             let worker = &mut desk.worker;
-            worker.now = ctx.instant();
+            desk::set_instant(worker, ctx.instant());
             worker.shuffles_ties = ctx.shuffles_ties();
             worker.id = ctx.id();
             worker.nodes = self.layout.nodes();
@@ -161,16 +161,23 @@ impl<P: Program> Processes<P> {
         ctx.rng().continue_at(&worker.rng);
         if let Some(node) = node {
             for letter in outgoing.drain(..) {
+                if ctx.has_failed() {
+                    break;
+                }
+                let caller = letter.caller;
                 if self.layout.lps() > 0 && letter.to.0 >= self.layout.nodes() {
                     ctx.fail(format!(
                         "it sent to node {}, but there are only {} nodes",
                         letter.to.0,
                         self.layout.nodes()
                     ));
-                    continue;
+                } else {
+                    let letter = Outgoing::into_letter(letter, &node.table);
+                    program.carrier().post(letter, &mut node.access, &mut Kernel::node(ctx, self.layout));
                 }
-                let letter = Outgoing::into_letter(letter, &node.table);
-                program.carrier().post(letter, &mut node.access, &mut Kernel::node(ctx, self.layout));
+                if ctx.has_failed() {
+                    ctx.blame(caller);
+                }
             }
         }
         if worker.has_records() {
@@ -212,12 +219,7 @@ impl<P: Program> Processes<P> {
 /// Applies measurements, notes and failures, which few events have.
 #[inline(never)]
 fn apply_records<P: Program>(worker: &mut Worker, ctx: &mut Context<'_, Processes<P>>) {
-    for record in worker.records.drain(..) {
-        match record {
-            Record::Integer(metric, value) => ctx.observe(metric, value),
-            Record::Float(metric, value) => ctx.observe_float(metric, value),
-        }
-    }
+    worker.records.drain(..).for_each(|sample| ctx.record(sample));
     for note in worker.notes.drain(..) {
         ctx.note(|| note);
     }
@@ -273,7 +275,7 @@ impl<P: Program> Model for Processes<P> {
             return LpState::Carrier(CarrierState(carrier.start(&mut Kernel::own(ctx, self.layout))));
         }
         let mut table = Table::default();
-        let state = self.program.start(&mut Start::new(Node::new(id), nodes, ctx.rng(), &mut table));
+        let state = self.program.start(&mut Start::new(Node::new(id, nodes), ctx.rng(), &mut table));
         arm(&mut table, ctx);
         let access = carrier.access(id, self.layout);
         let inner = Inner { table, inbox: Inbox::new(), lost: 0, access, state };

@@ -12,24 +12,24 @@ const NAMED: u128 = 8;
 /// The metrics of every program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ids {
-    ended: MetricId,
-    killed: MetricId,
-    waiting: MetricId,
+    ended: CounterId,
+    killed: CounterId,
+    waiting: CounterId,
     /// Messages that reached a disconnected node, or a node whose processes were all over, and those that a
     /// carrier would never have delivered.
-    lost: MetricId,
+    lost: CounterId,
     /// Messages in inboxes at the end.
-    unread: MetricId,
+    unread: CounterId,
     /// Messages on their way at the end.
-    on_their_way: MetricId,
+    on_their_way: CounterId,
     /// Nodes that a timer would wake if the run went on, and carriers' LPs that hold no messages but have a
     /// timer.
-    asleep: MetricId,
+    asleep: CounterId,
     /// The first processes that wait: node, process, and the reason of the wait.
-    waits: MetricId,
-    deadlock: MetricId,
+    waits: TableId,
+    deadlock: ValueId,
     /// Messages that the carrier did not deliver, if it may fail.
-    failed: Option<MetricId>,
+    failed: Option<CounterId>,
 }
 
 impl Ids {
@@ -109,6 +109,6 @@ impl Ids {
     }
 }
 
-fn counter(metrics: &Metrics, id: MetricId) -> u128 {
+fn counter(metrics: &Metrics, id: CounterId) -> u128 {
     metrics.by_id(id).and_then(MetricValue::counter).unwrap_or_default()
 }

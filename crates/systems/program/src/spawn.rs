@@ -68,6 +68,7 @@ impl<T> Handle<T> {
     }
 
     /// Returns whether the process has neither ended nor been killed.
+    #[track_caller]
     pub fn is_alive(&self) -> bool {
         with_parts(|_, table| {
             table.process(self.place, self.serial).is_some_and(|process| process.state == State::Alive)
@@ -76,6 +77,7 @@ impl<T> Handle<T> {
 
     /// Ends the process where it waits. Its local state is dropped, and a process that waits for its end gets
     /// [`Killed`]. Does nothing if the process is over. A process that kills itself ends when it next waits.
+    #[track_caller]
     pub fn kill(&self) {
         // The code is dropped outside the closure, where its destructors may use the node.
         let _code = with_parts(|worker, table| {
@@ -97,6 +99,7 @@ fn kill(worker: &mut Worker, table: &mut Table, place: Place) -> Option<Code> {
 }
 
 /// Ends all processes of the node except the one that is being polled.
+#[track_caller]
 pub(crate) fn kill_others() {
     let _code: Vec<Code> = with_parts(|worker, table| {
         let places = 0..u32::try_from(table.processes.len()).expect("places are u32");

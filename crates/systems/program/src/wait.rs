@@ -1,6 +1,6 @@
 //! Waits of processes: their names and reasons.
 
-use crate::desk::{Worker, with_parts};
+use crate::desk::{Worker, instant, with_parts};
 use parades_core::time::Time;
 use std::fmt;
 use std::task::{Context, Waker};
@@ -61,8 +61,9 @@ impl fmt::Display for Wait {
 ///
 /// If no process of a node is being polled.
 #[inline]
+#[track_caller]
 pub fn now() -> Time {
-    with_parts(|worker, _| worker.now.time)
+    instant().time
 }
 
 /// Names the reason for which the process that is being polled waits, for reports. For futures of other
@@ -71,6 +72,7 @@ pub fn now() -> Time {
 /// # Panics
 ///
 /// If no process of a node is being polled.
+#[track_caller]
 pub fn waits_for(what: &'static str) {
     with_parts(|worker, table| {
         let number = table.rare().number_of(what);

@@ -5,7 +5,7 @@ use crate::capture::CapturePoint;
 use crate::channel::Channels;
 use crate::digest::{Digest, Payload};
 use crate::effects::{Effects, HiddenEffects, OtherEffects};
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Failure};
 use crate::event::{Body, Event, Header, LpId};
 use crate::global::{Acting, AnyGlobal, AnySummaries, Summaries, SummaryOf};
 use crate::lp::{Execution, Lp};
@@ -181,7 +181,7 @@ impl<'k, M: Model> AnyModel<'k> for Typed<'k, '_, M> {
         Summaries::join::<M>(global.get(), lists).map(AnySummaries::new)
     }
 
-    fn act(&self, global: &AnyGlobal, summaries: AnySummaries, acting: Acting<'_, 'k>) -> Result<(), ErrorKind> {
+    fn act(&self, global: &AnyGlobal, summaries: AnySummaries, acting: Acting<'_, 'k>) -> Result<(), Failure> {
         let Summaries::Folded(Some(summary)) = summaries.take::<SummaryOf<M>>() else {
             unreachable!("there is at least one LP, and its visit did not fail")
         };

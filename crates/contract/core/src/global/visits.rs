@@ -3,7 +3,7 @@
 use super::{AnyGlobal, Global, catch_panics};
 use crate::any_model::{AnyModel, Lps, Visit};
 use crate::effects::HiddenEffects;
-use crate::error::{Error, ErrorKind, Place};
+use crate::error::{Error, ErrorKind, Failure, Place};
 use crate::event::{EventKey, LpId};
 use crate::metrics::Metrics;
 use crate::model::Model;
@@ -104,7 +104,7 @@ pub struct Visits {
     /// The summaries.
     pub summaries: AnySummaries,
     /// The visit that failed. No LP after it was visited.
-    pub failure: Option<(LpId, ErrorKind)>,
+    pub failure: Option<(LpId, Failure)>,
 }
 
 /// Access to every LP of a run, wherever the engine keeps it. It is used while no LP executes.
@@ -157,21 +157,21 @@ pub(super) fn visit_all<'k>(
     lps: &mut dyn AllLps<'k>,
     effects: &mut HiddenEffects<'_, 'k>,
 ) -> Result<AnySummaries, Error> {
-    let at = |lp, kind| Error::at(kind, Place { instant: key.instant, lp, event: Some(key) });
+    let at = |lp, failure: Failure| Error::at(failure, Place { instant: key.instant, lp, event: Some(key) });
     let is_whole = lps.is_whole();
-    let mine = visit_here(model, world, key, global, lps, effects).map_err(|kind| at(None, kind))?;
+    let mine = visit_here(model, world, key, global, lps, effects).map_err(|kind| at(None, kind.into()))?;
     if is_whole {
         return match mine.failure {
-            Some((lp, kind)) => Err(at(Some(lp), kind)),
+            Some((lp, failure)) => Err(at(Some(lp), failure)),
             None => Ok(mine.summaries),
         };
     }
     let mut all = lps.share(mine).map_err(Error::new)?;
-    if let Some((lp, kind)) = all.iter_mut().filter_map(|visits| visits.failure.take()).min_by_key(|(lp, _)| *lp) {
-        return Err(at(Some(lp), kind));
+    if let Some((lp, failure)) = all.iter_mut().filter_map(|visits| visits.failure.take()).min_by_key(|(lp, _)| *lp) {
+        return Err(at(Some(lp), failure));
     }
     let lists = all.into_iter().map(|visits| visits.summaries).collect();
-    model.join_summaries(global, lists).map_err(|kind| at(None, kind))
+    model.join_summaries(global, lists).map_err(|kind| at(None, kind.into()))
 }
 
 /// Visits the LPs of this process in id order, up to the first failure.
@@ -195,8 +195,8 @@ fn visit_here<'k>(
         }
         let visit = Visit { id, time: key.instant.time, global };
         folded = lps.visit(index, &visit, world, effects.reborrow(), &mut mine.summaries);
-        if let Some(kind) = effects.others.failure.take() {
-            mine.failure = Some((id, kind));
+        if let Some(failure) = effects.others.failure.take() {
+            mine.failure = Some((id, failure));
             return;
         }
         effects.others.samples.iter().for_each(|sample| metrics.apply(id, sample));

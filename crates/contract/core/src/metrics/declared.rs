@@ -1,19 +1,32 @@
 //! Metrics as a constant, from which handlers get typed ids when the program is compiled.
 
-use super::{MetricId, Metrics, Unit};
+use super::{Column, MetricId, Metrics, Unit};
 use crate::text::is_same;
+use serde::{Deserialize, Serialize};
 
 /// The id of a counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CounterId(MetricId);
 
 /// The id of a metric that observes integers: a tally or a histogram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntegerId(MetricId);
 
 /// The id of a metric that observes floating-point numbers: a float or a steady metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FloatId(MetricId);
+
+/// The id of a series of points over virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesId(MetricId);
+
+/// The id of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableId(MetricId);
+
+/// The id of a metric of one cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValueId(MetricId);
 
 macro_rules! typed_id {
     ($($id:ident),+) => {$(
@@ -24,16 +37,22 @@ macro_rules! typed_id {
             }
         }
         impl From<MetricId> for $id {
-            /// Trusts that the metric is of this kind. If it is not, recording is an error of the run.
+            /// Trusts that the metric at this position is of this kind. If it is not, recording is an error of
+            /// the run. [`Declared`] and the declarations of [`Metrics`] give ids that need no trust.
             #[inline]
             fn from(id: MetricId) -> $id {
                 $id(id)
             }
         }
+        impl PartialEq<MetricId> for $id {
+            fn eq(&self, other: &MetricId) -> bool {
+                self.0 == *other
+            }
+        }
     )+};
 }
 
-typed_id!(CounterId, IntegerId, FloatId);
+typed_id!(CounterId, IntegerId, FloatId, SeriesId, TableId, ValueId);
 
 /// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +63,7 @@ enum Kind {
     Float,
     Steady,
     Series,
+    Table(&'static [(&'static str, Unit)]),
     Value,
 }
 
@@ -87,6 +107,12 @@ impl Declaration {
         Declaration { name, unit, kind: Kind::Series }
     }
 
+    /// Declares a table by the names and units of its columns. Its rows are recorded at the end of the run, or
+    /// by global events. See [`Metrics::table`].
+    pub const fn table(name: &'static str, columns: &'static [(&'static str, Unit)]) -> Declaration {
+        Declaration { name, unit: Unit::Count, kind: Kind::Table(columns) }
+    }
+
     /// Declares one cell, which global events and the end of the run record. See [`Metrics::value`].
     pub const fn value(name: &'static str, unit: Unit) -> Declaration {
         Declaration { name, unit, kind: Kind::Value }
@@ -105,8 +131,8 @@ impl Declaration {
 /// const WAIT: IntegerId = METRICS.integer("wait");
 ///
 /// let metrics = METRICS.metrics(); // what the model's `metrics` returns
-/// assert!(metrics.by_id(SERVED.into()) == metrics.get("served"));
-/// assert!(metrics.by_id(WAIT.into()) == metrics.get("wait"));
+/// assert!(metrics.by_id(SERVED) == metrics.get("served"));
+/// assert!(metrics.by_id(WAIT) == metrics.get("wait"));
 /// ```
 ///
 /// ```compile_fail
@@ -114,6 +140,14 @@ impl Declaration {
 /// const METRICS: Declared<1> = Declared::new([Declaration::tally("wait", Unit::Picoseconds)]);
 /// const WAIT: CounterId = METRICS.counter("wait"); // a tally is no counter
 /// # let _ = WAIT;
+/// ```
+/// An id of one kind is no id of another, whichever way it was declared:
+///
+/// ```compile_fail,E0277
+/// use parades_core::metrics::{Metrics, Unit};
+/// let mut metrics = Metrics::new();
+/// let wait = metrics.tally("wait", Unit::Picoseconds);
+/// metrics.count(wait, 1); // a tally is no counter
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Declared<const N: usize>([Declaration; N]);
@@ -158,7 +192,40 @@ impl<const N: usize> Declared<N> {
         FloatId(id)
     }
 
-    /// Returns the id of a metric of any kind. For a series or a value, there is no other.
+    /// Returns the id of a series.
+    ///
+    /// # Panics
+    ///
+    /// Panics if no series has this name. In a constant, the compiler then reports the panic.
+    pub const fn series(&self, name: &str) -> SeriesId {
+        let (id, kind) = self.find(name);
+        assert!(matches!(kind, Kind::Series), "this metric is not a series");
+        SeriesId(id)
+    }
+
+    /// Returns the id of a table.
+    ///
+    /// # Panics
+    ///
+    /// Panics if no table has this name. In a constant, the compiler then reports the panic.
+    pub const fn table(&self, name: &str) -> TableId {
+        let (id, kind) = self.find(name);
+        assert!(matches!(kind, Kind::Table(_)), "this metric is not a table");
+        TableId(id)
+    }
+
+    /// Returns the id of a metric of one cell.
+    ///
+    /// # Panics
+    ///
+    /// Panics if no such metric has this name. In a constant, the compiler then reports the panic.
+    pub const fn value(&self, name: &str) -> ValueId {
+        let (id, kind) = self.find(name);
+        assert!(matches!(kind, Kind::Value), "this metric is not a value");
+        ValueId(id)
+    }
+
+    /// Returns the id of a metric of any kind.
     ///
     /// # Panics
     ///
@@ -175,14 +242,18 @@ impl<const N: usize> Declared<N> {
     pub fn metrics(&self) -> Metrics {
         let mut metrics = Metrics::new();
         for &Declaration { name, unit, kind } in &self.0 {
-            match kind {
-                Kind::Counter => metrics.counter(name, unit),
-                Kind::Tally => metrics.tally(name, unit),
-                Kind::Histogram => metrics.histogram(name, unit),
-                Kind::Float => metrics.float(name, unit),
-                Kind::Steady => metrics.steady(name, unit),
-                Kind::Series => metrics.series(name, unit),
-                Kind::Value => metrics.value(name, unit),
+            let _: MetricId = match kind {
+                Kind::Counter => metrics.counter(name, unit).into(),
+                Kind::Tally => metrics.tally(name, unit).into(),
+                Kind::Histogram => metrics.histogram(name, unit).into(),
+                Kind::Float => metrics.float(name, unit).into(),
+                Kind::Steady => metrics.steady(name, unit).into(),
+                Kind::Series => metrics.series(name, unit).into(),
+                Kind::Table(columns) => {
+                    let columns = columns.iter().map(|&(name, unit)| Column::new(name, unit));
+                    metrics.table(name, columns.collect()).into()
+                }
+                Kind::Value => metrics.value(name, unit).into(),
             };
         }
         metrics

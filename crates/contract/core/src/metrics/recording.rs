@@ -1,7 +1,9 @@
 //! Recording in metrics, and the mistakes of models that record values that a metric cannot take.
 
 use super::metric_value::COUNTER_IS_WIDE;
-use super::{Cell, Form, MetricId, MetricValue, Metrics, Sample};
+use super::{
+    Cell, CounterId, FloatId, Form, IntegerId, MetricId, MetricValue, Metrics, Sample, SeriesId, TableId, ValueId,
+};
 use crate::event::{LpId, Sender};
 use crate::time::Time;
 use std::fmt;
@@ -59,23 +61,27 @@ impl Metrics {
     }
 
     /// Adds `amount` to a counter.
-    pub fn count(&mut self, counter: impl Into<MetricId>, amount: u64) {
-        self.apply_from(self.recorder, &Sample::integer(counter.into(), amount));
+    #[track_caller]
+    pub fn count(&mut self, counter: impl Into<CounterId>, amount: u64) {
+        self.apply_from(self.recorder, &Sample::integer(counter.into().into(), amount));
     }
 
     /// Records an observation in a tally or a histogram.
-    pub fn observe(&mut self, metric: impl Into<MetricId>, x: u64) {
-        self.apply_from(self.recorder, &Sample::integer(metric.into(), x));
+    #[track_caller]
+    pub fn observe(&mut self, metric: impl Into<IntegerId>, x: u64) {
+        self.apply_from(self.recorder, &Sample::integer(metric.into().into(), x));
     }
 
     /// Records an observation in a float or a steady metric.
-    pub fn observe_float(&mut self, metric: impl Into<MetricId>, x: f64) {
-        self.apply_from(self.recorder, &Sample::float(metric.into(), x));
+    #[track_caller]
+    pub fn observe_float(&mut self, metric: impl Into<FloatId>, x: f64) {
+        self.apply_from(self.recorder, &Sample::float(metric.into().into(), x));
     }
 
     /// Adds a point to a series. Points may come in any order of times.
-    pub fn point(&mut self, series: MetricId, time: Time, x: f64) {
-        let from = self.recorder;
+    #[track_caller]
+    pub fn point(&mut self, series: impl Into<SeriesId>, time: Time, x: f64) {
+        let (from, series) = (self.recorder, MetricId::from(series.into()));
         match self.values.get_mut(series.0 as usize) {
             Some(MetricValue::Series(series)) if is_recordable(x) => series.lps.entry(from).push((time, x + 0.0)),
             _ => self.refuse(from, series, &format_args!("a point of value {x}")),
@@ -84,8 +90,9 @@ impl Metrics {
 
     /// Sets a value, and replaces an earlier setting of the same recorder. Of several recorders, the LP with
     /// the largest id counts.
-    pub fn set(&mut self, value: MetricId, cell: impl Into<Cell>) {
-        let (from, cell) = (self.recorder, cell.into());
+    #[track_caller]
+    pub fn set(&mut self, value: impl Into<ValueId>, cell: impl Into<Cell>) {
+        let (from, value, cell) = (self.recorder, MetricId::from(value.into()), cell.into());
         match self.values.get_mut(value.0 as usize) {
             Some(MetricValue::Value(value)) if is_recordable_cell(&cell) => *value.lps.entry(from) = canonical(cell),
             _ => self.refuse(from, value, &format_args!("the cell {cell:?}")),
@@ -103,7 +110,9 @@ impl Metrics {
     /// let rows = metrics.get("flows").and_then(|metric| metric.table()).unwrap().rows();
     /// assert_eq!(rows, [&[Cell::Integer(2), Cell::Empty], &[Cell::Integer(7), Cell::Float(0.25)]]);
     /// ```
-    pub fn row(&mut self, table: MetricId, cells: impl IntoIterator<Item = Cell>) {
+    #[track_caller]
+    pub fn row(&mut self, table: impl Into<TableId>, cells: impl IntoIterator<Item = Cell>) {
+        let table = MetricId::from(table.into());
         let (from, cells) = (self.recorder, cells.into_iter().collect::<Vec<Cell>>());
         match self.values.get_mut(table.0 as usize) {
             Some(MetricValue::Table(table))
@@ -117,8 +126,9 @@ impl Metrics {
 
     /// Keeps the first `count` rows of a table, in the order of [`Table::rows`](super::Table::rows). For a
     /// model that names the first few LPs of a kind: each part of a run records the first few of its own.
-    pub fn keep_first_rows(&mut self, table: MetricId, count: usize) {
-        let from = self.recorder;
+    #[track_caller]
+    pub fn keep_first_rows(&mut self, table: impl Into<TableId>, count: usize) {
+        let (from, table) = (self.recorder, MetricId::from(table.into()));
         match self.values.get_mut(table.0 as usize) {
             Some(MetricValue::Table(table)) => table.keep_first(count, from),
             _ => self.refuse(from, table, &"the end of a table"),
@@ -184,7 +194,7 @@ impl Metrics {
     /// # use parades_core::{event::LpId, metrics::{Metrics, Sample, Unit}};
     /// let mut metrics = Metrics::new();
     /// let wait = metrics.tally("wait", Unit::Picoseconds);
-    /// metrics.apply(LpId(4), &Sample::float(wait, 0.5));
+    /// metrics.apply(LpId(4), &Sample::float(wait.into(), 0.5));
     /// let mistake = "LP 4 recorded 0.5 in the metric `wait`, a tally: it takes observations of integers";
     /// assert_eq!(metrics.check(), Err(mistake.into()));
     /// ```

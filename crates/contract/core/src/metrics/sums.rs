@@ -4,7 +4,7 @@
 //! at its sink and on the path. The sums are integers and merge in any order. At the end
 //! [`crate::model::Model::conclude`] takes them and makes rows of the table.
 
-use super::{MetricId, MetricValue, Metrics};
+use super::{MetricId, MetricValue, Metrics, TableId};
 use std::collections::BTreeMap;
 
 /// The sums of one table, by key.
@@ -49,7 +49,8 @@ impl Metrics {
     /// }
     /// assert_eq!(metrics.by_id(flows).and_then(|m| m.table()).unwrap().rows(), [&[Cell::Integer(7), Cell::Integer(2)]]);
     /// ```
-    pub fn add_to_sums(&mut self, table: MetricId, key: u64, amounts: &[u64]) {
+    pub fn add_to_sums(&mut self, table: impl Into<TableId>, key: u64, amounts: &[u64]) {
+        let table = MetricId::from(table.into());
         match self.values.get_mut(table.0 as usize) {
             Some(MetricValue::Table(table)) => add(&mut table.sums, key, amounts),
             _ => self.refuse(self.recorder, table, &format_args!("sums for the key {key}")),
@@ -57,8 +58,8 @@ impl Metrics {
     }
 
     /// Removes and returns the sums of a table, by key in ascending order.
-    pub fn take_sums(&mut self, table: MetricId) -> BTreeMap<u64, Box<[u64]>> {
-        match self.values.get_mut(table.0 as usize) {
+    pub fn take_sums(&mut self, table: impl Into<TableId>) -> BTreeMap<u64, Box<[u64]>> {
+        match self.values.get_mut(MetricId::from(table.into()).0 as usize) {
             Some(MetricValue::Table(table)) => std::mem::take(&mut table.sums),
             _ => BTreeMap::new(),
         }
@@ -94,6 +95,7 @@ mod tests {
     fn only_tables_keep_sums() {
         let mut metrics = Metrics::new();
         let counter = metrics.counter("packets", Unit::Count);
+        let counter = MetricId::from(counter);
         metrics.add_to_sums(counter, 7, &[1]);
         assert!(metrics.check().is_err_and(|why| why.contains("sums for the key 7")));
         assert!(metrics.take_sums(counter).is_empty());

@@ -25,7 +25,7 @@ fn steady(lps: u32, count: u64, mut next: impl FnMut(u32) -> f64) -> Estimate {
     let mut metrics = Metrics::new();
     let metric = metrics.steady("wait", Unit::Seconds);
     for _ in 0..count {
-        (0..lps).for_each(|lp| metrics.apply(LpId(lp), &Sample::float(metric, next(lp))));
+        (0..lps).for_each(|lp| metrics.apply(LpId(lp), &Sample::float(metric.into(), next(lp))));
     }
     assert_eq!(metrics.check(), Ok(()));
     metrics

@@ -170,7 +170,14 @@ fn wrong_network_files_are_named_with_line_and_column() {
 #[test]
 fn simulations_that_fail_say_where_and_how_to_see_it_again() {
     let folder = Folder::new("faults");
-    let case = |fault: &str, what: &str| {
+    let model = include_str!("../../../../systems/models/src/faulty.rs");
+    // The line of the model that does it, for what misuses the contract.
+    let line = |code: &str| {
+        let before = model.lines().take_while(|line| !line.contains(code)).count();
+        format!(" (crates/systems/models/src/faulty.rs:{})", before + 1)
+    };
+    let case = |fault: &str, code: Option<&str>, what: &str| {
+        let what = what.replacen(';', &format!("{};", code.map_or_else(String::new, line)), 1);
         let place = if fault == "zero-delay-loop" {
             "LP 0 at 0.05s round 1000, executing the event from LP 6 #1004"
         } else {
@@ -184,19 +191,23 @@ fn simulations_that_fail_say_where_and_how_to_see_it_again() {
     let cases = [
         case(
             "lookahead",
+            Some("Fault::Lookahead =>"),
             "it sent to LP 1 with delay 0.009s, below the declared lookahead of 0.01s; declare the channel with a shorter least delay, or send later",
         ),
         case(
             "zero-delay-loop",
+            Some("Fault::ZeroDelayLoop =>"),
             "zero-delay events went on for 1000 rounds at one time, among LP 0, LP 1, LP 2, LP 3, LP 4, LP 5, LP 6, LP 7; break the loop of zero delays, or raise the model's bound on rounds",
         ),
         case(
             "time-overflow",
+            Some("Fault::TimeOverflow =>"),
             "a delay of 18446744.073709551615s leads past the end of virtual time; shorten the delay, or end the run earlier: virtual time ends 213 days after its start",
         ),
-        case("fail", "it was told to fail at its event 5; correct the model, or its parameters"),
+        case("fail", None, "it was told to fail at its event 5; correct the model, or its parameters"),
         case(
             "no-channel",
+            Some("Fault::NoChannel =>"),
             "it sent through its port 7, which it does not declare; declare the channel, or send where one leads",
         ),
     ];
@@ -369,7 +380,7 @@ fn one_of_several_ranks_is_refused_without_mpi() {
         assert_eq!(output.status.code(), Some(status), "{variable}={ranks}");
         let said = String::from_utf8_lossy(&output.stderr);
         let sentence = format!(
-            "error: this is one of {ranks} ranks (`{variable}`), and this program was built without MPI; build it with `--features mpi` (docs/cluster.md), or start it without mpirun and use `--processes`\n"
+            "error: this is one of {ranks} ranks (`{variable}`), and this program was built without MPI; build it with `cargo build --release -p parades-cli --features mpi` (docs/cluster.md), or start it without mpirun and use `--processes`\n"
         );
         assert_eq!(said, if status == 0 { "" } else { &sentence });
     }

@@ -3,4 +3,5 @@
 mod a_program_has_the_whole_command;
 mod examples;
 mod several_simulations_run_at_once_in_one_process;
+mod the_page_of_own_programs_runs;
 mod the_page_of_own_protocols_runs;

@@ -207,8 +207,8 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
         }
         state.course.collect_ledgers(ledgers)?;
         state.course.bound = state.course.bound.min(state.course.horizon());
-        if let Some((place, kind)) = state.course.failure.take() {
-            return Err(state.world.error_at(kind, place));
+        if let Some((place, failure)) = state.course.failure.take() {
+            return Err(state.world.error_at(failure, place));
         }
         let poll_is_due = state.course.count_events(executed);
         state.counts.parallel_rounds += 1;

@@ -2,7 +2,7 @@
 
 use parades_core::any_model::Taggable;
 use parades_core::effects::Request;
-use parades_core::error::ErrorKind;
+use parades_core::error::Failure;
 use parades_core::event::{Body, Event, EventKey, LpId};
 use parades_core::lp::{Execution, KernelCheckpoint};
 use parades_core::metrics::Sample;
@@ -58,7 +58,7 @@ pub(super) struct LogEnds {
 pub(super) struct RareEffects {
     pub(super) notes: Vec<Note>,
     pub(super) requests: Vec<Request>,
-    pub(super) failure: Option<ErrorKind>,
+    pub(super) failure: Option<Failure>,
 }
 
 /// The uncommitted executions of a worker's LPs, in the order in which they were executed.

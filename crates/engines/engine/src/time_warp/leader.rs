@@ -273,8 +273,8 @@ impl<'k> Leader<'k> {
         } else if let Some(needed) = view.excess {
             crew.memory.check(needed - crew.memory.lps as u64)?;
         }
-        if let Some((place, kind)) = self.course.failure.take() {
-            return Err(error_at(&crew.seat, world, place, kind));
+        if let Some((place, failure)) = self.course.failure.take() {
+            return Err(error_at(&crew.seat, world, place, failure));
         }
         // When all LPs move to one worker, anti-messages and their twins annihilate each other.
         // That worker then checks whether the remainder fits.

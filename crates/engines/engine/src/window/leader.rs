@@ -220,8 +220,8 @@ impl<'k> Leader<'k> {
                 return Ok(None);
             }
             // If an LP could not start, no event is ever executed.
-            let (place, kind) = course.failure.take().expect("`place` is its place");
-            return Err(error_at(&crew.seat, world, place, kind));
+            let (place, failure) = course.failure.take().expect("`place` is its place");
+            return Err(error_at(&crew.seat, world, place, failure));
         }
         if cut.stopped && !*ending {
             if self.windows == 0 {

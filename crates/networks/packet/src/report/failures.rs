@@ -2,7 +2,7 @@
 
 use crate::network::Layout;
 use crate::port::{LOSSES, Loss};
-use parades_core::metrics::{Cell, MetricId, Metrics, Unit};
+use parades_core::metrics::{Cell, Metrics, TableId, Unit};
 use parades_core::run::End;
 
 pub(super) const COLUMNS: [(&str, Unit); 5] = [
@@ -23,7 +23,7 @@ pub(super) fn finish_lost(net: &Layout, key: u32, lost: [u64; LOSSES], metrics: 
 }
 
 /// Makes the rows: all failures before the end of the run.
-pub(super) fn conclude(net: &Layout, id: MetricId, end: &End, metrics: &mut Metrics) {
+pub(super) fn conclude(net: &Layout, id: TableId, end: &End, metrics: &mut Metrics) {
     let lost = metrics.take_sums(id);
     for (number, failure) in (0..).zip(net.forwarding.failures.all()) {
         if failure.at >= end.time {

@@ -10,7 +10,7 @@ use crate::packet::Packet;
 use crate::port::LOSSES;
 use crate::protocols::Endpoint;
 use crate::record::Record;
-use parades_core::metrics::{Cell, MetricId, MetricValue, Metrics};
+use parades_core::metrics::{Cell, IntegerId, MetricValue, Metrics};
 use parades_core::run::End;
 use parades_core::time::{Delay, Time};
 
@@ -487,7 +487,7 @@ fn check_copies(net: &Layout, copies: &Sums, received: u64, metrics: &Metrics) -
 }
 
 /// Checks that the delay of every arrived packet was measured, in networks that measure delays together.
-fn check_delays(delay: Option<MetricId>, totals: &Totals, metrics: &Metrics) -> Result<(), String> {
+fn check_delays(delay: Option<IntegerId>, totals: &Totals, metrics: &Metrics) -> Result<(), String> {
     let Some(delay) = delay else { return Ok(()) };
     let measured = metrics.by_id(delay).and_then(MetricValue::tally).map_or(0, |delays| delays.count());
     let arrived = totals.sums[RECEIVED];

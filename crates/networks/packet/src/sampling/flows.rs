@@ -5,7 +5,7 @@ use crate::description::AppKind;
 use crate::flow;
 use crate::network::Layout;
 use crate::protocols::Endpoint;
-use parades_core::metrics::{MetricId, Metrics, Unit};
+use parades_core::metrics::{Metrics, SeriesId, Unit};
 use parades_core::time::Delay;
 use parades_tcp::connection::Connection;
 use std::collections::BTreeMap;
@@ -46,11 +46,11 @@ pub(super) struct FlowSeries {
 /// The series of a TCP sender.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct SenderSeries {
-    cwnd: MetricId,
-    ssthresh: MetricId,
-    in_flight: MetricId,
-    rtt: MetricId,
-    delivery_rate: MetricId,
+    cwnd: SeriesId,
+    ssthresh: SeriesId,
+    in_flight: SeriesId,
+    rtt: SeriesId,
+    delivery_rate: SeriesId,
 }
 
 impl FlowSeries {
@@ -72,7 +72,7 @@ impl FlowSeries {
     }
 
     /// Returns the points of a sample. `before` are the totals of the sample before, a period ago.
-    pub(super) fn points(&self, state: &FlowState, before: FlowTotals, period: Delay) -> Vec<(MetricId, f64)> {
+    pub(super) fn points(&self, state: &FlowState, before: FlowTotals, period: Delay) -> Vec<(SeriesId, f64)> {
         let rate = |bytes: u64| bytes as f64 * 8.0 / period.as_secs_f64();
         let mut points: Vec<_> = self.goodput.points(state.totals.received, before.received, period).collect();
         let (Some(series), Some(sender)) = (&self.sender, state.sender) else { return points };

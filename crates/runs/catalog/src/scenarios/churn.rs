@@ -2,7 +2,7 @@
 
 use super::about_file;
 use crate::words::{Table, value_of, words};
-use parades_config::{ConfigError, Parameter, Values};
+use parades_config::{ConfigError, FromValues, Parameter, Values};
 use parades_core::time::{Delay, Time};
 use parades_p2p::churn::{Churn, Law, Schedule};
 
@@ -45,6 +45,54 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter::choice("crowd_law", "exponential", &words(&LAWS), "distribution of that time").needs("crowd"),
     Parameter::float("crowd_shape", 0.5, 0.01..=100.0, SHAPE).needs("crowd_law=weibull|pareto|log-normal"),
 ];
+
+/// The parameters of churn, as a field of a struct of parameters, for scenarios of other programs: `session`,
+/// `absence`, `crash`, `churn_file` and others. `parades show kademlia` lists them.
+///
+/// # Examples
+///
+/// ```
+/// use parades_catalog::ChurnParameters;
+/// use parades_config::{FromValues, Parameters, Values};
+///
+/// #[derive(Parameters)]
+/// struct Swarm {
+///     #[parameter(integer, default = 10, range = 2..=1000, meaning = "nodes of the swarm")]
+///     nodes: u32,
+///     #[parameter(group)]
+///     churn: ChurnParameters,
+/// }
+///
+/// let mut values = Values::new("swarm", Swarm::PARAMETERS);
+/// assert_eq!(Swarm::from_values(&values)?.churn.churn("nodes", 10, 1)?, None);
+/// values.set_argument("--set", "session=10min")?;
+/// values.set_argument("--set", "crash=1")?;
+/// let churn = Swarm::from_values(&values)?.churn.churn("nodes", 10, 1)?;
+/// assert_eq!(churn.map(|churn| churn.crash), Some(1.0));
+/// # Ok::<(), parades_config::ConfigError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ChurnParameters(Values);
+
+impl FromValues for ChurnParameters {
+    const PARAMETERS: &'static [Parameter] = PARAMETERS;
+
+    fn from_values(values: &Values) -> Result<ChurnParameters, ConfigError> {
+        Ok(ChurnParameters(values.clone()))
+    }
+}
+
+impl ChurnParameters {
+    /// Returns the churn of `nodes` nodes; `None` if all nodes stay all the time. `nodes_key` is the
+    /// parameter that sets their number, for errors. `seed` decides on the nodes of a flash crowd.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be used, or if the values contradict each other. The error is at the parameter.
+    pub fn churn(&self, nodes_key: &str, nodes: u32, seed: u64) -> Result<Option<Churn>, ConfigError> {
+        build(&self.0, (nodes_key, nodes), seed)
+    }
+}
 
 /// Returns the distribution with a mean and a shape.
 type MakeLaw = fn(Delay, f64) -> Result<Law, String>;

@@ -1,14 +1,15 @@
 //! The underlay of peer-to-peer scenarios: parameters that they share, and the carrier that these make.
 //!
-//! A scenario has its own parameters, [`latency`], and those of [`PARAMETERS`]: `averaging` is an example.
+//! A scenario has its own parameters, [`latency`], and those of [`PARAMETERS`]: `averaging` is an example. A
+//! scenario of another program has them by a field ([`UnderlayParameters`]).
 
-use super::about_file;
+use super::{about_file, joined, length};
 use crate::words::{Table, value_of, words};
 use parades_carriers::underlay::{
     Cities, Coordinates, Jitter, Partition, Routing, Statistic, Underlay, UnderlayError, draw_places,
 };
 use parades_carriers::{Matrix, Missing};
-use parades_config::{ConfigError, Parameter, Values};
+use parades_config::{ConfigError, FromValues, Parameter, Values};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 use parades_topology::NodeId;
@@ -115,6 +116,61 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter::duration("partition_for", Delay::ZERO, "time for which it stays apart; 0s: it never falls apart"),
     Parameter::integer("partition_groups", 2, 2..=1000, "number of groups, of random peers and of equal sizes").needs("partition_for"),
 ];
+
+/// The parameters of underlays, as a field of a struct of parameters, for scenarios of other programs:
+/// `underlay`, `matrix`, `unit`, `jitter`, `loss` and others. `parades show gossip` lists them.
+///
+/// # Examples
+///
+/// ```
+/// use parades_catalog::UnderlayParameters;
+/// use parades_config::{FromValues, Parameters, Values};
+/// use parades_core::event::LpId;
+/// use parades_core::time::Delay;
+///
+/// #[derive(Parameters)]
+/// struct Swarm {
+///     #[parameter(integer, default = 10, range = 2..=1000, meaning = "nodes of the swarm")]
+///     nodes: u32,
+///     #[parameter(group)]
+///     underlay: UnderlayParameters,
+/// }
+///
+/// let mut values = Values::new("swarm", Swarm::PARAMETERS);
+/// values.set_argument("--set", "underlay=constant")?;
+/// values.set_argument("--set", "latency=20ms")?;
+/// let swarm = Swarm::from_values(&values)?;
+/// let (underlay, notes) = swarm.underlay.carrier("nodes", swarm.nodes, 1)?;
+/// assert_eq!(underlay.latency(LpId(0), LpId(9)), Some(Delay::from_ms(20)));
+/// assert!(notes.is_empty());
+/// # Ok::<(), parades_config::ConfigError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct UnderlayParameters(Values);
+
+impl FromValues for UnderlayParameters {
+    const PARAMETERS: &'static [Parameter] = {
+        const LISTS: &[&[Parameter]] = &[&[latency(Delay::from_ms(50))], PARAMETERS];
+        &joined::<{ length(LISTS) }>(LISTS)
+    };
+
+    fn from_values(values: &Values) -> Result<UnderlayParameters, ConfigError> {
+        Ok(UnderlayParameters(values.clone()))
+    }
+}
+
+impl UnderlayParameters {
+    /// Makes the carrier of the messages between `nodes` nodes. `nodes_key` is the parameter that sets their
+    /// number, for errors. `seed` decides on what is drawn, such as the places of nodes. Returns notes for
+    /// the user too ([`Simulation::with_notes`](crate::Simulation::with_notes)).
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be used, or if the values contradict each other. The error is at the parameter.
+    pub fn carrier(&self, nodes_key: &str, nodes: u32, seed: u64) -> Result<(Underlay, Vec<String>), ConfigError> {
+        build(&self.0, (nodes_key, nodes), seed)
+    }
+}
 
 /// The source of latencies.
 #[derive(Clone, Copy, Debug, PartialEq)]

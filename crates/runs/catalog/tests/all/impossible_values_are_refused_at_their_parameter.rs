@@ -27,6 +27,25 @@ fn the_machine_can_be_restored_and_sends_over_networks_of_latencies() {
 }
 
 #[test]
+fn a_scenario_of_a_program_must_say_that_it_cannot_be_rolled_back() {
+    use parades_core::time::{Delay, Time};
+    use parades_p2p::chord::{Chord, Parameters};
+    let said = Scenario::new("ring", "nodes as processes", &[], |_, seed| {
+        let parameters = Parameters { nodes: 3, latency: Delay::from_ms(1), ..Parameters::default() };
+        let model = Chord::model(parameters, seed).map_err(|(_, what)| ConfigError::new(what))?;
+        Ok(Simulation::unrestorable(model, Time::from_secs(1)))
+    });
+    let error = Simulation::new(&said, &said.values(), 1).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "scenario `ring`: its model cannot be rolled back, and the scenario does not say so; declare it by \
+         `Scenario::new(…).without_rollback()`"
+    );
+    let said = said.without_rollback();
+    assert!(!Simulation::new(&said, &said.values(), 1).unwrap().is_restorable());
+}
+
+#[test]
 fn laws_of_churn_that_are_impossible_are_refused_by_their_parameter() {
     let values = with("chord", &["session=60s", "session_law=pareto", "session_shape=1"]).unwrap();
     let wanted = "--set session_shape=1: the shape of a Pareto distribution must be above 1 for it to have a mean, not 1; \

@@ -156,7 +156,7 @@ impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
     }
 
     fn metrics(&self, metrics: &mut Metrics) -> Vec<MetricId> {
-        vec![metrics.counter("transfers", Unit::Count), metrics.counter("transfer_bits", Unit::Count)]
+        ["transfers", "transfer_bits"].map(|name| metrics.counter(name, Unit::Count).into()).to_vec()
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bits are counted from 0 on")]

@@ -1,12 +1,12 @@
 //! The table of links.
 
-use parades_core::metrics::{Cell, Column, MetricId, Metrics, Unit};
+use parades_core::metrics::{Cell, Column, Metrics, TableId, Unit};
 use parades_core::time::Time;
 use parades_packet::plane::{Plane, PortTotals};
 use parades_topology::NodeId;
 
 /// Declares the table.
-pub(super) fn declare(metrics: &mut Metrics) -> MetricId {
+pub(super) fn declare(metrics: &mut Metrics) -> TableId {
     const COUNTS: [&str; 6] = [
         "packets_lost_queue",
         "packets_lost_chance",
@@ -29,7 +29,7 @@ pub(super) fn declare(metrics: &mut Metrics) -> MetricId {
 }
 
 /// Adds the row of a direction of a link, by which `from` sends.
-pub(super) fn add(plane: &Plane, from: NodeId, port: &PortTotals, end: Time, table: MetricId, metrics: &mut Metrics) {
+pub(super) fn add(plane: &Plane, from: NodeId, port: &PortTotals, end: Time, table: TableId, metrics: &mut Metrics) {
     let share = |ps: u64| if end > Time::ZERO { ps as f64 / end.as_ps() as f64 } else { 0.0 };
     let [queue, chance, down, early] = port.lost;
     let name = |node| Cell::Text(plane.topology().name(node).into());

@@ -226,10 +226,10 @@ impl<M: Payload + Clone> Carrier<M> for Underlay {
     fn metrics(&self, metrics: &mut Metrics) -> Vec<MetricId> {
         let mut ids: Vec<MetricId> = ["underlay_hops", "underlay_losses", "underlay_drops"]
             .into_iter()
-            .map(|name| metrics.counter(name, Unit::Count))
+            .map(|name| metrics.counter(name, Unit::Count).into())
             .collect();
         for number in 1..=self.partitions.len() {
-            ids.push(metrics.counter(&format!("partition_{number}_cuts"), Unit::Count));
+            ids.push(metrics.counter(&format!("partition_{number}_cuts"), Unit::Count).into());
         }
         if self.recorded.is_some() {
             let columns = [
@@ -240,7 +240,7 @@ impl<M: Payload + Clone> Carrier<M> for Underlay {
                 ("arrives", Unit::Count),
             ];
             let columns = columns.map(|(name, unit)| Column::new(name, unit));
-            ids.push(metrics.table("underlay_record", columns.into_iter().collect()));
+            ids.push(metrics.table("underlay_record", columns.into_iter().collect()).into());
         }
         ids
     }

@@ -32,17 +32,17 @@ pub(super) fn declare() -> Metrics {
         Column::new("time", Unit::Seconds),
         Column::new("time_theory", Unit::Seconds),
     ];
-    let declared = [
-        metrics.steady("sojourn", Unit::Seconds),
-        metrics.value("sojourn_theory", Unit::Seconds),
-        metrics.value("sojourn_relative_half_width", Unit::Ratio),
-        metrics.value("theory_inside_interval", Unit::Count),
-        metrics.histogram("sojourn_distribution", Unit::Picoseconds),
-        metrics.counter("customers_entered", Unit::Count),
-        metrics.counter("customers_left", Unit::Count),
-        metrics.counter("customers_at_stations", Unit::Count),
-        metrics.counter("customers_moving", Unit::Count),
-        metrics.table("stations", columns),
+    let declared: [MetricId; 10] = [
+        metrics.steady("sojourn", Unit::Seconds).into(),
+        metrics.value("sojourn_theory", Unit::Seconds).into(),
+        metrics.value("sojourn_relative_half_width", Unit::Ratio).into(),
+        metrics.value("theory_inside_interval", Unit::Count).into(),
+        metrics.histogram("sojourn_distribution", Unit::Picoseconds).into(),
+        metrics.counter("customers_entered", Unit::Count).into(),
+        metrics.counter("customers_left", Unit::Count).into(),
+        metrics.counter("customers_at_stations", Unit::Count).into(),
+        metrics.counter("customers_moving", Unit::Count).into(),
+        metrics.table("stations", columns).into(),
     ];
     debug_assert!(declared.into_iter().zip(0..).all(|(id, place)| id == MetricId(place)));
     metrics

@@ -1,32 +1,32 @@
 //! The metrics of a run of averaging, and the check of the sum.
 
 use super::{Averaging, MESSAGE_BYTES, Machine, Parameters, UNIT, Values};
-use parades_core::metrics::{MetricValue, Tally};
+use parades_core::metrics::{CounterId, IntegerId, MetricValue, TableId, Tally, ValueId};
 use parades_core::prelude::*;
 
 /// The ids of the metrics.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ids {
-    exchanges: MetricId,
-    completed: MetricId,
-    refused: MetricId,
-    timeouts: MetricId,
-    skipped: MetricId,
-    messages: MetricId,
-    bytes: MetricId,
+    exchanges: CounterId,
+    completed: CounterId,
+    refused: CounterId,
+    timeouts: CounterId,
+    skipped: CounterId,
+    messages: CounterId,
+    bytes: CounterId,
     /// Bytes that a node sends a second.
-    rate: MetricId,
+    rate: ValueId,
     /// The mean factor of the variance, over all cycles.
-    factor: MetricId,
+    factor: ValueId,
     /// The same by theory, for the fraction of requests that was refused.
-    theory: MetricId,
+    theory: ValueId,
     /// The number of nodes, as each node estimates it.
-    size: Option<MetricId>,
-    table: MetricId,
+    size: Option<IntegerId>,
+    table: TableId,
     /// The tally of the values at the start. The tally after `k` cycles is the `k`-th after it.
-    start: MetricId,
+    start: IntegerId,
     /// The tally of the values at the end of the run.
-    last: MetricId,
+    last: IntegerId,
 }
 
 impl Ids {
@@ -57,8 +57,8 @@ impl Ids {
 
     /// Returns the tally of the values after `cycle` cycles.
     #[inline]
-    pub(super) fn after(&self, cycle: u32) -> MetricId {
-        MetricId(self.start.0 + cycle)
+    pub(super) fn after(&self, cycle: u32) -> IntegerId {
+        MetricId(MetricId::from(self.start).0 + cycle).into()
     }
 
     /// Adds one node.
@@ -118,6 +118,6 @@ impl Ids {
 }
 
 /// Returns a tally that has observations.
-fn tally(metrics: &Metrics, id: MetricId) -> Option<Tally> {
+fn tally(metrics: &Metrics, id: IntegerId) -> Option<Tally> {
     metrics.by_id(id).and_then(MetricValue::tally).filter(|tally| tally.count() > 0).cloned()
 }

@@ -15,23 +15,23 @@ const DUPLICATES_NOTED: u128 = 10;
 /// The ids of the metrics.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ids {
-    completed: MetricId,
-    unfinished: MetricId,
-    download_time: MetricId,
-    bits_up: MetricId,
-    bits_down: MetricId,
-    control_messages: MetricId,
-    blocks_sent: MetricId,
-    duplicates: MetricId,
-    duplicate_bits: MetricId,
-    cancels: MetricId,
-    unchokes: MetricId,
-    announces: MetricId,
-    neighbours: MetricId,
-    peers: MetricId,
-    note: MetricId,
+    completed: CounterId,
+    unfinished: CounterId,
+    download_time: IntegerId,
+    bits_up: CounterId,
+    bits_down: CounterId,
+    control_messages: CounterId,
+    blocks_sent: CounterId,
+    duplicates: CounterId,
+    duplicate_bits: CounterId,
+    cancels: CounterId,
+    unchokes: CounterId,
+    announces: CounterId,
+    neighbours: IntegerId,
+    peers: TableId,
+    note: ValueId,
     /// The source of every piece, where the parameters ask for it.
-    sources: Option<MetricId>,
+    sources: Option<TableId>,
 }
 
 impl Ids {

@@ -91,7 +91,11 @@ impl<P: Protocol, C: Carrier<P::Message>> Dependencies<P::Message> for Outside<'
         }
     }
     #[inline]
-    fn observe(&mut self, metric: MetricId, value: u64) {
+    fn count(&mut self, counter: CounterId, amount: u64) {
+        self.ctx.count(counter, amount);
+    }
+    #[inline]
+    fn observe(&mut self, metric: IntegerId, value: u64) {
         self.ctx.observe(metric, value);
     }
     #[inline]

@@ -92,7 +92,11 @@ impl<P: Protocol, C: Carrier<P::Message>> Dependencies<P::Message> for Outside<'
         self.0.send(to, message);
     }
     #[inline]
-    fn observe(&mut self, metric: MetricId, value: u64) {
+    fn count(&mut self, counter: CounterId, amount: u64) {
+        self.0.count(counter, amount);
+    }
+    #[inline]
+    fn observe(&mut self, metric: IntegerId, value: u64) {
         self.0.observe(metric, value);
     }
 }

@@ -161,8 +161,11 @@ pub trait Dependencies<M> {
     /// Sends a message to a node, which may be the node itself.
     fn send(&mut self, to: LpId, message: M);
 
-    /// Records one observation of an integer metric, or adds to a counter.
-    fn observe(&mut self, metric: MetricId, value: u64);
+    /// Adds to a counter.
+    fn count(&mut self, counter: CounterId, amount: u64);
+
+    /// Records one observation of an integer metric.
+    fn observe(&mut self, metric: IntegerId, value: u64);
 
     /// Adds a line to the trace of the event, if there is a trace. [`super::AsProgram`] has none of these
     /// lines.

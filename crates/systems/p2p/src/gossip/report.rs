@@ -7,15 +7,15 @@ use parades_core::prelude::*;
 /// The ids of the metrics.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ids {
-    messages: MetricId,
-    bytes: MetricId,
-    duplicates: MetricId,
+    messages: CounterId,
+    bytes: CounterId,
+    duplicates: CounterId,
     /// The time from the beginning of a rumour to each node that heard it.
-    pub(super) latency: MetricId,
+    pub(super) latency: IntegerId,
     /// The fraction of nodes that know a rumour, over all rumours that have begun.
-    coverage: MetricId,
-    rate: MetricId,
-    rumours: MetricId,
+    coverage: ValueId,
+    rate: ValueId,
+    rumours: TableId,
 }
 
 impl Ids {

@@ -31,15 +31,15 @@ const COUNTERS: [(&str, Unit); 19] = [
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ids {
     /// The time from a publication to each delivery.
-    pub(super) latency: MetricId,
+    pub(super) latency: IntegerId,
     /// The number of peers in a mesh, after each heartbeat from the first publication on.
-    pub(super) degree: MetricId,
+    pub(super) degree: IntegerId,
     /// The fraction of subscribers that got a message, over all messages.
-    coverage: MetricId,
+    coverage: ValueId,
     /// The number of copies of a message that a node gets beyond the first, on average.
-    duplicates: MetricId,
-    rate: MetricId,
-    publications: MetricId,
+    duplicates: ValueId,
+    rate: ValueId,
+    publications: TableId,
 }
 
 impl Ids {

@@ -49,7 +49,8 @@ struct Gossiper {
 const PUSH: usize = 0;
 const LEAVE: usize = 1;
 /// The histogram of the times at which nodes hear the rumour.
-const HEARD: MetricId = MetricId(0);
+const HEARD: IntegerId = METRICS.integer("heard");
+const METRICS: Declared<1> = Declared::new([Declaration::histogram("heard", Unit::Picoseconds)]);
 
 impl Rumours {
     fn hear(&self, gossiper: &mut Gossiper, rumour: Rumour, driver: &mut impl Dependencies<Rumour>) {
@@ -84,9 +85,7 @@ impl Protocol for Rumours {
         self.churn.as_ref()
     }
     fn metrics(&self) -> Metrics {
-        let mut metrics = Metrics::new();
-        assert_eq!(metrics.histogram("heard", Unit::Picoseconds), HEARD);
-        metrics
+        METRICS.metrics()
     }
     fn machine(&self, node: LpId, _: &Rng) -> Gossiper {
         Gossiper { id: node.0, sessions: 0, is_here: false, rumour: None, timers: Timers::new() }

@@ -52,11 +52,13 @@ impl Condition {
     }
 
     /// Notifies the process that has waited longest.
+    #[track_caller]
     pub fn notify_one(&self) {
         with_parts(|worker, table| notify_one(worker, table, self.0.0));
     }
 
     /// Notifies all processes that wait.
+    #[track_caller]
     pub fn notify_all(&self) {
         with_parts(|worker, table| {
             for waiter in std::mem::take(Place::condition(table, self.0.0).0) {

@@ -88,11 +88,13 @@ impl Semaphore {
     }
 
     /// Adds permits.
+    #[track_caller]
     pub fn release(&self, count: u32) {
         with_parts(|worker, table| release(worker, table, self.0.0, count));
     }
 
     /// Returns the number of free permits.
+    #[track_caller]
     pub fn permits(&self) -> u32 {
         with_parts(|_, table| *Place::semaphore(table, self.0.0).0)
     }

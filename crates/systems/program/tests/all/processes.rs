@@ -360,10 +360,60 @@ fn a_simulation_runs_inside_of_a_process_of_another() {
 #[test]
 fn what_belongs_to_a_node_is_refused_elsewhere() {
     let error = run_with(1, false, |node: Node<Script>| async move {
-        node.with_state(|_| node.sleep(ms(1))).await;
+        node.with_state(|_| node.send(LpId(0), 1)).await.expect("it is refused before");
     })
     .expect_err("it is refused");
     assert!(error.to_string().contains("use it in the process itself"), "{error}");
+}
+
+#[test]
+fn closures_may_ask_the_node_for_its_id_the_number_of_nodes_and_the_time() {
+    let log = log_of(3, |node| async move {
+        node.sleep(ms(2)).await;
+        let drawn = node.random(|rng| rng.below(u64::from(node.nodes())));
+        assert!(drawn < 3 && node.random_node().0 < 3);
+        node.with_state(|log| {
+            log.push(format!("{} of {} at {} ms", node.id().0, node.nodes(), node.now().as_ps() / 1_000_000_000));
+        });
+        node.with_state(|_| node.sleep(ms(1))).await;
+        support::log(node, "awake");
+    });
+    assert_eq!(log, ["0 of 3 at 2 ms", "3 awake", "1 of 3 at 2 ms", "3 awake", "2 of 3 at 2 ms", "3 awake"]);
+}
+
+#[test]
+fn an_error_names_the_line_of_the_process_that_sent() {
+    for (line, send) in [
+        (line!(), (|node| drop(node.send(LpId(7), 1))) as fn(Node<Script>)),
+        (line!(), |node| node.send_after(LpId(1), Delay::ZERO, 1)),
+        (line!(), |node| assert!(node.with(|here| here.send(LpId(7), 1)).is_some())),
+    ] {
+        let error = run_with(2, false, move |node: Node<Script>| async move {
+            node.sleep(ms(1)).await;
+            send(node);
+        })
+        .expect_err("it is refused");
+        assert_eq!(error.line(), Some(format!("{}:{line}", file!()).as_str()), "{error}");
+    }
+}
+
+#[test]
+#[ignore = "panics; the test below starts it"]
+fn a_process_sends_inside_of_a_closure() {
+    let _ = run_with(1, false, |node: Node<Script>| async move {
+        node.random(|_| drop(node.send(LpId(0), 1))); // the line that the next test looks for
+    });
+}
+
+#[test]
+fn a_panic_of_misuse_names_the_line_of_the_process() {
+    let lines = include_str!("processes.rs").lines();
+    let line = 1 + lines.take_while(|line| !line.ends_with("// the line that the next test looks for")).count();
+    let this = std::env::current_exe().expect("this test has a path");
+    let name = "processes::a_process_sends_inside_of_a_closure";
+    let child = std::process::Command::new(this).args([name, "--exact", "--ignored", "--nocapture"]).output();
+    let error = String::from_utf8(child.expect("it starts").stderr).expect("text");
+    assert!(error.contains(&format!("panicked at {}:{line}:", file!())), "{error}");
 }
 
 #[test]

@@ -175,9 +175,9 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
         if let Some(rare) = rare {
             let RareEffects { notes: its_notes, requests, failure } = rare;
             notes = its_notes;
-            if let Some(kind) = failure {
+            if let Some(failure) = failure {
                 let place = Place { instant: event.instant(), lp: Some(event.receiver()), event: Some(event.key()) };
-                return self.ledger.failure.add(place, kind);
+                return self.ledger.failure.add(place, failure);
             }
             self.requested.retain(|(of, _)| *of != position);
             for request in requests {

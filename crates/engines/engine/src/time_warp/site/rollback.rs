@@ -44,7 +44,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
         counts.coasted += executed;
         if let Some(key) = differs.and_then(|at| history.last_key(at, id)) {
             let place = Place { instant: key.instant, lp: Some(id), event: Some(key) };
-            ledger.failure.add(place, ErrorKind::NotRepeated);
+            ledger.failure.add(place, ErrorKind::NotRepeated.into());
         }
     }
 

@@ -39,18 +39,40 @@ type Send = fn(&mut Context<'_, Script>, Delay);
 
 #[test]
 fn a_delay_below_the_lookahead_names_sender_receiver_time_and_both_delays() {
-    let named: Send = |ctx, delay| ctx.send_to(LpId(1), delay, 0);
-    let by_port: Send = |ctx, delay| ctx.send(Port(0), delay, 0);
-    for (channels, send) in [(pair(), by_port), (by_sender(), named), (Channels::whole(ps(7)), named)] {
+    let named: (u32, Send) = (line!(), |ctx, delay| ctx.send_to(LpId(1), delay, 0));
+    let by_port: (u32, Send) = (line!(), |ctx, delay| ctx.send(Port(0), delay, 0));
+    for (channels, (line, send)) in [(pair(), by_port), (by_sender(), named), (Channels::whole(ps(7)), named)] {
         let error = error_of(&sending(channels.clone(), move |ctx| send(ctx, ps(6))));
         assert_eq!(
             error.to_string(),
-            "LP 0 at 0.00000000001s, executing the event from LP 0 #0: it sent to LP 1 with delay 0.000000000006s, below the \
-             declared lookahead of 0.000000000007s; declare the channel with a shorter least delay, or send later"
+            format!(
+                "LP 0 at 0.00000000001s, executing the event from LP 0 #0: it sent to LP 1 with delay 0.000000000006s, below the \
+                 declared lookahead of 0.000000000007s ({}:{line}); declare the channel with a shorter least delay, or send later",
+                file!()
+            )
         );
         let (_, trace) = run_until(&sending(channels, move |ctx| send(ctx, ps(7))), 100);
         assert_eq!(trace[1..], ["0.000000000017s LP 1 <- LP 0 #1 0"], "the lookahead itself is allowed");
     }
+}
+
+#[test]
+fn a_misuse_names_its_line_and_a_failure_that_the_model_declares_does_not() {
+    type Misuse = fn(&mut Context<'_, Script>);
+    let misuses: [(u32, Misuse); 6] = [
+        (line!(), |ctx| ctx.send_to(LpId(2), ps(7), 0)),
+        (line!(), |ctx| ctx.send(Port(9), ps(7), 0)),
+        (line!(), |ctx| ctx.set_timer(TimerId(u32::MAX), ps(7))),
+        (line!(), |ctx| ctx.send_self(Delay::MAX, 0)),
+        (line!(), |ctx| ctx.request_stop()),
+        (line!(), |ctx| ctx.request(crate::engines::support::script::Numbered(0))),
+    ];
+    for (line, misuse) in misuses {
+        let error = error_of(&sending(pair(), misuse));
+        assert_eq!(error.line(), Some(format!("{}:{line}", file!()).as_str()), "{error}");
+    }
+    let error = error_of(&sending(pair(), |ctx| ctx.fail("nobody is left")));
+    assert_eq!(error.line(), None, "{error}");
 }
 
 #[test]
@@ -83,11 +105,14 @@ fn a_send_without_a_channel_is_refused() {
 fn a_start_up_event_goes_only_to_its_sender() {
     let mut model = sending(Channels::undeclared(), |_| {});
     model.start = Box::new(|ctx| ctx.send_to(LpId(1 - ctx.id().0), ps(1), 0));
-    let error = error_of(&model);
+    let (line, error) = (line!() - 1, error_of(&model));
     assert_eq!(
         error.to_string(),
-        "LP 0 at 0s, starting up: it sent to LP 1 while starting up, when an LP may send only to itself; correct the model, \
-         or its parameters"
+        format!(
+            "LP 0 at 0s, starting up: it sent to LP 1 while starting up, when an LP may send only to itself ({}:{line}); \
+             correct the model, or its parameters",
+            file!()
+        )
     );
 }
 
