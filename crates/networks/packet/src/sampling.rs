@@ -187,7 +187,7 @@ pub(crate) struct Series {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct AppSeries {
     payload: PayloadSeries,
-    delay: MetricId,
+    delay: SeriesId,
 }
 
 /// The series of a link.

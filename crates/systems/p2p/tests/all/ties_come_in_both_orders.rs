@@ -2,7 +2,7 @@
 //! different routes, its coming, its leaving and its crash.
 
 use parades_carriers::underlay::{Routing, Underlay};
-use parades_core::metrics::MetricValue;
+use parades_core::metrics::{MetricValue, TableId};
 use parades_core::prelude::*;
 use parades_engine::sequential;
 use parades_p2p::churn::{Churn, Schedule};
@@ -36,7 +36,7 @@ struct Log {
 }
 
 impl Tie {
-    fn table(metrics: &mut Metrics) -> MetricId {
+    fn table(metrics: &mut Metrics) -> TableId {
         metrics.table("log", ["place", "entry"].map(|name| Column::new(name, Unit::Count)).to_vec())
     }
 }
