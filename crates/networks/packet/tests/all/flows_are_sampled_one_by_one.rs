@@ -45,7 +45,7 @@ fn tcp(bytes: u64, writes: Option<Writes>) -> AppKind {
         initial_ssthresh: 4 * MSS,
         ..Settings::linux()
     };
-    AppKind::Tcp(Box::new(Tcp { settings, bytes, writes }))
+    AppKind::Tcp(Box::new(Tcp { settings, bytes, writes, read_rate_bps: None }))
 }
 
 fn of_flow(every: Delay) -> Measure {

@@ -61,7 +61,7 @@ fn settings(initial_window: u32) -> Settings {
 }
 
 fn tcp(settings: Settings, bytes: u64, writes: Option<Writes>) -> AppKind {
-    AppKind::Tcp(Box::new(Tcp { settings, bytes, writes }))
+    AppKind::Tcp(Box::new(Tcp { settings, bytes, writes, read_rate_bps: None }))
 }
 
 fn datagrams(limit: Limit) -> AppKind {

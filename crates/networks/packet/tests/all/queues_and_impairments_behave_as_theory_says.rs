@@ -12,7 +12,7 @@ use parades_packet::impairment::{Bursts, Impairments, Jitter};
 use parades_packet::network::Network;
 use parades_packet::probability::Probability;
 use parades_packet::protocols::{Control, Datagrams, Transfer};
-use parades_packet::queue::{Codel, Discipline, FairCodel, Priority, QueueLimit, Red, Threshold, TokenBucket};
+use parades_packet::queue::{Codel, Discipline, FairCodel, Priority, QueueLimit, Pie, Red, Threshold, TokenBucket};
 use parades_packet::traffic::{Pattern, Sizes};
 use parades_topology::NodeId;
 
@@ -92,6 +92,7 @@ fn disciplines() -> Vec<Discipline> {
         limit.into(),
         QueueLimit::Bytes(9_000).into(),
         Discipline::Red(Red::with_limit(30)),
+        Discipline::Pie(Pie { limit, ..Pie::default() }),
         Discipline::Threshold(Threshold { mark_at: 5, limit }),
         Discipline::TokenBucket(TokenBucket { rate_bps: SLOW / 2, burst_bytes: 5_000, limit }),
         Discipline::Codel(Codel { limit, ..Codel::default() }),

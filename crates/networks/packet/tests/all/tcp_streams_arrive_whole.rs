@@ -105,7 +105,7 @@ fn a_stream_that_its_send_buffer_limits_is_sent_in_full_segments() {
     let settings = Settings { mss: 1448, send_buffer: 20_000, ..Settings::ns3() };
     let writes = Some(Writes { bytes: 8, rate_bps: None });
     let [bottleneck, access] = [link(10_000_000, 20, 100), link(100_000_000, 1, 100)];
-    let network = network(1, &bottleneck, &access, Tcp { settings, bytes: 300_000, writes });
+    let network = network(1, &bottleneck, &access, Tcp { settings, bytes: 300_000, writes, read_rate_bps: None });
     let metrics = sequential::run(&network, until(10)).expect("it runs").metrics;
     assert_eq!(column(&metrics, "bytes_received"), [300_000]);
     assert_eq!(column(&metrics, "segments_sent"), [213]);

@@ -48,7 +48,7 @@ fn dumbbell(
         links.push(link(1, 2 + SENDERS + i, 100_000_000, 1, 0.0));
     }
     let settings = Settings { mss: 1448, ..settings.clone() };
-    let kind = AppKind::Tcp(Box::new(Tcp { settings, bytes, writes: None }));
+    let kind = AppKind::Tcp(Box::new(Tcp { settings, bytes, writes: None, read_rate_bps: None }));
     let ends = |i| Ends { source: NodeId(2 + i), destination: NodeId(2 + SENDERS + i), start: Time::from_secs(1) };
     let flows = (0..SENDERS).map(ends).collect();
     Network::described(Description {

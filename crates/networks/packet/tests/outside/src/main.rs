@@ -51,7 +51,7 @@ fn network() -> Result<(Network<SegmentRef>, Time), Box<dyn std::error::Error>> 
     slow.queue = choke::discipline(10, QueueLimit::Packets(100));
     let settings = Settings { algorithm: scalable::algorithm(), ..Settings::linux() };
     let writes = Some(Writes { bytes: 100_000, rate_bps: Some(10_000_000) });
-    let bulk = Tcp { settings: settings.clone(), bytes: ENDLESS, writes };
+    let bulk = Tcp { settings: settings.clone(), bytes: ENDLESS, writes, read_rate_bps: None };
     add(&mut description, "bulk", AppKind::Tcp(Box::new(bulk)));
     add(&mut description, "ping", ping::kind(Delay::from_ms(20), 500));
     add(&mut description, "pages", pages::kind(40, settings));
