@@ -1,7 +1,7 @@
 //! The MTU of links: packets above that of a link on their path are refused, and TCP's segments follow it.
 //!
-//! Packets are never fragmented: applications should not depend on it (RFC 8900), and TCP finds the MTU of its
-//! path (RFC 1191, RFC 8899) within a round trip of its first loss.
+//! Packets are never fragmented: applications should not depend on it (RFC 8900), and TCP finds the MTU of
+//! its path (RFC 1191, RFC 8899) within a round trip of its first loss.
 
 use crate::given::Fields;
 use parades_config::{ConfigError, quoted};
@@ -16,8 +16,8 @@ const TCP_HEADER: u32 = 20;
 /// A timestamp with its padding (RFC 7323, appendix A), in bytes.
 const TIMESTAMP: u32 = 12;
 
-/// Checks the packets of all apps, and lowers the largest segments of TCP apps that give none. `mtus` are those
-/// of links, and `headers` the bytes of an IP packet beside the payload of a datagram.
+/// Checks the packets of all apps, and lowers the largest segments of TCP apps that give none. `mtus` are
+/// those of links, and `headers` the bytes of an IP packet beside the payload of a datagram.
 ///
 /// # Errors
 ///

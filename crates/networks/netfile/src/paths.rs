@@ -2,8 +2,10 @@
 //! `defaults.queue`, `routing`.
 //!
 //! A path is the table, the name in it, and the key. An event or a route has no name: it has its place, from
-//! 1. In a name, `*` stands for any letters, if several tables are meant: `app.*.rate` is the rate of each app that has
-//! one. A path without `*` goes before one with it. Where the queue of a link is a table, its keys have paths too: `link.west-east.queue.limit`.
+//! 1. Where the queue of a link is a table, its keys have paths too: `link.west-east.queue.limit`.
+//!
+//! In a name, `*` stands for any letters, if several tables are meant: `app.*.rate` is the rate of each app
+//! that has one. A path without `*` goes before one with it.
 
 use crate::draft::matches;
 use crate::given::{Entry, Given, What, suggestion};

@@ -39,6 +39,8 @@ file.
 In names, `*` stands for any letters if several nodes, links or apps may be meant. Sizes are `1500B` or `64KiB`, durations
 `10ms`, rates `10Mbps`. A key in **bold** must be given.
 
+There is no queue of kind CAKE, and links do not fragment packets.
+
 ";
 
 /// Returns the units of all quantities, as a list.

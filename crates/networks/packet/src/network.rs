@@ -309,8 +309,8 @@ impl<D: Record> Network<D> {
         self.layout.forwarding.routes.hops(crate::packet::direction(flow, false))
     }
 
-    /// Returns the least value of the links on the paths of each flow, both ways, at all times of a run. `None`
-    /// for a flow whose links have none.
+    /// Returns the least value of the links on the paths of each flow, both ways, at all times of a run.
+    /// `None` for a flow whose links have none.
     pub fn least_on_paths<T: Ord>(&self, of: impl Fn(LinkId) -> Option<T>) -> Vec<Option<T>> {
         crate::report::least_on_paths(&self.layout, of)
     }

@@ -49,11 +49,9 @@ fn nodes_and_pairs_are_left_out() {
     assert_eq!(made, ["0>1"]);
     // Drawn pairs are drawn among the others: node 0 has two left, 1 and 2 have one, and 3 sends nothing.
     let drawn = |except: &str| flows(&format!("from = {HOSTS}\nto = {HOSTS}\npairs = \"random\"\nexcept = {except}")).0;
-    for except in ["[\"h.3\", [\"h.1\", \"h.0\"], [\"h.2\", \"h.1\"]]"] {
-        let drawn = drawn(except);
-        assert!(["0>1", "0>2"].contains(&&*drawn[0]), "{drawn:?}");
-        assert_eq!(drawn[1..], ["1>2", "2>0"]);
-    }
+    let drawn = drawn("[\"h.3\", [\"h.1\", \"h.0\"], [\"h.2\", \"h.1\"]]");
+    assert!(["0>1", "0>2"].contains(&&*drawn[0]), "{drawn:?}");
+    assert_eq!(drawn[1..], ["1>2", "2>0"]);
 }
 
 #[test]

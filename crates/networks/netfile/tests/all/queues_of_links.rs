@@ -200,18 +200,18 @@ fn a_wrong_table_gets_one_sentence_with_its_place() {
     for (value, says) in [
         (
             "{ kind = \"blue\" }",
-            "net.toml:10:18: a queue has no kind `blue`; its kinds are droptail, red, dctcp, \
+            "net.toml:10:18: a queue has no kind `blue`; its kinds are droptail, red, dctcp, pie, \
           token-bucket, codel, fqcodel, priority",
         ),
         ("{ kind = \"drptail\" }", "net.toml:10:18: a queue has no kind `drptail`; did you mean `droptail`?"),
         (
             "{ kind = 3 }",
-            "net.toml:10:18: `kind` must be text, not a number; its kinds are droptail, red, dctcp, \
+            "net.toml:10:18: `kind` must be text, not a number; its kinds are droptail, red, dctcp, pie, \
           token-bucket, codel, fqcodel, priority",
         ),
         (
             "{ limit = 3 }",
-            "net.toml:10:9: a queue needs the key `kind`; its kinds are droptail, red, dctcp, \
+            "net.toml:10:9: a queue needs the key `kind`; its kinds are droptail, red, dctcp, pie, \
           token-bucket, codel, fqcodel, priority",
         ),
         ("{ kind = \"red\", mn = 3 }", "net.toml:10:25: a queue of kind `red` has no key `mn`; did you mean `min`?"),

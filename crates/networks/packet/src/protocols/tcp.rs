@@ -1,8 +1,8 @@
 //! TCP: a stream of bytes over a connection ([`parades_tcp`]), and the applications at its ends.
 //!
 //! The end that begins opens the connection. Once it is established, the application writes its bytes, all at
-//! once or piece by piece, and closes. The other end reads everything at once, or at a rate, and closes when it
-//! has read the whole stream. A segment's header travels in a record ([`crate::segment`]).
+//! once or piece by piece, and closes. The other end reads everything at once, or at a rate, and closes when
+//! it has read the whole stream. A segment's header travels in a record ([`crate::segment`]).
 
 mod facts;
 mod io;

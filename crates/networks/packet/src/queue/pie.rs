@@ -1,11 +1,11 @@
 //! PIE, the proportional integral controller enhanced (RFC 8033).
 //!
-//! A probability of drops follows the queueing delay: it is updated at fixed times, by the distance of the delay
-//! from a target, and by the change of the delay since the last update.
+//! A probability of drops follows the queueing delay: it is updated at fixed times, by the distance of the
+//! delay from a target, and by the change of the delay since the last update.
 //!
-//! The queue is first-in-first-out, so its delay at any time is the time until the transmitter is free, which is
-//! known without an estimate of the departure rate. Between two arrivals the delay only falls, so updates are made
-//! up for at the next arrival, and cost no event.
+//! The queue is first-in-first-out, so its delay at any time is the time until the transmitter is free, which
+//! is known without an estimate of the departure rate. Between two arrivals the delay only falls, so updates
+//! are made up for at the next arrival, and cost no event.
 
 use super::own::PortView;
 use super::{Admission, QueueLimit};
@@ -23,21 +23,23 @@ pub struct Pie {
     pub update: Delay,
     /// The length of a burst after a quiet time in which nothing is dropped (`MAX_BURST`).
     pub burst: Delay,
-    /// The mean size of packets in bytes, headers included. Nothing is dropped while two of them or less wait.
+    /// The mean size of packets in bytes, headers included. Nothing is dropped while two of them or less
+    /// wait.
     pub mean_packet: u32,
-    /// True if packets whose senders understand marks are marked instead of dropped, as long as the probability
-    /// is below a tenth.
+    /// True if packets whose senders understand marks are marked instead of dropped, as long as the
+    /// probability is below a tenth.
     pub marks: bool,
 }
 
-/// The weights of the distance from the target, and of the change, in one update: per second of delay (RFC 8033,
-/// section 4.2).
+/// The weights of the distance from the target, and of the change, in one update: per second of delay (RFC
+/// 8033, section 4.2).
 const ALPHA: f64 = 0.125;
 const BETA: f64 = 1.25;
 /// The probability from which on packets are dropped, also those that might be marked (`MARK_ECNTH`, section
 /// 5.1).
 const MARKS_BELOW: f64 = 0.1;
-/// The probability below which nothing is dropped while the last delay was below half the target (section 4.1).
+/// The probability below which nothing is dropped while the last delay was below half the target (section
+/// 4.1).
 const SAFE_BELOW: f64 = 0.2;
 /// The factor by which the probability decays at each update of a queue without delay (section 4.2).
 const DECAY: f64 = 0.98;

@@ -12,7 +12,7 @@ use parades_packet::impairment::{Bursts, Impairments, Jitter};
 use parades_packet::network::Network;
 use parades_packet::probability::Probability;
 use parades_packet::protocols::{Control, Datagrams, Transfer};
-use parades_packet::queue::{Codel, Discipline, FairCodel, Priority, QueueLimit, Pie, Red, Threshold, TokenBucket};
+use parades_packet::queue::{Codel, Discipline, FairCodel, Pie, Priority, QueueLimit, Red, Threshold, TokenBucket};
 use parades_packet::traffic::{Pattern, Sizes};
 use parades_topology::NodeId;
 
