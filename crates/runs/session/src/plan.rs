@@ -6,7 +6,7 @@ use crate::machine::{default_memory_limit, held_bytes, keep_within};
 use crate::ranks::launched;
 use crate::request::{Request, quote};
 use parades_catalog::{Choice, Engine, Field, Refusal, Scenario, Simulation, Wish, network, program_name};
-use parades_config::inputs::{self, STANDARD_INPUT};
+use parades_config::inputs::STANDARD_INPUT;
 use parades_config::{ConfigError, Kind, ScenarioFile, Settings, Value, Values, write_scenario};
 use parades_core::budget;
 use parades_core::time::Time;
@@ -169,7 +169,7 @@ impl Plan {
                 Err(Failure::Stopped("the model was still being made, so there is no result"))
             }
             // The input is not wrong, only too large for this limit.
-            (Err(error), Some(_)) => Err(Failure::simulation(format!("{error}{}", largest_file()))),
+            (Err(error), Some(_)) => Err(Failure::simulation(error.to_string())),
             (Err(error), None) => Err(error.into()),
         }
     }
@@ -242,14 +242,6 @@ impl Plan {
         tune.iter().for_each(|assignment| option("--tune", assignment.clone()));
         words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
     }
-}
-
-/// Returns words on the largest file that was read, for an error of a model that takes too much memory.
-fn largest_file() -> String {
-    let largest = inputs::seen().into_iter().max_by_key(|seen| seen.bytes);
-    largest.map_or_else(String::new, |seen| {
-        format!(" (the largest file that was read is {}, {} bytes)", seen.path.display(), seen.bytes)
-    })
 }
 
 /// Makes the paths of files absolute: a scenario file may be moved to any folder.

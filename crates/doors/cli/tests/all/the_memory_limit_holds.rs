@@ -105,13 +105,3 @@ fn executions_ahead_of_gvt_keep_to_the_limit() {
         assert_eq!(run(limit, "time-warp --tune ahead=16777216"), expected, "{limit}");
     }
 }
-
-#[test]
-fn the_error_of_a_model_that_is_too_large_names_the_largest_file_that_was_read() {
-    let folder = Folder::new("large-file");
-    folder.write("big.txt", "1 2 3 ".repeat(500_000));
-    let run = "run kademlia --set nodes=3 --set underlay=matrix --set matrix=big.txt --memory-limit 20MB";
-    let output = parades(&folder.0, run);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("above the limit of 20000000 bytes") && said.contains("big.txt, 3000000 bytes)"), "{said}");
-}
