@@ -137,7 +137,7 @@ fn make_of(kind: &Kind, folder: &Path) -> Result<Claim, Failure> {
     // new one among the gathered results.
     let gathered = gathered_in(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
     let is_ours = gathered.iter().map(PathBuf::as_path).chain([folder]).any(kind.is_in);
-    let existing = kind.results.iter().map(|name| folder.join(name)).filter(|path| path.exists()).last();
+    let existing = kind.results.iter().map(|name| folder.join(name)).rfind(|path| path.exists());
     if let (Some(path), false) = (existing, is_ours) {
         let message = format!("{} is there, and no {} wrote it", path.display(), kind.name);
         return Err(Failure::usage(message, "name another folder for `--out`"));

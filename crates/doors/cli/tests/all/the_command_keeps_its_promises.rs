@@ -456,3 +456,15 @@ fn a_scenario_comes_from_standard_input() {
         assert!(!said.contains("'rank'") && !said.contains("sweep-worker'"), "{said}");
     }
 }
+
+#[test]
+fn every_engine_runs_to_the_very_end_of_virtual_time() {
+    let folder = Folder::new("very-end");
+    let slow = "gossip --set nodes=20 --set period=20d --set underlay=constant --set latency=1d";
+    let last = format!("{}ps", u64::MAX);
+    let compared = json(&folder, &format!("compare {slow} --until {last} --threads 2 --json --quiet"));
+    let runs = compared["runs"].as_array().unwrap();
+    assert!(runs.len() == 5 && runs.iter().all(|run| run["same"] == true && run["until"] == "18446744.073709551615s"));
+    let checked = json(&folder, &format!("run {slow} --until {last} --engine rollback-check --json --quiet"));
+    assert_eq!(checked["digest"], runs[0]["digest"]);
+}
