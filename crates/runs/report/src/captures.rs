@@ -76,11 +76,24 @@ impl Captures {
     }
 }
 
-/// Returns a name for a file, made from the name of a place. Other files have other names.
+/// Returns a name for a file, made from the name of a place. Other files have other names. `#`, by which links
+/// between the same two nodes differ, would begin a comment in a shell and a fragment in a URL.
 fn free_name(name: &str, taken: &mut BTreeSet<String>) -> String {
-    let safe = safe_name(name, |c| !c.is_control() && !r#"/\:*?"<>|"#.contains(c));
+    let safe = safe_name(&name.replace('#', "-"), |c| !c.is_control() && !r#"/\:*?"<>|"#.contains(c));
     let numbered = std::iter::once(safe.clone()).chain((2_u32..).map(|number| format!("{safe}-{number}")));
     let free = numbered.into_iter().find(|name| !taken.contains(name)).expect("there are enough numbers");
     taken.insert(free.clone());
     free
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_differ_and_have_no_number_sign() {
+        let mut taken = BTreeSet::new();
+        let names = ["a-b", "a-b#2", "a-b-2", "a-b#3"].map(|name| free_name(name, &mut taken));
+        assert_eq!(names, ["a-b", "a-b-2", "a-b-2-2", "a-b-3"]);
+    }
 }

@@ -246,15 +246,18 @@ impl Micros {
     }
 }
 
-/// Returns the name of a message: the words before its number, or its variant or type, if it has one.
+/// Returns the name of a message: the words before its number or its first value, or its variant or type, if it
+/// has one.
 fn name_of(shown: &str) -> &str {
     if let Some((words, _)) = shown.split_once(" #")
         && !words.contains(['(', '{', '[', '"'])
     {
         return words;
     }
-    let end = shown.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(shown.len());
-    let name = &shown[..end];
+    let is_word = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_alphabetic() || "-_".contains(c));
+    let words: usize = shown.split(' ').take_while(is_word).map(|word| word.len() + 1).sum();
+    let variant = || shown.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(shown.len());
+    let name = &shown[..words.checked_sub(1).unwrap_or_else(variant)];
     if name.chars().next().is_some_and(char::is_alphabetic) { name } else { "message" }
 }
 
@@ -269,6 +272,8 @@ mod tests {
             ("Left(3)", "Left"),
             ("Arrival", "Arrival"),
             ("app video #188, 1200 B, east.0 to west.0", "app video"),
+            ("find node 00c1 (look-up 3)", "find node"),
+            ("a request for block 3.1", "a request for block"),
             ("()", "message"),
             ("9", "message"),
             ("[1, 2]", "message"),

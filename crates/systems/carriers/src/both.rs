@@ -206,6 +206,13 @@ impl<M: 'static, A: Carrier<M>, B: Carrier<M>> Carrier<M> for Both<A, B, M> {
 
     const MAY_FAIL_AT_NODES: bool = A::MAY_FAIL_AT_NODES || B::MAY_FAIL_AT_NODES;
 
+    fn message(packet: &Self::Packet) -> Option<&M> {
+        match packet {
+            Of::First(packet) => A::message(packet),
+            Of::Second(packet) => B::message(packet),
+        }
+    }
+
     fn lps(&self, nodes: u32) -> u32 {
         self.first.lps(nodes).saturating_add(self.second.lps(nodes))
     }

@@ -79,6 +79,10 @@ impl<M: Payload + Clone, L: Latencies<M>> Carrier<M> for Direct<L> {
 
     const POSTS_AT_ONCE: bool = true;
 
+    fn message(packet: &M) -> Option<&M> {
+        Some(packet)
+    }
+
     fn wire(&self, layout: Layout, wiring: &mut Wiring) {
         self.0.wire(layout, wiring);
     }

@@ -287,6 +287,13 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
     type Lp = Box<Solver<M>>;
     type Plan = Plan;
 
+    fn message(packet: &Packet<M>) -> Option<&M> {
+        match packet {
+            Packet::Send { message, .. } | Packet::Arrived { message, .. } => Some(message),
+            Packet::Report { .. } | Packet::Host { .. } => None,
+        }
+    }
+
     fn lps(&self, _: u32) -> u32 {
         1
     }

@@ -201,6 +201,10 @@ impl<M: Payload + Clone> Carrier<M> for Matrix {
 
     const POSTS_AT_ONCE: bool = true;
 
+    fn message(packet: &M) -> Option<&M> {
+        Some(packet)
+    }
+
     fn node_ports(&self, layout: Layout, _: LpId) -> u32 {
         if is_paired(layout) { layout.nodes() - 1 } else { 0 }
     }

@@ -152,6 +152,13 @@ pub trait Carrier<M>: Send + Sync + 'static {
         0
     }
 
+    /// Returns the message that a packet carries, for traces. By default none is known, and a trace shows the
+    /// packet in its `Debug` form.
+    fn message(packet: &Self::Packet) -> Option<&M> {
+        let _ = packet;
+        None
+    }
+
     /// Returns the name of a node or an own LP, for traces. By default none has a name.
     fn lp_name(&self, lp: LpId, layout: Layout) -> Option<String> {
         let _ = (lp, layout);

@@ -258,6 +258,16 @@ impl<P: Program> Model for Processes<P> {
         self.program.carrier().lp_name(lp, self.layout)
     }
 
+    fn describe(&self, event: &Event<&Self::Message>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match event.body {
+            Body::Message(packet) => match P::Carrier::message(packet) {
+                Some(message) => self.program.describe(message, to),
+                None => write!(to, "{packet:?}"),
+            },
+            Body::Timer(timer) => write!(to, "timer {}", timer.0),
+        }
+    }
+
     fn channels(&self) -> Channels {
         let mut wiring = Wiring::new(self.layout.nodes(), self.lps());
         self.program.carrier().wire(self.layout, &mut wiring);

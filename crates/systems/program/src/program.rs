@@ -3,6 +3,7 @@
 use crate::carrier::Carrier;
 use crate::context::Start;
 use parades_core::prelude::*;
+use std::fmt;
 
 /// The processes of the nodes of a simulation.
 ///
@@ -68,6 +69,15 @@ pub trait Program: Sized + Send + Sync + 'static {
     /// Makes the state of a node and spawns its first processes, which begin at time 0. A pure function of
     /// the program, the seed and the node.
     fn start(&self, start: &mut Start<'_, Self>) -> Self::State;
+
+    /// Writes a message for a trace, in the words of the program. By default it is written in its `Debug` form.
+    ///
+    /// # Errors
+    ///
+    /// The errors of `to`.
+    fn describe(&self, message: &Self::Message, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{message:?}")
+    }
 
     /// Returns whether a process that waits forever is an error. Processes wait forever if nothing can happen
     /// any more while they have not ended. Servers wait forever; workers should not.

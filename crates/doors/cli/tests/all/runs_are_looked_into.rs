@@ -570,3 +570,28 @@ fn the_record_counts_the_context_switches_of_all_threads_and_processes() {
     let (_, others, user_s) = cost("ranks", "--threads 1 --processes 3");
     assert!(others > 0 && user_s > 0.0, "{others}");
 }
+
+/// Messages of peers are shown in the words of their protocol, in both forms of Chord and hop by hop too.
+#[test]
+fn traces_of_peers_are_in_words() {
+    let folder = Folder::new("words");
+    for (run, words) in [
+        ("bittorrent --set peers=5 --until 3s", "  | peer 2 sends a request for block "),
+        ("bittorrent --set peers=5 --until 3s", "  | the tracker sends the list of peers "),
+        ("kademlia --set nodes=20 --until 5s", " sends find node "),
+        ("kademlia --set nodes=20 --until 5s --set routing=hop-by-hop", " sends the contacts ["),
+        ("gossip --set nodes=20 --until 5s", " sends the rumours ["),
+        ("gossipsub --set nodes=30 --until 5s", " sends graft of topic "),
+        ("averaging --set nodes=20 --until 5s", " for an exchange (cycle "),
+        ("chord --set nodes=20 --set form=machine --until 100s", " sends find "),
+        ("chord --set nodes=20 --set form=program --until 100s", " find "),
+    ] {
+        let command = format!("run {run} --quiet --trace trace.txt");
+        let output = parades(&folder.0, &command);
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        let trace = folder.read("trace.txt");
+        assert!(trace.contains(words), "{command}: no `{words}`");
+        assert!(!trace.contains(" { "), "{command}: a message in the form of the code");
+        assert!(!trace.contains("Direct("), "{command}: a packet in the form of the code");
+    }
+}

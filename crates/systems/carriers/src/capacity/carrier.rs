@@ -23,6 +23,13 @@ impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
 
     const MAY_FAIL_AT_NODES: bool = true;
 
+    fn message(packet: &Packet<M>) -> Option<&M> {
+        match packet {
+            Packet::Send { message, .. } | Packet::Arrived { message, .. } => Some(message),
+            Packet::Report { .. } => None,
+        }
+    }
+
     fn lps(&self, _: u32) -> u32 {
         self.groups.number()
     }

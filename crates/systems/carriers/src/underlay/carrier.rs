@@ -100,6 +100,13 @@ impl<M: Payload + Clone> Carrier<M> for Underlay {
     const POSTS_AT_ONCE: bool = true;
     const MAY_FAIL_AT_NODES: bool = true;
 
+    fn message(packet: &Packet<M>) -> Option<&M> {
+        match packet {
+            Packet::Direct(message) | Packet::Passing { message, .. } => Some(message),
+            Packet::Lost(_) => None,
+        }
+    }
+
     fn lps(&self, _: u32) -> u32 {
         self.hops.as_ref().map_or(0, |hops| hops.others())
     }

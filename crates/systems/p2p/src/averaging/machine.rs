@@ -8,6 +8,7 @@ use parades_core::metrics::Metrics;
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The length of every message in bytes: 28 of IP and UDP, and 12 of kind, cycle and value.
 pub const MESSAGE_BYTES: u64 = 40;
@@ -21,6 +22,17 @@ pub enum Message {
     Mean(u32, u64),
     /// Refuses: the sender is in an exchange itself.
     Busy(u32),
+}
+
+/// The message as the object of "a node sends".
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Message::Ask(cycle, value) => write!(f, "its value {value} for an exchange (cycle {cycle})"),
+            Message::Mean(cycle, value) => write!(f, "the mean {value} (cycle {cycle})"),
+            Message::Busy(cycle) => write!(f, "busy (cycle {cycle})"),
+        }
+    }
 }
 
 impl Payload for Message {

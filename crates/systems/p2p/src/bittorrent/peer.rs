@@ -129,11 +129,6 @@ impl<D: Dependencies<Message>> At<'_, D> {
         if let Some(place) = self.peer.place(to) {
             self.peer.neighbours[place].last_sent = self.driver.now();
         }
-        let from = self.peer.id;
-        self.driver.note(|| match to {
-            TRACKER => format!("peer {from} sends {message} to the tracker"),
-            to => format!("peer {from} sends {message} to peer {to}"),
-        });
         self.driver.send(LpId(to), message);
     }
 

@@ -6,6 +6,7 @@ use super::{Message, Swarm, TRACKER};
 use crate::churn::Churn;
 use crate::driver::{Dependencies, Protocol, Wait};
 use parades_core::prelude::*;
+use std::fmt::{self, Display as _};
 
 /// The state of a node: the tracker or a peer.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,14 @@ impl Protocol for Swarm {
 
     fn nodes(&self) -> u32 {
         self.parameters().peers + 1
+    }
+
+    fn describe(&self, message: &Message, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        message.fmt(to)
+    }
+
+    fn node_name(&self, node: LpId) -> String {
+        if node.0 == TRACKER { "the tracker".to_owned() } else { format!("peer {}", node.0) }
     }
 
     fn bytes(message: &Message) -> f64 {

@@ -53,9 +53,7 @@ impl Tracker {
         }
         if event != Event::Completed {
             let peers = draw(members, from.0, wanted as usize, driver);
-            let answer = Message::Peers(peers);
-            driver.note(|| format!("the tracker sends {answer} to peer {}", from.0));
-            driver.send(from, answer);
+            driver.send(from, Message::Peers(peers));
         }
     }
 

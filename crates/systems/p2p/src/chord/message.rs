@@ -3,6 +3,7 @@
 use super::peer::BACKUPS;
 use parades_core::digest::{Digest, Payload};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A message of Chord.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,6 +159,30 @@ fn pair(high: u32, low: u32) -> u64 {
 /// The length of every message in bytes, for carriers where that matters. It is that of SimGrid's example.
 /// Metrics count [`Message::wire_bytes`].
 pub const MESSAGE_BYTES: f64 = 10.0;
+
+/// The message as the object of "a node sends".
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Message::Find { key, asker, ticket, .. } => write!(f, "find {key} for {asker} (question {ticket})"),
+            Message::Found { ticket, successor, .. } => write!(f, "found {successor} (question {ticket})"),
+            Message::Join { newcomer, .. } => write!(f, "the request of {newcomer} to join"),
+            Message::Joined { predecessor, successors, .. } => {
+                write!(f, "joined between {predecessor} and {successors:?}")
+            }
+            Message::GetPredecessor { ticket, .. } => write!(f, "the question for its predecessor (question {ticket})"),
+            Message::Predecessor { ticket, predecessor: Some(id), .. } => {
+                write!(f, "its predecessor {id} (question {ticket})")
+            }
+            Message::Predecessor { ticket, predecessor: None, .. } => write!(f, "no predecessor (question {ticket})"),
+            Message::Notify { id } => write!(f, "notify of {id}"),
+            Message::Ping { ticket, .. } => write!(f, "ping (question {ticket})"),
+            Message::Pong { ticket } => write!(f, "pong (question {ticket})"),
+            Message::PredecessorLeaves { leaver, .. } => write!(f, "that its predecessor {leaver} leaves"),
+            Message::SuccessorLeaves { leaver, .. } => write!(f, "that its successor {leaver} leaves"),
+        }
+    }
+}
 
 impl Payload for Message {
     #[inline]

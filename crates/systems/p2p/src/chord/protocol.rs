@@ -9,6 +9,7 @@ use parades_carriers::Constant;
 use parades_core::prefetch::prefetch_all;
 use parades_core::prelude::*;
 use parades_program::{Carrier, Processes};
+use std::fmt::{self, Display as _};
 
 impl Chord {
     /// Makes the program of these parameters, with the identifiers that `seed` gives. Every message takes
@@ -51,6 +52,10 @@ impl Protocol for Chord {
 
     fn nodes(&self) -> u32 {
         self.parameters().nodes
+    }
+
+    fn describe(&self, message: &Message, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        message.fmt(to)
     }
 
     fn bytes(_: &Message) -> f64 {

@@ -8,6 +8,7 @@ use parades_core::prelude::*;
 use parades_program::{
     AtEnd, AtNode, Carrier, Kernel, Layout, Mailbox, Receipt, RestorableCarrier, Restore, Undelivered, Wiring,
 };
+use std::fmt;
 
 /// The number of the kernel's timers that a node's driver uses.
 pub(super) const TIMERS: u32 = 2;
@@ -100,6 +101,16 @@ impl<P: Protocol, C: Carrier<P::Message>> Model for AsModel<P, C> {
 
     fn lp_name(&self, lp: LpId) -> Option<String> {
         self.carrier.lp_name(lp, self.layout)
+    }
+
+    fn describe(&self, event: &parades_core::event::Event<&Self::Message>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match event.body {
+            Body::Message(packet) => match C::message(packet) {
+                Some(message) => self.protocol.describe(message, to),
+                None => write!(to, "{packet:?}"),
+            },
+            Body::Timer(timer) => write!(to, "timer {}", timer.0),
+        }
     }
 
     fn channels(&self) -> Channels {

@@ -7,6 +7,7 @@ use crate::churn::Stay;
 use parades_core::prelude::*;
 use parades_program::{Carrier, Departure, Kernel, Letter};
 use std::collections::VecDeque;
+use std::fmt;
 
 /// The timer of sleeps, which end in time.
 const SLEEP: usize = 0;
@@ -81,6 +82,11 @@ impl<P: Protocol, C: Carrier<P::Message>> Dependencies<P::Message> for Outside<'
     }
     #[inline]
     fn send(&mut self, to: LpId, message: P::Message) {
+        let (protocol, from) = (&self.model.protocol, self.ctx.id());
+        self.ctx.note(|| {
+            let [from, to] = [from, to].map(|node| protocol.node_name(node));
+            format!("{from} sends {} to {to}", Described(protocol, &message))
+        });
         let departure = Departure { from: self.ctx.id(), to, message: &message, now: self.ctx.now() };
         let plan = self.model.carrier.plan(departure, self.access, self.ctx.rng());
         let letter = Letter { to, receipt: None, plan, message };
@@ -275,6 +281,15 @@ impl<'a, 'c, P: Protocol, C: Carrier<P::Message>> Event<'a, 'c, P, C> {
             }
         }
         due
+    }
+}
+
+/// A message in the words of its protocol.
+struct Described<'a, P: Protocol>(&'a P, &'a P::Message);
+
+impl<P: Protocol> fmt::Display for Described<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe(self.1, f)
     }
 }
 

@@ -7,6 +7,7 @@ use super::{Dependencies, Protocol, Wait};
 use crate::churn::Stay;
 use parades_core::prelude::*;
 use parades_program::{Actions, Carrier, Here, Node, Processes, Program, Received, Start};
+use std::fmt;
 use std::ops::ControlFlow;
 use std::pin::pin;
 
@@ -55,6 +56,10 @@ impl<P: Protocol, C: Carrier<P::Message>> Program for AsProgram<P, C> {
             Some(_) => start.spawn("peer", come_and_go::<P, C>),
         }
         machine
+    }
+
+    fn describe(&self, message: &P::Message, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.protocol.describe(message, to)
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use crate::churn::Churn;
 use parades_core::prelude::*;
+use std::fmt;
 
 /// A peer-to-peer protocol: the constants of a simulation, and the state machine of a node.
 ///
@@ -66,6 +67,21 @@ pub trait Protocol: Sized + Send + Sync + 'static {
 
     /// Returns the length of a message in bytes. Carriers for which that matters are made with this function.
     fn bytes(message: &Self::Message) -> f64;
+
+    /// Writes a message for a trace, as the object of "a node sends". By default it is written in its `Debug`
+    /// form.
+    ///
+    /// # Errors
+    ///
+    /// The errors of `to`.
+    fn describe(&self, message: &Self::Message, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{message:?}")
+    }
+
+    /// Returns what traces call a node in the lines on its messages.
+    fn node_name(&self, node: LpId) -> String {
+        format!("node {}", node.0)
+    }
 
     /// Returns the coming and going of nodes; `None` if all stay.
     fn churn(&self) -> Option<&Churn> {
@@ -167,8 +183,8 @@ pub trait Dependencies<M> {
     /// Records one observation of an integer metric.
     fn observe(&mut self, metric: IntegerId, value: u64);
 
-    /// Adds a line to the trace of the event, if there is a trace. [`super::AsProgram`] has none of these
-    /// lines.
+    /// Adds a line to the trace of the event, if there is a trace. The driver adds one for each message that is
+    /// sent. [`super::AsProgram`] has none of these lines.
     #[inline]
     fn note(&mut self, text: impl FnOnce() -> String) {
         let _ = text;

@@ -2,6 +2,7 @@
 
 use parades_core::digest::{Digest, Payload};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The length of a message without its rumours in bytes: 28 of IP and UDP, and 4 of kind and count.
 pub const HEADER_BYTES: u32 = 32;
@@ -45,6 +46,20 @@ impl Message {
                 Message::Call { rumours, bytes, known } => carried(rumours, *bytes) + 8 * known.len() as u64,
                 Message::Knew(rumours) => count(rumours) * u64::from(ID_BYTES),
             }
+    }
+}
+
+/// The message as the object of "a node sends".
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Message::Rumours { rumours, asks: false, .. } => write!(f, "the rumours {rumours:?}"),
+            Message::Rumours { rumours, asks: true, .. } => {
+                write!(f, "the rumours {rumours:?}, and asks which were known")
+            }
+            Message::Call { rumours, .. } => write!(f, "the rumours {rumours:?}, and asks for others"),
+            Message::Knew(rumours) => write!(f, "that it knew the rumours {rumours:?}"),
+        }
     }
 }
 

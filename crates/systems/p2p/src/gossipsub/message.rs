@@ -3,6 +3,7 @@
 use parades_core::digest::{Digest, Payload};
 use parades_core::time::Delay;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The length of the headers of a message in bytes: 40 of IP and TCP, and 20 of encryption and multiplexing.
 const HEADER_BYTES: u64 = 60;
@@ -77,6 +78,23 @@ impl Message {
                 Message::Graft { .. } => TOPIC_BYTES,
                 Message::Prune { peers, .. } => TOPIC_BYTES + 8 + list(peers, PEER_BYTES),
             }
+    }
+}
+
+/// The message as the object of "a node sends".
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Message::Hello { topics } => write!(f, "hello (topics: {})", topics.count_ones()),
+            Message::Publish { id, topic, is_valid: true, .. } => write!(f, "message {id} of topic {topic}"),
+            Message::Publish { id, topic, is_valid: false, .. } => {
+                write!(f, "the invalid message {id} of topic {topic}")
+            }
+            Message::IHave { topic, ids } => write!(f, "I have {ids:?} of topic {topic}"),
+            Message::IWant { ids } => write!(f, "I want {ids:?}"),
+            Message::Graft { topic } => write!(f, "graft of topic {topic}"),
+            Message::Prune { topic, .. } => write!(f, "prune of topic {topic}"),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use super::report::Ids;
 use super::{GossipSub, Machine, Message};
 use crate::driver::{Dependencies, Protocol, Wait};
 use parades_core::prelude::*;
+use std::fmt::{self, Display as _};
 
 impl Protocol for GossipSub {
     type Message = Message;
@@ -11,6 +12,10 @@ impl Protocol for GossipSub {
 
     fn nodes(&self) -> u32 {
         self.parameters().nodes
+    }
+
+    fn describe(&self, message: &Message, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        message.fmt(to)
     }
 
     fn bytes(message: &Message) -> f64 {

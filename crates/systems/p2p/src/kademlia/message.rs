@@ -4,6 +4,7 @@ use parades_core::digest::{Digest, Payload};
 use parades_core::event::LpId;
 use parades_core::time::Time;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::Arc;
 
 /// A message of Kademlia. Every message tells the receiver that the sender is there.
@@ -103,6 +104,24 @@ impl Message {
                 Message::Nodes { nodes, .. } => CONTACT_BYTES * nodes.len() as u64,
                 Message::Store { value, .. } | Message::Found { value, .. } => value.length(),
             }
+    }
+}
+
+/// The message as the object of "a node sends".
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Message::Ping { call } => write!(f, "ping {call}"),
+            Message::FindNode { look_up, target } => write!(f, "find node {target:016x} (look-up {look_up})"),
+            Message::FindValue { look_up, key } => write!(f, "find value {key:016x} (look-up {look_up})"),
+            Message::Store { call, value } => write!(f, "store {call} of value {}", value.number),
+            Message::Done { call } => write!(f, "the answer to request {call}"),
+            Message::Nodes { look_up, nodes } => {
+                let nodes: Vec<u32> = nodes.iter().map(|node| node.0).collect();
+                write!(f, "the contacts {nodes:?} (look-up {look_up})")
+            }
+            Message::Found { look_up, value } => write!(f, "value {} (look-up {look_up})", value.number),
+        }
     }
 }
 

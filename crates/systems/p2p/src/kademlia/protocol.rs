@@ -5,6 +5,7 @@ use super::{Kademlia, Machine, Tables};
 use crate::churn::Churn;
 use crate::driver::{Dependencies, Protocol, Wait};
 use parades_core::prelude::*;
+use std::fmt::{self, Display as _};
 
 impl Protocol for Kademlia {
     type Message = Message;
@@ -12,6 +13,10 @@ impl Protocol for Kademlia {
 
     fn nodes(&self) -> u32 {
         self.parameters().nodes
+    }
+
+    fn describe(&self, message: &Message, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        message.fmt(to)
     }
 
     fn bytes(message: &Message) -> f64 {

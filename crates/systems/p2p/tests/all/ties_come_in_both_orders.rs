@@ -117,7 +117,7 @@ fn logs(churn: Option<&str>, crash: f64, has_timer: bool, tie_seed: Option<u64>,
     let machine = sequential::run(&AsModel::new(tie(), underlay(routing)), options()).expect("it runs");
     let logs = [&program, &machine].map(|outcome| {
         let rows = outcome.metrics.get("log").and_then(MetricValue::table).expect("it is declared").rows();
-        rows.iter().map(|row| if let Cell::Integer(entry) = row[1] { entry as u64 } else { 0 }).collect::<Vec<u64>>()
+        rows.iter().map(|row| if let Cell::Integer(entry) = row[1] { entry } else { 0 }).collect::<Vec<u64>>()
     });
     assert_eq!(logs[0], logs[1], "tie seed {tie_seed:?}");
     assert_eq!((program.digest, program.events), (machine.digest, machine.events), "tie seed {tie_seed:?}");
