@@ -5,7 +5,8 @@ mod peers;
 use crate::compare::{Answer, Question, check, expected};
 use crate::engines::ranks::engines_on_ranks;
 use crate::engines::{
-    Engine, Fault, SaveView, Setting, Subject, Varies, WireView, engines, engines_without_rollback, save_view, wire_view,
+    Engine, Fault, SaveView, Setting, Subject, Varies, WireView, engines, engines_without_rollback, save_view,
+    wire_view,
 };
 use crate::random::WORKERS;
 use crate::report::{Feature, Report};
@@ -120,7 +121,9 @@ fn case_on<M: Model + 'static>(
     let traced = std::rc::Rc::clone(&model);
     Case {
         name,
-        check: Box::new(move |selection, report| check_case(name, &engines(), until, &views, &*model, selection, report)),
+        check: Box::new(move |selection, report| {
+            check_case(name, &engines(), until, &views, &*model, selection, report)
+        }),
         trace: Box::new(move |tie_seed| expected(&*traced, Question { until, seed: 1, tie_seed, traced: true })),
     }
 }

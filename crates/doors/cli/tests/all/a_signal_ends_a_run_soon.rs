@@ -64,11 +64,9 @@ fn a_round_that_would_take_minutes_is_left_without_a_digest() {
     let one_round = "run phold --set lps=100000 --set start_events=8 --set delay=constant --set lookahead=1 \
                      --set mean_delay=1 --set work=200000 --until 2s --quiet --json";
     for engine in ["sequential", "rounds --threads 1", "rounds --threads 2"] {
-        let begin = std::time::Instant::now();
         let output = signalled(&folder, &format!("{one_round} --engine {engine}"), "TERM", Duration::from_millis(1500));
         assert_eq!(output.status.code(), Some(130), "{engine}: {}", String::from_utf8_lossy(&output.stderr));
-        // A round takes 80 s of two cores; the machine may be busy.
-        assert!(begin.elapsed() < Duration::from_secs(20), "{engine}: {:?}", begin.elapsed());
+        // The whole round takes 80 s of two cores, and has 800,000 events.
         let run: Value = serde_json::from_slice(&output.stdout).expect("the results so far");
         assert!(run["digest"].is_null() && run["events"].as_u64() < Some(800_000), "{engine}: {run}");
         assert!(run["notes"][0].as_str().unwrap().starts_with("stopped among the events of 1s"), "{engine}: {run}");

@@ -557,13 +557,10 @@ fn the_record_counts_the_context_switches_of_all_threads_and_processes() {
         );
         assert!(parades(&folder.0, &run).status.success());
         let record: Value = serde_json::from_str(&folder.read(&format!("{out}/record.json"))).unwrap();
-        let all = |of: &Value| ["voluntary_switches", "involuntary_switches"].map(|name| of[name].as_i64().unwrap());
+        // Involuntary switches depend on what else the machine does.
+        let switches = |of: &Value| of["voluntary_switches"].as_i64().unwrap();
         let own = &record["circumstances"];
-        (
-            all(own).iter().sum::<i64>(),
-            all(&own["other_processes"]).iter().sum::<i64>(),
-            own["user_s"].as_f64().unwrap(),
-        )
+        (switches(own), switches(&own["other_processes"]), own["user_s"].as_f64().unwrap())
     };
     let ((alone, none, _), (several, ..)) = (cost("one", "--threads 1"), cost("eight", "--threads 8"));
     assert!(several > alone + 8 && none == 0, "{several} {alone} {none}");
