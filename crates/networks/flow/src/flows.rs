@@ -260,12 +260,11 @@ impl Model for Flows {
     fn metrics(&self) -> Metrics {
         let mut metrics = Metrics::new();
         let column = |name, unit| Column::new(name, unit);
-        let columns = vec![
-            column("id", Unit::Count),
-            column("start", Unit::Picoseconds),
-            column("end", Unit::Picoseconds),
-            column("unfinished_for", Unit::Picoseconds),
-        ];
+        let mut columns =
+            vec![column("id", Unit::Count), column("start", Unit::Picoseconds), column("end", Unit::Picoseconds)];
+        if self.unfinished == Unfinished::SoFar {
+            columns.push(column("unfinished_for", Unit::Picoseconds));
+        }
         metrics.table("flows", columns);
         metrics.counter("flows_finished", Unit::Count);
         metrics.counter("flows_failed", Unit::Count);
@@ -313,7 +312,11 @@ impl Model for Flows {
             let end_cell = done.map_or(Cell::Empty, |(time, _)| Cell::Integer(time.as_ps()));
             let start = if flow.start < Time::MAX { Cell::Integer(flow.start.as_ps()) } else { Cell::Empty };
             let unfinished_for = so_far(flow, end);
-            metrics.row(TABLE, [id.clone(), start, end_cell, unfinished_for.map_or(Cell::Empty, Cell::Integer)]);
+            let mut row = vec![id.clone(), start, end_cell];
+            if self.unfinished == Unfinished::SoFar {
+                row.push(unfinished_for.map_or(Cell::Empty, Cell::Integer));
+            }
+            metrics.row(TABLE, row);
             if end.is_none() {
                 metrics.count(UNFINISHED, 1);
             }

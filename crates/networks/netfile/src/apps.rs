@@ -287,7 +287,7 @@ fn pairs(fields: &Fields<'_>, from: &[u32], to: &[u32], except: &Except, rng: &R
         (false, _) => Ok(made),
         (true, 0) => {
             let help = "name different nodes in `from` and `to`, or set `pairs = \"random\"`";
-            Err(fields.wrong("from", "a node would send to itself", help))
+            Err(fields.wrong("from", "a node cannot send to itself", help))
         }
         (true, _) => Err(fields.wrong("except", "`except` leaves no pair", "leave fewer out, or leave the app out")),
     }

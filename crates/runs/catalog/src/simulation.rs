@@ -35,16 +35,10 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// If a value cannot act, if the values contradict each other, or if a file cannot be used. Also if the
-    /// model cannot be restored, and the scenario does not say so ([`Scenario::without_rollback`]).
+    /// If a value cannot act, if the values contradict each other, or if a file cannot be used.
     pub fn new(scenario: &Scenario, values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
         let mut notes = values.check_needs()?;
         let simulation = (scenario.build)(values, seed)?;
-        if scenario.is_restorable(values) && !simulation.is_restorable() {
-            let what = "its model cannot be rolled back, and the scenario does not say so";
-            return Err(ConfigError::new(format!("scenario `{}`: {what}", scenario.name))
-                .with_help("declare it by `Scenario::new(…).without_rollback()`"));
-        }
         notes.extend(simulation.notes);
         Ok(Simulation { notes, ..simulation })
     }

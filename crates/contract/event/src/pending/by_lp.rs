@@ -139,7 +139,7 @@ impl<P> LpOrderedPending<P> {
 
     /// Removes all events, for a set of another kind. All events before the last bound must have been taken.
     pub fn into_unordered(mut self) -> Unordered<P> {
-        debug_assert!(self.run.is_done() && self.side.is_empty() && self.parts.is_empty());
+        debug_assert!(!self.has_open_window());
         self.run.free_chunks(&mut self.slab);
         let LpOrderedPending { mut slab, far: mut all, mut ring, shift, .. } = self;
         for chain in ring.take_all() {
@@ -228,10 +228,16 @@ impl<P> LpOrderedPending<P> {
         Some(&mut self.popped_side)
     }
 
-    /// Returns a lower bound on the times of all events, or [`Time::MAX`] if the set is empty. All events
-    /// before the last bound must have been taken.
+    /// Returns true if events before the last bound are left, because whoever takes them has given up.
+    pub fn has_open_window(&self) -> bool {
+        !(self.run.is_done() && self.side.is_empty() && self.parts.is_empty())
+    }
+
+    /// Returns a lower bound on the times of all events, or [`Time::MAX`] if the set is empty.
     pub fn next_time(&self) -> Time {
-        debug_assert!(self.run.is_done() && self.side.is_empty() && self.parts.is_empty());
+        if self.has_open_window() {
+            return self.grid.start(self.open);
+        }
         let Some(window) = self.ring.next_occupied() else { return self.far_min };
         let start = self.grid.start(window);
         if start >= self.until {
@@ -269,19 +275,20 @@ impl<P> LpOrderedPending<P> {
             + self.parts.capacity() * size_of::<Chain>()
     }
 
-    /// Removes all events, in no order. All events before the last bound must have been taken.
+    /// Removes all events, in no order.
     pub fn take_all<'l>(&mut self) -> Leftover<'l, P>
     where
         P: 'l,
     {
-        debug_assert!(self.run.is_done() && self.side.is_empty() && self.parts.is_empty());
+        self.run = Run::default();
+        self.parts.clear();
         let next = self.ring.next;
         drop(self.ring.take_all());
         self.far = Chain::default();
         let slab = std::mem::replace(&mut self.slab, Slab::new());
         self.ring.reset_lanes(self.lanes.count(), RING_MIN, next);
         self.far_min = Time::MAX;
-        Box::new(slab.into_events())
+        Box::new(self.side.take_all().chain(slab.into_events()))
     }
 
     /// Makes the next part of the open window the run, or opens the next window. Returns false if no event is

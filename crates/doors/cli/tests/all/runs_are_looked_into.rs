@@ -129,16 +129,16 @@ fn a_network_is_looked_into_by_the_names_in_its_file() {
     text(&parades(&folder.0, &format!("run {run} --trace t --timeline t.json")));
     let trace = folder.read("t");
     let ask = |event: &str| command(&folder.0, &format!("why {run} --event")).arg(event).output().unwrap();
-    let chain = text(&ask("west.0:5s"));
+    let chain = text(&ask("west.0:2.6s"));
     assert!(chain.starts_with("(west.0 sent it to itself at its start, or "), "{chain}");
     // In the example, clients in the west ask a server, `east.0`, over a gateway at each site.
     for part in ["gw-west <- west.0 #", "east.0 <- gw-east #", "app web request #", ", 100 B, west.0 to east.0\n"] {
         assert!(chain.contains(part), "{part}: {chain}");
     }
     assert!(chain.lines().all(|line| trace.contains(line) || line.starts_with('(')), "{chain}");
-    // The last event at `west.0` up to 5 s, as the trace tells.
+    // The last event at `west.0` up to 2.6 s, as the trace tells.
     let time = |line: &str| line.split_once("s ").and_then(|(time, _)| time.parse::<f64>().ok());
-    let at_west = |line: &&str| line.contains("s west.0 <- ") && time(line).is_some_and(|time| time <= 5.0);
+    let at_west = |line: &&str| line.contains("s west.0 <- ") && time(line).is_some_and(|time| time <= 2.6);
     let last = trace.lines().rfind(at_west).unwrap();
     assert_eq!(chain.lines().rfind(|line| !line.starts_with(' ')), Some(last));
     assert_eq!(text(&ask(last)), chain);
@@ -146,7 +146,7 @@ fn a_network_is_looked_into_by_the_names_in_its_file() {
     let (sender, number) = sent.split_once(" #").unwrap();
     let number = number.split_whitespace().next().unwrap();
     assert_eq!(text(&ask(&format!("west.0:{time}:{sender}#{number}"))), chain);
-    let lost = "  | lost: app web response #38, 1460 B, east.0 to west.0: the queue of link gw-west-gw-east to gw-west is full";
+    let lost = "  | lost: app web response #11, 1460 B, east.0 to west.5: the queue of link gw-west-gw-east to gw-west is full";
     assert!(trace.lines().any(|line| line == lost), "a lost packet is in the trace");
     let timeline: Value = serde_json::from_str(&folder.read("t.json")).unwrap();
     let mut tracks = timeline["traceEvents"].as_array().unwrap().iter().filter(|entry| entry["name"] == "thread_name");

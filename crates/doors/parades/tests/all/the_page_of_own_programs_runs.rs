@@ -96,7 +96,7 @@ fn every_engine_and_two_processes_give_one_answer() {
     let digest = |more: &str| json(&format!("run rumour --set nodes=50 --set session=20s {more}"))["digest"].clone();
     assert_eq!(digest("--engine sequential"), digest("--engine window --processes 2 --threads 1"));
     let refused = error("run rumour --engine time-warp");
-    assert!(refused.contains("rolls back, and the processes of `rumour` cannot be restored"), "{refused}");
+    assert!(refused.contains("rolls back, and the state of `rumour` cannot be restored"), "{refused}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::course::just_after;
 use crate::seats;
 use crate::stopwatch::Stopwatch;
 use crate::window::hand::Hand;
-use crate::window::part::Part;
+use crate::window::part::{Part, Stop};
 use crate::workers::lock;
 use parades_core::pending::Grid;
 use parades_core::run::Control;
@@ -29,7 +29,7 @@ pub(super) struct Visitor<'r, 'k> {
     /// The number of requests for which the horizon has been lowered already.
     requests_handled: usize,
     /// By this the user stops the run; `None` once that has happened.
-    control: Option<&'r Control>,
+    stop: Stop<'r, 'k>,
     null_messages: u64,
     messages: u64,
     blocked: u64,
@@ -77,7 +77,7 @@ impl<'r, 'k> Visitor<'r, 'k> {
             hand,
             news_for: vec![false; leg.plan.workers()],
             requests_handled: 0,
-            control: run.crew.control_until_stopped(leg.ending),
+            stop: run.crew.stop(leg.ending),
             null_messages: 0,
             messages: 0,
             blocked: 0,
@@ -178,7 +178,7 @@ impl<'r, 'k> Visitor<'r, 'k> {
             let bound = bound(part, route, *reached, *stride, clock.min(control), horizon, self.routes.grid);
             let executes = bound > *reached;
             if executes {
-                part.execute_before(bound, crew.model, self.world, self.hand, self.control);
+                part.execute_before(bound, crew.model, self.world, self.hand, self.stop);
                 *reached = part.reached;
             }
             executes
@@ -196,7 +196,8 @@ impl<'r, 'k> Visitor<'r, 'k> {
 
     /// Brings all workers to a cut, wherever they are, if the user has stopped the run.
     fn stop_if_asked(&mut self) {
-        if self.control.is_some_and(Control::is_stopped) && self.horizon() > STOPPED {
+        let Stop { control, grace } = self.stop;
+        if (control.is_some_and(Control::is_stopped) || grace.is_over()) && self.horizon() > STOPPED {
             self.transport().lower_horizon(self.hand.worker, STOPPED);
             self.news_for.fill(true);
         }

@@ -146,6 +146,12 @@ impl<'k> Leader<'k> {
         is_new
     }
 
+    /// Returns true if the user has stopped the run, and one worker that goes on alone does not come to the end
+    /// of an instant in time.
+    pub(super) fn gives_up(&self) -> bool {
+        self.stop == Wish::Announced && self.course.grace.is_over()
+    }
+
     /// Handles an outcome, the combined summary `all` of the workers. About `pending` events are pending.
     pub(super) fn observe(&mut self, crew: &Crew<'k>, world: &World, all: &Summary, view: &View, pending: usize) {
         self.gvts += 1;
@@ -283,6 +289,7 @@ impl<'k> Leader<'k> {
             let bytes = peers.share_words(&[allocated(sites)]).map_err(|Broken| lost(transport))?;
             crew.memory.check(sum(&bytes, 0))?;
         }
+        let gives_up = self.reviewer.is_alone() && self.gives_up();
         let Leader { course, effects, placement, .. } = self;
         course.set_events(cut.events);
         let reached = view.gvt.min(view.horizon);
@@ -291,6 +298,9 @@ impl<'k> Leader<'k> {
                 return Err(Error::new(ErrorKind::Stopped));
             }
             course.until = course.until.min(course.bound.max(reached));
+            if gives_up {
+                course.give_up(reached);
+            }
         }
         let mut homes = Homes { homes: sites, placement, lps: world.lps(), peers };
         course.execute_globals_first(world, &mut homes, effects)

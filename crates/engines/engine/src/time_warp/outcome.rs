@@ -53,7 +53,9 @@ impl<'k> Steps<'_, 'k> {
         // No worker has passed a request. But if the run ends now, workers may have passed its end, and
         // roll back.
         view.horizon = view.horizon.min(all.requested);
-        let end = just_after(all.failed).min(if all.wants_cut { just_after(view.gvt) } else { Time::MAX });
+        // Nothing at GVT is committed yet, unless one worker goes on alone.
+        let cut = if view.alone { just_after(view.gvt) } else { view.gvt };
+        let end = just_after(all.failed).min(if all.wants_cut { cut } else { Time::MAX });
         if end < view.horizon {
             view.horizon = end;
             site.roll_back_all_from(world, end);

@@ -94,6 +94,9 @@ impl<'k> Steps<'_, 'k> {
             seats::unbind_if_due();
             let mine = self.summary(leader.announce_cut());
             self.handle_outcome(&mine, |steps| leader.observe(steps.crew, steps.world, &mine, steps.view, 0));
+            if leader.gives_up() {
+                self.view.horizon = self.view.horizon.min(self.view.gvt);
+            }
             if self.view.is_at_cut() {
                 return;
             }

@@ -2,10 +2,11 @@
 
 use super::hand::Hand;
 use super::leader::Leader;
-use super::part::Part;
+use super::part::{Part, Stop};
 use super::plan::{Plan, Workers};
 use super::{Settings, partitions_max};
 use crate::course::Course;
+use crate::grace::Grace;
 use crate::ledger::Ledger;
 use crate::partition::Partitioning;
 use crate::peers::{Seat, lost, sum};
@@ -51,6 +52,7 @@ pub(crate) struct Crew<'k> {
     pub(crate) traces: bool,
     /// By this the user stops the run.
     pub(crate) control: Option<&'k Control>,
+    pub(crate) grace: Arc<Grace<'k>>,
     /// The way to the workers of all ranks, and to their leaders.
     pub(crate) seat: Seat<'k, Conservative>,
     /// Changes only at a cut.
@@ -101,6 +103,7 @@ pub(crate) fn assemble<'k>(
         settings: *settings,
         traces: sum(&traces, 0) > 0,
         control,
+        grace: Arc::clone(&leader.course.grace),
         seat,
         world: RwLock::new(world),
         parts: parts.into_iter().map(Mutex::new).collect(),
@@ -147,13 +150,13 @@ impl<'k> Crew<'k> {
     /// Executes a window, or as much of it as does not take long: this worker's dedicated partitions, and the
     /// shared partitions that it takes.
     pub(super) fn execute(&self, bound: Time, window: u64, orders: &Orders, hand: &mut Hand<'k>) -> Summary {
-        let (world, plan, control) = (self.read_world(), &orders.plan, self.control_until_stopped(orders.ending));
+        let (world, plan, stop) = (self.read_world(), &orders.plan, self.stop(orders.ending));
         let mut next = Time::MAX;
         plan.take_each(hand.worker, window, |number| {
             let mut part = lock(&self.parts[number as usize]);
             part.visit(|part| {
                 self.seat.transport.receive(hand.worker, number, false, &mut |arrived| part.receive(arrived));
-                part.execute_before(bound, self.model, &world, hand, control);
+                part.execute_before(bound, self.model, &world, hand, stop);
             });
             next = next.min(part.next);
         });
@@ -161,9 +164,10 @@ impl<'k> Crew<'k> {
         self.summary(next.min(sent), hand)
     }
 
-    /// Returns the control of the run, unless the run is `ending` because the user has stopped it.
-    pub(crate) fn control_until_stopped(&self, ending: bool) -> Option<&'k Control> {
-        self.control.filter(|_| !ending)
+    /// Returns the ways by which visits end early. If the run is `ending` because the user has stopped it, the
+    /// stop itself is none of them.
+    pub(crate) fn stop(&self, ending: bool) -> Stop<'_, 'k> {
+        Stop { control: self.control.filter(|_| !ending), grace: &self.grace }
     }
 
     fn summary(&self, next: Time, hand: &Hand<'k>) -> Summary {

@@ -57,6 +57,8 @@ struct Cut {
     executed_to: Time,
     /// True if the user has stopped the run.
     stopped: bool,
+    /// True if the run ends here, among its events.
+    gives_up: bool,
 }
 
 impl Cut {
@@ -65,11 +67,13 @@ impl Cut {
         let stopped = options.control.is_some_and(|control| control.poll(*bound, *events));
         let bytes: usize = parts.iter().map(|part| part.allocated_bytes()).sum();
         let executed_to = parts.iter().map(|part| part.executed_to).max().unwrap_or_default();
-        let mine = [next_time(parts).as_ps(), bytes as u64, u64::from(stopped), executed_to.as_ps()];
+        let gives_up = u64::from(leader.gives_up());
+        let mine = [next_time(parts).as_ps(), bytes as u64, u64::from(stopped), executed_to.as_ps(), gives_up];
         let all = crew.seat.peers.share_words(&mine)?;
         let bytes = usize::try_from(greatest(&all, 1)).unwrap_or(usize::MAX);
         let (next, executed_to) = (Time::from_ps(least(&all, 0)), Time::from_ps(greatest(&all, 3)));
-        Ok(Cut { next, bytes, executed_to, stopped: greatest(&all, 2) > 0 })
+        let [stopped, gives_up] = [2, 4].map(|word| greatest(&all, word) > 0);
+        Ok(Cut { next, bytes, executed_to, stopped, gives_up })
     }
 }
 
@@ -131,7 +135,12 @@ impl<'k> Leader<'k> {
 
     /// Returns true if the user has stopped the run, and the run must come to a cut for that.
     pub(crate) fn wants_stop(&self) -> bool {
-        self.stopped && !self.ending
+        (self.stopped && !self.ending) || self.gives_up()
+    }
+
+    /// Returns true if the run, which the user has stopped, does not come to its end in time.
+    fn gives_up(&self) -> bool {
+        self.ending && self.course.grace.is_over()
     }
 
     /// Executes a cut: the work that needs every LP at rest. Gives new orders, and returns the time of the
@@ -161,6 +170,10 @@ impl<'k> Leader<'k> {
         self.end = collected.err().map(Err);
         // The leaders agree on failures before global events and after them, as they execute those together.
         agree_on_failure(&*crew.seat.peers, &mut self.end)?;
+        if self.end.is_none() && cut.gives_up {
+            self.course.give_up(cut.next);
+            self.end = Some(Ok(cut.next));
+        }
         if self.end.is_none() {
             self.end = self.execute_globals(&mut world, crew, &plan, &mut parts, cut).transpose();
         }

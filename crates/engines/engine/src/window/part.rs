@@ -9,6 +9,7 @@ use super::hand::Hand;
 use super::order::OrderTuner;
 use super::plan::Plan;
 use crate::course::just_after;
+use crate::grace::Grace;
 use crate::stopwatch::{now, timed};
 use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, Lps};
 use parades_core::error::Place;
@@ -38,6 +39,20 @@ const STRIDE_GROWTH: u64 = 8;
 const STRIDE_EVENTS_MIN: u64 = 1 << 15;
 /// After a visit LP by LP with more events than this, the next one is shorter.
 const STRIDE_EVENTS_MAX: u64 = 1 << 20;
+/// After a visit LP by LP that took longer than this, the next one is shorter. A stop by the user waits for
+/// the visits of all partitions.
+const VISIT_MAX: Duration = Duration::from_millis(50);
+/// The stride grows only after a visit that took less than this share of [`VISIT_MAX`].
+const VISIT_GROWTH_SHARE: u32 = 8;
+
+/// The ways by which a visit ends early when the user stops the run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stop<'a, 'k> {
+    /// The stop itself. `None` once the leader has found the end of the run that follows from it.
+    pub(crate) control: Option<&'a Control>,
+    /// The time that is left since the stop.
+    pub(crate) grace: &'a Grace<'k>,
+}
 
 /// A partition.
 pub(crate) struct Part<'k> {
@@ -159,14 +174,14 @@ impl<'k> Part<'k> {
         model: &'k dyn AnyModel<'k>,
         world: &World,
         hand: &mut Hand<'k>,
-        control: Option<&Control>,
+        stop: Stop<'_, 'k>,
     ) {
         if self.failed {
             self.next = Time::MAX;
         }
         if self.next < bound {
             let near = if self.is_by_lp() { self.within_stride(bound) } else { bound };
-            self.execute_some(near, model, world, hand, control);
+            self.execute_some(near, model, world, hand, stop);
         }
         self.reached = self.reached.max(bound.min(self.next));
     }
@@ -177,12 +192,15 @@ impl<'k> Part<'k> {
         model: &'k dyn AnyModel<'k>,
         world: &World,
         hand: &mut Hand<'k>,
-        control: Option<&Control>,
+        stop: Stop<'_, 'k>,
     ) {
+        let Stop { control, grace } = stop;
+        let span = bound.since(self.next);
+        let begin = self.is_by_lp().then(now);
         let Hand { placement, ledger, effects, .. } = hand;
         let Part { number, lps, metrics, .. } = self;
         let lps = &mut **lps;
-        let task = Task { partition: *number, lps, metrics, placement, ledger, model, world, bound, control };
+        let task = Task { partition: *number, lps, metrics, placement, ledger, model, world, bound, control, grace };
         let Executed { events, last, failed } = self.pending.execute(task, effects);
         self.failed = failed;
         self.events += events;
@@ -192,8 +210,8 @@ impl<'k> Part<'k> {
         if events > 0 {
             self.executed_to = if by_lp { bound } else { just_after(last) };
         }
-        if by_lp {
-            self.adapt_stride(events);
+        if let Some(begin) = begin {
+            self.adapt_stride(events, begin.elapsed(), span);
         }
     }
 
@@ -205,12 +223,13 @@ impl<'k> Part<'k> {
         near.map_or(bound, |near| even(near).unwrap_or(near))
     }
 
-    /// Adapts the stride to the number of events of a visit.
-    fn adapt_stride(&mut self, events: u64) {
-        if events > STRIDE_EVENTS_MAX {
-            self.stride = Delay::from_ps(self.stride.min(self.width.unwrap_or(self.stride)).as_ps() / 2);
-            self.stride = self.stride.max(STRIDE_FIRST);
-        } else if events < STRIDE_EVENTS_MIN {
+    /// Adapts the stride to a visit that spanned `span` of virtual time.
+    fn adapt_stride(&mut self, events: u64, took: Duration, span: Delay) {
+        let times = took.as_millis() / VISIT_MAX.as_millis();
+        if events > STRIDE_EVENTS_MAX || times > 0 {
+            let divisor = u64::try_from(times).unwrap_or(u64::MAX).max(2);
+            self.stride = Delay::from_ps(self.stride.min(span).as_ps() / divisor).max(STRIDE_FIRST);
+        } else if events < STRIDE_EVENTS_MIN && took < VISIT_MAX / VISIT_GROWTH_SHARE {
             self.stride = Delay::from_ps(self.stride.as_ps().saturating_mul(STRIDE_GROWTH));
         }
     }
@@ -336,6 +355,9 @@ impl<'k> Part<'k> {
 
     /// Changes to the other order. Returns false if that order is not possible.
     fn change_order(&mut self) -> bool {
+        if self.pending.has_open_window() {
+            return false;
+        }
         let by_lp = self.is_by_lp();
         self.change_to(if by_lp { None } else { self.width });
         self.is_by_lp() != by_lp

@@ -29,7 +29,7 @@ fn a_node_is_left_out_of_its_own_pairs() {
     let (made, notes) = flows("from = \"h.*\"\nto = \"h.*\"\npairs = \"all\"");
     assert_eq!((made.len(), notes.len()), (20, 0));
     let said = error(&text("from = \"h.*\"\nto = \"h.*\""));
-    assert!(said.starts_with("net.toml:12:8: a node would send to itself; "), "{said}");
+    assert!(said.starts_with("net.toml:12:8: a node cannot send to itself; "), "{said}");
 }
 
 #[test]

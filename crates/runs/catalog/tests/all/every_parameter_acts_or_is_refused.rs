@@ -431,7 +431,7 @@ const SMALL: &[Small] = &[
                 acts("rechoke=5s"),
                 by_data("fills_slots=false", "unchokes=1"),
                 by_data("optimistic_turns=1", "unchokes=1"),
-                by_data("snub=1s", ""),
+                by_data("snub=1s", "up=5kbps"),
                 by_data("pipeline=2", ""),
                 by_data("on_way=1", ""),
                 acts("random_first=0"),

@@ -27,7 +27,7 @@ fn the_machine_can_be_restored_and_sends_over_networks_of_latencies() {
 }
 
 #[test]
-fn a_scenario_of_a_program_must_say_that_it_cannot_be_rolled_back() {
+fn a_model_that_cannot_be_rolled_back_is_known_even_if_its_scenario_does_not_say_so() {
     use parades_core::time::{Delay, Time};
     use parades_p2p::chord::{Chord, Parameters};
     let said = Scenario::new("ring", "nodes as processes", &[], |_, seed| {
@@ -35,13 +35,6 @@ fn a_scenario_of_a_program_must_say_that_it_cannot_be_rolled_back() {
         let model = Chord::model(parameters, seed).map_err(|(_, what)| ConfigError::new(what))?;
         Ok(Simulation::unrestorable(model, Time::from_secs(1)))
     });
-    let error = Simulation::new(&said, &said.values(), 1).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "scenario `ring`: its model cannot be rolled back, and the scenario does not say so; declare it by \
-         `Scenario::new(…).without_rollback()`"
-    );
-    let said = said.without_rollback();
     assert!(!Simulation::new(&said, &said.values(), 1).unwrap().is_restorable());
 }
 

@@ -1,6 +1,7 @@
 //! The pending events of a partition, whatever the form of their messages, and the loop that executes them.
 
 use crate::fetch::Fetcher;
+use crate::grace::Grace;
 use crate::ledger::Ledger;
 use parades_core::any_model::{
     AnyEvent, AnyLeftover, AnyModel, Form, Lps, Packed, Taggable, any_event, event_of, hide_body, in_form,
@@ -52,6 +53,9 @@ pub(super) trait AnyPending<'k>: Send {
     /// Returns true if the events of a window are executed LP by LP.
     fn is_by_lp(&self) -> bool;
 
+    /// Returns true if events of an open window are left, because the run is given up.
+    fn has_open_window(&self) -> bool;
+
     /// Returns the number of events.
     fn len(&self) -> usize;
 
@@ -79,6 +83,8 @@ pub(super) struct Task<'a, 'k> {
     pub(super) bound: Time,
     /// By this the user stops the run.
     pub(super) control: Option<&'a Control>,
+    /// The time that is left since the user has stopped the run.
+    pub(super) grace: &'a Grace<'k>,
 }
 
 /// The most events of a task in the order of time. Between two tasks the run reports its progress.
@@ -156,6 +162,10 @@ impl<'k, P: Packed<'k>> AnyPending<'k> for Pending<P> {
         Pending::is_by_lp(self)
     }
 
+    fn has_open_window(&self) -> bool {
+        matches!(self, Pending::ByLp(pending) if pending.has_open_window())
+    }
+
     fn len(&self) -> usize {
         Pending::len(self)
     }
@@ -199,7 +209,7 @@ fn execute_by<'k, P: Packed<'k>, Q: Queue<P>>(
     effects: &mut Effects<P>,
     index: impl Fn(LpId) -> usize + Copy,
 ) -> Executed {
-    let Task { lps, metrics, ledger, model, world, bound, control, .. } = task;
+    let Task { lps, metrics, ledger, model, world, bound, control, grace, .. } = task;
     let (mut fetcher, records) = (Fetcher::of(model, lps.len()), lps.records());
     let (mut events, mut last) = (0_u64, Time::ZERO);
     let mut failed = Vec::new();
@@ -226,9 +236,12 @@ fn execute_by<'k, P: Packed<'k>, Q: Queue<P>>(
                 ledger.trace(event, &mut effects.others);
             }
         }
-        let is_look_due = Q::IN_TIME && events.is_multiple_of(EVENTS_PER_LOOK);
-        if is_look_due && (events >= EVENTS_MAX || control.is_some_and(Control::is_stopped)) {
-            break;
+        if events.is_multiple_of(EVENTS_PER_LOOK) {
+            let may_end = Q::IN_TIME && (events >= EVENTS_MAX || control.is_some_and(Control::is_stopped));
+            // A run that is given up has no digest, so LPs need not be at one time.
+            if may_end || grace.is_over() {
+                break;
+            }
         }
     }
     Executed { events, last, failed: !failed.is_empty() }
