@@ -49,6 +49,15 @@ pub(super) struct Leader<'k> {
     cuts: u64,
 }
 
+/// The wishes of the leader, for the other workers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wishes {
+    /// The leader wants a cut.
+    pub(super) cut: bool,
+    /// The user has stopped the run.
+    pub(super) stop: bool,
+}
+
 /// A wish of the leader for a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
@@ -134,8 +143,9 @@ impl<'k> Leader<'k> {
         self.course.traces()
     }
 
-    /// Returns true if the leader has a new wish for a cut, and marks the wish as announced.
-    pub(super) fn announce_cut(&mut self) -> bool {
+    /// Returns whether the leader has a new wish for a cut, and whether the user has stopped the run. Marks
+    /// the wishes as announced.
+    pub(super) fn announce_cut(&mut self) -> Wishes {
         let mut is_new = false;
         for wish in [&mut self.stop, &mut self.mode_switch] {
             if *wish == Wish::New {
@@ -143,7 +153,7 @@ impl<'k> Leader<'k> {
                 is_new = true;
             }
         }
-        is_new
+        Wishes { cut: is_new, stop: self.stop != Wish::None }
     }
 
     /// Returns true if the user has stopped the run, and one worker that goes on alone does not come to the end
@@ -284,7 +294,7 @@ impl<'k> Leader<'k> {
         }
         // When all LPs move to one worker, anti-messages and their twins annihilate each other.
         // That worker then checks whether the remainder fits.
-        if !makes_room && crew.memory.check(cut.bytes).is_err() {
+        if !makes_room && !cut.stopped && crew.memory.check(cut.bytes).is_err() {
             sites.iter_mut().for_each(|site| site.compact());
             let bytes = peers.share_words(&[allocated(sites)]).map_err(|Broken| lost(transport))?;
             crew.memory.check(sum(&bytes, 0))?;

@@ -53,8 +53,8 @@ impl<'k> Steps<'_, 'k> {
         // No worker has passed a request. But if the run ends now, workers may have passed its end, and
         // roll back.
         view.horizon = view.horizon.min(all.requested);
-        // Nothing at GVT is committed yet, unless one worker goes on alone.
-        let cut = if view.alone { just_after(view.gvt) } else { view.gvt };
+        // Nothing at GVT is committed yet, unless one worker goes on alone. So a stop need not wait for it.
+        let cut = if all.wants_stop && !view.alone { view.gvt } else { just_after(view.gvt) };
         let end = just_after(all.failed).min(if all.wants_cut { cut } else { Time::MAX });
         if end < view.horizon {
             view.horizon = end;

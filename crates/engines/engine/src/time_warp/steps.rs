@@ -1,7 +1,7 @@
 //! The steps of a worker between two cuts: outcome, receive, offer, execute, send.
 
 use super::Crew;
-use super::leader::Leader;
+use super::leader::{Leader, Wishes};
 use super::reviewer::Cost;
 use super::site::AnySite;
 use super::stalls::Stalls;
@@ -81,7 +81,7 @@ impl<'k> Steps<'_, 'k> {
             }
             self.receive();
             if self.needs_offer() {
-                self.offer(false);
+                self.offer(Wishes::default());
             }
             self.execute();
             self.wait_if_idle(news)?;
@@ -142,9 +142,9 @@ impl<'k> Steps<'_, 'k> {
     }
 
     /// Offers the earliest instant that this worker knows.
-    fn offer(&mut self, wants_cut: bool) {
+    fn offer(&mut self, wishes: Wishes) {
         self.send();
-        let mine = self.summary(wants_cut);
+        let mine = self.summary(wishes);
         let view = &mut *self.view;
         (view.has_offered, view.is_offer_due) = (true, false);
         (view.executed_since_offer, view.sent_since_offer) = (0, NEVER);
@@ -223,7 +223,7 @@ impl<'k> Steps<'_, 'k> {
         if site.next_time() <= view.gvt { executed + site.execute_before(world, bound, batch) } else { executed }
     }
 
-    fn summary(&mut self, wants_cut: bool) -> Summary {
+    fn summary(&mut self, wishes: Wishes) -> Summary {
         let Steps { crew, site, view, .. } = self;
         let earliest = site.next_instant().min(view.sent_since_offer);
         Summary {
@@ -242,7 +242,8 @@ impl<'k> Steps<'_, 'k> {
                 }
                 None => 0,
             },
-            wants_cut,
+            wants_cut: wishes.cut,
+            wants_stop: wishes.stop,
             ..Summary::NOTHING
         }
     }
