@@ -103,8 +103,8 @@ impl<'a, M: Model> Context<'a, M> {
         }
     }
 
-    /// Returns whether a tie seed shuffles simultaneous events. Then an LP does nothing early that an event of
-    /// its own is due to do at this time, such as what a timer is for: the order of the events decides.
+    /// Returns whether a tie seed shuffles simultaneous events. Then an LP does nothing early that an event
+    /// of its own is due to do at this time, such as what a timer is for: the order of the events decides.
     #[inline]
     pub fn shuffles_ties(&self) -> bool {
         self.world.shuffles_ties()

@@ -17,8 +17,8 @@
 //!
 //! # Ties
 //!
-//! Events of one time and round at one LP tie. Without a tie seed they come in the order of their senders' ids;
-//! the sender of a timer is the LP itself. A tie seed shuffles them, alike on every engine
+//! Events of one time and round at one LP tie. Without a tie seed they come in the order of their senders'
+//! ids; the sender of a timer is the LP itself. A tie seed shuffles them, alike on every engine
 //! ([`run::RunOptions::tie_seed`]), and a result that changes with it depends on an order that the model does
 //! not define. These pairs occur in both orders:
 //!

@@ -1,8 +1,8 @@
 //! The metrics of a run: the measurements of a model, and the reason why they are equal on every engine.
 //!
-//! A model declares its metrics once, in order, and gets an id for each, whose type says what can be recorded:
-//! a [`CounterId`] counts, and observing with it does not compile. Handlers record [`Sample`]s through their
-//! context. At commit the engine applies them to the [`Metrics`] of the worker, and at the end
+//! A model declares its metrics once, in order, and gets an id for each, whose type says what can be
+//! recorded: a [`CounterId`] counts, and observing with it does not compile. Handlers record [`Sample`]s
+//! through their context. At commit the engine applies them to the [`Metrics`] of the worker, and at the end
 //! it merges the metrics of all workers. The result is, bit for bit, what it would be if every LP had
 //! recorded all its samples in turn, in id order:
 //!

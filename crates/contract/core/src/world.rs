@@ -99,7 +99,8 @@ impl World {
         })
     }
 
-    /// Makes the world of a span of a run. If the span begins at a cut, channels have the lookahead of the cut.
+    /// Makes the world of a span of a run. If the span begins at a cut, channels have the lookahead of the
+    /// cut.
     ///
     /// # Errors
     ///

@@ -154,7 +154,8 @@ impl Command {
 /// The scenario and its parameters.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ScenarioArguments {
-    /// A scenario (the command `list` has them), or the path of a TOML file; `-` reads it from standard input.
+    /// A scenario (the command `list` has them), or the path of a TOML file; `-` reads it from standard
+    /// input.
     pub(crate) scenario: String,
     /// Sets a parameter of the scenario (repeatable).
     #[arg(short = 's', long = "set", value_name = "KEY=VALUE")]

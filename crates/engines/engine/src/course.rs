@@ -310,8 +310,8 @@ impl<'k> Course<'k> {
         }
     }
 
-    /// Polls at `time`, with `pending` bytes of pending events. A run stopped by hand ends just after `time`, or
-    /// among its events once the grace is over.
+    /// Polls at `time`, with `pending` bytes of pending events. A run stopped by hand ends just after `time`,
+    /// or among its events once the grace is over.
     #[cold]
     pub(crate) fn poll(&mut self, world: &World, time: Time, pending: usize) -> Result<(), Error> {
         world.forget_rounds_before(time);

@@ -241,7 +241,8 @@ impl<'a> Fields<'a> {
     }
 
     /// Checks that each key that is given can act beside the others. Returns notes on keys that cannot, where
-    /// the reason is the value of a parameter or of an argument, or where [`Parameters::allows_idle`] says that none is refused.
+    /// the reason is the value of a parameter or of an argument, or where [`Parameters::allows_idle`] says
+    /// that none is refused.
     pub(crate) fn check_needs(&self) -> Result<Vec<String>, ConfigError> {
         let mut notes = Vec::new();
         for key in self.shape.keys_of(self.kind).filter(|key| self.has(key.name)) {

@@ -4,10 +4,10 @@
 //!
 //! # Disciplines that decide on arrival
 //!
-//! Drop-tail, [`Red`], [`Pie`], [`Threshold`] and [`TokenBucket`] accept, mark or drop a packet when it arrives, and
-//! transmit in the order of arrival. So the departure of a packet is known when it arrives. There is one
-//! event for each packet and hop. The [`Backlog`] lists the start times of transmissions, and a packet leaves
-//! it without an event.
+//! Drop-tail, [`Red`], [`Pie`], [`Threshold`] and [`TokenBucket`] accept, mark or drop a packet when it
+//! arrives, and transmit in the order of arrival. So the departure of a packet is known when it arrives.
+//! There is one event for each packet and hop. The [`Backlog`] lists the start times of transmissions, and a
+//! packet leaves it without an event.
 //!
 //! # Disciplines that decide on departure
 //!

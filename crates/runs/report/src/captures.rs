@@ -76,8 +76,8 @@ impl Captures {
     }
 }
 
-/// Returns a name for a file, made from the name of a place. Other files have other names. `#`, by which links
-/// between the same two nodes differ, would begin a comment in a shell and a fragment in a URL.
+/// Returns a name for a file, made from the name of a place. Other files have other names. `#`, by which
+/// links between the same two nodes differ, would begin a comment in a shell and a fragment in a URL.
 fn free_name(name: &str, taken: &mut BTreeSet<String>) -> String {
     let safe = safe_name(&name.replace('#', "-"), |c| !c.is_control() && !r#"/\:*?"<>|"#.contains(c));
     let numbered = std::iter::once(safe.clone()).chain((2_u32..).map(|number| format!("{safe}-{number}")));

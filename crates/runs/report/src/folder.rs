@@ -153,8 +153,8 @@ fn make_of(kind: &Kind, folder: &Path) -> Result<Claim, Failure> {
     Ok(claim)
 }
 
-/// Writes results into a folder that was made. They are first gathered aside, in an empty folder that `gather`
-/// fills. Then they replace earlier ones, the last one at last.
+/// Writes results into a folder that was made. They are first gathered aside, in an empty folder that
+/// `gather` fills. Then they replace earlier ones, the last one at last.
 pub(crate) fn write(
     kind: &Kind,
     folder: &Path,

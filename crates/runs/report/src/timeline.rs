@@ -246,8 +246,8 @@ impl Micros {
     }
 }
 
-/// Returns the name of a message: the words before its number or its first value, or its variant or type, if it
-/// has one.
+/// Returns the name of a message: the words before its number or its first value, or its variant or type, if
+/// it has one.
 fn name_of(shown: &str) -> &str {
     if let Some((words, _)) = shown.split_once(" #")
         && !words.contains(['(', '{', '[', '"'])

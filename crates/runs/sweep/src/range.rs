@@ -5,9 +5,9 @@ use parades_config::{ConfigError, Kind, Parameter, Value};
 /// The largest number of values of a range.
 const VALUES_MAX: usize = 100_000;
 
-/// Returns the values of a range `FIRST..LAST` or `FIRST..LAST..STEP` of a parameter that counts something, or
-/// that takes whole numbers besides words. `None` if `text` is no range. Without a step, whole numbers go by
-/// 1; all others need one.
+/// Returns the values of a range `FIRST..LAST` or `FIRST..LAST..STEP` of a parameter that counts something,
+/// or that takes whole numbers besides words. `None` if `text` is no range. Without a step, whole numbers go
+/// by 1; all others need one.
 ///
 /// # Errors
 ///

@@ -19,8 +19,9 @@
 //! their way on one connection as the buffer of a socket and the path hold (`on_way.rs`). An uploader learns
 //! that a block has arrived from a message that stands for the acknowledgements of TCP
 //! ([`Message::Arrived`]), or from `have`. Control messages may overtake blocks, where the carrier lets them:
-//! a choke lists those on their way, if they are long, and a block that comes after a choke counts. The pipeline is a number of blocks, and not sized by the rate: so
-//! the blocks that a peer asks for are a function of the protocol alone.
+//! a choke lists those on their way, if they are long, and a block that comes after a choke counts. The
+//! pipeline is a number of blocks, and not sized by the rate: so the blocks that a peer asks for are a
+//! function of the protocol alone.
 //!
 //! *References*: B. Cohen, "Incentives Build Robustness in BitTorrent", P2PEcon 2003. BEP 3, "The BitTorrent
 //! Protocol Specification". BEP 47, "Padding files and extended file attributes".
@@ -178,8 +179,8 @@ pub struct Parameters {
         meaning = "periods after which another neighbour is the optimistic one"
     )]
     pub optimistic_turns: u32,
-    /// Least time without a requested block after which a neighbour snubs. Where blocks take long, the time is
-    /// longer.
+    /// Least time without a requested block after which a neighbour snubs. Where blocks take long, the time
+    /// is longer.
     #[parameter(
         duration, default = Delay::from_secs(60),
         meaning = "least time without a requested block after which a neighbour snubs; longer where blocks take long"

@@ -24,9 +24,9 @@
 //!    event than the one in which the wait began. A message that comes at that very time is handled before or
 //!    after, as events are ordered: see *Ties* in [`parades_core`].
 //! 6. A wait never ends in the past. `Time::MAX` stands for no end.
-//! 7. A session of a node begins with [`Protocol::begin`]. Messages that come before the first one are kept. It ends when the machine is gone ([`Wait::Gone`]),
-//!    or with a crash in the middle of any wait. Then the machine gets [`Protocol::leave`], and no message
-//!    reaches the node until its next session.
+//! 7. A session of a node begins with [`Protocol::begin`]. Messages that come before the first one are kept.
+//!    It ends when the machine is gone ([`Wait::Gone`]), or with a crash in the middle of any wait. Then the
+//!    machine gets [`Protocol::leave`], and no message reaches the node until its next session.
 //! 8. Messages leave at the end of the event, in the order in which the machine sent them.
 //!
 //! # One answer

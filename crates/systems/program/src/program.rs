@@ -70,7 +70,8 @@ pub trait Program: Sized + Send + Sync + 'static {
     /// the program, the seed and the node.
     fn start(&self, start: &mut Start<'_, Self>) -> Self::State;
 
-    /// Writes a message for a trace, in the words of the program. By default it is written in its `Debug` form.
+    /// Writes a message for a trace, in the words of the program. By default it is written in its `Debug`
+    /// form.
     ///
     /// # Errors
     ///

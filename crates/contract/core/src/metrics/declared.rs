@@ -37,8 +37,8 @@ macro_rules! typed_id {
             }
         }
         impl From<MetricId> for $id {
-            /// Trusts that the metric at this position is of this kind. If it is not, recording is an error of
-            /// the run. [`Declared`] and the declarations of [`Metrics`] give ids that need no trust.
+            /// Trusts that the metric at this position is of this kind. If it is not, recording is an error
+            /// of the run. [`Declared`] and the declarations of [`Metrics`] give ids that need no trust.
             #[inline]
             fn from(id: MetricId) -> $id {
                 $id(id)
@@ -107,8 +107,8 @@ impl Declaration {
         Declaration { name, unit, kind: Kind::Series }
     }
 
-    /// Declares a table by the names and units of its columns. Its rows are recorded at the end of the run, or
-    /// by global events. See [`Metrics::table`].
+    /// Declares a table by the names and units of its columns. Its rows are recorded at the end of the run,
+    /// or by global events. See [`Metrics::table`].
     pub const fn table(name: &'static str, columns: &'static [(&'static str, Unit)]) -> Declaration {
         Declaration { name, unit: Unit::Count, kind: Kind::Table(columns) }
     }

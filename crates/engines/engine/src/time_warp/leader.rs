@@ -156,8 +156,8 @@ impl<'k> Leader<'k> {
         Wishes { cut: is_new, stop: self.stop != Wish::None }
     }
 
-    /// Returns true if the user has stopped the run, and one worker that goes on alone does not come to the end
-    /// of an instant in time.
+    /// Returns true if the user has stopped the run, and one worker that goes on alone does not come to the
+    /// end of an instant in time.
     pub(super) fn gives_up(&self) -> bool {
         self.stop == Wish::Announced && self.course.grace.is_over()
     }

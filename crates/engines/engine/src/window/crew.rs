@@ -164,8 +164,8 @@ impl<'k> Crew<'k> {
         self.summary(next.min(sent), hand)
     }
 
-    /// Returns the ways by which visits end early. If the run is `ending` because the user has stopped it, the
-    /// stop itself is none of them.
+    /// Returns the ways by which visits end early. If the run is `ending` because the user has stopped it,
+    /// the stop itself is none of them.
     pub(crate) fn stop(&self, ending: bool) -> Stop<'_, 'k> {
         Stop { control: self.control.filter(|_| !ending), grace: &self.grace }
     }

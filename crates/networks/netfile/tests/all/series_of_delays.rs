@@ -5,8 +5,8 @@ use parades_core::run::Outcome;
 use parades_core::time::Time;
 use parades_engine::sequential;
 
-/// 8 Mbit/s and 10 ms, samples each second, and an app of packets of 1000 bytes with their headers, which take a
-/// millisecond each.
+/// 8 Mbit/s and 10 ms, samples each second, and an app of packets of 1000 bytes with their headers, which
+/// take a millisecond each.
 fn text(queue: &str, app: &str) -> String {
     format!(
         "network = \"series\"\nuntil = \"10s\"\nnodes = [\"a\", \"b\"]\n\

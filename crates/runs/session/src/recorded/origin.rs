@@ -29,8 +29,8 @@ impl Recorded {
         changed.map(|input| format!("the file {} differs", input.path.display())).collect()
     }
 
-    /// Returns a sentence on each file that has changed since the run read it, among those that its repetition
-    /// reads.
+    /// Returns a sentence on each file that has changed since the run read it, among those that its
+    /// repetition reads.
     pub fn changed_since(&self) -> Vec<String> {
         if self.folder.join(NETWORK).exists() {
             // The network in full is all that a repetition reads.

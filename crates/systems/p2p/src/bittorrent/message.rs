@@ -29,8 +29,8 @@ pub enum Message {
     NotInterested,
     /// The sender answers no requests from now on, except those for blocks that have set out.
     Choke {
-        /// The blocks that have set out and need more than one packet. BEP 3 does not list them: over TCP they
-        /// come before the choke.
+        /// The blocks that have set out and need more than one packet. BEP 3 does not list them: over TCP
+        /// they come before the choke.
         coming: Box<[Block]>,
     },
     /// The sender answers requests from now on.

@@ -95,8 +95,8 @@ impl OnWay {
         self.sent.iter().filter(|sent| is_long(sent.bits)).map(|sent| sent.block).collect()
     }
 
-    /// Forgets blocks that were sent so long ago that they must have been lost: `least`, or more for long blocks
-    /// and where blocks take long.
+    /// Forgets blocks that were sent so long ago that they must have been lost: `least`, or more for long
+    /// blocks and where blocks take long.
     pub(super) fn forget(&mut self, least: Delay, now: Time) {
         let (time, before) = (self.patience.time(least), self.sent.len());
         let longest = |bits: u64| Delay::from_ps(bits.saturating_mul(PS_PER_BIT_MAX));

@@ -8,8 +8,8 @@ const MARGIN: u64 = 4;
 /// After each block, the time to wait may shrink by one part in this many.
 const DECAY: u64 = 8;
 
-/// The time to wait for a block of a connection. It follows the rate, as the timeout of requests in libtorrent
-/// does, and it doubles when it has run out, as the timeout of TCP does (RFC 6298, rule 5.5).
+/// The time to wait for a block of a connection. It follows the rate, as the timeout of requests in
+/// libtorrent does, and it doubles when it has run out, as the timeout of TCP does (RFC 6298, rule 5.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Patience(Delay);
 

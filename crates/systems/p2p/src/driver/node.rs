@@ -148,8 +148,8 @@ impl<'a, 'c, P: Protocol, C: Carrier<P::Message>> Event<'a, 'c, P, C> {
         self.with_machine(|protocol, machine, outside| protocol.on_message(machine, from, message, outside));
     }
 
-    /// Handles messages that have arrived. They are lost if the node is away, and kept if it has not come yet or
-    /// its machine takes none; then it returns false.
+    /// Handles messages that have arrived. They are lost if the node is away, and kept if it has not come yet
+    /// or its machine takes none; then it returns false.
     #[inline]
     pub(super) fn on_messages(&mut self, messages: Few<(LpId, P::Message)>) -> bool {
         if let Stage::Away(_) = self.node.stage {
@@ -168,7 +168,8 @@ impl<'a, 'c, P: Protocol, C: Carrier<P::Message>> Event<'a, 'c, P, C> {
             }
             _ => self.node.inbox.push_back(message),
         });
-        // The wait, or the session, may end at this very time. Under a tie seed the timer's own event says when.
+        // The wait, or the session, may end at this very time. Under a tie seed the timer's own event says
+        // when.
         let takes_time = !self.ctx.shuffles_ties();
         if wait == before && takes_time {
             self.on_time();
@@ -225,8 +226,8 @@ impl<'a, 'c, P: Protocol, C: Carrier<P::Message>> Event<'a, 'c, P, C> {
         }
     }
 
-    /// Lets the machine go on until it waits. The node goes if its machine is gone, or if it may crash and the
-    /// time of its crash has come.
+    /// Lets the machine go on until it waits. The node goes if its machine is gone, or if it may crash and
+    /// the time of its crash has come.
     #[inline]
     fn advance(&mut self, may_crash: bool) {
         self.feed();

@@ -183,8 +183,8 @@ pub trait Dependencies<M> {
     /// Records one observation of an integer metric.
     fn observe(&mut self, metric: IntegerId, value: u64);
 
-    /// Adds a line to the trace of the event, if there is a trace. The driver adds one for each message that is
-    /// sent. [`super::AsProgram`] has none of these lines.
+    /// Adds a line to the trace of the event, if there is a trace. The driver adds one for each message that
+    /// is sent. [`super::AsProgram`] has none of these lines.
     #[inline]
     fn note(&mut self, text: impl FnOnce() -> String) {
         let _ = text;

@@ -144,8 +144,8 @@ fn a_rollback_restores_a_peer() {
 /// The length of a block of 16 KiB, in bits.
 const BLOCK: u64 = 16 * 1024 * 8;
 
-/// Returns the outcome of a swarm with uplinks of `up` bits a second and downlinks ten times as fast, all 10 ms
-/// apart, and the time in seconds at which the last download ended.
+/// Returns the outcome of a swarm with uplinks of `up` bits a second and downlinks ten times as fast, all 10
+/// ms apart, and the time in seconds at which the last download ended.
 fn over_access_links(parameters: Parameters, up: f64, seed: u64) -> (Outcome, f64) {
     let nodes = parameters.peers as usize + 1;
     let swarm = Swarm::new(parameters, seed).expect("possible");
@@ -183,9 +183,9 @@ fn peers_ask_for_blocks_however_long_the_pieces_are() {
     }
 }
 
-/// A block of 16 KiB takes 33 s where an uplink of 20 kbit/s is shared by five, and 131 s at 5 kbit/s, more than
-/// the minute after which a neighbour snubs. Most blocks come once all the same, and the uplink of the seed is
-/// busy: a file of 3.3 MB takes at least 1,311 s and 5,243 s.
+/// A block of 16 KiB takes 33 s where an uplink of 20 kbit/s is shared by five, and 131 s at 5 kbit/s, more
+/// than the minute after which a neighbour snubs. Most blocks come once all the same, and the uplink of the
+/// seed is busy: a file of 3.3 MB takes at least 1,311 s and 5,243 s.
 #[test]
 fn blocks_over_slow_links_come_once() {
     const BITS: u64 = 200 * BLOCK;
