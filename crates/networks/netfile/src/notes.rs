@@ -5,7 +5,9 @@ use crate::shape::{APP, DEFAULTS, GROUP, IMPAIRMENTS, LINK, PART, QUEUE_KEYS, QU
 use parades_config::{ConfigError, Values, look_alikes, quoted};
 use parades_core::time::Time;
 use parades_packet::description::{App, AppKind, Change, Event, IpVersion, Link};
+use parades_packet::flow::Limit;
 use parades_packet::network::{Failure, Network};
+use parades_packet::protocols::{Datagrams, Requests};
 use parades_packet::queue::Discipline;
 use parades_packet::record::Record;
 use parades_tcp::settings::EcnUse;
@@ -66,7 +68,18 @@ pub(crate) fn of_network(apps: &[App], events: &[Event], until: Time) -> Vec<Str
             events.len()
         ));
     }
-    for App { name, flows, .. } in apps {
+    for App { name, flows, kind, .. } in apps {
+        let stop = match kind {
+            AppKind::Datagrams(Datagrams { limit: Limit::Until(stop), .. })
+            | AppKind::Multicast(Datagrams { limit: Limit::Until(stop), .. })
+            | AppKind::Requests(Requests { stop, .. }) => *stop,
+            _ => Time::MAX,
+        };
+        let idle = flows.iter().filter(|flow| flow.start >= stop).count();
+        if idle > 0 {
+            let all = flows.len();
+            notes.push(format!("{idle} of {all} flows of {} send nothing: they start after its `stop`", quoted(name)));
+        }
         let late = flows.iter().filter(|flow| flow.start >= until).count();
         if late > 0 {
             notes.push(format!(

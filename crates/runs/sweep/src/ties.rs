@@ -6,6 +6,7 @@
 //! *Read next*: [`crate::results`].
 
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// The effect of the tie seed on a metric.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +46,8 @@ impl Spread {
 
 /// Returns the effect of the tie seed on each metric, in the order in which runs have them. The runs of a
 /// group differ in the tie seed alone, and each run is given by its metrics. A list stands for a column of a
-/// table.
+/// table: `links.rate` is one of the table `links`. If its texts name each row of a table, rows are matched by
+/// them, since the order of rows may depend on results.
 ///
 /// ```
 /// use parades_sweep::ties::{Spread, effects};
@@ -56,6 +58,8 @@ impl Spread {
 /// assert_eq!(drops.spread, Some(Spread::Numbers { least: 9.0, greatest: 11.0, relative: Some(0.2) }));
 /// ```
 pub fn effects(groups: &[Vec<Map<String, Value>>]) -> Vec<Effect> {
+    let groups: Vec<Vec<Map<String, Value>>> =
+        groups.iter().map(|runs| runs.iter().map(in_order_of_names).collect()).collect();
     let mut names: Vec<&String> = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
     names.extend(groups.iter().flatten().flat_map(Map::keys).filter(|name| seen.insert(*name)));
@@ -66,6 +70,40 @@ pub fn effects(groups: &[Vec<Map<String, Value>>]) -> Vec<Effect> {
         Effect { metric: metric.clone(), spread: greatest(groups.iter().map(of_group)) }
     };
     names.into_iter().map(effect).collect()
+}
+
+/// Returns metrics in which the rows of each table are sorted by their texts, if those name each row.
+fn in_order_of_names(run: &Map<String, Value>) -> Map<String, Value> {
+    let table_of = |name: &str| name.split_once('.').map(|(table, _)| table.to_owned());
+    let mut names_of_rows: BTreeMap<String, Vec<Vec<&str>>> = BTreeMap::new();
+    for (name, value) in run {
+        let (Some(table), Some(column)) = (table_of(name), value.as_array()) else { continue };
+        let texts: Option<Vec<&str>> = column.iter().map(Value::as_str).collect();
+        let Some(texts) = texts else { continue };
+        let rows = names_of_rows.entry(table).or_insert_with(|| vec![Vec::new(); texts.len()]);
+        if rows.len() == texts.len() {
+            rows.iter_mut().zip(texts).for_each(|(row, text)| row.push(text));
+        }
+    }
+    let order_of = |rows: &Vec<Vec<&str>>| {
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_by_key(|&row| &rows[row]);
+        let is_named = order.windows(2).all(|pair| rows[pair[0]] != rows[pair[1]]);
+        is_named.then_some(order)
+    };
+    let orders: BTreeMap<&String, Vec<usize>> =
+        names_of_rows.iter().filter_map(|(table, rows)| Some((table, order_of(rows)?))).collect();
+    let sorted = |(name, value): (&String, &Value)| {
+        let order = table_of(name).and_then(|table| orders.get(&table));
+        let value = match (value.as_array(), order) {
+            (Some(column), Some(order)) if column.len() == order.len() => {
+                order.iter().map(|&row| column[row].clone()).collect()
+            }
+            _ => value.clone(),
+        };
+        (name.clone(), value)
+    };
+    run.iter().map(sorted).collect()
 }
 
 /// Returns the greatest spread.
@@ -123,6 +161,18 @@ mod tests {
             ("rows".to_owned(), numbers(3.0, 5.0, Some(0.5))),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn rows_are_matched_by_their_names() {
+        let found = of(json!([[
+            {"links.link": ["a-b", "b-c"], "links.rate": [1, 4], "links.sent": [9, 7], "sent": [9, 7]},
+            {"links.link": ["b-c", "a-b"], "links.rate": [4, 1], "links.sent": [8, 9], "sent": [8, 9]},
+        ]]));
+        let of = |name: &str| found.iter().find(|(metric, _)| metric == name).expect("it is there").1;
+        assert_eq!((of("links.link"), of("links.rate")), (None, None));
+        assert_eq!(of("links.sent"), numbers(7.0, 8.0, Some(1.0 / 7.5)));
+        assert!(of("sent").is_some(), "rows without names are in their order");
     }
 
     #[test]

@@ -18,7 +18,9 @@ pub(super) fn in_base_units(values: &[&Value], shown: &[Json]) -> Vec<Json> {
     let found: Vec<Option<(Quantity, Json)>> = values.iter().map(|value| quantity(value)).collect();
     let kind = found.first().and_then(|first| first.as_ref().map(|(kind, _)| *kind));
     let numbers = found.into_iter().map(|found| found.filter(|(of, _)| Some(*of) == kind).map(|(_, number)| number));
-    numbers.collect::<Option<Vec<Json>>>().unwrap_or_else(|| shown.to_vec())
+    // A parameter that takes numbers besides words may have numbers alone.
+    let plain = || shown.iter().map(|value| value.as_str()?.trim().parse::<f64>().ok().map(Json::from)).collect();
+    numbers.collect::<Option<Vec<Json>>>().or_else(plain).unwrap_or_else(|| shown.to_vec())
 }
 
 /// Returns the number of a quantity in its base unit. Parameters of network files are texts.
