@@ -12,7 +12,7 @@
 //! | `trace.txt` | the trace, if it was asked for |
 //! | `tables/NAME.csv` | each table and series |
 //!
-//! The folder of a comparison has a [`Kind`] of its own: see [`crate::comparison`].
+//! The folder of a comparison has a kind of its own: see [`crate::comparison`].
 
 use crate::Report;
 use crate::metrics::{AllMetrics, figures};
