@@ -244,28 +244,24 @@ impl<'a, M: Model> Context<'a, M> {
 
     /// Adds to a counter.
     #[inline]
-    #[track_caller]
     pub fn count(&mut self, counter: impl Into<CounterId>, amount: u64) {
         self.record(Sample::integer(counter.into().into(), amount));
     }
 
     /// Records one observation of an integer metric, such as a time in picoseconds or a length in packets.
     #[inline]
-    #[track_caller]
     pub fn observe(&mut self, metric: impl Into<IntegerId>, value: u64) {
         self.record(Sample::integer(metric.into().into(), value));
     }
 
     /// Records one observation of a floating-point metric.
     #[inline]
-    #[track_caller]
     pub fn observe_float(&mut self, metric: impl Into<FloatId>, value: f64) {
         self.record(Sample::float(metric.into().into(), value));
     }
 
     /// Records a sample, which the caller has made from the id of a metric of this model.
     #[inline]
-    #[track_caller]
     pub fn record(&mut self, sample: Sample) {
         self.effects.samples.push(sample);
         self.effects.any = true;

@@ -210,7 +210,6 @@ impl<M: Model> GlobalContext<'_, M> {
     }
 
     /// Records a point of a sampled series.
-    #[track_caller]
     pub fn point(&mut self, series: impl Into<SeriesId>, value: f64) {
         self.metrics.record_as(Sender::GLOBAL);
         self.metrics.point(series, self.now, value);

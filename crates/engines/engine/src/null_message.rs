@@ -83,7 +83,7 @@ mod visit;
 mod worker;
 
 use crate::partition::{Partitioning, Placing};
-use crate::peers::{Alone, OfRank, Peers, Ranks, Seat, lost, on_ranked, sum};
+use crate::peers::{Alone, OfRank, Peers, Ranks, Seat, lost, on_ranked, sum, world_of_rank};
 use crate::retreat::Retreats;
 use crate::window::leader::Leader;
 use crate::window::plan::Plan;
@@ -289,7 +289,7 @@ pub fn run_any_rank<'k>(
     let threads = Threads::new(settings.threads, partitions_max(&of_all), BarrierKind::default());
     let timesheets = options.timesheets.clone();
     on_ranked::<Conservative>(model, fabric, threads, settings.threads, timesheets, |ranked| {
-        let world = World::new(model, &options)?;
+        let world = world_of_rank(model, &options)?;
         let settings = Settings { retreats: Retreats::Never, ..*settings };
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model });
         let (shared, partitioning) = partition(&world, &settings, peers.ranks());

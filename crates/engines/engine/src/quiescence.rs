@@ -1,15 +1,16 @@
 //! All LPs of a run at a cut, each in the place where it is executed. The leader shows them to global events.
 
-use crate::course::Quiescent;
+use crate::course::{Course, Quiescent};
 use crate::peers::{Peers, least};
 use parades_core::any_model::{AnyEvent, AnyLeftover, Lps};
-use parades_core::cut::Resting;
+use parades_core::cut::{Reached, Resting};
 use parades_core::error::ErrorKind;
 use parades_core::event::LpId;
 use parades_core::global::{AllLps, Visitor, Visits};
 use parades_core::metrics::Metrics;
 use parades_core::placement::Placement;
 use parades_core::time::Time;
+use parades_core::world::World;
 use parades_sync::barrier::Broken;
 use std::sync::MutexGuard;
 
@@ -100,4 +101,25 @@ impl<'k, H: Home<'k>> AllLps<'k> for Residents<'_, '_, '_, 'k, H> {
     fn metrics(&mut self) -> &mut Metrics {
         self.metrics
     }
+}
+
+/// Ends a span of the run at a cut. All homes are on this rank.
+pub(crate) fn leave<'k, H: Home<'k>>(
+    mut course: Course<'k>,
+    world: &World,
+    placement: &Placement,
+    homes: &mut [MutexGuard<'_, H>],
+) -> Reached<'k> {
+    let (model, lps) = (course.model, world.lps());
+    let mut pending = Vec::new();
+    for (number, home) in homes.iter_mut().enumerate() {
+        pending.extend(home.take_all());
+        let (lps, metrics) = home.residents();
+        course.metrics.merge(std::mem::take(metrics));
+        lps.put_down(number);
+    }
+    model.distribute(placement, &Placement::one(lps), lps);
+    let mut all = model.new_lps();
+    all.pick_up(0);
+    course.leave(world, all, Box::new(pending.into_iter()))
 }

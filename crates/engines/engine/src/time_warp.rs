@@ -84,7 +84,7 @@ pub use parades_core::optimistic::{ExecutionId, Tagged};
 use crate::course::Course;
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Placing, Wish};
-use crate::peers::{Alone, OfRank, Ranks, Seat, lost, on_ranked, sum};
+use crate::peers::{Alone, OfRank, Ranks, Seat, lost, on_ranked, sum, world_of_rank};
 use crate::retreat::Retreats;
 use crate::workers::lock;
 use leader::Leader;
@@ -258,7 +258,7 @@ pub fn run_any_rank<'k>(
     let timesheets = options.timesheets.clone();
     let threads = Threads::new(settings.threads, partitions, BarrierKind::default());
     on_ranked::<Optimistic>(wire, fabric, threads, settings.threads, timesheets, |ranked| {
-        let world = World::new(model, &options)?;
+        let world = world_of_rank(model, &options)?;
         let settings = Settings { retreats: Retreats::Never, ..*settings };
         let placement = place(&world, all, settings.placing);
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model: wire });

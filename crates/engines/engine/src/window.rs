@@ -62,7 +62,7 @@ pub use shared::Taking;
 pub(crate) use crew::{Crew, assemble};
 
 use crate::partition::{Partitioning, Placing, Wish};
-use crate::peers::{Alone, OfRank, Ranks, Seat, on_ranked};
+use crate::peers::{Alone, OfRank, Ranks, Seat, on_ranked, world_of_rank};
 use crate::retreat::Retreats;
 use crew::Orders;
 use parades_core::any_model::{AnyModel, AnyWire, WireModel, with_model};
@@ -265,7 +265,7 @@ fn run_seated<'k>(
     settings: &Settings,
     seat: Seat<'k, Conservative>,
 ) -> Result<Option<Outcome>, Error> {
-    let world = World::new(model, &options)?;
+    let world = world_of_rank(model, &options)?;
     let partitioning = first_partition(&world, settings, seat.peers.ranks());
     let settings = Settings { retreats: Retreats::Never, ..*settings };
     let (crew, leader) = assemble(model, options.into(), world, &partitioning, &settings, seat, settings.threads)?;

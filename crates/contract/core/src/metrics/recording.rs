@@ -61,25 +61,21 @@ impl Metrics {
     }
 
     /// Adds `amount` to a counter.
-    #[track_caller]
     pub fn count(&mut self, counter: impl Into<CounterId>, amount: u64) {
         self.apply_from(self.recorder, &Sample::integer(counter.into().into(), amount));
     }
 
     /// Records an observation in a tally or a histogram.
-    #[track_caller]
     pub fn observe(&mut self, metric: impl Into<IntegerId>, x: u64) {
         self.apply_from(self.recorder, &Sample::integer(metric.into().into(), x));
     }
 
     /// Records an observation in a float or a steady metric.
-    #[track_caller]
     pub fn observe_float(&mut self, metric: impl Into<FloatId>, x: f64) {
         self.apply_from(self.recorder, &Sample::float(metric.into().into(), x));
     }
 
     /// Adds a point to a series. Points may come in any order of times.
-    #[track_caller]
     pub fn point(&mut self, series: impl Into<SeriesId>, time: Time, x: f64) {
         let (from, series) = (self.recorder, MetricId::from(series.into()));
         match self.values.get_mut(series.0 as usize) {
@@ -90,7 +86,6 @@ impl Metrics {
 
     /// Sets a value, and replaces an earlier setting of the same recorder. Of several recorders, the LP with
     /// the largest id counts.
-    #[track_caller]
     pub fn set(&mut self, value: impl Into<ValueId>, cell: impl Into<Cell>) {
         let (from, value, cell) = (self.recorder, MetricId::from(value.into()), cell.into());
         match self.values.get_mut(value.0 as usize) {
@@ -110,7 +105,6 @@ impl Metrics {
     /// let rows = metrics.get("flows").and_then(|metric| metric.table()).unwrap().rows();
     /// assert_eq!(rows, [&[Cell::Integer(2), Cell::Empty], &[Cell::Integer(7), Cell::Float(0.25)]]);
     /// ```
-    #[track_caller]
     pub fn row(&mut self, table: impl Into<TableId>, cells: impl IntoIterator<Item = Cell>) {
         let table = MetricId::from(table.into());
         let (from, cells) = (self.recorder, cells.into_iter().collect::<Vec<Cell>>());
@@ -126,7 +120,6 @@ impl Metrics {
 
     /// Keeps the first `count` rows of a table, in the order of [`Table::rows`](super::Table::rows). For a
     /// model that names the first few LPs of a kind: each part of a run records the first few of its own.
-    #[track_caller]
     pub fn keep_first_rows(&mut self, table: impl Into<TableId>, count: usize) {
         let (from, table) = (self.recorder, MetricId::from(table.into()));
         match self.values.get_mut(table.0 as usize) {

@@ -6,7 +6,7 @@ use super::{Crew, Memory, Orders, View};
 use crate::course::Course;
 use crate::ledger::{self, Ledger, Trace};
 use crate::peers::{Seat, agree_on_failure, error_at, greatest, lost, sum};
-use crate::quiescence::{Home, Homes};
+use crate::quiescence::{Home, Homes, leave};
 use crate::workers::imbalance;
 use parades_core::any_model::{AnyEvent, AnyLeftover, Lps};
 use parades_core::cut::Reached;
@@ -323,7 +323,7 @@ impl<'k> Leader<'k> {
         self.count_committed(&sites);
         let Leader { mut course, gvts, cuts, placement, reviewer, committed_by, .. } = self;
         if course.has_left {
-            return Ok(Some(leave(course, crew, &placement, &mut sites)));
+            return Ok(Some(leave(course, &crew.read_world(), &placement, &mut sites)));
         }
         let (mut metrics, mut pending) = (course.metrics.declarations(), Vec::new());
         let bytes = allocated(&sites);
@@ -379,27 +379,6 @@ impl<'k> Leader<'k> {
         let outcome = course.conclude_ranks(end, &*crew.seat.peers, &lost, mine, &mut engine_stats)?;
         Ok(outcome.map(Reached::End))
     }
-}
-
-/// Ends a span of the run at a cut.
-fn leave<'k>(
-    mut course: Course<'k>,
-    crew: &Crew<'k>,
-    placement: &Placement,
-    sites: &mut [MutexGuard<'_, SiteBox<'k>>],
-) -> Reached<'k> {
-    let world = crew.read_world();
-    let mut pending = Vec::new();
-    for (number, site) in sites.iter_mut().enumerate() {
-        pending.extend(AnySite::take_all(&mut ***site));
-        let (lps, metrics) = AnySite::residents(&mut ***site);
-        course.metrics.merge(std::mem::take(metrics));
-        lps.put_down(number);
-    }
-    crew.model.distribute(placement, &Placement::one(world.lps()), world.lps());
-    let mut all = crew.model.new_lps();
-    all.pick_up(0);
-    course.leave(&world, all, Box::new(pending.into_iter()))
 }
 
 /// GVTs between two clean-ups of the notes on rounds.

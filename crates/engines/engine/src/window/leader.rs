@@ -7,7 +7,7 @@ use super::{Crew, Orders};
 use crate::course::{Course, just_after};
 use crate::ledger::Ledger;
 use crate::peers::{Seat, agree_on_failure, error_at, greatest, least, lost, sum};
-use crate::quiescence::{Home, Homes};
+use crate::quiescence::{Home, Homes, leave};
 use crate::retreat::Retreats;
 use crate::stopwatch::Stopwatch;
 use crate::workers::{imbalance, lock};
@@ -16,7 +16,6 @@ use parades_core::cut::Reached;
 use parades_core::effects::AnyEffects;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::Metrics;
-use parades_core::placement::Placement;
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
@@ -263,7 +262,7 @@ impl<'k> Leader<'k> {
         let placement = &plan.placement;
         let mut parts: Vec<_> = crew.parts.iter().map(lock).collect();
         if course.has_left {
-            return Ok(Some(leave(course, crew, placement, &mut parts)));
+            return Ok(Some(leave(course, &crew.read_world(), placement, &mut parts)));
         }
         let (mut events, mut bytes, mut by_lp) = (0, 0, 0);
         let (mut metrics, mut pending) = (course.metrics.declarations(), Vec::new());
@@ -308,24 +307,4 @@ impl<'k> Leader<'k> {
         let outcome = course.conclude_ranks(end, &*crew.seat.peers, &lost, mine, &mut engine_stats)?;
         Ok(outcome.map(Reached::End))
     }
-}
-
-/// Ends a span of the run at a cut.
-fn leave<'k>(
-    mut course: Course<'k>,
-    crew: &Crew<'k>,
-    placement: &Placement,
-    parts: &mut [MutexGuard<'_, Part<'k>>],
-) -> Reached<'k> {
-    let mut pending = Vec::new();
-    for part in parts {
-        course.metrics.merge(std::mem::take(&mut part.metrics));
-        pending.extend(part.take_all());
-        let number = part.number as usize;
-        part.lps.put_down(number);
-    }
-    crew.model.distribute(placement, &Placement::one(crew.lps), crew.lps);
-    let mut all = crew.model.new_lps();
-    all.pick_up(0);
-    course.leave(&crew.read_world(), all, Box::new(pending.into_iter()))
 }
