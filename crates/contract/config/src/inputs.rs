@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The path by which standard input is read, and by which messages name it.
+/// The path of standard input, also in messages.
 pub const STANDARD_INPUT: &str = "standard input";
 
 /// The contents of a file, as they were when the file was read.
@@ -85,7 +85,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 fn read_unseen(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    // What has been read from standard input is gone, so it is held in any case.
+    // Standard input can be read only once, so its content is held in any case.
     if lock().is_none() && path != Path::new(STANDARD_INPUT) {
         return from_disk(path, most);
     }

@@ -231,13 +231,12 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
     /// Ends the run, or this span of it.
     pub(super) fn conclude(self) -> Result<Reached<'k>, Error> {
         let Leader { state, mut events, .. } = self;
-        let State { mut course, mut held, pending_max, counts, judge, world, stripes, .. } = state;
+        let State { mut course, mut held, pending_max, counts, judge, world, .. } = state;
         held.each_stripe(|stripe| course.metrics.merge(std::mem::take(&mut stripe.metrics)));
         if course.has_left {
-            let mut number = 0..;
-            held.each_stripe(|stripe| stripe.lps.put_down(number.next().expect("there are few stripes")));
+            let placement = Striped { held: &mut held, events: &mut *events }.put_down();
             let mut all = course.model.new_lps();
-            course.model.distribute(&stripes.placement, &Placement::one(world.lps()), world.lps());
+            course.model.distribute(&placement, &Placement::one(world.lps()), world.lps());
             all.pick_up(0);
             return Ok(course.leave(&world, all, events.take_all()));
         }

@@ -193,7 +193,7 @@ impl<'w, 'k> Stripes<'w, 'k> {
     }
 }
 
-/// Executes the events of a stripe's inbox. What is left of them stays there.
+/// Executes the events of a stripe's inbox. Events that are not executed stay there.
 fn execute_inbox<'k, P: Packed<'k>>(
     stripe: &mut Stripe<'k>,
     stripes: &Stripes<'_, 'k>,

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// The settings of a run, which the session reads.
 const SETTINGS: [&str; 6] = ["seed", "tie_seed", "until", "engine", "threads", "processes"];
 
-/// What a change of one key does.
+/// A change of one key, and its effect.
 struct Row {
     /// The table, its kind if it has kinds, and the key: `app/tcp/mss`.
     key: &'static str,
