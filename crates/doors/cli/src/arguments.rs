@@ -236,7 +236,8 @@ pub(crate) struct RunArguments {
     /// `tables/NAME.csv`.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Copies the files that the run reads into the folder of `--out` too. `rerun` reads the copies.
+    /// Copies the files that the run reads into the folder of `--out` too. `rerun` reads the copies of files
+    /// that parameters name. A network it reads from `network.toml`, which has all of it.
     #[arg(long, requires = "out")]
     pub(crate) copy_inputs: bool,
     /// Lets the results replace those of another run in the folder of `--out`.
@@ -349,7 +350,8 @@ pub(crate) struct CompareArguments {
     /// `comparison.json`, the scenario, the results of each run, and the commands that repeat it.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Copies the files that the runs read into the folders of `--out` too. `rerun` reads the copies.
+    /// Copies the files that the runs read into the folders of `--out` too. `rerun` reads the copies of files
+    /// that parameters name. A network it reads from `network.toml`, which has all of it.
     #[arg(long, requires = "out")]
     pub(crate) copy_inputs: bool,
     /// Lets the results replace those of another comparison in the folder of `--out`.

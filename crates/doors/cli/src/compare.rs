@@ -23,7 +23,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     let mut report = ComparisonReport::of(&compared, &program);
     report.copy_inputs = arguments.copy_inputs;
     if !arguments.how.quiet {
-        compared.left_out.iter().for_each(|out| say(format_args!("note: left out: {}", out.why)));
+        compared.left_out.iter().for_each(|out| say(format_args!("note: left out: {out}")));
     }
     // The results are printed first, so they are not lost if a file cannot be written.
     print(&if arguments.how.json {
@@ -43,9 +43,10 @@ fn conclude(compared: &Comparison) -> Result<ExitCode, Failure> {
     if let Some(other) = compared.runs.iter().find(differs) {
         let first = compared.reference(other);
         return Err(Failure::simulation(format!(
-            "{} and {} came to different results; `{} diff` finds the event where they diverge",
+            "{} and {} came to different results{}; `{} diff` finds the event where they diverge",
             name(first, other),
             name(other, first),
+            other.plan.tie_seed.map_or_else(String::new, |seed| format!(" with tie seed {seed}")),
             program_name()
         )));
     }

@@ -179,7 +179,7 @@ impl Simulation {
     /// If the engine rolls back, and the model's state cannot be restored; if there are several processes,
     /// and the model's messages cannot cross them.
     pub fn check(&self, choice: &Choice, name: &str) -> Result<(), Refusal> {
-        if choice.engine.rolls_back() && !self.with(|tables| tables.undo.is_some()) {
+        if choice.engine.rolls_back() && !self.is_restorable() {
             return Err(Refusal::of_rollback(choice.engine, name));
         }
         if choice.processes > 1 && !self.is_distributed() {

@@ -289,8 +289,9 @@ impl<'a> SweepReport<'a> {
 
 /// Returns the results of a run by name: counts and metrics.
 fn results(Figures { digest, events, global_events, virtual_time_s, metrics, .. }: &Figures) -> Map<String, Value> {
-    let counts = [(DIGEST, json!(digest)), ("events", json!(events)), ("global_events", json!(global_events))];
-    let counts = counts.into_iter().chain([("virtual_time_s", json!(virtual_time_s))]);
+    let digest = digest.as_ref().map(|digest| (DIGEST, json!(digest)));
+    let counts = [("events", json!(events)), ("global_events", json!(global_events))];
+    let counts = digest.into_iter().chain(counts).chain([("virtual_time_s", json!(virtual_time_s))]);
     counts.map(|(name, value)| (name.to_owned(), value)).chain(metrics.clone()).collect()
 }
 

@@ -70,10 +70,12 @@ pub(crate) fn draw_effects(text: &mut String, effects: &[Effect], seeds: &[u64],
 
 /// Returns a sentence without a full stop, if no metric depends on the order of simultaneous events.
 pub(crate) fn nothing_depends(effects: &[Effect]) -> &'static str {
-    let digest = effects.iter().find(|effect| effect.metric == DIGEST);
-    match digest.and_then(|digest| digest.spread) {
-        Some(_) => "no metric depends on the order of simultaneous events, but the digests differ",
-        None => "nothing depends on the order of simultaneous events: the digests are equal",
+    match effects.iter().find(|effect| effect.metric == DIGEST) {
+        None => "no metric depends on the order of simultaneous events; without digests, histories are not compared",
+        Some(Effect { spread: Some(_), .. }) => {
+            "no metric depends on the order of simultaneous events, but the digests differ"
+        }
+        Some(_) => "nothing depends on the order of simultaneous events: the digests are equal",
     }
 }
 

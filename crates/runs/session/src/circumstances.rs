@@ -22,7 +22,8 @@ pub struct Circumstances {
     pub kernel: String,
     /// The rule by which the frequency of the first core changes: `performance`.
     pub governor: String,
-    /// The cost of this process: of all its threads, those that have ended too.
+    /// The cost of this process: of all its threads, those that have ended too. Its fields are missing if the
+    /// system does not tell them.
     #[serde(flatten)]
     pub own: Option<Cost>,
     /// The cost of the processes that this one has started and that have ended: the other processes of a run.

@@ -4,6 +4,7 @@ use crate::interrupt::is_interrupted;
 use crate::run::run_made;
 use crate::{Failure, FinishedRun, Observer, Plan, Recording, Request};
 use parades_catalog::{Choice, Engine, Simulation};
+use std::fmt;
 use std::time::Instant;
 
 /// The runs of a plan on several engines.
@@ -26,6 +27,16 @@ pub struct LeftOut {
     pub processes: u64,
     /// The reason: a sentence without a full stop.
     pub why: String,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LeftOut { engine, processes, why } = self;
+        match processes {
+            1 => write!(f, "{engine}: {why}"),
+            _ => write!(f, "{engine} on {processes} processes: {why}"),
+        }
+    }
 }
 
 /// Returns the engines that are compared where none is named. The engine

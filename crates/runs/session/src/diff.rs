@@ -133,6 +133,7 @@ pub fn diff(
 /// read stands in the folder itself.
 fn changed_since(folders: [&Recorded; 2]) -> Vec<String> {
     let mut changed: Vec<String> = folders.iter().flat_map(|folder| folder.changed_since()).collect();
+    changed.sort();
     changed.dedup();
     changed
 }

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 /// default.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Request {
-    /// The name of a built-in scenario, or the path of a TOML file.
+    /// The name of a built-in scenario, or the path of a TOML file. `-` is standard input, which is read once
+    /// and held for all plans of this program.
     pub scenario: String,
     /// Parameters of the scenario, as `KEY=VALUE`.
     pub set: Vec<String>,

@@ -560,12 +560,14 @@ fn the_record_counts_the_context_switches_of_all_threads_and_processes() {
         // Involuntary switches depend on what else the machine does.
         let switches = |of: &Value| of["voluntary_switches"].as_i64().unwrap();
         let own = &record["circumstances"];
-        (switches(own), switches(&own["other_processes"]), own["user_s"].as_f64().unwrap())
+        // The system may count times in ticks, and a short run takes none.
+        assert!(own["user_s"].as_f64().is_some() && own["system_s"].as_f64().is_some(), "{own}");
+        (switches(own), switches(&own["other_processes"]))
     };
-    let ((alone, none, _), (several, ..)) = (cost("one", "--threads 1"), cost("eight", "--threads 8"));
+    let ((alone, none), (several, _)) = (cost("one", "--threads 1"), cost("eight", "--threads 8"));
     assert!(several > alone + 8 && none == 0, "{several} {alone} {none}");
-    let (_, others, user_s) = cost("ranks", "--threads 1 --processes 3");
-    assert!(others > 0 && user_s > 0.0, "{others}");
+    let (_, others) = cost("ranks", "--threads 1 --processes 3");
+    assert!(others > 0, "the other processes wait for each other");
 }
 
 /// Messages of peers are shown in the words of their protocol, in both forms of Chord and hop by hop too.

@@ -450,7 +450,11 @@ fn a_scenario_comes_from_standard_input() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && said.starts_with(message), "{text}: {said}");
     }
-    // No command that only the program itself gives is ever suggested.
+}
+
+#[test]
+fn commands_that_only_the_program_itself_gives_are_never_suggested() {
+    let folder = Folder::new("hidden");
     for typo in ["rnak", "ranks", "sweep-worke", "sweepworker"] {
         let said = String::from_utf8_lossy(&parades(&folder.0, typo).stderr).into_owned();
         assert!(!said.contains("'rank'") && !said.contains("sweep-worker'"), "{said}");

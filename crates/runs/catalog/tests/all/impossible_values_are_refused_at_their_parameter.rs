@@ -27,18 +27,6 @@ fn the_machine_can_be_restored_and_sends_over_networks_of_latencies() {
 }
 
 #[test]
-fn a_model_that_cannot_be_rolled_back_is_known_even_if_its_scenario_does_not_say_so() {
-    use parades_core::time::{Delay, Time};
-    use parades_p2p::chord::{Chord, Parameters};
-    let said = Scenario::new("ring", "nodes as processes", &[], |_, seed| {
-        let parameters = Parameters { nodes: 3, latency: Delay::from_ms(1), ..Parameters::default() };
-        let model = Chord::model(parameters, seed).map_err(|(_, what)| ConfigError::new(what))?;
-        Ok(Simulation::unrestorable(model, Time::from_secs(1)))
-    });
-    assert!(!Simulation::new(&said, &said.values(), 1).unwrap().is_restorable());
-}
-
-#[test]
 fn laws_of_churn_that_are_impossible_are_refused_by_their_parameter() {
     let values = with("chord", &["session=60s", "session_law=pareto", "session_shape=1"]).unwrap();
     let wanted = "--set session_shape=1: the shape of a Pareto distribution must be above 1 for it to have a mean, not 1; \

@@ -76,7 +76,7 @@ impl ComparisonReport<'_> {
             let _ = writeln!(text, "not finished: a run on {engine}, which was stopped");
         }
         for out in left_out {
-            let _ = writeln!(text, "left out: {}", out.why);
+            let _ = writeln!(text, "left out: {out}");
         }
         let _ = writeln!(
             text,

@@ -19,7 +19,8 @@ pub(super) fn in_base_units(values: &[&Value], shown: &[Json]) -> Vec<Json> {
     let kind = found.first().and_then(|first| first.as_ref().map(|(kind, _)| *kind));
     let numbers = found.into_iter().map(|found| found.filter(|(of, _)| Some(*of) == kind).map(|(_, number)| number));
     // A parameter that takes numbers besides words may have numbers alone.
-    let plain = || shown.iter().map(|value| value.as_str()?.trim().parse::<f64>().ok().map(Json::from)).collect();
+    let number = |value: &Json| value.as_str()?.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+    let plain = || shown.iter().map(|value| number(value).map(Json::from)).collect();
     numbers.collect::<Option<Vec<Json>>>().or_else(plain).unwrap_or_else(|| shown.to_vec())
 }
 
@@ -56,6 +57,8 @@ mod tests {
         assert_eq!(in_tables(&["4Mbps", "10kbps"]), [json!(4_000_000), json!(10_000)]);
         assert_eq!(in_tables(&["50us", "2ms"]), [json!(0.00005), json!(0.002)]);
         assert_eq!(in_tables(&["1KiB", "64KiB"]), [json!(1024), json!(65_536)]);
+        assert_eq!(in_tables(&["20", "1000"]), [json!(20.0), json!(1000.0)]);
+        assert_eq!(in_tables(&["1", "nan"]), [json!("1"), json!("nan")]);
         // A queue of 100 packets, and one of 64 KiB.
         assert_eq!(in_tables(&["100", "64KiB"]), [json!("100"), json!("64KiB")]);
         assert_eq!(in_tables(&["64KiB", "50ms"]), [json!("64KiB"), json!("50ms")]);

@@ -89,7 +89,17 @@ impl SweepPlan {
         let tie_seeds = if has_ties { request.tie_seeds.clone() } else { Vec::new() };
         let tie_seed = request.base.tie_seed.filter(|_| !has_ties);
         let base = Request { set: Vec::new(), tie_seed, allows_idle: true, ..request.base.clone() };
+        if request.shard.is_some() && request.base.scenario == "-" {
+            return Err(Failure::usage(
+                "the scenario of a shard cannot come from standard input",
+                "write it to a file, which `merge` reads again",
+            ));
+        }
         let mut plan = Plan::of(&base)?;
+        if has_ties {
+            // A scenario file may have one of its own.
+            plan.tie_seed = None;
+        }
         let axes = request.base.set.iter().map(|set| Axis::parse("--set", set)).collect::<Result<_, _>>()?;
         let mut grid = Grid::of(&plan.values, "--set", axes)?;
         grid.complete(|values| plan.scenario.apply_presets(values));
