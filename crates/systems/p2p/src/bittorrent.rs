@@ -79,7 +79,7 @@ const BLOCK_BITS: u64 = 16 * 1024 * 8;
 /// The greatest number of blocks in a piece.
 const BLOCKS_MAX: u64 = 1 << 24;
 
-/// In the endgame, a neighbour may have one in this many short blocks of the file as requests.
+/// In the endgame, a neighbour may have requests for one in this many blocks of the file, if they are short.
 const REPEATS_SHARE: u64 = 100;
 
 /// The random stream of the times of joins.
@@ -218,7 +218,7 @@ pub struct Parameters {
     #[parameter(skip, default = Delay::from_secs(20))]
     pub handshake: Delay,
     /// Time of silence after which a peer sends a keep-alive. A neighbour silent for twice as long has
-    /// failed.
+    /// failed, or for the time that a block may take, if that is longer.
     #[parameter(skip, default = Delay::from_secs(60))]
     pub keep_alive: Delay,
     /// Probability that a peer connects to the nearest known peer instead of to a random one, where the swarm
@@ -348,9 +348,9 @@ impl Swarm {
         blocks(self.parameters.piece_bits, self.parameters.block_bits)
     }
 
-    /// Returns the number of requests to a neighbour up to which a peer adds others in the endgame, and the
-    /// number of neighbours that it has asked for a block up to which it asks another one. Both are 1, as in
-    /// libtorrent, where repeated blocks are a waste: they need several packets, or the file is short.
+    /// Returns two limits of the endgame, which are equal: the most requests of a neighbour that gets another
+    /// one, and the most neighbours that were asked for a block for which another one is asked. They are 1, as
+    /// in libtorrent, if blocks need several packets, or if the file is short.
     fn repeats_max(&self) -> u16 {
         let Parameters { pieces, piece_bits, block_bits, .. } = self.parameters;
         let share = u64::from(pieces) * u64::from(self.blocks_max()) / REPEATS_SHARE;

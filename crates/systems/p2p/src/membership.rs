@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The sessions of all nodes, each from the end of the join to the end of the session. Times are in
 /// picoseconds.
-pub(crate) struct Sessions(BTreeMap<u64, Box<[u64]>>);
+pub(crate) struct Memberships(BTreeMap<u64, Box<[u64]>>);
 
 /// Returns the keys of a node's rows in the sums of a table, in their order.
 pub(crate) fn keys(node: LpId) -> impl Iterator<Item = u64> {
@@ -59,10 +59,10 @@ impl Ratios {
     }
 }
 
-impl Sessions {
+impl Memberships {
     /// Takes the sessions that [`add`] has put into the sums of a table.
-    pub(crate) fn take(table: TableId, metrics: &mut Metrics) -> Sessions {
-        Sessions(metrics.take_sums(table))
+    pub(crate) fn take(table: TableId, metrics: &mut Metrics) -> Memberships {
+        Memberships(metrics.take_sums(table))
     }
 
     fn of(&self, node: LpId) -> impl Iterator<Item = (u64, u64)> {
@@ -93,7 +93,7 @@ mod tests {
         let time = Time::from_ps;
         add([(time(10), time(20)), (time(30), time(40))].into_iter(), LpId(1), length, Some(table), &mut metrics);
         add([(time(0), time(50))].into_iter(), LpId(2), length, Some(table), &mut metrics);
-        let sessions = Sessions::take(table, &mut metrics);
+        let sessions = Memberships::take(table, &mut metrics);
         assert!(sessions.cover(LpId(1), 12, 20) && sessions.cover(LpId(1), 30, 31));
         assert!(!sessions.cover(LpId(1), 9, 11) && !sessions.cover(LpId(1), 15, 35), "not all the time");
         assert!(sessions.touch(LpId(1), 9, 11) && !sessions.touch(LpId(1), 21, 29));

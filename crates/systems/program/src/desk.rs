@@ -222,8 +222,8 @@ impl<P: Program> Desk<P> {
     }
 }
 
-const OUTSIDE: &str = "a process used its node from another thread of control, or inside a closure that holds the state of the node: \
-                       use it in the process itself";
+const OUTSIDE: &str = "a node was used outside of its processes, or inside a closure that holds the state of the node: use it \
+                       in the process itself";
 
 /// Gives access to this thread's desk. It uses `try_with`, which is inlined, unlike `with`.
 #[inline(always)]

@@ -51,6 +51,10 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let nodes = swarm.parameters().peers + 1;
     let (underlay, mut notes) = underlay::build(values, ("peers", nodes), seed)?;
     notes.extend(nobody_downloads(&swarm));
+    if values.duration("session") > Delay::ZERO && swarm.parameters().seeds > 0 {
+        let what = "seeds come and go too, and come back with all pieces";
+        notes.push(format!("{what}: raise `seeds`, or name the sessions of others in `churn_file`"));
+    }
     let underlay = underlay.in_order();
     let groups: Vec<u32> = (0..nodes).filter_map(|node| swarm.swarm_of(node)).collect();
     let swarm = match swarm.parameters().locality > 0.0 {

@@ -78,7 +78,8 @@ pub(super) fn read(source: &Source, unit: Delay) -> Result<(Matrix, Vec<Gap>), C
                 continue;
             }
             Form::P2psim if matches!(word(0), "topology" | "failure_model") => {
-                let number = words.get(2).and_then(|word| text[word.clone()].parse().ok());
+                let number = words.get(2).filter(|_| word(0) == "topology");
+                let number = number.and_then(|word| text[word.clone()].parse().ok());
                 promised = promised.or(number.map(|number| (number, line)));
                 continue;
             }

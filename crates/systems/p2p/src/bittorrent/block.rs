@@ -118,6 +118,15 @@ impl Begun {
         (0..).zip(blocks).filter(move |&(_, &asked)| is_wanted(asked)).map(move |(index, _)| Block { piece, index })
     }
 
+    /// Returns the blocks that have come.
+    pub(super) fn came(&self) -> impl Iterator<Item = Block> + '_ {
+        let of = |place: usize| {
+            let piece = self.pieces[place].number;
+            (0..).zip(self.of(place)).filter(|&(_, &asked)| asked == CAME).map(move |(index, _)| Block { piece, index })
+        };
+        (0..self.pieces.len()).flat_map(of)
+    }
+
     /// One more neighbour is asked for a block of a piece with `len` blocks.
     pub(super) fn ask(&mut self, block: Block, len: u32) {
         let place = self.begin(block.piece, len);

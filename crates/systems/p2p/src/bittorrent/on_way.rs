@@ -14,8 +14,8 @@ use parades_core::time::{Delay, Time};
 /// The time of data that a connection holds, beside that of a round trip.
 const BUFFER: Delay = Delay::from_ms(500);
 
-/// The time of a bit of a block on a very slow connection, of 500 bit/s, in picoseconds. Before that a block
-/// does not count as lost.
+/// The time that a very slow connection, of 500 bit/s, takes for a bit, in picoseconds. A block counts as lost
+/// no sooner than such a connection would deliver it.
 const PS_PER_BIT_MAX: u64 = 2_000_000_000;
 
 /// The least room of a connection, in bits.

@@ -108,6 +108,13 @@ impl Peer {
         }
     }
 
+    /// Returns the bits of the blocks that a peer, which is no seed, has.
+    pub(super) fn held_bits(&self, swarm: &Swarm) -> u64 {
+        let pieces = (0..swarm.parameters().pieces).filter(|&piece| self.pieces.has(piece));
+        let blocks = self.begun.came().map(|block| swarm.block_bits(block));
+        pieces.map(|piece| swarm.bits(piece)).chain(blocks).sum()
+    }
+
     #[inline]
     pub(super) fn place(&self, id: u32) -> Option<usize> {
         self.ids.binary_search(&id).ok()
@@ -140,6 +147,9 @@ impl<D: Dependencies<Message>> At<'_, D> {
         // Peers that join together do not choke together.
         let phase = self.driver.rng().below(rechoke.as_ps()) + 1;
         self.peer.timers.set(RECHOKE, now.saturating_add(Delay::from_ps(phase)));
+        // A peer that comes back complete leaves as one that completes.
+        let stay = self.swarm.parameters().seeding.filter(|_| self.is_complete() && !self.swarm.is_seed(self.peer.id));
+        let end = stay.map_or(end, |stay| end.min(now.saturating_add(stay)));
         self.peer.session_end = end;
         self.peer.timers.set(LEAVE, end);
         self.announce(Event::Started);

@@ -9,7 +9,7 @@ use parades_core::prelude::*;
 /// The name of the metric that is a note for the user. It is no figure.
 const NOTE: &str = "note";
 
-/// Duplicates are noted if they are more than one part in this many of the data received.
+/// Duplicates and losses are noted if they are more than one part in this many of the data received.
 const DUPLICATES_NOTED: u128 = 10;
 
 /// The ids of the metrics.
@@ -24,6 +24,7 @@ pub(super) struct Ids {
     blocks_sent: CounterId,
     duplicates: CounterId,
     duplicate_bits: CounterId,
+    lost_bits: CounterId,
     cancels: CounterId,
     unchokes: CounterId,
     announces: CounterId,
@@ -57,6 +58,7 @@ impl Ids {
             blocks_sent: metrics.counter("blocks_sent", Unit::Count),
             duplicates: metrics.counter("duplicates", Unit::Count),
             duplicate_bits: metrics.counter("duplicate_bits", Unit::Count),
+            lost_bits: metrics.counter("lost_bits", Unit::Count),
             cancels: metrics.counter("cancels", Unit::Count),
             unchokes: metrics.counter("unchokes", Unit::Count),
             announces: metrics.counter("announces", Unit::Count),
@@ -77,6 +79,7 @@ impl Ids {
     /// Adds one peer.
     pub(super) fn finish(&self, node: LpId, peer: &Peer, swarm: &Swarm, metrics: &mut Metrics) {
         let books = &peer.books;
+        let held_bits = if swarm.is_seed(node.0) { 0 } else { peer.held_bits(swarm) };
         for (id, amount) in [
             (self.bits_up, books.bits_up),
             (self.bits_down, books.bits_down),
@@ -84,6 +87,7 @@ impl Ids {
             (self.blocks_sent, books.data),
             (self.duplicates, books.duplicates),
             (self.duplicate_bits, books.duplicate_bits),
+            (self.lost_bits, books.bits_down - books.duplicate_bits - held_bits),
             (self.cancels, books.cancels),
             (self.unchokes, books.unchokes),
         ] {
@@ -120,9 +124,9 @@ impl Ids {
     /// Notes what the figures do not show by themselves: downloads without a time, and data that came in
     /// vain.
     pub(super) fn conclude(&self, metrics: &mut Metrics) {
-        let counters = [self.completed, self.unfinished, self.bits_down, self.duplicate_bits];
+        let counters = [self.completed, self.unfinished, self.bits_down, self.duplicate_bits, self.lost_bits];
         let count = |id| metrics.by_id(id).and_then(MetricValue::counter).unwrap_or_default();
-        let [completed, unfinished, bits_down, duplicate_bits] = counters.map(count);
+        let [completed, unfinished, bits_down, duplicate_bits, lost_bits] = counters.map(count);
         let mut sentences = Vec::new();
         if unfinished > 0 {
             sentences.push(format!(
@@ -135,6 +139,10 @@ impl Ids {
             sentences.push(format!(
                 "{share:.0} % of the data received are duplicates: peers had asked several neighbours for the same blocks"
             ));
+        }
+        if lost_bits * DUPLICATES_NOTED > bits_down {
+            let share = lost_bits as f64 / bits_down as f64 * 100.0;
+            sentences.push(format!("{share:.0} % of the data received were lost when their peers left"));
         }
         if !sentences.is_empty() {
             metrics.set(self.note, Cell::Text(sentences.join("; ").into()));

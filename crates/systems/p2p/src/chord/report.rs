@@ -2,7 +2,7 @@
 
 use super::peer::{LookUp, Phase};
 use super::{Chord, Machine, Ring};
-use crate::membership::{self, Ratios, Sessions};
+use crate::membership::{self, Memberships, Ratios};
 use crate::unfinished;
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
@@ -161,7 +161,7 @@ impl Ids {
     /// Judges look-ups that were not judged at their end, and computes ratios and rates.
     pub(super) fn judge(&self, chord: &Chord, metrics: &mut Metrics) {
         self.unfinished.conclude(self.look_ups, chord.parameters().unfinished, metrics);
-        let sessions = Sessions::take(self.sessions, metrics);
+        let sessions = Memberships::take(self.sessions, metrics);
         let answered = metrics.take_sums(self.answered);
         let ring = chord.ring();
         let mut nodes: Vec<u32> = Vec::new();
@@ -191,7 +191,7 @@ impl Ids {
 
 /// Returns whether the node that was found was a member at some time of the look-up, and no node between the
 /// key and it was one during the whole look-up. `nodes` are the identifiers of all nodes, sorted.
-fn is_right(sessions: &Sessions, ring: &Ring, nodes: &[u32], began: u64, ended: u64, key: u32, found: u32) -> bool {
+fn is_right(sessions: &Memberships, ring: &Ring, nodes: &[u32], began: u64, ended: u64, key: u32, found: u32) -> bool {
     let first = nodes.partition_point(|&id| id < key);
     let mut from_key = nodes[first..].iter().chain(&nodes[..first]).copied();
     let nearest = from_key.find(|&id| id == found || sessions.cover(ring.lp(id), began, ended));

@@ -102,7 +102,10 @@ impl<P: Program> Sessions<P> {
             }
         };
         if let Some(time) = comes {
-            node.disconnect();
+            // Messages that come before the first session are kept for it, as those of peers are.
+            if last.is_some() || time == Time::MAX {
+                node.disconnect();
+            }
             if time == Time::MAX {
                 return None;
             }

@@ -2,7 +2,7 @@
 
 use super::machine::Ended;
 use super::{Directory, Machine};
-use crate::membership::{self, Ratios, Sessions};
+use crate::membership::{self, Memberships, Ratios};
 use crate::unfinished::{self, Unfinished};
 use parades_core::prelude::*;
 
@@ -119,7 +119,7 @@ impl Ids {
     /// Judges look-ups that were not judged at their end, and computes ratios and rates.
     pub(super) fn conclude(&self, directory: &Directory, unfinished: Unfinished, metrics: &mut Metrics) {
         self.unfinished.conclude(self.look_ups, unfinished, metrics);
-        let sessions = Sessions::take(self.sessions, metrics);
+        let sessions = Memberships::take(self.sessions, metrics);
         for look_up in metrics.take_sums(self.ended).into_values() {
             let &[began, ended, target, found] = &look_up[..] else { unreachable!("four amounts were added") };
             let found = LpId(u32::try_from(found).expect("a node"));
@@ -141,7 +141,7 @@ impl Ids {
 }
 
 /// Returns whether no member during the whole look-up is closer to its target than the node that was found.
-fn is_right(sessions: &Sessions, directory: &Directory, began: u64, ended: u64, target: u64, found: LpId) -> bool {
+fn is_right(sessions: &Memberships, directory: &Directory, began: u64, ended: u64, target: u64, found: LpId) -> bool {
     let closest = directory.closest_where(target, |node| node == found || sessions.cover(node, began, ended));
     closest.is_some_and(|(_, node)| node == found)
 }
@@ -163,7 +163,7 @@ mod tests {
         let (table, length) = (metrics.table("sessions", columns), metrics.counter("length", Unit::Picoseconds));
         let spans = [(10, 20), (30, 40)].map(|(joined, gone)| (Time::from_ps(joined), Time::from_ps(gone)));
         membership::add(spans.into_iter(), LpId(1), length, Some(table), &mut metrics);
-        let sessions = Sessions::take(table, &mut metrics);
+        let sessions = Memberships::take(table, &mut metrics);
         let judge = |began, ended, found| is_right(&sessions, &directory, began, ended, target, found);
         assert!(!judge(12, 20, others[0]) && !judge(30, 31, others[0]), "node 1 was there");
         assert!(judge(9, 11, others[0]) && judge(15, 35, others[0]), "it was not there all the time");

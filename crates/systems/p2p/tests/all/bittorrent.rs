@@ -235,6 +235,23 @@ fn unfinished_downloads_are_counted_and_noted() {
 }
 
 /// There are only twelve blocks, and they are short: many of them come from two neighbours.
+/// All data that came is held at the end, was a duplicate, or was lost at a departure.
+#[test]
+fn data_lost_at_departures_is_counted_and_noted() {
+    let lost = |churn: Option<Churn>| {
+        let outcome = run(Parameters { churn, ..small() }, 3);
+        let [down, duplicate, lost] = ["bits_down", "duplicate_bits", "lost_bits"].map(|name| counter(&outcome, name));
+        (down - duplicate, lost, note(&outcome).is_some_and(|note| note.contains("lost when their peers left")))
+    };
+    let (new, none, noted) = lost(None);
+    assert!(none == 0 && !noted && new > 0);
+    let churn = |keep| Some(crashes().with_keep(keep));
+    let ((_, without_state, noted), (_, with_state, _)) = (lost(churn(0.0)), lost(churn(1.0)));
+    assert!(without_state > 0 && noted, "{without_state}");
+    // Parts of pieces are lost in any case.
+    assert!(with_state < without_state, "{with_state} {without_state}");
+}
+
 #[test]
 fn many_duplicates_are_noted() {
     let outcome = run(Parameters { pieces: 12, seeds: 12, ..small() }, 1);
