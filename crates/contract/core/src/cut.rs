@@ -213,7 +213,7 @@ impl<'k> Cut<'k> {
         }
         wire::read_frame(|| {
             let globals = GlobalQueue::read(model, from)?;
-            (0..lps).try_for_each(|_| model.read_lp(time, from))?;
+            (0..lps).try_for_each(|id| model.read_lp(LpId(id), time, from))?;
             let mut messages = Codec::<Conservative>::read(model, count, from)?;
             let messages = parcel::take_events(messages.hide());
             if messages.iter().any(|event| event.receiver().0 >= lps || event.time() < time) {

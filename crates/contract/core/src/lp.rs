@@ -19,9 +19,8 @@ use crate::model::Model;
 use crate::random::Rng;
 use crate::time::{Instant, Time};
 use crate::timer::{Setting, TimerChange, Timers, WakeResult};
-use crate::wire::{self, Malformed, Wire};
+use crate::wire::{self, Malformed};
 use crate::world::World;
-use serde::Serialize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The kernel's part of an LP, beside the model's state.
@@ -34,6 +33,26 @@ pub(crate) struct Kernel {
     /// The time of the last executed event.
     last: Time,
     pub(crate) timers: Timers,
+}
+
+impl Kernel {
+    /// Appends the bytes of the kernel's part. The wakes of timers are left out, as they depend on the engine.
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        let Kernel { rng, sequence, digest, last: _, timers } = self;
+        wire::write(&(rng, sequence, digest, timers.settings()), to);
+    }
+
+    /// Reads the kernel's part of an LP of a run at rest at `time`.
+    pub(crate) fn read(time: Time, from: &mut &[u8]) -> Result<Kernel, Malformed> {
+        let (rng, sequence, digest, settings): (Rng, u64, Digest, Vec<Option<Setting>>) = wire::read(from)?;
+        if settings.len() > TimerId::MAX.0 as usize + 1 {
+            return Err(Malformed::new("an LP has more timers than are possible"));
+        }
+        if settings.iter().flatten().any(|setting| setting.instant.time < time) {
+            return Err(Malformed::new("a timer is set to a time before the cut"));
+        }
+        Ok(Kernel { rng, sequence, digest, last: Time::ZERO, timers: Timers::of_settings(&settings) })
+    }
 }
 
 /// A logical process: 48 bytes of the kernel, then the model's state. Each LP begins on a cache line of its
@@ -192,30 +211,14 @@ impl<S> Lp<S> {
         &self.state
     }
 
-    /// Appends the bytes of the LP. The wakes of its timers are left out, as they depend on the engine.
-    pub(crate) fn write(&self, to: &mut Vec<u8>)
-    where
-        S: Serialize,
-    {
-        let Kernel { rng, sequence, digest, last: _, timers } = &self.kernel;
-        wire::write(&(rng, sequence, digest, timers.settings()), to);
-        wire::write(&self.state, to);
+    /// Makes an LP of the kernel's part and the model's state.
+    pub(crate) fn of_parts(kernel: Kernel, state: S) -> Lp<S> {
+        Lp { kernel, state }
     }
 
-    /// Reads an LP of a run at rest at `time`.
-    pub(crate) fn read(time: Time, from: &mut &[u8]) -> Result<Lp<S>, Malformed>
-    where
-        S: Wire,
-    {
-        let (rng, sequence, digest, settings): (Rng, u64, Digest, Vec<Option<Setting>>) = wire::read(from)?;
-        if settings.len() > TimerId::MAX.0 as usize + 1 {
-            return Err(Malformed::new("an LP has more timers than are possible"));
-        }
-        if settings.iter().flatten().any(|setting| setting.instant.time < time) {
-            return Err(Malformed::new("a timer is set to a time before the cut"));
-        }
-        let kernel = Kernel { rng, sequence, digest, last: Time::ZERO, timers: Timers::of_settings(&settings) };
-        Ok(Lp { kernel, state: wire::read(from)? })
+    /// Returns the kernel's part of the LP.
+    pub(crate) fn kernel(&self) -> &Kernel {
+        &self.kernel
     }
 
     /// Plants a fault for the tests of the tests: a sequence number that a rollback did not restore.

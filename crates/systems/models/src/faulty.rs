@@ -3,7 +3,9 @@
 //! LPs stand in a ring and pass tokens. At the event chosen, each LP commits the fault chosen.
 
 use parades_config::Words;
+use parades_core::any_model::SaveModel;
 use parades_core::prelude::*;
+use parades_core::wire::{self, Malformed};
 use serde::{Deserialize, Serialize};
 
 /// The fault that an LP commits.
@@ -144,6 +146,16 @@ impl Model for Faulty {
         if self.fault == Fault::TieOrder {
             metrics.count(ORDER, state.order & 0xffff_ffff);
         }
+    }
+}
+
+impl SaveModel for Faulty {
+    fn write_state(&self, _: LpId, state: &Self::State, to: &mut Vec<u8>) {
+        wire::write(state, to);
+    }
+
+    fn read_state(&self, _: LpId, from: &mut &[u8]) -> Result<Self::State, Malformed> {
+        wire::read(from)
     }
 }
 

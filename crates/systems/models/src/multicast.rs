@@ -36,8 +36,10 @@ mod packet;
 
 pub use packet::{Copied, Message, Packet, PacketHandle};
 
+use parades_core::any_model::SaveModel;
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
+use parades_core::wire::{self, Malformed, Wire};
 use serde::{Deserialize, Serialize};
 
 /// The parameters.
@@ -399,6 +401,16 @@ impl<C: PacketHandle> Model for Multicast<C> {
         Err(format!(
             "{started} events at the start and {sent} sent are not {executed} executed and {in_flight} in flight"
         ))
+    }
+}
+
+impl<C: PacketHandle + Wire> SaveModel for Multicast<C> {
+    fn write_state(&self, _: LpId, state: &Self::State, to: &mut Vec<u8>) {
+        wire::write(state, to);
+    }
+
+    fn read_state(&self, _: LpId, from: &mut &[u8]) -> Result<Self::State, Malformed> {
+        wire::read(from)
     }
 }
 

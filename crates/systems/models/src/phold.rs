@@ -4,8 +4,10 @@
 //! Distributed Simulation, 1990.
 
 use parades_config::Words;
+use parades_core::any_model::SaveModel;
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
+use parades_core::wire::{self, Malformed, Wire};
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
 
@@ -308,6 +310,16 @@ impl<C: Contents> Model for Phold<C> {
             metrics.set(MEAN_DELAY, delays_ps / events / 1e12);
         }
         Ok(())
+    }
+}
+
+impl<C: Contents + Wire> SaveModel for Phold<C> {
+    fn write_state(&self, _: LpId, state: &Self::State, to: &mut Vec<u8>) {
+        wire::write(state, to);
+    }
+
+    fn read_state(&self, _: LpId, from: &mut &[u8]) -> Result<Self::State, Malformed> {
+        wire::read(from)
     }
 }
 

@@ -31,7 +31,9 @@ mod traffic;
 pub use network::{Generated, Invalid, Layout, Network, Station};
 
 use network::is_exit;
+use parades_core::any_model::SaveModel;
 use parades_core::prelude::*;
+use parades_core::wire::{self, Malformed};
 use report::Ids;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -394,6 +396,16 @@ impl Model for Queueing {
 
     fn conclude(&self, _: &End, metrics: &mut Metrics) -> Result<(), String> {
         report::conclude(self, metrics)
+    }
+}
+
+impl SaveModel for Queueing {
+    fn write_state(&self, _: LpId, state: &Self::State, to: &mut Vec<u8>) {
+        wire::write(state, to);
+    }
+
+    fn read_state(&self, _: LpId, from: &mut &[u8]) -> Result<Self::State, Malformed> {
+        wire::read(from)
     }
 }
 

@@ -46,7 +46,9 @@ pub use parameters::{Invalid, Parameters, Restore};
 pub use receiver::Receiver;
 pub use sender::Sender;
 
+use parades_core::any_model::SaveModel;
 use parades_core::prelude::*;
+use parades_core::wire::{self, Malformed};
 use report::Ids;
 use serde::{Deserialize, Serialize};
 
@@ -252,6 +254,16 @@ impl Model for Transfer {
 
     fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
         report::conclude(self, end.time, metrics)
+    }
+}
+
+impl SaveModel for Transfer {
+    fn write_state(&self, _: LpId, state: &Self::State, to: &mut Vec<u8>) {
+        wire::write(state, to);
+    }
+
+    fn read_state(&self, _: LpId, from: &mut &[u8]) -> Result<Self::State, Malformed> {
+        wire::read(from)
     }
 }
 

@@ -2,29 +2,59 @@
 
 use super::{AnyWire, Typed, WireModel};
 use crate::event::LpId;
-use crate::lp::Lp;
+use crate::lp::{Kernel, Lp};
 use crate::placement::Placement;
 use crate::time::Time;
-use crate::wire::{Malformed, Wire};
+use crate::wire::Malformed;
 use std::fmt;
 
 /// A model whose runs can be saved: the states of its LPs can be written, beside everything that crosses
 /// process boundaries.
-pub trait SaveModel: WireModel + crate::model::Model<State: Wire> {}
-impl<M: WireModel + crate::model::Model<State: Wire>> SaveModel for M {}
+///
+/// A state is written without what the model knows: `read_state` takes that from `self`. A state that is all
+/// data is written and read by [`wire::write`](crate::wire::write) and [`wire::read`](crate::wire::read).
+/// Bytes of equal states are equal: a table without an order is sorted before it is written.
+pub trait SaveModel: WireModel {
+    /// Returns `Ok` if the runs of this model can be saved.
+    ///
+    /// # Errors
+    ///
+    /// The reason why they cannot, as a part of a sentence: "the protocol \"ping\" cannot be written".
+    fn can_save(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Appends the bytes of the state of `lp`.
+    fn write_state(&self, lp: LpId, state: &Self::State, to: &mut Vec<u8>);
+
+    /// Reads a state of `lp`.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not those of a state of this LP: also if an index, a count or a time in them is one
+    /// that no state of this model has. No bytes may make the run panic later, or take memory without bound.
+    fn read_state(&self, lp: LpId, from: &mut &[u8]) -> Result<Self::State, Malformed>;
+}
 
 /// A model of any type whose runs can be saved.
 pub trait AnySave<'k>: AnyWire<'k> {
+    /// Returns `Ok`, or the reason why runs cannot be saved ([`SaveModel::can_save`]).
+    ///
+    /// # Errors
+    ///
+    /// The reason.
+    fn can_save(&self) -> Result<(), String>;
+
     /// Appends the bytes of an LP of a list that has been put down
     /// ([`Lps::put_down`](super::Lps::put_down)). The lists are those of the partitions of `placement`.
     fn write_lp(&self, id: LpId, placement: &Placement, to: &mut Vec<u8>);
 
-    /// Reads an LP of a run at rest at `time`, and adds it to the list of partition 0 that has been put down.
+    /// Reads the LP `id` of a run at rest at `time`, and adds it to the list of partition 0 that has been put down.
     ///
     /// # Errors
     ///
     /// If the bytes are not those of an LP.
-    fn read_lp(&self, time: Time, from: &mut &[u8]) -> Result<(), Malformed>;
+    fn read_lp(&self, id: LpId, time: Time, from: &mut &[u8]) -> Result<(), Malformed>;
 
     /// Drops the lists that have been put down.
     fn drop_lps(&self);
@@ -37,13 +67,20 @@ impl fmt::Debug for dyn AnySave<'_> + '_ {
 }
 
 impl<'k, M: SaveModel> AnySave<'k> for Typed<'k, '_, M> {
-    fn write_lp(&self, id: LpId, placement: &Placement, to: &mut Vec<u8>) {
-        let dock = self.value().dock();
-        dock[placement.partition(id) as usize][placement.index(id)].write(to);
+    fn can_save(&self) -> Result<(), String> {
+        self.value().model().can_save()
     }
 
-    fn read_lp(&self, time: Time, from: &mut &[u8]) -> Result<(), Malformed> {
-        let lp: Lp<M::State> = Lp::read(time, from)?;
+    fn write_lp(&self, id: LpId, placement: &Placement, to: &mut Vec<u8>) {
+        let dock = self.value().dock();
+        let lp = &dock[placement.partition(id) as usize][placement.index(id)];
+        lp.kernel().write(to);
+        self.value().model().write_state(id, lp.state(), to);
+    }
+
+    fn read_lp(&self, id: LpId, time: Time, from: &mut &[u8]) -> Result<(), Malformed> {
+        let kernel = Kernel::read(time, from)?;
+        let lp = Lp::of_parts(kernel, self.value().model().read_state(id, from)?);
         let mut dock = self.value().dock();
         if dock.is_empty() {
             dock.push(Vec::new());

@@ -4,8 +4,10 @@ use super::{
     COUNT_ALL, Change, END, FLOAT, Failure, Gene, HISTOGRAM, LEFT, Message, RandomModel, SERIES, STEADY, State, TABLE,
     TALLY, TICK,
 };
+use parades_core::any_model::SaveModel;
 use parades_core::metrics::{Cell, Column};
 use parades_core::prelude::*;
+use parades_core::wire::{self, Malformed};
 
 impl Model for RandomModel {
     type State = State;
@@ -135,5 +137,15 @@ impl Model for RandomModel {
             Failure::Conclude => Err(format!("it finds {} events wrong", end.events)),
             _ => Ok(()),
         }
+    }
+}
+
+impl SaveModel for RandomModel {
+    fn write_state(&self, _: LpId, state: &Self::State, to: &mut Vec<u8>) {
+        wire::write(state, to);
+    }
+
+    fn read_state(&self, _: LpId, from: &mut &[u8]) -> Result<Self::State, Malformed> {
+        wire::read(from)
     }
 }
