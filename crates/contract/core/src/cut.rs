@@ -15,7 +15,7 @@ use crate::event::{Body, LpId};
 use crate::global::GlobalQueue;
 use crate::metrics::{Metrics, Recorded};
 use crate::placement::Placement;
-use crate::run::{Outcome, RunOptions};
+use crate::run::{Outcome, RunOptions, combined_digest};
 use crate::time::Time;
 use crate::wire::{self, Destination, FrameWriter, Malformed};
 use std::fmt;
@@ -124,8 +124,10 @@ impl fmt::Debug for Cuts<'_> {
 pub enum Then {
     /// The run goes on. The next cut is at this time, or at the end if that is earlier.
     Continue(Time),
-    /// The run ends here. Another engine, or another number of workers, may go on.
+    /// This span ends here. Another engine, or another number of workers, may go on.
     Leave,
+    /// The run ends here: the global events of this time are executed, and then the results are made.
+    End,
 }
 
 /// A function that is called at cuts.
@@ -165,6 +167,12 @@ impl fmt::Debug for AtRest<'_, '_> {
 }
 
 impl<'k> AtRest<'_, 'k> {
+    /// Returns the digest of the run so far: of everything that the LPs have executed, of their states, and of
+    /// the global events. It is the same on every engine. It means nothing if digests are switched off.
+    pub fn digest(&mut self) -> u64 {
+        combined_digest(&self.resting.digests(), self.globals)
+    }
+
     /// Appends the bytes of the cut. They are the same on every engine.
     ///
     /// # Panics
@@ -241,6 +249,8 @@ pub trait Resting<'k> {
     fn take_pending(&mut self) -> Vec<AnyEvent<'k>>;
     /// Adds a pending event.
     fn push(&mut self, event: AnyEvent<'k>);
+    /// Returns the digest of each LP, in the order of ids.
+    fn digests(&mut self) -> Vec<u64>;
     /// Adds the metrics that the engine keeps with the LPs.
     fn add_metrics(&mut self, to: &mut Metrics);
 }

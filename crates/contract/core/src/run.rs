@@ -77,6 +77,7 @@ impl RunOptions<'_> {
 #[derive(Default)]
 pub struct Control {
     stop: AtomicBool,
+    cut: AtomicBool,
     time_ps: AtomicU64,
     events: AtomicU64,
     /// True once [`Phase::Executing`] has been entered: a run has many cuts.
@@ -136,6 +137,25 @@ impl Control {
     pub fn is_stopped(&self) -> bool {
         // Ordering: Relaxed; the flag publishes nothing else.
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Asks the run for a cut ([`Cuts`]) as soon as possible, and to go on after it. Safe to call from a signal
+    /// handler. A run without cuts ignores it.
+    pub fn ask_for_cut(&self) {
+        // Ordering: Relaxed; the flag publishes nothing else.
+        self.cut.store(true, Ordering::Relaxed);
+    }
+
+    /// True if somebody has asked for a cut that has not been made yet.
+    pub fn wants_cut(&self) -> bool {
+        // Ordering: Relaxed; the flag publishes nothing else.
+        self.cut.load(Ordering::Relaxed)
+    }
+
+    /// Says that the run is at a cut. Engines call this.
+    pub fn is_at_cut(&self) {
+        // Ordering: Relaxed; the leader alone calls this, and a request in between is for this cut.
+        self.cut.store(false, Ordering::Relaxed);
     }
 
     /// Publishes the progress, and returns true if the run must stop. Engines call this at intervals.
@@ -249,6 +269,16 @@ pub fn finish<'l, 'k: 'l>(
     digests
 }
 
+/// Returns the digest of a run from those of its LPs, which are in id order, and of its global events.
+pub(crate) fn combined_digest(lp_digests: &[u64], globals: &GlobalQueue) -> u64 {
+    let mut combined = Digest::default();
+    lp_digests.iter().for_each(|&digest| combined.word(digest));
+    if globals.executed() > 0 {
+        combined.word(globals.digest());
+    }
+    combined.value()
+}
+
 /// Passes the pending messages of this process to the model, if it takes them by process. Otherwise returns
 /// them, for [`conclude`].
 pub fn count_unfinished<'k>(
@@ -278,18 +308,14 @@ pub fn conclude<'k>(
     finished: Finished<'k>,
 ) -> Result<Outcome, Error> {
     let Finished { end, mut metrics, pending, globals, engine_stats } = finished;
-    let mut combined = Digest::default();
-    lp_digests.iter().for_each(|&digest| combined.word(digest));
-    if globals.executed() > 0 {
-        combined.word(globals.digest());
-    }
+    let digest = options.digest.then(|| combined_digest(&lp_digests, &globals));
     metrics.record_as(Sender::GLOBAL);
     model.unfinished(pending, &mut metrics);
     let model_error = |what| Error::new(ErrorKind::Model(what));
     model.conclude(&end, &mut metrics).map_err(model_error)?;
     metrics.check().map_err(model_error)?;
     Ok(Outcome {
-        digest: options.digest.then(|| combined.value()),
+        digest,
         lp_digests,
         events: end.events,
         global_events: globals.executed(),

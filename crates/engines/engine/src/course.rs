@@ -45,6 +45,8 @@ pub(crate) struct Course<'k> {
     pub(crate) until: Time,
     /// The time of the next cut that the options ask for.
     next_cut: Time,
+    /// The earliest time of a further cut: global events before it may have been executed.
+    earliest_cut: Time,
     /// True once the run has ended at a cut, from which another one goes on.
     pub(crate) has_left: bool,
     /// The time that is left since the user has stopped the run.
@@ -90,6 +92,7 @@ impl<'k> Course<'k> {
             bound,
             until: options.until,
             next_cut: options.cuts.as_ref().map_or(Time::MAX, |cuts| cuts.next),
+            earliest_cut: Time::ZERO,
             has_left: false,
             grace: Arc::new(Grace::of(options.control)),
             failure: EarliestFailure::default(),
@@ -104,14 +107,18 @@ impl<'k> Course<'k> {
         self.globals.next_time().unwrap_or(Time::MAX).min(self.until).min(self.next_cut)
     }
 
-    /// Comes to a cut at the bound, if one is due there.
+    /// Comes to a cut at the bound, if one is due there. The global events of that time are executed next.
     pub(crate) fn reach_cut(&mut self, world: &World, resting: &mut dyn Resting<'k>) {
+        self.earliest_cut = just_after(self.bound);
         let Some(cuts) = &mut self.options.cuts else { return };
         let ends = cuts.at_end && self.bound >= self.until;
         if self.bound < self.next_cut && !ends {
             return;
         }
         cuts.at_end &= !ends;
+        if let Some(control) = self.options.control {
+            control.is_at_cut();
+        }
         let mut at_rest = AtRest {
             time: self.bound,
             events: self.events,
@@ -127,6 +134,27 @@ impl<'k> Course<'k> {
                 (self.next_cut, cuts.next) = (next, next);
             }
             Then::Leave => self.has_left = true,
+            Then::End => (self.until, self.options.until) = (self.bound, self.bound),
+        }
+    }
+
+    /// True if the user has asked for a cut. A run that fails comes to no further cuts.
+    fn wants_cut(&self) -> bool {
+        self.options.cuts.is_some()
+            && self.options.control.is_some_and(Control::wants_cut)
+            && self.failure.place().is_none()
+    }
+
+    /// True if the user has asked for a cut, and workers who come to rest at the bound make it possible.
+    pub(crate) fn wants_rest(&self) -> bool {
+        self.next_cut > self.bound.max(self.earliest_cut) && self.wants_cut()
+    }
+
+    /// Brings the run to a cut at `time` if the user has asked for one and no other comes earlier. No event at
+    /// `time` or after it has been executed.
+    pub(crate) fn come_to_cut(&mut self, time: Time) {
+        if self.wants_cut() {
+            self.next_cut = self.next_cut.min(time.max(self.earliest_cut));
         }
     }
 
@@ -322,6 +350,8 @@ impl<'k> Course<'k> {
                 self.give_up(time);
             }
         }
+        self.come_to_cut(just_after(time));
+        self.bound = self.bound.min(self.next_cut);
         self.check_memory(world, pending)
     }
 
@@ -329,10 +359,7 @@ impl<'k> Course<'k> {
     pub(crate) fn give_up(&mut self, time: Time) {
         (self.until, self.bound, self.options.digest) = (time, time, false);
         // Nor is there a cut at a time of which some events are executed.
-        self.next_cut = Time::MAX;
-        if let Some(cuts) = &mut self.options.cuts {
-            cuts.at_end = false;
-        }
+        (self.next_cut, self.options.cuts) = (Time::MAX, None);
     }
 
     /// Checks that the LPs' records and `pending` bytes of pending events are within the memory limit.

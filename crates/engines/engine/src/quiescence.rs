@@ -61,6 +61,14 @@ impl<'k, H: Home<'k>> Resting<'k> for Homes<'_, '_, 'k, H> {
     fn take_pending(&mut self) -> Vec<AnyEvent<'k>> {
         self.homes.iter_mut().flat_map(|home| home.take_all()).collect()
     }
+    fn digests(&mut self) -> Vec<u64> {
+        let Homes { homes, placement, lps, .. } = self;
+        let digest = |id| {
+            let (lps, _) = homes[placement.partition(id) as usize].residents();
+            lps.final_digest(placement.index(id))
+        };
+        (0..*lps).map(LpId).map(digest).collect()
+    }
     fn add_metrics(&mut self, to: &mut Metrics) {
         self.homes.iter_mut().for_each(|home| to.merge(home.residents().1.clone()));
     }

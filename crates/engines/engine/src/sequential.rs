@@ -185,6 +185,9 @@ impl<'k> Resting<'k> for Whole<'_, 'k> {
     fn push(&mut self, event: AnyEvent<'k>) {
         self.events.push(event);
     }
+    fn digests(&mut self) -> Vec<u64> {
+        (0..self.lps.len()).map(|index| self.lps.final_digest(index)).collect()
+    }
     fn add_metrics(&mut self, _: &mut Metrics) {}
 }
 

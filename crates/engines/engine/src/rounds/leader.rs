@@ -276,6 +276,9 @@ impl<'k> Resting<'k> for Striped<'_, '_, 'k> {
     fn push(&mut self, event: AnyEvent<'k>) {
         self.events.push(event);
     }
+    fn digests(&mut self) -> Vec<u64> {
+        self.held.lps().map(|(_, lps, index)| lps.final_digest(index)).collect()
+    }
     fn add_metrics(&mut self, to: &mut Metrics) {
         self.held.each_stripe(|stripe| to.merge(stripe.metrics.clone()));
     }

@@ -33,6 +33,8 @@ pub(super) struct Leader<'k> {
     stop: Wish,
     /// A wish for a cut at which one worker takes over from several, or several from one.
     mode_switch: Wish,
+    /// A wish for a cut because the user has asked for one.
+    user_cut: Wish,
     reviewer: Reviewer,
     /// The place where each LP lives now.
     placement: Placement,
@@ -122,6 +124,7 @@ impl<'k> Leader<'k> {
             end: None,
             stop: Wish::None,
             mode_switch: Wish::None,
+            user_cut: Wish::None,
             reviewer,
             placement,
             trace: Vec::new(),
@@ -147,7 +150,7 @@ impl<'k> Leader<'k> {
     /// the wishes as announced.
     pub(super) fn announce_cut(&mut self) -> Wishes {
         let mut is_new = false;
-        for wish in [&mut self.stop, &mut self.mode_switch] {
+        for wish in [&mut self.stop, &mut self.mode_switch, &mut self.user_cut] {
             if *wish == Wish::New {
                 *wish = Wish::Announced;
                 is_new = true;
@@ -174,6 +177,9 @@ impl<'k> Leader<'k> {
             && self.stop == Wish::None
         {
             self.stop = Wish::New;
+        }
+        if self.user_cut == Wish::None && self.course.wants_rest() {
+            self.user_cut = Wish::New;
         }
         if self.mode_switch == Wish::None && self.reviewer.should_switch(events, view.cost.ns(), pending) {
             self.mode_switch = Wish::New;
@@ -300,9 +306,11 @@ impl<'k> Leader<'k> {
             crew.memory.check(sum(&bytes, 0))?;
         }
         let gives_up = self.reviewer.is_alone() && self.gives_up();
-        let Leader { course, effects, placement, .. } = self;
+        let Leader { course, effects, placement, user_cut, .. } = self;
         course.set_events(cut.events);
         let reached = view.gvt.min(view.horizon);
+        course.come_to_cut(reached.max(course.bound));
+        *user_cut = Wish::None;
         if cut.stopped {
             if self.cuts == 1 {
                 return Err(Error::new(ErrorKind::Stopped));

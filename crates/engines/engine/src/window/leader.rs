@@ -129,7 +129,10 @@ impl<'k> Leader<'k> {
 
     /// Returns true if the leader wants a cut.
     pub(crate) fn wants_cut(&self) -> bool {
-        self.wants_stop() || self.reviewer.is_due(self.windows, &self.stopwatch) || self.windows >= self.next_check
+        self.wants_stop()
+            || self.course.wants_rest()
+            || self.reviewer.is_due(self.windows, &self.stopwatch)
+            || self.windows >= self.next_check
     }
 
     /// Returns true if the user has stopped the run, and the run must come to a cut for that.
@@ -243,6 +246,7 @@ impl<'k> Leader<'k> {
             *ending = true;
         }
         world.forget_rounds_before(course.bound);
+        course.come_to_cut(course.bound);
         let Seat { peers, .. } = &crew.seat;
         let peers = &**peers;
         let mut homes = Homes { homes: parts, placement: &plan.placement, lps: world.lps(), peers };

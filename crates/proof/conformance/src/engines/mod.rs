@@ -13,7 +13,7 @@ use parades_core::error::Error;
 use parades_core::model::Model;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
-use parades_core::run::{Outcome, RunOptions};
+use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_engine::partition::Placing;
 use parades_engine::retreat::Retreats;
@@ -246,13 +246,16 @@ fn time_warp_settings(seed: u64, workers: usize) -> time_warp_engine::Settings {
 fn run_broken<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -> Result<Outcome, Error> {
     let rng = Rng::shared(setting.seed, 8);
     let (breaks, until) = (1 + rng.below(5), options.until);
+    // Now and then a cut asks for the next one as soon as possible.
+    let control = Arc::new(Control::default());
+    let options = RunOptions { control: options.control.or(Some(&control)), ..options };
     let mut alone = Some(RunOptions { seed: options.seed, tie_seed: options.tie_seed, ..RunOptions::until(until) });
     with_model(model, options, |model, options| {
         let mut span = Span { save: setting.save.map(|save| save(model)), ..Span::from(options) };
         for number in 0..=breaks {
             let begin = span.from.as_ref().map_or(Time::ZERO, |cut| cut.time);
             let bytes = Arc::new(Mutex::new(Vec::new()));
-            span.options.cuts = (number < breaks).then(|| cuts(&rng, begin, until, Arc::clone(&bytes)));
+            span.options.cuts = (number < breaks).then(|| cuts(&rng, begin, until, &control, Arc::clone(&bytes)));
             let (seed, workers) = (setting.seed.wrapping_add(number), 1 + index_below(&rng, setting.workers));
             let reached = match rng.below(5) {
                 0 => sequential::advance(model, span),
@@ -306,18 +309,23 @@ fn bytes_on_sequential<'k>(
 /// Draws some cuts of a run from `begin` to `until`, of which it goes on at all but the last.
 ///
 /// The last cut goes to `bytes`, if the model's runs can be saved.
-fn cuts(rng: &Rng, begin: Time, until: Time, bytes: Arc<Mutex<Vec<u8>>>) -> Cuts<'static> {
+fn cuts(rng: &Rng, begin: Time, until: Time, control: &Arc<Control>, bytes: Arc<Mutex<Vec<u8>>>) -> Cuts<'static> {
     let mut times: Vec<Time> = (0..1 + rng.below(3)).map(|_| time_of_cut(rng, begin, until)).collect();
     times.sort_unstable();
     times.dedup();
     let mut later = times.clone().into_iter().skip(1);
+    let (control, asks) = (Arc::clone(control), rng.chance(0.5));
     let act = move |run: &mut AtRest<'_, '_>| {
         if run.save.is_some() {
             let mut bytes = bytes.lock().expect("no holder of this lock panics");
             bytes.clear();
             run.write(&mut bytes);
         }
-        later.next().map_or(Then::Leave, Then::Continue)
+        let Some(next) = later.find(|&time| time > run.time) else { return Then::Leave };
+        if asks {
+            control.ask_for_cut();
+        }
+        Then::Continue(next)
     };
     Cuts { next: times[0], at_end: false, act: Box::new(act) }
 }
