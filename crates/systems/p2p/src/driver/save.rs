@@ -12,7 +12,9 @@ use parades_program::SaveCarrier;
 /// rules for states). Without this trait they are refused where they are to be saved.
 ///
 /// A machine that is all data is written by [`parades_core::wire::write`]. Its fields that the protocol knows
-/// need not be written. `read_machine` checks what it has read.
+/// need not be written. `read_machine` checks what it has read. Messages are not checked, neither those that
+/// wait for a machine nor those in transit: a handler that panics at an impossible one ends the run with an
+/// error.
 ///
 /// # Examples
 ///
