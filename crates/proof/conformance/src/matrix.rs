@@ -270,6 +270,7 @@ pub fn models() -> Vec<Case> {
         saved("flows", 5_000, flows()),
         unrestorable("chord", 30_000, peers::chord_constant()),
         saved("chord-machine", 30_000, peers::chord_machine()),
+        saved("chord-packets", 30_000, peers::chord_packets()),
         unrestorable("chord-precise", 30_000, peers::chord_precise()),
         saved("bittorrent", 20_000, peers::bittorrent()),
         saved("kademlia", 40_000, peers::kademlia()),

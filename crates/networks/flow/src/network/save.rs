@@ -271,6 +271,12 @@ impl FluidNetwork {
         Ok(())
     }
 
+    /// Returns the slots of the activities that have not ended, in their order.
+    pub fn slots(&self) -> impl Iterator<Item = usize> {
+        let activities = self.activities.iter().enumerate();
+        activities.filter(|(_, activity)| activity.stage != Stage::Ended).map(|(slot, _)| slot)
+    }
+
     /// Returns the number of activities that have started.
     pub(crate) fn started(&self) -> u64 {
         self.serial

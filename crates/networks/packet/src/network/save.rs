@@ -2,10 +2,8 @@
 
 use super::{Layout, Network};
 use crate::description::AppKind;
-use crate::line::Policy;
 use crate::node::Node;
 use crate::packet::Packet;
-use crate::queue::Discipline;
 use crate::record::Record;
 use crate::segment::TcpSegment;
 use parades_core::any_model::SaveModel;
@@ -16,13 +14,7 @@ use parades_topology::NodeId;
 impl<D: Record> SaveModel for Network<D> {
     fn can_save(&self) -> Result<(), String> {
         self.layout.apps.iter().try_for_each(|app| app.kind.can_save())?;
-        self.layout.lines.kinds.iter().try_for_each(|line| match &line.policy {
-            Policy::Managed(rules) => match &rules.discipline {
-                Discipline::Other(other) => other.can_save(),
-                _ => Ok(()),
-            },
-            Policy::Plain(_) => Ok(()),
-        })
+        self.layout.lines.can_save()
     }
 
     fn write_state(&self, _: LpId, node: &Node<Packet<D>>, to: &mut Vec<u8>) {

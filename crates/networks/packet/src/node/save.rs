@@ -8,9 +8,30 @@ use crate::protocols::Endpoint;
 use crate::record::Record;
 use crate::save::{check, is_number};
 use crate::store::Store;
-use parades_core::wire::{self, Malformed};
+use parades_core::restore::Undoable;
+use parades_core::wire::{self, Malformed, Wire};
 use parades_topology::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
+
+impl<P: Undoable + Wire> Egress<P> {
+    /// Appends the bytes of the ports, and of the packets that they hold.
+    pub(crate) fn write_ports(&self, to: &mut Vec<u8>) {
+        self.ports.iter().for_each(|port| port.write(to));
+        wire::write(&self.managed.is_some(), to);
+        self.managed.iter().for_each(|managed| managed.held.write(to));
+    }
+
+    /// Reads the packets that these ports hold.
+    pub(crate) fn read_ports(ports: Box<[Port]>, from: &mut &[u8]) -> Result<Egress<P>, Malformed> {
+        let mut managed = None;
+        if wire::read(from)? {
+            let held = Store::read(ports.iter().flat_map(Port::held_places), from)?;
+            managed = Some(Box::new(Managed { held, ..*Managed::new() }));
+        }
+        check(managed.is_some() || ports.iter().all(|port| port.held_places().is_empty()), "a node")?;
+        Ok(Egress { ports, lost: BTreeMap::new(), managed })
+    }
+}
 
 impl<D: Record> Node<Packet<D>> {
     /// Appends the bytes of the state.

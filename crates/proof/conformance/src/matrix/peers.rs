@@ -3,7 +3,8 @@
 
 use crate::engines::Subject;
 use parades_carriers::underlay::{Jitter, Routing, draw_places};
-use parades_carriers::{Both, Capacity, Constant, FlowLevel, Underlay, Which};
+use parades_carriers::packet_level::Format;
+use parades_carriers::{Both, Capacity, Constant, FlowLevel, PacketLevel, Underlay, Which};
 use parades_core::any_model::SaveModel;
 use parades_core::model::Model;
 use parades_core::random::Rng;
@@ -17,7 +18,10 @@ use parades_p2p::driver::AsModel;
 use parades_p2p::gossip::{self, Gossip};
 use parades_p2p::gossipsub::{self, GossipSub};
 use parades_p2p::kademlia::{self, Kademlia};
-use parades_topology::NodeId;
+use parades_packet::network::Settings;
+use parades_packet::plane::Plane;
+use parades_packet::queue::{Discipline, FairCodel};
+use parades_topology::{Link, NodeId, Topology};
 use parades_topology::generators::TransitStub;
 
 /// Returns a churn with these mean lengths of sessions and absences in seconds.
@@ -47,6 +51,19 @@ pub(super) fn chord_constant() -> impl Model + 'static {
 /// Makes the same Chord as a model whose state can be restored.
 pub(super) fn chord_machine() -> impl Subject + SaveModel + 'static {
     Chord::restorable(few(), 1).expect("the parameters are possible")
+}
+
+/// Makes a Chord whose messages are packets that wait in managed queues of a star.
+pub(super) fn chord_packets() -> impl Subject + SaveModel + 'static {
+    let ends: Vec<NodeId> = (1..17).map(NodeId).collect();
+    let names: Vec<String> = (0..17).map(|node| format!("n{node}")).collect();
+    let link = |&end| Link { a: NodeId(0), b: end, rate_bps: 200_000, delay: Delay::from_ms(5) };
+    let topology = Topology::new(&names, ends.iter().map(link).collect()).expect("it is a star");
+    let queue = Discipline::FairCodel(FairCodel::default());
+    let settings = Settings { queue, ..Settings::default() };
+    let plane = Plane::new(topology, &ends, settings).expect("the settings are possible");
+    let carrier = PacketLevel::new(plane, Format::of_bytes(|_: &chord::Message| 700)).expect("one node at each place");
+    AsModel::new(Chord::new(few(), 1).expect("the parameters are possible"), carrier)
 }
 
 /// Makes a Chord whose messages are flows that share the links of a star.

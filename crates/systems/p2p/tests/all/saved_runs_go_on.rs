@@ -1,20 +1,26 @@
 //! Runs of all protocols over several carriers go on from their bytes, and bytes that were changed do no harm.
 
 use parades_carriers::underlay::{Jitter, Partition, Recorded, Routing, draw_places};
-use parades_carriers::{Both, Capacity, Matrix, Underlay, Which};
+use parades_carriers::packet_level::Format;
+use parades_carriers::{Both, Capacity, FlowLevel, Matrix, PacketLevel, Underlay, Which};
 use parades_core::any_model::{AnyModel, AnySave, SaveModel, Typed, with_model};
 use parades_core::cut::{AtRest, Cut, Cuts, Reached, Span, Then};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::placement::Placement;
 use parades_core::prelude::*;
 use parades_engine::sequential;
+use parades_flow::generators::star;
+use parades_flow::network_model::{MaxMinModel, NetworkModel};
 use parades_p2p::bittorrent::{self, Swarm};
 use parades_p2p::churn::{Churn, Law};
 use parades_p2p::driver::{AsModel, SaveProtocol};
 use parades_p2p::{averaging, chord, gossip, gossipsub, kademlia};
+use parades_packet::network::Settings;
+use parades_packet::plane::Plane;
+use parades_packet::queue::{Discipline, FairCodel};
 use parades_program::SaveCarrier;
-use parades_topology::NodeId;
 use parades_topology::generators::TransitStub;
+use parades_topology::{Link, NodeId, Topology};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
@@ -130,6 +136,29 @@ fn of_chord() {
     };
     let matrix = Matrix::new(4, |from, to| Delay::from_ms(u64::from(10 + from + 5 * to)));
     check(&AsModel::new(chord::Chord::new(parameters, 1).unwrap(), matrix), 60, 90);
+}
+
+/// Returns a Chord whose nodes come and go.
+fn few() -> chord::Chord {
+    chord::Chord::new(chord::Parameters { nodes: 16, churn: Some(churn()), ..chord::Parameters::default() }, 1).unwrap()
+}
+
+#[test]
+fn of_chord_as_packets() {
+    let ends: Vec<NodeId> = (1..17).map(NodeId).collect();
+    let names: Vec<String> = (0..17).map(|node| format!("n{node}")).collect();
+    let link = |&end| Link { a: NodeId(0), b: end, rate_bps: 100_000, delay: Delay::from_ms(5) };
+    let topology = Topology::new(&names, ends.iter().map(link).collect()).unwrap();
+    let settings = Settings { queue: Discipline::FairCodel(FairCodel::default()), ..Settings::default() };
+    let plane = Plane::new(topology, &ends, settings).unwrap();
+    check(&AsModel::new(few(), PacketLevel::new(plane, Format::of_bytes(|_| 1200)).unwrap()), 40, 60);
+}
+
+#[test]
+fn of_chord_as_flows() {
+    let network_model = NetworkModel::MaxMin(MaxMinModel::LV08);
+    let flows = FlowLevel::new(star(16).unwrap().into(), network_model, 16, |_| 1e7);
+    check(&AsModel::new(few(), flows), 40, 60);
 }
 
 #[test]
