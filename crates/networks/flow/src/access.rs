@@ -39,6 +39,7 @@
 
 mod changes;
 mod levels;
+mod saved;
 
 pub use changes::Changes;
 
@@ -135,6 +136,16 @@ impl Access {
         let links: Vec<Link> = capacities.into_iter().flatten().map(Link::new).collect();
         let (transfers, free, ends) = (Vec::new(), Vec::new(), BTreeSet::new());
         Access { levels: Levels::new(links), transfers, free, ends, starts: 0, journal: Journal::default() }
+    }
+
+    /// Returns the number of peers.
+    pub fn peers(&self) -> usize {
+        self.levels.links().count() / 2
+    }
+
+    /// Returns the sender and the receiver of a transfer.
+    pub fn ends(&self, TransferId(id): TransferId) -> [u32; 2] {
+        self.transfers[id as usize].links.map(|link| link / 2)
     }
 
     /// Returns the number of transfers in progress.

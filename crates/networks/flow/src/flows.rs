@@ -8,7 +8,9 @@ use crate::network::{Ended, FluidNetwork, Outcome};
 use crate::network_model::NetworkModel;
 use crate::platform::{HostId, Platform};
 use parades_config::{quoted, shortened};
+use parades_core::any_model::SaveModel;
 use parades_core::prelude::*;
+use parades_core::wire::{self, Malformed};
 use std::fmt;
 use std::sync::Arc;
 
@@ -355,6 +357,41 @@ pub struct ReplacedCheckpoint(Option<Arc<Progress>>, Vec<Time>);
 /// an event depends only on the state and the time. So a checkpoint is taken every `EVENTS_PER_CHECKPOINT`
 /// events. To undo an event, the events between the checkpoint and this event are executed again, without
 /// sending (coast forward).
+impl SaveModel for Flows {
+    fn write_state(&self, _: LpId, state: &State, to: &mut Vec<u8>) {
+        let Progress { network, next, ends, ended: _ } = &state.progress;
+        network.write(to);
+        let ends: Vec<(u64, Time, Outcome)> =
+            (0..).zip(ends).filter_map(|(number, end)| end.map(|(time, outcome)| (number, time, outcome))).collect();
+        wire::write(&(*next as u64, ends), to);
+    }
+
+    fn read_state(&self, _: LpId, from: &mut &[u8]) -> Result<State, Malformed> {
+        let malformed = || Malformed::new("the flows have a state that none can have");
+        let network = FluidNetwork::read(Arc::clone(&self.platform), self.network_model, from)?;
+        let (next, ended): (u64, Vec<(u64, Time, Outcome)>) = wire::read(from)?;
+        let mut progress = Progress { network, next: 0, ends: vec![None; self.flows.len()], ended: ended.len() };
+        progress.next = usize::try_from(next).ok().filter(|&next| next <= self.flows.len()).ok_or_else(malformed)?;
+        for (number, time, outcome) in ended {
+            let place = usize::try_from(number).ok().filter(|&number| number < progress.next);
+            let place = &mut progress.ends[place.ok_or_else(malformed)?];
+            if place.replace((time, outcome)).is_some() {
+                return Err(malformed());
+            }
+        }
+        // Flows are numbered as they start, and each has ended or runs.
+        let runs = |number: u64| usize::try_from(number).is_ok_and(|number| progress.ends.get(number) == Some(&None));
+        let is_right = progress.network.started() == next
+            && progress.network.active() as usize + progress.ended == progress.next
+            && progress.network.serials().all(runs)
+            && !progress.network.has_ended();
+        match is_right {
+            true => Ok(State { progress, checkpoint: None, since_checkpoint: Vec::new() }),
+            false => Err(malformed()),
+        }
+    }
+}
+
 impl Restorable for Flows {
     type Undo = Option<ReplacedCheckpoint>;
 

@@ -25,6 +25,7 @@ mod activity;
 mod calendar;
 mod changes;
 mod profiles;
+mod save;
 mod start;
 mod system;
 

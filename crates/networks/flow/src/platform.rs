@@ -45,7 +45,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The index of a host in [`Platform::hosts`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct HostId(pub u32);
 
 /// The index of a link in [`Platform::links`].

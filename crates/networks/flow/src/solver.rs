@@ -47,10 +47,12 @@ mod demand;
 mod fill;
 mod levels;
 mod reserved;
+mod save;
 mod select;
 
 use demand::{Demand, units_of_demand};
 use fill::Scratch;
+pub(crate) use save::ReadVariable;
 
 /// The default precision of solutions. A remaining capacity below this share of the capacity counts as zero.
 /// A remaining usage below this value counts as zero, too. The value is the default of SimGrid's
@@ -256,17 +258,7 @@ impl System {
         (variable.penalty, variable.bound, variable.own_bound, variable.rate) = (penalty, bound, bound, 0.0);
         variable.alive = true;
         variable.elements.clear();
-        for &(constraint, weight) in elements {
-            assert!(weight > 0.0, "a variable cannot use a constraint with weight {weight}");
-            let Some(known) = variable.elements.iter_mut().find(|known| known.constraint == constraint) else {
-                variable.elements.push(Element { constraint, weight, place: 0, units: 0 });
-                continue;
-            };
-            match self.constraints[constraint as usize].policy {
-                SharingPolicy::Shared => known.weight += weight,
-                SharingPolicy::FatPipe => known.weight = known.weight.max(weight),
-            }
-        }
+        variable.use_constraints(elements, &self.constraints);
         variable.renew_bound(&self.constraints, self.fat_pipes);
         let bound = variable.bound;
         for (position, element) in (0..).zip(&mut variable.elements) {
@@ -368,6 +360,24 @@ impl System {
     /// Empties the list of variables whose rates have changed.
     pub(crate) fn clear_changed(&mut self) {
         self.changed.clear();
+    }
+}
+
+impl Variable {
+    /// Adds the constraints that the variable uses. Several uses of one constraint are one.
+    #[inline]
+    fn use_constraints(&mut self, elements: &[(u32, f64)], constraints: &[Constraint]) {
+        for &(constraint, weight) in elements {
+            assert!(weight > 0.0, "a variable cannot use a constraint with weight {weight}");
+            let Some(known) = self.elements.iter_mut().find(|known| known.constraint == constraint) else {
+                self.elements.push(Element { constraint, weight, place: 0, units: 0 });
+                continue;
+            };
+            match constraints[constraint as usize].policy {
+                SharingPolicy::Shared => known.weight += weight,
+                SharingPolicy::FatPipe => known.weight = known.weight.max(weight),
+            }
+        }
     }
 }
 

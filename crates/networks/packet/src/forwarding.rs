@@ -132,6 +132,49 @@ impl Forwarding {
         }
     }
 
+    /// Returns true if a packet that was read, at this step, is led from `node` to endpoints that `receives`
+    /// names by their node and slot. Where tables lead it, it is led from anywhere.
+    pub(crate) fn leads(
+        &self,
+        topology: &Topology,
+        lines: &Lines,
+        node: NodeId,
+        step: NonZeroU32,
+        receives: impl Fn(NodeId, u32) -> bool,
+    ) -> bool {
+        let exit = |node: NodeId, port: u32, kind: u32| {
+            let end = topology.interfaces(node).get(port as usize);
+            end.filter(|end| lines.kind_by(topology, **end) == kind).map(|end| end.neighbour)
+        };
+        if step == LOOK_UP {
+            return self.tables.is_some();
+        }
+        let (mut node, mut step) = (node, step);
+        while let Some(Step { interface, kind_or_slot }) = self.routes.get(step) {
+            if interface == ARRIVED {
+                return receives(node, kind_or_slot);
+            }
+            let Some(next) = exit(node, interface, kind_or_slot) else { return false };
+            (node, step) = (next, step.saturating_add(1));
+        }
+        let Some(place) = self.place_of(step) else { return false };
+        let mut to_visit = vec![(place, node)];
+        while let Some((place, node)) = to_visit.pop() {
+            if place as usize >= self.trees.places() {
+                return false;
+            }
+            let (place, hops) = self.trees.at(place);
+            if place.receiver().is_some_and(|slot| !receives(node, slot)) {
+                return false;
+            }
+            for hop in hops {
+                let Some(next) = exit(node, hop.port, hop.kind) else { return false };
+                to_visit.push((hop.to, next));
+            }
+        }
+        true
+    }
+
     /// Returns the step of a place in a tree.
     #[inline]
     pub(crate) fn step_of_place(&self, place: u32) -> NonZeroU32 {

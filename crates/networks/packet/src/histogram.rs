@@ -2,6 +2,7 @@
 
 use parades_core::metrics::interpolate;
 use parades_core::restore::{Recorder, Undoable};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// The number of buckets between two powers of two, as an exponent of two. So a bucket is no wider than 1/128
@@ -12,7 +13,7 @@ const OCTAVE_BITS: u32 = 7;
 pub(crate) const PERCENTILE_ERROR_PERMILLE: u16 = 8;
 
 /// The number of delays in each bucket, from the first bucket that is not empty to the last one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Undoable)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 pub struct DelayHistogram {
     first: u32,
     counts: VecDeque<u32>,
@@ -54,6 +55,19 @@ impl<R: Recorder<DelayHistogramUndo>> DelayHistogramMut<'_, R> {
 }
 
 impl DelayHistogram {
+    /// Returns true if these may be `packets` delays between `min` and `max`. Those that were read may be none.
+    pub(crate) fn is_possible(&self, packets: u64, min: u64, max: u64) -> bool {
+        let counted: u64 = self.counts.iter().map(|&count| u64::from(count)).sum();
+        let (Some(&front), Some(&back)) = (self.counts.front(), self.counts.back()) else { return packets == 0 };
+        let last = u64::from(self.first) + self.counts.len() as u64 - 1;
+        counted == packets
+            && front > 0
+            && back > 0
+            && self.first == bucket(min)
+            && last == u64::from(bucket(max))
+            && self.counts.iter().all(|&count| count < u32::MAX / 2)
+    }
+
     /// Returns the least value that `percent` percent of the delays do not exceed. It is interpolated in its
     /// bucket, and within 0.8 %. All delays are between `min` and `max`. `None` without delays.
     pub fn percentile(&self, percent: u64, min: u64, max: u64) -> Option<u64> {

@@ -11,6 +11,7 @@ use crate::probability::Probability;
 use parades_core::random::{Pareto, Rng};
 use parades_core::restore::Undoable;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The greatest number of scales by which Pareto jitter delays a packet. Without a limit, a rare delay could
 /// pass the end of virtual time.
@@ -174,7 +175,7 @@ impl Impairments {
 }
 
 /// The state of the impairments in one direction of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub(crate) struct State {
     /// The latest arrival of a packet that keeps the order.

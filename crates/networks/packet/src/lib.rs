@@ -86,6 +86,7 @@ pub mod queue;
 pub mod record;
 mod report;
 pub mod sampling;
+mod save;
 pub mod segment;
 pub mod sink;
 mod store;

@@ -150,6 +150,17 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
+    /// Returns `Ok`, or the reason why the state of a queue cannot be written, as a part of a sentence.
+    pub(crate) fn can_save(&self) -> Result<(), String> {
+        self.kinds.iter().try_for_each(|line| match &line.policy {
+            Policy::Managed(rules) => match &rules.discipline {
+                Discipline::Other(other) => other.can_save(),
+                _ => Ok(()),
+            },
+            Policy::Plain(_) => Ok(()),
+        })
+    }
+
     /// `backs` are the ways back that differ.
     pub(crate) fn new(lines: impl Iterator<Item = Line>, backs: impl Iterator<Item = (LinkId, Line)>) -> Lines {
         let mut kinds: Vec<Line> = Vec::new();

@@ -31,6 +31,7 @@ mod captures;
 mod layout;
 mod model;
 mod outlet;
+mod save;
 mod slots;
 mod words;
 

@@ -1,5 +1,7 @@
 //! The state of a node.
 
+mod save;
+
 use crate::port::{LOSSES, Loss, Port, fold_lost};
 use crate::protocols::Endpoint;
 use crate::store::Store;

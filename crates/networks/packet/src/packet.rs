@@ -329,7 +329,8 @@ impl<'de, D: Record> Deserialize<'de> for Packet<D> {
         let Some(bytes) = record else {
             return Ok(Packet(Form::Plain { sent_ps, direction, number, step, payload, marks }));
         };
-        let record = D::decode(&bytes).ok_or_else(|| F::Error::custom("packets of this network carry no records"))?;
+        let record = D::decode(payload.into(), &bytes)
+            .ok_or_else(|| F::Error::custom("packets of this network carry no such records"))?;
         Ok(Packet(Form::Recorded { record, direction, number, step, payload, marks }))
     }
 }

@@ -52,6 +52,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod save;
+
 use crate::description::Description;
 use crate::forwarding::tables::Tables;
 use crate::forwarding::{Exit, Next};

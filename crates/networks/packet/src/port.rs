@@ -9,6 +9,7 @@
 //! Ports with other disciplines than drop-tail, and ports of impaired links, are in [`managed`].
 
 mod managed;
+mod save;
 
 pub(crate) use managed::Passage;
 
@@ -19,6 +20,7 @@ use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The reason why a packet is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +63,7 @@ impl Arrival {
 }
 
 /// The part of a port's state that changes with every packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub(crate) struct Sent {
     /// The departure of the last bit of all accepted packets.

@@ -15,6 +15,7 @@ pub mod datagram;
 pub mod multicast;
 pub mod own;
 pub mod request;
+mod save;
 pub mod stream;
 pub mod tcp;
 pub mod transfer;

@@ -47,6 +47,7 @@ pub use priority::Priority;
 pub use red::Red;
 
 use parades_config::{ConfigError, FromValue, Values};
+use serde::{Deserialize, Serialize};
 
 /// The limit of a drop-tail queue. A limit of zero lets no packet wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -190,7 +191,7 @@ pub(crate) fn flow_hash(direction: u32) -> u32 {
 }
 
 /// A packet, as a discipline sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offered {
     /// Its size in bytes, headers included.
     pub bytes: u32,

@@ -94,8 +94,8 @@ pub trait Record: Payload + Clone {
     }
 
     /// Makes a record from the bytes of [`Record::encode`]. `None` if they are no record of this network.
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        Self::write(bytes)
+    fn decode(payload: u32, bytes: &[u8]) -> Option<Self> {
+        if bytes.len() == HEADER + payload as usize { Self::write(bytes) } else { None }
     }
 }
 

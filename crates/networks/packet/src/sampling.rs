@@ -98,8 +98,8 @@ impl PayloadSeries {
     /// Returns the points of a sample. `before` is the payload of the sample before, a period ago.
     fn points(&self, now: Payload, before: Payload, period: Delay) -> impl Iterator<Item = (SeriesId, f64)> {
         let rate = move |bytes: u64| bytes as f64 * 8.0 / period.as_secs_f64();
-        let arrived = self.arrived.map(|id| (id, rate(now.arrived - before.arrived)));
-        std::iter::once((self.usable, rate(now.usable - before.usable))).chain(arrived)
+        let arrived = self.arrived.map(|id| (id, rate(now.arrived.saturating_sub(before.arrived))));
+        std::iter::once((self.usable, rate(now.usable.saturating_sub(before.usable)))).chain(arrived)
     }
 }
 
@@ -313,7 +313,8 @@ impl Sample {
         }
         for (&link, of_link) in &series.links {
             let busy = |totals: &Totals, is_back| totals.busy.get(&(link, is_back)).map_or(0, |busy| busy.as_ps());
-            let busier = [false, true].map(|is_back| busy(now, is_back) - busy(before, is_back)).into_iter().max();
+            let busier =
+                [false, true].map(|is_back| busy(now, is_back).saturating_sub(busy(before, is_back))).into_iter().max();
             ctx.point(of_link.utilisation, busier.unwrap_or(0) as f64 / self.period.as_ps() as f64);
             let (packets, bytes) = summary.queues.get(&link).copied().unwrap_or_default();
             ctx.point(of_link.queue, packets as f64);
@@ -379,7 +380,7 @@ impl<D: Record> Global<Network<D>> for Sample {
         for (id, x) in series.throughput.points(now.payload, before.payload, self.period) {
             ctx.point(id, x);
         }
-        ctx.point(series.loss_rate, self.per_second(now.lost - before.lost));
+        ctx.point(series.loss_rate, self.per_second(now.lost.saturating_sub(before.lost)));
         ctx.point(series.waiting, summary.waiting as f64);
         ctx.point(series.longest, summary.longest as f64);
         self.selected(series, &summary, ctx);

@@ -4,6 +4,7 @@
 //! them. So in steady state a segment allocates nothing. A thread that releases more than it writes keeps a
 //! bounded number of them.
 
+use crate::packet::PAYLOAD_MAX;
 use crate::record::Record;
 use parades_core::digest::{Digest, Payload};
 use parades_core::time::Time;
@@ -27,6 +28,11 @@ pub struct TcpSegment {
 }
 
 impl TcpSegment {
+    /// Returns true if a connection may send this segment. One that was read may be none.
+    pub(crate) fn is_possible(&self) -> bool {
+        self.bytes <= PAYLOAD_MAX && self.offset < 1 << 62
+    }
+
     /// Returns the flags, the acknowledgement and the payload in words: `SYN, 0 B`, `ack 1, 512 B from 1024`.
     pub(crate) fn text(&self) -> String {
         let Header { flags, ack, .. } = self.header;
@@ -222,7 +228,7 @@ impl Record for SegmentRef {
         postcard::to_allocvec(&self.shared().content).expect("plain fields are written to memory")
     }
 
-    fn decode(bytes: &[u8]) -> Option<SegmentRef> {
+    fn decode(_: u32, bytes: &[u8]) -> Option<SegmentRef> {
         postcard::from_bytes(bytes).ok().map(SegmentRef::new)
     }
 }
@@ -260,14 +266,14 @@ mod tests {
     #[test]
     fn a_segment_crosses_to_another_process_whole() {
         let record = SegmentRef::new(content(3));
-        let copy = SegmentRef::decode(&record.encode(0)).expect("it was encoded");
+        let copy = SegmentRef::decode(0, &record.encode(0)).expect("it was encoded");
         assert_eq!((copy.segment(), copy.shared().digest), (record.segment(), record.shared().digest));
     }
 
     #[test]
     fn the_data_of_a_packet_cross_to_another_process_whole() {
         let record = SegmentRef::of_data(Time::from_ps(8), &[3, 1, 4]).expect("it carries data");
-        let copy = SegmentRef::decode(&record.encode(100)).expect("it was encoded");
+        let copy = SegmentRef::decode(100, &record.encode(100)).expect("it was encoded");
         assert_eq!((copy.data(), copy.sent(), copy.segment()), (Some(&[3, 1, 4][..]), Time::from_ps(8), None));
         assert_eq!(copy.shared().digest, record.shared().digest);
         assert_ne!(

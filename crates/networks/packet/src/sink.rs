@@ -4,12 +4,14 @@
 //! 7679, section 3.5; RFC 4737, section 3).
 
 use crate::histogram::DelayHistogram;
+use crate::save::is_number;
 use parades_core::digest::Digest;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// Counts of arrived packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub struct Arrivals {
     /// Arrived packets.
@@ -25,7 +27,7 @@ pub struct Arrivals {
 }
 
 /// The delays of arrived packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub struct DelayRange {
     /// The sum in picoseconds, lower word first.
@@ -37,7 +39,7 @@ pub struct DelayRange {
 }
 
 /// The last arrival, and the variation of delays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 struct Last {
     time: Time,
@@ -48,7 +50,7 @@ struct Last {
 }
 
 /// Measurements of the packets that arrive at one end of a flow.
-#[derive(Clone, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 pub struct Sink {
     /// Counts.
     pub arrivals: Arrivals,
@@ -68,6 +70,17 @@ impl Sink {
             last: Last { time: Time::ZERO, delay: Delay::ZERO, jitter_sixteenths: 0 },
             histogram: has_percentiles.then(Box::default),
         }
+    }
+
+    /// Returns true if an end of a flow may have these measurements. Those that were read may be impossible.
+    pub(crate) fn is_possible(&self, has_percentiles: bool) -> bool {
+        let Arrivals { packets, bytes, .. } = self.arrivals;
+        let DelayRange { sum: [_, high], min, max } = self.delays;
+        let histogram = self.histogram.as_ref();
+        [packets, bytes, high].into_iter().all(is_number)
+            && (packets == 0 || min <= max)
+            && histogram.is_some() == has_percentiles
+            && histogram.is_none_or(|histogram| histogram.is_possible(packets, min.as_ps(), max.as_ps()))
     }
 
     /// Returns the time of the last arrival; zero before the first one.

@@ -1,6 +1,8 @@
 //! The packets that a node holds for its ports, until their disciplines select them.
 
+use crate::save::check;
 use parades_core::restore::{Recorder, Undoable, Whole};
+use parades_core::wire::{self, Malformed, Wire};
 
 /// Packets by their places. A place is used again when its packet has left, so that in steady state no memory
 /// is allocated.
@@ -13,6 +15,40 @@ pub(crate) struct Store<P: Undoable> {
 impl<P: Undoable> Store<P> {
     pub(crate) fn new() -> Store<P> {
         Store { packets: Vec::new(), free: Vec::new() }
+    }
+
+    /// Returns the packet at a place.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub(crate) fn at(&self, place: u32) -> &P {
+        self.packets[place as usize].as_ref().expect("a held packet is in the store")
+    }
+
+    /// Appends the bytes of the state. The free places are in it, as they decide where the next packets lie.
+    pub(crate) fn write(&self, to: &mut Vec<u8>)
+    where
+        P: Wire,
+    {
+        wire::write(&(&self.packets, &self.free), to);
+    }
+
+    /// Reads a state whose packets are at these places, each of which is named once.
+    pub(crate) fn read(places: impl IntoIterator<Item = u32>, from: &mut &[u8]) -> Result<Store<P>, Malformed>
+    where
+        P: Wire,
+    {
+        let (packets, free): (Vec<Option<P>>, Vec<u32>) = wire::read(from)?;
+        let mut is_named = vec![false; packets.len()];
+        let places = places.into_iter().map(|place| (place, true)).chain(free.iter().map(|&place| (place, false)));
+        for (place, is_taken) in places {
+            let is_right = packets.get(place as usize).is_some_and(|packet| packet.is_some() == is_taken)
+                && !std::mem::replace(&mut is_named[place as usize], true);
+            check(is_right, "a store of packets")?;
+        }
+        check(is_named.into_iter().all(|is_named| is_named), "a store of packets")?;
+        Ok(Store { packets, free })
     }
 
     /// Returns all packets.

@@ -14,10 +14,11 @@ use crate::state::State;
 use parades_core::digest::Digest;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::Delay;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// The ports of a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ports {
     /// The port of this end.
     pub local: u16,
@@ -26,7 +27,7 @@ pub struct Ports {
 }
 
 /// The part of a connection that has a fixed size. It is recorded once for each call.
-#[derive(Clone, Copy, Debug, PartialEq, Undoable)]
+#[derive(Clone, Copy, Debug, PartialEq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub struct Core {
     /// The ports.
@@ -51,13 +52,13 @@ pub struct Core {
 #[derive(Clone, Debug, PartialEq, Undoable)]
 pub struct Connection {
     #[undoable(boxed)]
-    core: Core,
+    pub(crate) core: Core,
     #[undoable(boxed)]
-    control: Control,
+    pub(crate) control: Control,
     /// Transmitted segments that are not acknowledged cumulatively, in order.
-    outstanding: VecDeque<Sent>,
+    pub(crate) outstanding: VecDeque<Sent>,
     /// Ranges that have arrived beyond the next expected place, in order, with gaps between them.
-    arrived: Vec<Span>,
+    pub(crate) arrived: Vec<Span>,
 }
 
 impl Connection {

@@ -35,10 +35,12 @@ pub use vegas::{Vegas, VegasState};
 
 use parades_core::digest::Digest;
 use parades_core::time::{Delay, Time};
+use parades_core::wire::Malformed;
+use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
 /// The window of a sender.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     /// The congestion window in bytes.
     pub cwnd: u32,
@@ -184,6 +186,22 @@ pub trait CongestionControl: Debug + Send + Sync {
 
     /// Returns a copy, by which a rollback restores the state.
     fn copy(&self) -> Box<dyn CongestionControl>;
+
+    /// Returns the bytes of the state, from which [`CongestionControl::restore`] makes an equal one. `None` if
+    /// the state cannot be written: then runs with this control cannot be saved.
+    fn save(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Restores the state from all of these bytes. `self` is a copy of the state at the start of connections.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not those of a state.
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let _ = bytes;
+        Err(Malformed::new("the state of this congestion control cannot be written"))
+    }
 
     /// Folds the state into a digest.
     fn fold(&self, digest: &mut Digest);

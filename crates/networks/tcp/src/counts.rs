@@ -1,9 +1,11 @@
 //! Counts of a connection, for reports.
 
+use crate::save::is_place;
 use parades_core::digest::Digest;
+use serde::{Deserialize, Serialize};
 
 /// The number of segments, retransmissions and other happenings of one end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Segments sent, of all kinds.
     pub segments_sent: u64,
@@ -46,6 +48,39 @@ impl Counts {
     #[must_use]
     pub const fn retransmissions(&self) -> u64 {
         self.fast_retransmissions + self.timeout_retransmissions + self.probe_retransmissions
+    }
+
+    /// Returns true if a connection may have these counts. Those that were read may be others.
+    pub(crate) fn are_possible(&self) -> bool {
+        let Counts {
+            segments_sent,
+            segments_received,
+            bytes_sent,
+            fast_retransmissions,
+            timeout_retransmissions,
+            probe_retransmissions,
+            spurious_retransmissions,
+            timeouts,
+            recoveries,
+            undone,
+            mark_reductions,
+            duplicate_acks,
+            out_of_order,
+            duplicates,
+            challenges,
+            window_probes,
+            keep_alives,
+        } = *self;
+        let sending = [segments_sent, segments_received, bytes_sent, timeouts, recoveries, undone, mark_reductions];
+        let again = [
+            fast_retransmissions,
+            timeout_retransmissions,
+            probe_retransmissions,
+            spurious_retransmissions,
+            duplicate_acks,
+        ];
+        let others = [out_of_order, duplicates, challenges, window_probes, keep_alives];
+        sending.into_iter().chain(again).chain(others).all(is_place)
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {

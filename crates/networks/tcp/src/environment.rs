@@ -18,7 +18,7 @@ pub enum Timer {
 }
 
 /// The bits of the IP header for congestion marks (RFC 3168, section 5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Ecn {
     /// The sender does not understand marks.
     #[default]

@@ -139,7 +139,7 @@ impl Payload for Header {
         }
         let SynOptions { mss, window_shift, has_sack } = self.syn;
         if mss.is_some() || window_shift.is_some() || has_sack {
-            let words = [u64::from(mss.unwrap_or(0)), u64::from(window_shift.map_or(0, |shift| shift + 1))];
+            let words = [u64::from(mss.unwrap_or(0)), window_shift.map_or(0, |shift| u64::from(shift) + 1)];
             digest.word(words[0] << 16 | words[1] << 8 | u64::from(has_sack));
         }
         for Range { from, to } in self.sack() {

@@ -91,6 +91,7 @@ mod receive;
 mod receiver;
 mod recovery;
 mod rtt;
+mod save;
 mod scoreboard;
 pub mod segment;
 mod send;

@@ -63,7 +63,7 @@ impl<R: Recorder<ConnectionUndo>, E: Environment> Endpoint<'_, R, E> {
         };
         // The first acknowledgement retransmits a segment.
         let least = if send.proportional.out > 0 { 0 } else { window.mss };
-        send.window.cwnd = progress.in_flight + count.max(least);
+        send.window.cwnd = progress.in_flight.saturating_add(count.max(least));
     }
 }
 
@@ -95,7 +95,7 @@ impl Proportional {
         }
         let mut bound = self.delivered.saturating_sub(self.out).max(progress.delivered);
         if is_safe {
-            bound += mss;
+            bound = bound.saturating_add(mss);
         }
         bound.min(ssthresh - in_flight)
     }

@@ -12,9 +12,10 @@ use crate::sender::{Mode, Sent};
 use crate::seq::Seq;
 use parades_core::restore::Recorder;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The state of RACK.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rack {
     /// The transmission time of the newest segment that has arrived.
     pub sent_at: Time,

@@ -3,9 +3,10 @@
 use crate::control::RateSample;
 use crate::sender::Sent;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The delivery of a connection's data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rate {
     /// Bytes delivered.
     pub delivered: u64,

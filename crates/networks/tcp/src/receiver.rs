@@ -4,9 +4,10 @@ use crate::header::SACK_BLOCKS_MAX;
 use crate::seq::Seq;
 use parades_core::restore::Undoable;
 use parades_core::time::Time;
+use serde::{Deserialize, Serialize};
 
 /// A range of places.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub struct Span {
     /// The first place.
@@ -16,7 +17,7 @@ pub struct Span {
 }
 
 /// Acknowledgements that are due.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Due {
     /// None.
     #[default]
@@ -28,7 +29,7 @@ pub enum Due {
 }
 
 /// The receiving half of a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "independent conditions")]
 pub struct Receiver {
     /// The other end's initial sequence number.

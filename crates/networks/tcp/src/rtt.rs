@@ -2,9 +2,10 @@
 
 use crate::settings::{RtoFloor, Settings};
 use parades_core::time::Delay;
+use serde::{Deserialize, Serialize};
 
 /// Measurements of the round trip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTrip {
     /// The smoothed round trip; zero before the first measurement.
     pub smoothed: Delay,

@@ -12,9 +12,10 @@ use crate::rtt::RoundTrip;
 use crate::seq::Seq;
 use parades_core::restore::Undoable;
 use parades_core::time::Time;
+use serde::{Deserialize, Serialize};
 
 /// The mode of loss recovery.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// No sign of loss.
     #[default]
@@ -30,7 +31,7 @@ pub enum Mode {
 }
 
 /// The use of the retransmission timer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimerUse {
     /// The timer is not set.
     #[default]
@@ -67,7 +68,7 @@ pub(crate) enum Reason {
 }
 
 /// A transmitted segment that is not acknowledged cumulatively.
-#[derive(Clone, Copy, Debug, PartialEq, Undoable)]
+#[derive(Clone, Copy, Debug, PartialEq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 #[expect(clippy::struct_excessive_bools, reason = "independent marks of the scoreboard")]
 pub struct Sent {
@@ -110,7 +111,7 @@ impl Sent {
 }
 
 /// The state of proportional rate reduction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proportional {
     /// Bytes delivered since the recovery began.
     pub delivered: u32,
@@ -121,7 +122,7 @@ pub struct Proportional {
 }
 
 /// The values that an undone reduction restores.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prior {
     /// True if there is a reduction to undo.
     pub is_set: bool,
@@ -134,7 +135,7 @@ pub struct Prior {
 }
 
 /// The state of tail loss probes (RFC 8985, section 7).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
     /// True while a probe is not yet acknowledged.
     pub is_out: bool,
@@ -145,7 +146,7 @@ pub struct Probe {
 }
 
 /// The sending half of a connection.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "independent conditions")]
 pub struct Sender {
     /// The initial sequence number.

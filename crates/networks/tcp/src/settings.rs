@@ -206,6 +206,19 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Returns `Ok` if the state of a connection with these settings can be written
+    /// ([`Connection::write`](crate::Connection::write)).
+    ///
+    /// # Errors
+    ///
+    /// If its congestion control is of another crate and cannot: the reason, as a part of a sentence.
+    pub fn can_save(&self) -> Result<(), String> {
+        match &self.algorithm {
+            Algorithm::Other(other) => other.can_save(),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the settings of Linux. They follow the RFCs where Linux does.
     #[must_use]
     #[expect(clippy::too_many_lines, reason = "one line for each setting")]

@@ -1,9 +1,10 @@
 //! The states of a connection (RFC 9293, section 3.3.2).
 
 use parades_core::restore::Undoable;
+use serde::{Deserialize, Serialize};
 
 /// The state of a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub enum State {
     /// There is no connection.

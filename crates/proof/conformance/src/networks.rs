@@ -2,7 +2,7 @@
 
 use crate::compare::{Answer, Question, check, expected};
 use crate::engines::ranks::engines_on_ranks;
-use crate::engines::{Engine, Fault, Setting, WireView, engines, index_below, wire_view};
+use crate::engines::{Engine, Fault, SaveView, Setting, WireView, engines, index_below, save_view, wire_view};
 use crate::random::WORKERS;
 use crate::random_network::{build, describe, from_seed, in_full};
 use crate::report::Report;
@@ -72,8 +72,8 @@ pub fn check_network(text: &str, report: &mut Report) {
     for (engine, carriers, workers) in in_one.chain(on_ranks) {
         for (carrier, _) in engine.varies.variants(carriers.iter().copied(), [0]) {
             let workers = workers[index_below(&rng, workers.len())];
-            let wire = Some(wire_view as WireView<_>);
-            let setting = Setting { workers, seed: rng.next_u64(), carrier, wire, save: None, fault: Fault::None };
+            let (wire, save) = (Some(wire_view as WireView<_>), Some(save_view as SaveView<_>));
+            let setting = Setting { workers, seed: rng.next_u64(), carrier, wire, save, fault: Fault::None };
             check_run(&model, question, &engine, &setting, &answer, report);
         }
     }

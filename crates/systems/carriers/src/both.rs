@@ -8,8 +8,10 @@ use parades_core::event::{Body, LpId, TimerId};
 use parades_core::metrics::{MetricId, Metrics};
 use parades_core::random::Rng;
 use parades_core::time::Time;
+use parades_core::wire::Malformed;
 use parades_program::{
-    AtEnd, Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, RestorableCarrier, Restore, Wiring,
+    AtEnd, Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, RestorableCarrier, Restore,
+    SaveCarrier, Wiring,
 };
 use std::fmt;
 
@@ -198,6 +200,39 @@ impl<A, B, RA: Restore<A>, RB: Restore<B>> Restore<Of<A, B>> for (RA, RB) {
         }
     }
 }
+/// Each of two carriers writes its own states.
+impl<M: 'static, A: SaveCarrier<M>, B: SaveCarrier<M>> SaveCarrier<M> for Both<A, B, M> {
+    fn can_save(&self) -> Result<(), String> {
+        self.first.can_save().and_then(|()| self.second.can_save())
+    }
+
+    fn write_access(&self, (first, second): &Self::Access, to: &mut Vec<u8>) {
+        self.first.write_access(first, to);
+        self.second.write_access(second, to);
+    }
+
+    fn read_access(&self, node: LpId, layout: Layout, from: &mut &[u8]) -> Result<Self::Access, Malformed> {
+        let (first, second) = self.layouts(layout);
+        Ok((self.first.read_access(node, first, from)?, self.second.read_access(node, second, from)?))
+    }
+
+    fn write_lp(&self, lp: &Self::Lp, to: &mut Vec<u8>) {
+        match lp {
+            Of::First(lp) => self.first.write_lp(lp, to),
+            Of::Second(lp) => self.second.write_lp(lp, to),
+        }
+    }
+
+    fn read_lp(&self, lp: LpId, layout: Layout, from: &mut &[u8]) -> Result<Self::Lp, Malformed> {
+        let (first, second) = self.layouts(layout);
+        if first.index(lp).is_some() {
+            self.first.read_lp(lp, first, from).map(Of::First)
+        } else {
+            self.second.read_lp(lp, second, from).map(Of::Second)
+        }
+    }
+}
+
 impl<M: 'static, A: Carrier<M>, B: Carrier<M>> Carrier<M> for Both<A, B, M> {
     type Packet = Of<A::Packet, B::Packet>;
     type Access = (A::Access, B::Access);

@@ -44,6 +44,7 @@ mod carrier;
 mod groups;
 mod journal;
 mod packet;
+mod save;
 mod solver;
 
 pub use carrier::Records;

@@ -5,8 +5,10 @@ use parades_core::digest::Payload;
 use parades_core::event::{Body, LpId};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
+use parades_core::wire::{Malformed, Wire};
 use parades_program::{
-    Carrier, CarrierContext, Copies, Departure, Layout, Letter, NodeContext, RestorableCarrier, Timed, Wiring,
+    Carrier, CarrierContext, Copies, Departure, Layout, Letter, NodeContext, RestorableCarrier, SaveCarrier, Timed,
+    Wiring,
 };
 use std::convert::Infallible;
 
@@ -69,6 +71,22 @@ impl Direct<Latency> {
 
 impl<M: Payload + Clone, L: Latencies<M>> RestorableCarrier<M> for Direct<L> {
     type Restore = Copies;
+}
+
+impl<M: Payload + Clone + Wire, L: Latencies<M>> SaveCarrier<M> for Direct<L> {
+    fn write_access(&self, (): &(), _: &mut Vec<u8>) {}
+
+    fn read_access(&self, _: LpId, _: Layout, _: &mut &[u8]) -> Result<(), Malformed> {
+        Ok(())
+    }
+
+    fn write_lp(&self, lp: &Infallible, _: &mut Vec<u8>) {
+        match *lp {}
+    }
+
+    fn read_lp(&self, _: LpId, _: Layout, _: &mut &[u8]) -> Result<Infallible, Malformed> {
+        Err(Malformed::new("the carrier has no LP of its own"))
+    }
 }
 
 impl<M: Payload + Clone, L: Latencies<M>> Carrier<M> for Direct<L> {

@@ -13,12 +13,15 @@ use parades_core::digest::{Digest, Payload};
 use parades_core::event::{Body, LpId, TimerId};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
+use parades_core::wire::{self, Malformed, Wire};
 use parades_flow::network::{FluidNetwork, Outcome};
 use parades_flow::network_model::NetworkModel;
 use parades_flow::platform::{HostId, Platform};
 use parades_program::{
-    Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, Receipt, Timed, Undelivered, Wiring,
+    Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, Receipt, SaveCarrier, Timed, Undelivered,
+    Wiring,
 };
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
@@ -189,7 +192,7 @@ pub struct Solver<M> {
 }
 
 /// A message on its way.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct InFlight<M> {
     from: LpId,
     to: LpId,
@@ -381,6 +384,45 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
         let is_active = solver.armed < Time::MAX;
         let (on_their_way, stuck) = if is_active { (solver.in_flight, 0) } else { (0, solver.in_flight) };
         Held { on_their_way, stuck, failed: solver.failed, is_active }
+    }
+}
+
+/// The solver writes its network, and the message of each flow by its slot. Flows that have ended are delivered
+/// at the same time, and the timer follows from the network.
+impl<M: Payload + Clone + Wire> SaveCarrier<M> for FlowLevel<M> {
+    fn write_access(&self, (): &(), _: &mut Vec<u8>) {}
+
+    fn read_access(&self, _: LpId, _: Layout, _: &mut &[u8]) -> Result<(), Malformed> {
+        Ok(())
+    }
+
+    fn write_lp(&self, solver: &Box<Solver<M>>, to: &mut Vec<u8>) {
+        let Solver { network, messages, ended, armed: _, in_flight: _, failed } = &**solver;
+        assert!(ended.is_empty(), "all that has ended is delivered before a later time comes");
+        network.write(to);
+        let messages = messages.iter().enumerate().filter_map(|(slot, message)| Some((slot, message.as_ref()?)));
+        wire::write(&(failed, messages.collect::<Vec<_>>()), to);
+    }
+
+    fn read_lp(&self, _: LpId, layout: Layout, from: &mut &[u8]) -> Result<Box<Solver<M>>, Malformed> {
+        let mut network = FluidNetwork::read(Arc::clone(&self.platform), self.network_model, from)?;
+        network.watch_hosts();
+        let (failed, read): (u64, Vec<(usize, InFlight<M>)>) = wire::read(from)?;
+        let is_node = |node: LpId| node.0 < layout.nodes();
+        let have_ends = read.iter().all(|(_, message)| is_node(message.from) && is_node(message.to));
+        // Each flow has a message, in the order of slots.
+        let have_flows = read.iter().map(|&(slot, _)| slot).eq(network.slots());
+        if !have_ends || !have_flows || network.take_ended().is_some() {
+            return Err(Malformed::new("a message on its way has no flow, or no end"));
+        }
+        let in_flight = read.len() as u64;
+        let mut messages: Vec<Option<InFlight<M>>> = Vec::new();
+        for (slot, message) in read {
+            messages.resize_with(slot, || None);
+            messages.push(Some(message));
+        }
+        let armed = network.next_event().unwrap_or(Time::MAX);
+        Ok(Box::new(Solver { network, messages, ended: Vec::new(), armed, in_flight, failed }))
     }
 }
 

@@ -28,12 +28,13 @@ use parades_core::metrics::{MetricId, Metrics};
 use parades_core::random::Rng;
 use parades_core::restore::Undoable;
 use parades_core::time::{Delay, Time};
+use parades_core::wire::{self, Malformed, Wire};
 use parades_packet::network::NetworkError;
 use parades_packet::packet::IP_HEADER;
 use parades_packet::plane::{Loss, Plane, Ports, Surroundings};
 use parades_program::{
     AtEnd, Carrier, CarrierContext, Copies, Departure, Held, Layout, Letter, NodeContext, RestorableCarrier,
-    Undelivered, Wiring,
+    SaveCarrier, Undelivered, Wiring,
 };
 use parades_tcp::environment::Ecn;
 use parades_topology::NodeId;
@@ -278,6 +279,32 @@ impl<M: Payload + Clone> PacketLevel<M> {
 
 impl<M: Payload + Clone> RestorableCarrier<M> for PacketLevel<M> {
     type Restore = Copies;
+}
+
+impl<M: Payload + Clone + Wire> SaveCarrier<M> for PacketLevel<M> {
+    fn can_save(&self) -> Result<(), String> {
+        self.plane.can_save()
+    }
+
+    fn write_access(&self, device: &Device<M>, to: &mut Vec<u8>) {
+        let Device { ports, lost } = device;
+        wire::write(lost, to);
+        self.plane.write_ports(ports, to);
+    }
+
+    fn read_access(&self, lp: LpId, layout: Layout, from: &mut &[u8]) -> Result<Device<M>, Malformed> {
+        let lost = wire::read(from)?;
+        let has_sender = |message: &Message<M>| message.from.0 < layout.nodes();
+        Ok(Device { ports: self.plane.read_ports(self.node_of(lp, layout), has_sender, from)?, lost })
+    }
+
+    fn write_lp(&self, device: &Device<M>, to: &mut Vec<u8>) {
+        self.write_access(device, to);
+    }
+
+    fn read_lp(&self, lp: LpId, layout: Layout, from: &mut &[u8]) -> Result<Device<M>, Malformed> {
+        self.read_access(lp, layout, from)
+    }
 }
 
 impl<M: Payload + Clone> Carrier<M> for PacketLevel<M> {

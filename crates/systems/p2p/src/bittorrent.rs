@@ -39,6 +39,7 @@ mod peer;
 mod protocol;
 mod rarity;
 mod report;
+mod save;
 mod torrent;
 mod tracker;
 

@@ -42,6 +42,7 @@ pub use sessions::{Ending, Session, Sessions};
 use parades_core::event::LpId;
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The coming and going of nodes.
@@ -83,7 +84,7 @@ enum Plan {
 }
 
 /// A session of a node that has begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stay {
     /// The time at which the node goes; [`Time::MAX`] if it stays.
     pub end: Time,

@@ -51,6 +51,12 @@
 //! carrier's own LPs are restored as the carrier says ([`parades_program::RestorableCarrier`]). Over a
 //! carrier that says nothing, the compiler refuses an engine that rolls back. `FlowLevel` is such a carrier.
 //!
+//! # Saved runs
+//!
+//! A run of [`AsModel`] can be saved if its protocol and its carrier say how they write their states
+//! ([`SaveProtocol`], [`parades_program::SaveCarrier`]). A program cannot: see
+//! [`parades_program::Processes`].
+//!
 //! *Read next*: [`Protocol`].
 
 mod few;
@@ -58,10 +64,12 @@ mod model;
 mod node;
 mod program;
 mod protocol;
+mod save;
 mod timers;
 
 pub use model::{AsModel, LpState, Undo};
 pub use node::NodeState;
 pub use program::AsProgram;
 pub use protocol::{Dependencies, Protocol, Wait};
+pub use save::SaveProtocol;
 pub use timers::Timers;

@@ -17,11 +17,13 @@
 mod at_end;
 mod context;
 mod restore;
+mod save;
 mod wiring;
 
 pub use at_end::{AtEnd, Held};
 pub use context::{AtNode, CarrierContext, Kernel, Mailbox, NodeContext};
 pub use restore::{Copies, RestorableCarrier, Restore};
+pub use save::SaveCarrier;
 pub use wiring::{Layout, Wiring};
 
 use parades_core::digest::{Digest, Payload};

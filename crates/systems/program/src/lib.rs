@@ -52,7 +52,7 @@ mod wait;
 pub use blocking::{Stack, StackKind};
 pub use carrier::{
     AtEnd, AtNode, Carrier, CarrierContext, Copies, Departure, Held, Kernel, Layout, Letter, Mailbox, NodeContext,
-    Receipt, RestorableCarrier, Restore, Timed, Undelivered, Wiring,
+    Receipt, RestorableCarrier, Restore, SaveCarrier, Timed, Undelivered, Wiring,
 };
 pub use context::{Node, Start};
 pub use delivery::{Delivery, HostIs};

@@ -31,6 +31,12 @@ impl Link {
         check(capacity);
         Link { capacity, level: f64::INFINITY, is_wrong: false, is_changed: false, users: Vec::new() }
     }
+
+    /// Returns a link that has been read; `None` if there is no such link.
+    pub(super) fn of_saved(capacity: f64, level: f64) -> Option<Link> {
+        let is_possible = capacity > 0.0 && capacity.is_finite() && level > 0.0;
+        is_possible.then(|| Link { level, ..Link::new(capacity) })
+    }
 }
 
 fn check(capacity: f64) {
@@ -52,6 +58,11 @@ pub(super) struct Levels {
 impl Levels {
     pub(super) fn new(links: Vec<Link>) -> Levels {
         Levels { links, wrong: Vec::new(), changed: Vec::new(), others: Vec::new() }
+    }
+
+    /// Returns the capacity and the level of each link.
+    pub(super) fn links(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.links.iter().map(|link| (link.capacity, link.level))
     }
 
     /// Returns true if there is such a link.

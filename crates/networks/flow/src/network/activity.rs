@@ -3,9 +3,10 @@
 use super::{AMOUNT_PRECISION, HostId};
 use crate::solver::VariableId;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The id of an activity, unique in its network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ActivityId {
     pub(super) slot: u32,
     pub(super) serial: u64,
@@ -25,7 +26,7 @@ impl ActivityId {
 }
 
 /// How an activity ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// The activity was completed.
     Done,
@@ -36,7 +37,7 @@ pub enum Outcome {
 }
 
 /// An activity that has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// The activity.
     pub id: ActivityId,
@@ -47,7 +48,7 @@ pub struct Ended {
 }
 
 /// The two kinds of activities.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ActivityKind {
     Flow { source: HostId, destination: HostId },
     Execution { host: HostId, cores: u32 },

@@ -39,6 +39,15 @@ impl PartialEq for Calendar {
 }
 
 impl Calendar {
+    /// Returns the date of a slot.
+    pub(super) fn date(&self, slot: u32) -> Option<Time> {
+        match *self.positions.get(slot as usize)? {
+            (ABSENT, _) => None,
+            (QUEUED, (date, _)) => Some(date),
+            (position, _) => Some(self.heap[position as usize].0.0),
+        }
+    }
+
     /// Returns the earliest date.
     #[inline]
     pub(super) fn first_date(&self) -> Option<Time> {

@@ -51,6 +51,11 @@ pub(super) struct LinkState {
 }
 
 impl LinkState {
+    /// Returns the state with other values.
+    pub(super) fn changed(bandwidth: f64, latency: f64, on: bool, model: NetworkModel) -> LinkState {
+        LinkState { bandwidth, latency, penalty_term: penalty_term(bandwidth, model), on }
+    }
+
     pub(super) fn new(link: &Link, model: NetworkModel) -> LinkState {
         let penalty_term = penalty_term(link.bandwidth, model);
         LinkState { bandwidth: link.bandwidth, latency: link.latency, penalty_term, on: true }
@@ -71,7 +76,7 @@ pub(super) struct HostState {
     /// The speed of one core without profile, in flops per second.
     peak_speed: f64,
     /// The factor that profiles set.
-    speed_scale: f64,
+    pub(super) speed_scale: f64,
     cores: u32,
     /// True if the host works.
     pub(super) on: bool,
@@ -79,6 +84,11 @@ pub(super) struct HostState {
 }
 
 impl HostState {
+    /// Returns the capacity of the constraint: the speed of all cores.
+    pub(super) fn capacity(&self) -> f64 {
+        f64::from(self.cores) * self.speed()
+    }
+
     pub(super) fn new(host: &Host, platform: &Platform) -> HostState {
         let position = platform.position(host);
         HostState { peak_speed: host.speed(), speed_scale: 1.0, cores: host.cores, on: true, position }
@@ -185,9 +195,9 @@ impl FluidNetwork {
     fn set_speed(&mut self, host: HostId, scale: f64) {
         let state = &mut self.hosts[host.0 as usize];
         state.speed_scale = scale;
-        let (speed, cores) = (state.speed(), state.cores);
+        let (speed, capacity) = (state.speed(), state.capacity());
         let constraint = self.host_constraint(host);
-        self.system.set_capacity(constraint, f64::from(cores) * speed);
+        self.system.set_capacity(constraint, capacity);
         let users: Vec<_> = self.system.users(constraint).collect();
         for variable in users {
             let slot = self.owners[variable.0 as usize];

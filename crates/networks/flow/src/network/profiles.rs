@@ -4,8 +4,12 @@ use super::{Change, FluidNetwork, Property};
 use crate::platform::{HostId, LinkId, Platform};
 use crate::profile::Profile;
 use parades_core::time::{Delay, Time};
+use parades_core::wire::{self, Malformed};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// The bound of points that a profile has had. No run reaches it.
+const POINT_MAX: usize = usize::MAX / 2;
 
 /// A profile, and how far the network has followed it.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +61,30 @@ impl Profiles {
         let point = running.profile.point(running.next_point);
         let date = point.and_then(|(after, _)| since.checked_add(Delay::try_from_secs_f64(after)?));
         self.next.extend(date.map(|date| (date, index)));
+    }
+
+    /// Appends the bytes of the state: the next point of each profile, and its date.
+    pub(super) fn write(&self, to: &mut Vec<u8>) {
+        let mut dates = vec![None; self.running.len()];
+        self.next.iter().for_each(|&(date, index)| dates[index] = Some(date));
+        for (running, date) in self.running.iter().zip(dates) {
+            wire::write(&(running.next_point, date), to);
+        }
+    }
+
+    /// Reads the state of the profiles of a platform.
+    pub(super) fn read(platform: &Platform, now: Time, from: &mut &[u8]) -> Result<Profiles, Malformed> {
+        let mut profiles = Profiles::new(platform);
+        profiles.next.clear();
+        for index in 0..profiles.running.len() {
+            let (next_point, date): (usize, Option<Time>) = wire::read(from)?;
+            if next_point > POINT_MAX || date.is_some_and(|date| date < now) {
+                return Err(Malformed::new("a profile has no such point"));
+            }
+            profiles.running[index].next_point = next_point;
+            profiles.next.extend(date.map(|date| (date, index)));
+        }
+        Ok(profiles)
     }
 
     /// Returns true if the state of any host has a profile.

@@ -33,7 +33,7 @@ impl FluidNetwork {
         self.set_owner(variable, slot);
     }
 
-    fn set_owner(&mut self, variable: VariableId, slot: u32) {
+    pub(super) fn set_owner(&mut self, variable: VariableId, slot: u32) {
         if self.owners.len() <= variable.0 as usize {
             self.owners.resize(variable.0 as usize + 1, u32::MAX);
         }

@@ -5,6 +5,7 @@
 
 mod arrival;
 mod departure;
+mod save;
 
 use super::{Loss, Port, PortMut, PortUndo, Queue};
 use crate::impairment::{self, Impairments};

@@ -3,10 +3,12 @@
 use super::{Environment, Protocol, Setup};
 use crate::flow::Limit;
 use crate::packet::PAYLOAD_MAX;
+use crate::save::is_number;
 use crate::traffic::{Pattern, Sizes};
 use parades_core::digest::Digest;
 use parades_core::restore::{Recorder, Tracked, Undoable};
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +25,7 @@ pub struct Datagrams {
 const NEXT: u32 = 0;
 
 /// The state of a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub struct Source {
     /// Packets sent.
@@ -120,6 +122,15 @@ impl Datagrams {
 }
 
 impl Source {
+    /// Returns true if a source of these datagrams may have this state. One that was read may be none.
+    pub(crate) fn is_possible(&self, of: &Datagrams) -> bool {
+        let most = match of.limit {
+            Limit::Bytes(total) => total,
+            Limit::Until(_) | Limit::Never => u64::MAX,
+        };
+        is_number(self.packets) && is_number(self.bytes) && self.bytes <= most
+    }
+
     pub(crate) fn fold(&self, digest: &mut Digest) {
         for word in [self.packets, self.bytes, self.on_until.as_ps(), u64::from(self.is_finished)] {
             digest.word(word);

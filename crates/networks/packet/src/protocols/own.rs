@@ -83,6 +83,7 @@ use crate::packet::PAYLOAD_MAX;
 use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
+use parades_core::wire::Malformed;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -128,6 +129,22 @@ pub trait PacketEnd: Debug + Send + Sync {
 
     /// Returns a copy: for another flow, or for a rollback.
     fn copy(&self) -> Box<dyn PacketEnd>;
+
+    /// Returns the bytes of the state, from which [`PacketEnd::restore`] makes an equal one. `None` if the state
+    /// cannot be written: then runs with this protocol cannot be saved.
+    fn save(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Restores the state from all of these bytes. `self` is a copy of the state at the start.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not those of a state.
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let _ = bytes;
+        Err(Malformed::new("the state of this protocol cannot be written"))
+    }
 
     /// Folds the state into a digest.
     fn fold(&self, digest: &mut Digest);
@@ -215,6 +232,18 @@ impl OtherProtocol {
 
     pub(crate) fn least_payload(&self) -> u32 {
         self.least_payload
+    }
+    /// Returns the end at the start that opens the flow, or the other one.
+    fn prototype(&self, begins: bool) -> &dyn PacketEnd {
+        if begins { &*self.first } else { &*self.second }
+    }
+
+    /// Returns `Ok` if the states of both ends can be written.
+    pub(crate) fn can_save(&self) -> Result<(), String> {
+        match [true, false].map(|begins| self.prototype(begins).save()) {
+            [Some(_), Some(_)] => Ok(()),
+            _ => Err(format!("the protocol {:?} cannot be written", self.name)),
+        }
     }
 
     pub(crate) fn check(&self) -> Result<(), String> {

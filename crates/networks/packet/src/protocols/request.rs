@@ -9,11 +9,13 @@
 //! arrived.
 
 use super::{Duration, Environment, Protocol, Segment, Setup};
+use crate::save::is_number;
 use crate::sink::Sink;
 use crate::traffic::Period;
 use parades_core::digest::Digest;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +42,7 @@ pub struct Requests {
 const ASK: u32 = 0;
 
 /// The response that a client waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 struct Pending {
     is_waiting: bool,
@@ -51,7 +53,7 @@ struct Pending {
 }
 
 /// The state of a client.
-#[derive(Clone, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 pub struct Client {
     /// The number of requests sent, which is also the number of the next one.
     pub asked: u32,
@@ -113,6 +115,12 @@ impl Client {
     /// Returns the time of the first request for the response that the client waits for.
     pub(crate) fn waits_since(&self) -> Option<Time> {
         self.pending.is_waiting.then_some(self.pending.since)
+    }
+    /// Returns true if a client of these requests may have this state. One that was read may be none.
+    pub(crate) fn is_possible(&self, of: &Requests) -> bool {
+        let counts = [self.responses, self.timeouts, self.packets, self.bytes];
+        let Pending { is_waiting, packets, .. } = self.pending;
+        counts.into_iter().all(is_number) && (!is_waiting || self.asked > 0 && packets < of.packets())
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {
@@ -185,7 +193,7 @@ impl<R: Recorder<ClientUndo>> ClientMut<'_, R> {
 }
 
 /// The state of a server.
-#[derive(Clone, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 pub struct Server {
     /// Measurements of the requests that arrive.
     pub sink: Sink,
@@ -196,6 +204,10 @@ pub struct Server {
 impl Server {
     pub(crate) fn new(sink: Sink) -> Server {
         Server { sink, sent: 0 }
+    }
+    /// Returns true if a server may have this state. One that was read may be none.
+    pub(crate) fn is_possible(&self, has_percentiles: bool) -> bool {
+        self.sink.is_possible(has_percentiles) && is_number(self.sent)
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {

@@ -72,6 +72,7 @@ use super::tcp::{self, APPLICATION};
 use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
+use parades_core::wire::Malformed;
 use parades_tcp::settings::Settings;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -119,6 +120,22 @@ pub trait StreamEnd: Debug + Send + Sync {
 
     /// Returns a copy: for another flow, or for a rollback.
     fn copy(&self) -> Box<dyn StreamEnd>;
+
+    /// Returns the bytes of the state, from which [`StreamEnd::restore`] makes an equal one. `None` if the state
+    /// cannot be written: then runs with this application cannot be saved.
+    fn save(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Restores the state from all of these bytes. `self` is a copy of the state at the start.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not those of a state.
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let _ = bytes;
+        Err(Malformed::new("the state of this application cannot be written"))
+    }
 
     /// Folds the state into a digest.
     fn fold(&self, digest: &mut Digest);
@@ -185,6 +202,19 @@ impl OtherStream {
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
+    }
+    /// Returns the end at the start that opens the flow, or the other one.
+    fn prototype(&self, begins: bool) -> &dyn StreamEnd {
+        if begins { &*self.first } else { &*self.second }
+    }
+
+    /// Returns `Ok` if the states of both ends can be written.
+    pub(crate) fn can_save(&self) -> Result<(), String> {
+        self.settings.can_save()?;
+        match [true, false].map(|begins| self.prototype(begins).save()) {
+            [Some(_), Some(_)] => Ok(()),
+            _ => Err(format!("the application {:?} cannot be written", self.name)),
+        }
     }
 
     pub(crate) fn check(&self) -> Result<(), String> {

@@ -12,6 +12,7 @@ pub(super) use io::{ConnectionEnvironment, Notices};
 
 use super::{Duration, Environment, Protocol, Segment, Setup};
 use crate::packet::PAYLOAD_MAX;
+use crate::save::{check, is_number};
 use crate::segment::TcpSegment;
 use crate::sink::Sink;
 use io::{Application, Io, Unwritten};
@@ -19,10 +20,12 @@ use parades_capture::address::flow_ports;
 use parades_core::digest::Digest;
 use parades_core::restore::{Recorder, Tracked, Undoable};
 use parades_core::time::{Delay, Time};
+use parades_core::wire::{self, Malformed};
 use parades_tcp::connection::{Connection, ConnectionMut, ConnectionUndo, Ports};
 use parades_tcp::environment::{Ecn, Timer};
 use parades_tcp::seq::Seq;
 use parades_tcp::settings::Settings;
+use serde::{Deserialize, Serialize};
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +73,7 @@ pub(super) const APPLICATION: u32 = 4;
 pub(super) const TIMERS: [Timer; 4] = [Timer::Retransmit, Timer::DelayedAck, Timer::Pacing, Timer::Reordering];
 
 /// The application of the end that begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 struct Source {
     /// Bytes produced by the application.
@@ -112,7 +115,7 @@ pub struct Receiver {
 }
 
 /// An application that reads at a rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 struct Reader {
     /// Bytes in order that it has not read.
@@ -212,6 +215,20 @@ impl Sender {
     pub(crate) fn ending(&self) -> Option<Ending> {
         self.source.ending
     }
+    /// Appends the bytes of the state.
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        self.connection.write(to);
+        wire::write(&(self.source, self.counts, self.heard), to);
+    }
+
+    /// Reads a state.
+    pub(crate) fn read(of: &Tcp, from: &mut &[u8]) -> Result<Sender, Malformed> {
+        let connection = Connection::read(&of.settings, from)?;
+        let (source, counts, heard): (Source, Counts, Heard) = wire::read(from)?;
+        let is_possible = source.written <= source.produced && source.produced <= of.bytes;
+        check(is_possible && counts.are_possible() && heard.is_possible(), "a sender over TCP")?;
+        Ok(Sender { connection, source, counts, heard })
+    }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {
         self.connection.fold(digest);
@@ -230,6 +247,25 @@ impl Receiver {
         let progress = Progress { bytes: 0, first: Time::MAX, last: Time::MAX };
         let reader = tcp.read_rate_bps.map(|_| Reader::default());
         Receiver { connection, start, sink, counts: Counts::default(), progress, reader }
+    }
+    /// Appends the bytes of the state.
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        self.connection.write(to);
+        wire::write(&(&self.sink, self.counts, self.progress, self.reader), to);
+    }
+
+    /// Reads a state of a stream that starts at `start`.
+    pub(crate) fn read(of: &Tcp, start: Time, has_percentiles: bool, from: &mut &[u8]) -> Result<Receiver, Malformed> {
+        let connection = Connection::read(&of.settings, from)?;
+        let (sink, counts, progress, reader): (Sink, Counts, Progress, Option<Reader>) = wire::read(from)?;
+        let reads = |reader: Reader| reader.piece <= reader.unread && is_number(reader.unread);
+        let is_possible = sink.is_possible(has_percentiles)
+            && counts.are_possible()
+            && is_number(progress.bytes)
+            && reader.is_some() == of.read_rate_bps.is_some()
+            && reader.is_none_or(reads);
+        check(is_possible, "a receiver over TCP")?;
+        Ok(Receiver { connection, start, sink, counts, progress, reader })
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {

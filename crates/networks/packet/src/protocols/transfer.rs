@@ -24,10 +24,12 @@
 //! Floyd, A. Gurtov, Y. Nishida, "The NewReno modification to TCP's fast recovery algorithm", RFC 6582, 2012.
 
 use super::{Duration, Environment, Protocol, Segment, Setup};
+use crate::save::is_number;
 use crate::sink::Sink;
 use parades_core::digest::Digest;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,9 +67,10 @@ const FIRST_WINDOW: u32 = 10;
 const DUPLICATES: u32 = 3;
 
 /// The state of the sending end.
-#[derive(Clone, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 pub struct Sender {
     #[undoable(constant)]
+    #[serde(skip)]
     start: Time,
     /// The first segment that is not acknowledged.
     una: u32,
@@ -168,6 +171,18 @@ impl Sender {
             Control::Reno if self.is_recovering => transfer.window.min(self.cwnd.saturating_add(self.duplicates)),
             Control::Reno => transfer.window.min(self.cwnd),
         }
+    }
+    /// Returns a state that was read, of a transfer that starts at `start`. `None` if it is no state of it.
+    pub(crate) fn resume(self, of: &Transfer, start: Time) -> Option<Sender> {
+        let counts = [self.sent, self.retransmitted, self.retransmitted_fast, self.timeouts, self.acknowledgements];
+        let small = [self.cwnd, self.growth, self.duplicates];
+        let is_possible = self.una <= self.next
+            && self.next <= self.highest
+            && self.highest <= of.segments()
+            && (self.una == of.segments()) == (self.finished < Time::MAX)
+            && counts.into_iter().all(is_number)
+            && small.into_iter().all(|number| number < 1 << 31);
+        is_possible.then_some(Sender { start, ..self })
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {
@@ -342,7 +357,7 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
 }
 
 /// The state of the receiving end.
-#[derive(Clone, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 pub struct Receiver {
     /// Measurements of all segments that arrive.
     pub sink: Sink,
@@ -356,15 +371,33 @@ pub struct Receiver {
 
 impl Receiver {
     pub(crate) fn new(transfer: &Transfer, sink: Sink) -> Receiver {
-        // One bit more than the window has segments: the bit of the expected segment is never set.
-        let words = (transfer.window as usize + 1).div_ceil(64);
-        Receiver { sink, next: 0, sent: 0, out_of_order: vec![0; words].into() }
+        Receiver { sink, next: 0, sent: 0, out_of_order: vec![0; Receiver::words(transfer)].into() }
+    }
+
+    /// Returns the number of words for the segments that have arrived out of order: one bit more than the window
+    /// has segments. The bit of the expected segment is never set.
+    fn words(transfer: &Transfer) -> usize {
+        (transfer.window as usize + 1).div_ceil(64)
     }
 
     /// Returns the word and the bit of a segment.
     fn place(&self, number: u32) -> (usize, u64) {
         let words = self.out_of_order.len();
         (number as usize / 64 % words, 1 << (number % 64))
+    }
+    /// Returns true if the receiver of a transfer may have this state. One that was read may be none.
+    pub(crate) fn is_possible(&self, of: &Transfer, has_percentiles: bool) -> bool {
+        let Receiver { next, sent, .. } = *self;
+        let bits = Receiver::words(of) * 64;
+        self.out_of_order.len() == Receiver::words(of)
+            && next <= of.segments()
+            && is_number(sent)
+            && self.sink.is_possible(has_percentiles)
+            && (0..bits as u64).all(|ahead| {
+                let number = u64::from(next) + ahead;
+                let (word, bit) = (number as usize / 64 % self.out_of_order.len(), 1 << (number % 64));
+                self.out_of_order[word] & bit == 0 || ahead > 0 && number < of.segments().into()
+            })
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {

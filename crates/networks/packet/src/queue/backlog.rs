@@ -3,10 +3,12 @@
 use super::QueueLimit;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::{Delay, Time};
+use parades_core::wire::{self, Malformed};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// A packet that waits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub struct Waiting {
     /// The start of its transmission.
@@ -109,6 +111,22 @@ impl<R: Recorder<BacklogUndo>> BacklogMut<'_, R> {
 }
 
 impl Backlog {
+    /// Appends the bytes of the state.
+    pub fn write(&self, to: &mut Vec<u8>) {
+        wire::write(&(&self.waiting, self.totals.waited, self.most), to);
+    }
+
+    /// Reads a state.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not those of a state.
+    pub fn read(from: &mut &[u8]) -> Result<Backlog, Malformed> {
+        let (waiting, waited, most): (VecDeque<Waiting>, Delay, u32) = wire::read(from)?;
+        let bytes = waiting.iter().map(|packet| u64::from(packet.bytes)).sum();
+        Ok(Backlog { waiting, totals: WaitingTotals { bytes, waited }, most })
+    }
+
     /// Returns the number of packets that wait at `now`.
     pub fn waiting_at(&self, now: Time) -> usize {
         self.waiting.len() - self.waiting.partition_point(|packet| packet.start <= now)
@@ -122,8 +140,9 @@ impl Backlog {
     /// Returns the sum of the times that packets have waited until `now`. Divided by the time, it is the mean
     /// number of packets that wait.
     pub fn waited_at(&self, now: Time) -> Delay {
-        let future: u64 = self.waiting.iter().map(|packet| packet.start.since(now).as_ps()).sum();
-        Delay::from_ps(self.totals.waited.as_ps().saturating_sub(future))
+        let waits = self.waiting.iter().map(|packet| packet.start.since(now));
+        let future = waits.fold(Delay::ZERO, Delay::saturating_add);
+        Delay::from_ps(self.totals.waited.as_ps().saturating_sub(future.as_ps()))
     }
 
     /// Returns the packets that wait, in order. Those whose transmissions have started since the last

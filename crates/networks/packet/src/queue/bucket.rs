@@ -3,6 +3,7 @@
 use super::QueueLimit;
 use parades_core::restore::Undoable;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The parameters of a token bucket.
 ///
@@ -32,7 +33,7 @@ impl TokenBucket {
 }
 
 /// The state of a token bucket.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub(crate) struct State {
     /// The time at which the bucket is full again, if no more packets come.

@@ -1,10 +1,12 @@
 //! CoDel (RFC 8289): drops by the time that packets have waited.
 
 use super::QueueLimit;
-use super::holding::{Dropped, Held};
+use super::holding::{Dropped, Held, bytes_of};
 use crate::port::Loss;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::{Delay, Time};
+use parades_core::wire::{self, Malformed};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// The parameters of CoDel.
@@ -57,7 +59,7 @@ impl Codel {
 }
 
 /// The state of the control law. The names are those of RFC 8289, section 5.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub(crate) struct Law {
     /// The time at which packets may be dropped, if they have waited too long until then.
@@ -143,6 +145,20 @@ pub(crate) struct Queue {
 impl Queue {
     pub(super) fn new() -> Queue {
         Queue { packets: VecDeque::new(), bytes: 0, law: Law::NEW }
+    }
+
+    /// Appends the bytes of the state.
+    pub(super) fn write(&self, to: &mut Vec<u8>) {
+        wire::write(&(&self.packets, self.law), to);
+    }
+
+    /// Reads a state.
+    pub(super) fn read(from: &mut &[u8]) -> Result<Queue, Malformed> {
+        let (packets, law): (VecDeque<Held>, Law) = wire::read(from)?;
+        if law.last_count > law.count {
+            return Err(Malformed::new("CoDel has dropped fewer packets than before"));
+        }
+        Ok(Queue { bytes: bytes_of(&packets), packets, law })
     }
 }
 

@@ -5,6 +5,7 @@ use super::holding::{Dropped, Held, clear};
 use crate::port::Loss;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::Time;
+use parades_core::wire::{self, Malformed};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The parameters of FQ-CoDel.
@@ -65,6 +66,38 @@ pub(crate) struct Fair {
 }
 
 impl Fair {
+    /// Appends the bytes of the state.
+    pub(super) fn write(&self, to: &mut Vec<u8>) {
+        wire::write(&(&self.new, &self.old, self.flows.len() as u64), to);
+        for (number, flow) in &self.flows {
+            wire::write(&(number, flow.deficit), to);
+            flow.queue.write(to);
+        }
+    }
+
+    /// Reads a state.
+    pub(super) fn read(of: &FairCodel, from: &mut &[u8]) -> Result<Fair, Malformed> {
+        let (new, old, count): (VecDeque<u32>, VecDeque<u32>, u64) = wire::read(from)?;
+        let mut flows = BTreeMap::new();
+        for _ in 0..count {
+            let (number, deficit): (u32, i64) = wire::read(from)?;
+            // A packet makes a deficit of at most its own bytes.
+            if number >= of.queues || deficit <= -(1 << 32) || deficit > of.quantum.into() {
+                return Err(Malformed::new("FQ-CoDel has no such queue"));
+            }
+            flows.insert(number, Box::new(Flow { queue: codel::Queue::read(from)?, deficit, is_listed: false }));
+        }
+        for number in new.iter().chain(&old) {
+            let flow = flows.get_mut(number).filter(|flow| !flow.is_listed);
+            flow.ok_or_else(|| Malformed::new("FQ-CoDel lists a queue twice, or none"))?.is_listed = true;
+        }
+        if flows.values().any(|flow| !flow.is_listed && flow.queue.bytes > 0) {
+            return Err(Malformed::new("FQ-CoDel does not list a queue with packets"));
+        }
+        let bytes = flows.values().map(|flow| flow.queue.bytes).sum();
+        Ok(Fair { flows, new, old, bytes })
+    }
+
     pub(super) fn packets(&self) -> impl Iterator<Item = Held> {
         self.flows.values().flat_map(|flow| flow.queue.packets.iter().copied())
     }

@@ -12,9 +12,12 @@ use crate::port::Loss;
 use parades_core::digest::Digest;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::{Delay, Time};
+use parades_core::wire::Malformed;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// A packet that is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub(crate) struct Held {
     /// Its place in the store of its node, and [`CAPABLE`]. In one word, since undo records hold packets.
@@ -43,6 +46,11 @@ impl Held {
     pub(crate) fn is_capable(&self) -> bool {
         self.slot & CAPABLE != 0
     }
+}
+
+/// Returns the bytes of packets.
+pub(super) fn bytes_of(packets: &VecDeque<Held>) -> u64 {
+    packets.iter().map(|packet| u64::from(packet.bytes)).sum()
 }
 
 /// Packets that a discipline drops, with the reason.
@@ -75,6 +83,34 @@ impl Holding {
             _ => return None,
         };
         Some(Holding { packets: 0, scheduler })
+    }
+
+    /// Appends the bytes of the state.
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        match &self.scheduler {
+            Scheduler::Codel(queue) => queue.write(to),
+            Scheduler::Fair(fair) => fair.write(to),
+            Scheduler::Priority(classes) => classes.write(to),
+            Scheduler::Other(queue) => queue.write(to),
+        }
+    }
+
+    /// Reads a state of a discipline. `None` if the discipline holds no packets.
+    pub(crate) fn read(of: &Discipline, from: &mut &[u8]) -> Result<Option<Holding>, Malformed> {
+        let scheduler = match of {
+            Discipline::Codel(_) => Scheduler::Codel(codel::Queue::read(from)?),
+            Discipline::FairCodel(of) => Scheduler::Fair(Fair::read(of, from)?),
+            Discipline::Priority(_) => Scheduler::Priority(Box::new(Classes::read(from)?)),
+            Discipline::Other(other) => match other.departing() {
+                Some(queue) => Scheduler::Other(queue.read(from)?),
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let mut holding = Holding { packets: 0, scheduler };
+        holding.packets =
+            u32::try_from(holding.packets().len()).map_err(|_| Malformed::new("a port holds too much"))?;
+        Ok(Some(holding))
     }
 
     /// Returns the number of packets that are held.

@@ -58,6 +58,8 @@ use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use parades_core::restore::Undoable;
 use parades_core::time::Time;
+use parades_core::wire::{self, Malformed};
+use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -116,6 +118,22 @@ pub trait ArrivalQueue: Debug + Send + Sync {
     /// Returns a copy: for another port, or for a rollback.
     fn copy(&self) -> Box<dyn ArrivalQueue>;
 
+    /// Returns the bytes of the state, from which [`ArrivalQueue::restore`] makes an equal one. `None` if the state
+    /// cannot be written: then runs with this queue cannot be saved.
+    fn save(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Restores the state from all of these bytes. `self` is a copy of the state at the start.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not those of a state.
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let _ = bytes;
+        Err(Malformed::new("the state of this queue cannot be written"))
+    }
+
     /// Folds the state into a digest.
     fn fold(&self, digest: &mut Digest);
 }
@@ -146,12 +164,28 @@ pub trait DepartureQueue: Debug + Send + Sync {
     /// its queue is a new copy again.
     fn copy(&self) -> Box<dyn DepartureQueue>;
 
+    /// Returns the bytes of the state, from which [`DepartureQueue::restore`] makes an equal one. `None` if the state
+    /// cannot be written: then runs with this queue cannot be saved.
+    fn save(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Restores the state from all of these bytes. `self` is a copy of the state at the start.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not those of a state.
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let _ = bytes;
+        Err(Malformed::new("the state of this queue cannot be written"))
+    }
+
     /// Folds the state into a digest. The packets that are held are folded already.
     fn fold(&self, digest: &mut Digest);
 }
 
 /// A packet that a discipline holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldPacket {
     /// The packet's facts.
     pub offered: Offered,
@@ -239,6 +273,15 @@ impl OtherDiscipline {
             Prototype::Arrival(queue) => queue.check(),
             Prototype::Departure(queue) => queue.check(),
         }
+    }
+
+    /// Returns `Ok` if its states can be written.
+    pub(crate) fn can_save(&self) -> Result<(), String> {
+        let saved = match &self.queue {
+            Prototype::Arrival(queue) => queue.save(),
+            Prototype::Departure(queue) => queue.save(),
+        };
+        saved.map(|_| ()).ok_or_else(|| format!("the queue {:?} cannot be written", self.name))
     }
 
     /// Returns the state of a port, if the discipline decides on arrival.
@@ -340,7 +383,35 @@ impl PartialEq for Departing {
 
 impl Eq for Departing {}
 
+/// The panic of writing a queue that cannot be written.
+const REFUSED: &str = "the model refuses queues that cannot be written";
+
+impl Arriving {
+    /// Appends the bytes of the state.
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        wire::write(&self.0.save().expect(REFUSED), to);
+    }
+
+    /// Reads a state. `self` is the state at the start.
+    pub(crate) fn read(mut self, from: &mut &[u8]) -> Result<Arriving, Malformed> {
+        self.0.restore(&wire::read::<Vec<u8>>(from)?)?;
+        Ok(self)
+    }
+}
+
 impl Departing {
+    /// Appends the bytes of the state.
+    pub(super) fn write(&self, to: &mut Vec<u8>) {
+        wire::write(&self.queue.save().expect(REFUSED), to);
+    }
+
+    /// Reads a state. `self` is the state at the start.
+    pub(super) fn read(mut self, from: &mut &[u8]) -> Result<Departing, Malformed> {
+        self.queue.restore(&wire::read::<Vec<u8>>(from)?)?;
+        self.bytes = self.packets().iter().map(|packet| u64::from(packet.bytes)).sum();
+        Ok(self)
+    }
+
     /// Returns the packets that are held.
     pub(super) fn packets(&self) -> Vec<Held> {
         let mut packets = Vec::new();

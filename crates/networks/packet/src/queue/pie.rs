@@ -11,6 +11,7 @@ use super::own::PortView;
 use super::{Admission, QueueLimit};
 use parades_core::restore::Undoable;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The parameters of PIE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,7 +82,7 @@ impl Pie {
 }
 
 /// The state of PIE.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Undoable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub(crate) struct State {
     /// The probability of a drop.

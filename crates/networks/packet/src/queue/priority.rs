@@ -1,10 +1,11 @@
 //! Strict priorities: a drop-tail queue for each class of packets, and the highest class goes first.
 
 use super::QueueLimit;
-use super::holding::{Dropped, Held};
+use super::holding::{Dropped, Held, bytes_of};
 use crate::packet::CLASSES;
 use crate::port::Loss;
 use parades_core::restore::{Recorder, Undoable};
+use parades_core::wire::{self, Malformed};
 use std::collections::VecDeque;
 
 /// The parameters of strict priorities. A packet of a class is transmitted only while no packet of a higher
@@ -29,6 +30,21 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
+    /// Appends the bytes of the state.
+    pub(super) fn write(&self, to: &mut Vec<u8>) {
+        self.queues.iter().for_each(|class| wire::write(&class.packets, to));
+    }
+
+    /// Reads a state.
+    pub(super) fn read(from: &mut &[u8]) -> Result<Classes, Malformed> {
+        let mut classes = Classes::default();
+        for class in &mut classes.queues {
+            class.packets = wire::read(from)?;
+            class.bytes = bytes_of(&class.packets);
+        }
+        Ok(classes)
+    }
+
     pub(super) fn packets(&self) -> impl Iterator<Item = Held> {
         self.queues.iter().rev().flat_map(|class| class.packets.iter().copied())
     }

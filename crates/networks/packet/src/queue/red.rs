@@ -5,6 +5,7 @@ use crate::probability::Probability;
 use parades_core::random::Rng;
 use parades_core::restore::Undoable;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The parameters of RED. Lengths are in packets.
 ///
@@ -123,7 +124,7 @@ impl Red {
 }
 
 /// The state of RED.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Undoable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub(crate) struct State {
     /// The average length.

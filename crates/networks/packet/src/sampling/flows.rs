@@ -80,7 +80,7 @@ impl FlowSeries {
         points.extend(sender.ssthresh.map(|bytes| (series.ssthresh, f64::from(bytes))));
         points.push((series.in_flight, f64::from(sender.in_flight)));
         points.extend(sender.rtt.map(|rtt| (series.rtt, rtt.as_secs_f64())));
-        points.push((series.delivery_rate, rate(state.totals.delivered - before.delivered)));
+        points.push((series.delivery_rate, rate(state.totals.delivered.saturating_sub(before.delivered))));
         points
     }
 }

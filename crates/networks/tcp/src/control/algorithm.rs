@@ -34,10 +34,17 @@ pub enum Algorithm {
 #[derive(Clone, Debug)]
 pub struct OtherControl {
     name: &'static str,
-    start: Arc<dyn CongestionControl>,
+    pub(super) start: Arc<dyn CongestionControl>,
 }
 
 impl OtherControl {
+    pub(crate) fn can_save(&self) -> Result<(), String> {
+        match self.start.save() {
+            Some(_) => Ok(()),
+            None => Err(format!("the congestion control {:?} cannot be written", self.name)),
+        }
+    }
+
     /// Returns the control of this name, whose connections begin with a copy of `start`.
     pub fn new(name: &'static str, start: impl CongestionControl + 'static) -> OtherControl {
         OtherControl { name, start: Arc::new(start) }

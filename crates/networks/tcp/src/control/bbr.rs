@@ -19,6 +19,7 @@ pub use mode::Mode;
 use model::Model;
 use parades_core::digest::Digest;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// Parameters of BBR.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,11 +55,18 @@ impl Bbr {
     pub const fn start(self) -> BbrState {
         BbrState { parameters: self, model: Model::new(), mode: Mode::Startup, limits: Limits::new() }
     }
+
+    /// Returns a state that was read, with its parameters. `None` if it is no state of this algorithm.
+    pub(super) fn resume(self, state: BbrState) -> Option<BbrState> {
+        let is_possible = state.model.is_possible() && state.limits.is_possible();
+        is_possible.then_some(BbrState { parameters: self, ..state })
+    }
 }
 
 /// The state of BBR.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BbrState {
+    #[serde(skip, default = "Bbr::draft00")]
     parameters: Bbr,
     model: Model,
     mode: Mode,

@@ -14,6 +14,7 @@ use counted::Counted;
 use curve::Curve;
 use parades_core::digest::Digest;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// Parameters of `CUBIC`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,18 +82,32 @@ impl Cubic {
         };
         CubicState { parameters: self, growth, before: None, hystart: self.hystart.start(), last_ack: Time::ZERO }
     }
+
+    /// Returns a state that was read, with its parameters. `None` if it is no state of this algorithm.
+    pub(super) fn resume(self, state: CubicState) -> Option<CubicState> {
+        let fits = |growth: &CubicGrowth| match (growth, self.arithmetic) {
+            (CubicGrowth::Real(curve), Arithmetic::Real) => curve.is_possible(),
+            (CubicGrowth::Counted(counted), Arithmetic::Counted { .. }) => counted.is_possible(),
+            _ => false,
+        };
+        let CubicState { growth, before, hystart, .. } = state;
+        let hystart = self.hystart.resume(hystart)?;
+        let is_possible = fits(&growth) && before.iter().all(fits);
+        is_possible.then_some(CubicState { parameters: self, hystart, ..state })
+    }
 }
 
 /// The state of congestion avoidance.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 enum CubicGrowth {
     Real(Curve),
     Counted(Counted),
 }
 
 /// The state of `CUBIC`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CubicState {
+    #[serde(skip, default = "Cubic::rfc9438")]
     parameters: Cubic,
     growth: CubicGrowth,
     /// The state before the last reaction to congestion, to undo that reaction (RFC 9438, section 4.9).

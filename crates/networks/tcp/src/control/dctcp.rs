@@ -4,8 +4,10 @@
 //! Alizadeh et al.: Data center TCP, SIGCOMM 2010.
 
 use super::{Ack, Congestion, CongestionControl, Growth, RenoGrowth, Window, whole};
+use crate::save::is_place;
 use parades_core::digest::Digest;
 use parades_core::time::Time;
+use serde::{Deserialize, Serialize};
 
 /// Parameters of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,11 +78,20 @@ impl Dctcp {
             window_end: None,
         }
     }
+
+    /// Returns a state that was read, with its parameters. `None` if it is no state of this algorithm.
+    pub(super) fn resume(self, state: DctcpState) -> Option<DctcpState> {
+        let DctcpState { growth, alpha, acked, marked, window_end, .. } = state;
+        let is_possible =
+            alpha.is_finite() && marked <= acked && [acked, window_end.unwrap_or(0)].into_iter().all(is_place);
+        is_possible.then_some(DctcpState { parameters: self, growth: growth.resume(self.growth), ..state })
+    }
 }
 
 /// The state of DCTCP.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DctcpState {
+    #[serde(skip, default = "Dctcp::rfc8257")]
     parameters: Dctcp,
     growth: RenoGrowth,
     alpha: f64,

@@ -2,6 +2,7 @@
 
 use super::{Ack, Window};
 use parades_core::digest::Digest;
+use serde::{Deserialize, Serialize};
 
 /// The unit in which acknowledgements make the window grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,14 +22,25 @@ pub enum Growth {
 }
 
 /// The state of a Reno-like growth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RenoGrowth {
+    #[serde(skip, default = "unread")]
     growth: Growth,
     /// Bytes or segments counted in congestion avoidance since the window last grew.
     counted: u32,
 }
 
+/// Stands for the part that is not in the bytes of a [`RenoGrowth`], until [`RenoGrowth::resume`].
+const fn unread() -> Growth {
+    Growth::Acks
+}
+
 impl RenoGrowth {
+    /// Returns a state that was read, with its parameter.
+    pub(super) const fn resume(self, growth: Growth) -> RenoGrowth {
+        RenoGrowth { growth, ..self }
+    }
+
     /// Returns the state at the start of a connection.
     #[must_use]
     pub const fn new(growth: Growth) -> RenoGrowth {

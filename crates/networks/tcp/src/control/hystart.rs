@@ -9,6 +9,7 @@ use super::{Ack, Window};
 use parades_core::digest::Digest;
 use parades_core::time::Time;
 use plus_plus::PlusPlus;
+use serde::{Deserialize, Serialize};
 pub use train::Train;
 use train::TrainState;
 
@@ -38,10 +39,20 @@ impl HyStart {
             HyStart::Train(parameters) => HyStartState::Train(TrainState::new(parameters)),
         }
     }
+
+    /// Returns a state that was read, with its parameters. `None` if it is no state of this variant.
+    pub(super) fn resume(self, state: HyStartState) -> Option<HyStartState> {
+        match (self, state) {
+            (HyStart::Off, HyStartState::Off) => Some(state),
+            (HyStart::PlusPlus, HyStartState::PlusPlus(of)) => of.is_possible().then_some(state),
+            (HyStart::Train(parameters), HyStartState::Train(of)) => Some(HyStartState::Train(of.resume(parameters))),
+            _ => None,
+        }
+    }
 }
 
 /// The state of the search for the end of slow start.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum HyStartState {
     Off,
     PlusPlus(PlusPlus),

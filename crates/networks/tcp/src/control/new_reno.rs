@@ -5,6 +5,7 @@
 use super::{Ack, Congestion, CongestionControl, Growth, RenoGrowth, Window};
 use parades_core::digest::Digest;
 use parades_core::time::Time;
+use serde::{Deserialize, Serialize};
 
 /// Parameters of `NewReno`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,11 +42,17 @@ impl NewReno {
     pub const fn start(self) -> NewRenoState {
         NewRenoState { halves_window: self.halves_window, growth: RenoGrowth::new(self.growth) }
     }
+
+    /// Returns a state that was read, with its parameters.
+    pub(super) const fn resume(self, state: NewRenoState) -> NewRenoState {
+        NewRenoState { halves_window: self.halves_window, growth: state.growth.resume(self.growth) }
+    }
 }
 
 /// The state of `NewReno`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewRenoState {
+    #[serde(skip)]
     halves_window: bool,
     growth: RenoGrowth,
 }

@@ -1,9 +1,12 @@
 //! The state of a connection's congestion control.
 
-use super::{Ack, BbrState, Congestion, CongestionControl, CubicState, DctcpState, NewRenoState, VegasState, Window};
+use super::{
+    Ack, Algorithm, BbrState, Congestion, CongestionControl, CubicState, DctcpState, NewRenoState, VegasState, Window,
+};
 use parades_core::digest::Digest;
 use parades_core::restore::Undoable;
 use parades_core::time::Time;
+use parades_core::wire::{self, Malformed};
 
 /// The state of a congestion control. It is recorded whole, so a field of this type should be marked
 /// `#[undoable(boxed)]`.
@@ -38,6 +41,41 @@ impl PartialEq for dyn CongestionControl {
 }
 
 impl Control {
+    /// Appends the bytes of the state, without its parameters.
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        match self {
+            Control::NewReno(state) => wire::write(state, to),
+            Control::Cubic(state) => wire::write(state, to),
+            Control::Dctcp(state) => wire::write(state, to),
+            Control::Vegas(state) => wire::write(state, to),
+            Control::Bbr(state) => wire::write(state, to),
+            Control::Other(state) => {
+                wire::write(&state.save().expect("the model refuses controls that cannot be written"), to);
+            }
+        }
+    }
+
+    /// Reads a state of an algorithm.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not those of such a state.
+    pub(crate) fn read(of: &Algorithm, from: &mut &[u8]) -> Result<Control, Malformed> {
+        let control = match of {
+            Algorithm::NewReno(of) => Some(Control::NewReno(of.resume(wire::read(from)?))),
+            Algorithm::Cubic(of) => of.resume(wire::read(from)?).map(|state| Control::Cubic(Box::new(state))),
+            Algorithm::Dctcp(of) => of.resume(wire::read(from)?).map(Control::Dctcp),
+            Algorithm::Vegas(of) => of.resume(wire::read(from)?).map(Control::Vegas),
+            Algorithm::Bbr(of) => of.resume(wire::read(from)?).map(|state| Control::Bbr(Box::new(state))),
+            Algorithm::Other(of) => {
+                let mut state = of.start.copy();
+                state.restore(&wire::read::<Vec<u8>>(from)?)?;
+                Some(Control::Other(state))
+            }
+        };
+        control.ok_or_else(|| Malformed::new(format!("`{}` has no such state", of.name())))
+    }
+
     #[inline]
     fn inner(&self) -> &dyn CongestionControl {
         match self {

@@ -5,8 +5,10 @@
 //! double the window in each round trip of slow start.
 
 use super::{Ack, Congestion, CongestionControl, Growth, RenoGrowth, Window, whole};
+use crate::save::{is_count, is_place};
 use parades_core::digest::Digest;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The number of round trips in a cycle up to which the cycle is not used. All of them may come from delayed
 /// acknowledgements.
@@ -63,11 +65,22 @@ impl Vegas {
             reno_until: None,
         }
     }
+
+    /// Returns a state that was read, with its parameters. `None` if it is no state of this algorithm.
+    pub(super) fn resume(self, state: VegasState) -> Option<VegasState> {
+        let VegasState { growth, base_rtt, cycle_rtt, samples, cycle_end, next, reno_until, .. } = state;
+        let is_possible = Delay::ZERO < base_rtt
+            && base_rtt <= cycle_rtt
+            && is_count(samples)
+            && [cycle_end, next, reno_until.unwrap_or(0)].into_iter().all(is_place);
+        is_possible.then_some(VegasState { parameters: self, growth: growth.resume(self.growth), ..state })
+    }
 }
 
 /// The state of Vegas.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VegasState {
+    #[serde(skip, default = "Vegas::linux")]
     parameters: Vegas,
     growth: RenoGrowth,
     /// The least round trip of the connection; `Delay::MAX` before the first.

@@ -3,11 +3,12 @@
 
 use crate::engines::Subject;
 use parades_carriers::underlay::{Jitter, Routing, draw_places};
-use parades_carriers::{Both, Capacity, Constant, FlowLevel, Underlay, Which};
+use parades_carriers::packet_level::Format;
+use parades_carriers::{Both, Capacity, Constant, FlowLevel, PacketLevel, Underlay, Which};
+use parades_core::any_model::SaveModel;
 use parades_core::model::Model;
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
-use parades_engine::WireModel;
 use parades_flow::{generators, network_model};
 use parades_p2p::averaging::{self, Averaging};
 use parades_p2p::bittorrent::{self, Swarm};
@@ -17,7 +18,10 @@ use parades_p2p::driver::AsModel;
 use parades_p2p::gossip::{self, Gossip};
 use parades_p2p::gossipsub::{self, GossipSub};
 use parades_p2p::kademlia::{self, Kademlia};
-use parades_topology::NodeId;
+use parades_packet::network::Settings;
+use parades_packet::plane::Plane;
+use parades_packet::queue::{Discipline, FairCodel};
+use parades_topology::{Link, NodeId, Topology};
 use parades_topology::generators::TransitStub;
 
 /// Returns a churn with these mean lengths of sessions and absences in seconds.
@@ -45,8 +49,21 @@ pub(super) fn chord_constant() -> impl Model + 'static {
 }
 
 /// Makes the same Chord as a model whose state can be restored.
-pub(super) fn chord_machine() -> impl Subject + WireModel + 'static {
+pub(super) fn chord_machine() -> impl Subject + SaveModel + 'static {
     Chord::restorable(few(), 1).expect("the parameters are possible")
+}
+
+/// Makes a Chord whose messages are packets that wait in managed queues of a star.
+pub(super) fn chord_packets() -> impl Subject + SaveModel + 'static {
+    let ends: Vec<NodeId> = (1..17).map(NodeId).collect();
+    let names: Vec<String> = (0..17).map(|node| format!("n{node}")).collect();
+    let link = |&end| Link { a: NodeId(0), b: end, rate_bps: 200_000, delay: Delay::from_ms(5) };
+    let topology = Topology::new(&names, ends.iter().map(link).collect()).expect("it is a star");
+    let queue = Discipline::FairCodel(FairCodel::default());
+    let settings = Settings { queue, ..Settings::default() };
+    let plane = Plane::new(topology, &ends, settings).expect("the settings are possible");
+    let carrier = PacketLevel::new(plane, Format::of_bytes(|_: &chord::Message| 700)).expect("one node at each place");
+    AsModel::new(Chord::new(few(), 1).expect("the parameters are possible"), carrier)
 }
 
 /// Makes a Chord whose messages are flows that share the links of a star.
@@ -59,7 +76,7 @@ pub(super) fn chord_precise() -> impl Model + 'static {
 
 /// Makes a swarm whose pieces have four blocks. They share access links. Control messages have jitter, and
 /// keep their order.
-pub(super) fn bittorrent() -> impl Subject + WireModel + 'static {
+pub(super) fn bittorrent() -> impl Subject + SaveModel + 'static {
     use bittorrent::{Message, Parameters};
     let churn = Some(churn(20, 2));
     let parameters = Parameters { peers: 12, pieces: 30, block_bits: 60, churn, ..Parameters::default() };
@@ -77,7 +94,7 @@ pub(super) fn bittorrent() -> impl Subject + WireModel + 'static {
 }
 
 /// Makes a Kademlia with churn and values, hop by hop over an underlay.
-pub(super) fn kademlia() -> impl Subject + WireModel + 'static {
+pub(super) fn kademlia() -> impl Subject + SaveModel + 'static {
     let parameters = kademlia::Parameters {
         nodes: 24,
         k: 4,
@@ -93,14 +110,14 @@ pub(super) fn kademlia() -> impl Subject + WireModel + 'static {
 }
 
 /// Makes rumours that messages lose, over one latency.
-pub(super) fn gossip() -> impl Subject + WireModel + 'static {
+pub(super) fn gossip() -> impl Subject + SaveModel + 'static {
     let parameters = gossip::Parameters { nodes: 40, rumours: 3, ..gossip::Parameters::default() };
     let gossip = Gossip::new(parameters).expect("the parameters are possible");
     AsModel::new(gossip, Underlay::constant(Delay::from_ms(20)).with_loss(0.05).expect("a probability"))
 }
 
 /// Makes a GossipSub over an underlay with jitter.
-pub(super) fn gossipsub() -> impl Subject + WireModel + 'static {
+pub(super) fn gossipsub() -> impl Subject + SaveModel + 'static {
     let parameters = gossipsub::Parameters {
         nodes: 20,
         connections: 5,
@@ -114,7 +131,7 @@ pub(super) fn gossipsub() -> impl Subject + WireModel + 'static {
     AsModel::new(gossipsub, underlay.in_order())
 }
 
-pub(super) fn averaging() -> impl Subject + WireModel + 'static {
+pub(super) fn averaging() -> impl Subject + SaveModel + 'static {
     let parameters = averaging::Parameters {
         nodes: 40,
         cycles: 10,

@@ -15,16 +15,16 @@ const TIMER: TimerId = TimerId(0);
 /// The state of the solver's LP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solver<M> {
-    access: Access,
+    pub(super) access: Access,
     /// The message of each transfer, by the index of its id.
-    messages: Vec<Option<OnItsWay<M>>>,
+    pub(super) messages: Vec<Option<OnItsWay<M>>>,
     /// The messages between two peers that follow the one that is being transferred.
-    queues: BTreeMap<Pair, VecDeque<OnItsWay<M>>>,
+    pub(super) queues: BTreeMap<Pair, VecDeque<OnItsWay<M>>>,
     /// The time that the timer is set to; [`Time::MAX`] if it is not set.
-    armed: Time,
+    pub(super) armed: Time,
     pub(super) counts: Counts,
     /// The changes of the present execution.
-    recording: Recording<M>,
+    pub(super) recording: Recording<M>,
 }
 
 /// A sender and a receiver.

@@ -7,6 +7,7 @@ use parades_packet::packet::IP_HEADER;
 use parades_packet::plane::Carried;
 use parades_program::{Receipt, Undelivered};
 use parades_tcp::environment::Ecn;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The functions of a message that say how it travels as a packet.
@@ -45,11 +46,11 @@ impl<M> fmt::Debug for Format<M> {
 }
 
 /// A packet between two nodes of the network, or an event of one of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packet<M>(pub(super) Hop<M>);
 
 /// The kinds of the carrier's events.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Hop<M> {
     /// A message on its way.
     Message(Message<M>),
@@ -60,7 +61,7 @@ pub(super) enum Hop<M> {
 }
 
 /// A message on its way.
-#[derive(Clone, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub(super) struct Message<M> {
     pub(super) from: LpId,
@@ -76,7 +77,7 @@ pub(super) struct Message<M> {
 }
 
 /// A report on a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Report {
     pub(super) to: LpId,
     pub(super) receipt: Receipt,

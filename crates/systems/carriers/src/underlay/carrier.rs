@@ -9,13 +9,15 @@ use parades_core::event::{Body, LpId};
 use parades_core::metrics::{Cell, Column, MetricId, Metrics, Unit};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
+use parades_core::wire::{self, Malformed, Wire};
 use parades_program::{
     AtEnd, Carrier, CarrierContext, Copies, Departure, Held, Layout, Letter, NodeContext, RestorableCarrier,
-    Undelivered, Wiring,
+    SaveCarrier, Undelivered, Wiring,
 };
+use serde::{Deserialize, Serialize};
 
 /// The counts of an underlay at an LP.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Messages for others that the router of this LP has sent on.
     hops: u64,
@@ -89,6 +91,33 @@ impl Underlay {
 
 impl<M: Payload + Clone> RestorableCarrier<M> for Underlay {
     type Restore = Copies;
+}
+
+/// Of a router without a peer, the hops alone are written: nothing else changes there.
+impl<M: Payload + Clone + Wire> SaveCarrier<M> for Underlay {
+    fn write_access(&self, counts: &Counts, to: &mut Vec<u8>) {
+        wire::write(counts, to);
+    }
+
+    fn read_access(&self, _: LpId, _: Layout, from: &mut &[u8]) -> Result<Counts, Malformed> {
+        let counts: Counts = wire::read(from)?;
+        if counts.cut.len() != self.partitions.len() {
+            let (found, partitions) = (counts.cut.len(), self.partitions.len());
+            return Err(Malformed::new(format!("{found} partitions are counted, and the underlay has {partitions}")));
+        }
+        if counts.record.len() > self.recorded.map_or(0, |recorded| recorded.messages_max) {
+            return Err(Malformed::new("more messages are recorded than the underlay records"));
+        }
+        Ok(counts)
+    }
+
+    fn write_lp(&self, counts: &Counts, to: &mut Vec<u8>) {
+        wire::write(&counts.hops, to);
+    }
+
+    fn read_lp(&self, _: LpId, _: Layout, from: &mut &[u8]) -> Result<Counts, Malformed> {
+        Ok(Counts { hops: wire::read(from)?, ..Counts::default() })
+    }
 }
 
 impl<M: Payload + Clone> Carrier<M> for Underlay {

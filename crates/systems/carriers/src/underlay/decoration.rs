@@ -3,6 +3,7 @@
 use parades_core::event::LpId;
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
@@ -43,7 +44,7 @@ pub trait Decoration: Send + Sync + fmt::Debug + 'static {
 }
 
 /// A message on a link between two peers, when it is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passage {
     /// The sender.
     pub from: LpId,
@@ -84,7 +85,8 @@ impl Recorded {
 
 /// The record of messages that a peer has sent. A copy takes constant time: the entries are a list, the last
 /// one first, and copies share it. So a rollback is cheap, however long the record is.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(from = "Vec<(Passage, bool)>", into = "Vec<(Passage, bool)>")]
 pub(super) struct Record {
     last: Option<Arc<Entry>>,
 }
@@ -98,7 +100,7 @@ struct Entry {
 }
 
 impl Record {
-    fn len(&self) -> u32 {
+    pub(super) fn len(&self) -> u32 {
         self.last.as_ref().map_or(0, |entry| entry.number)
     }
 
@@ -116,6 +118,20 @@ impl Record {
         let mut messages: Vec<_> = entries.map(|entry| (entry.passage, entry.arrives)).collect();
         messages.reverse();
         messages
+    }
+}
+
+impl From<Record> for Vec<(Passage, bool)> {
+    fn from(record: Record) -> Vec<(Passage, bool)> {
+        record.messages()
+    }
+}
+
+impl From<Vec<(Passage, bool)>> for Record {
+    fn from(messages: Vec<(Passage, bool)>) -> Record {
+        let mut record = Record::default();
+        messages.into_iter().for_each(|(passage, arrives)| record.push(passage, arrives, u32::MAX));
+        record
     }
 }
 

@@ -2,9 +2,10 @@
 
 use parades_core::event::LpId;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The messages of a peer that are on their way: the last one to each receiver, with its arrival.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OnTheirWay(Vec<(LpId, Time)>);
 
 impl OnTheirWay {

@@ -7,6 +7,7 @@ use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
+use parades_core::wire::Malformed;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -49,8 +50,9 @@ impl Payload for Message {
 }
 
 /// A node.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
+    #[serde(skip)]
     id: u32,
     pub(super) value: u64,
     /// The time of the next start; [`Time::MAX`] after the last.
@@ -65,7 +67,7 @@ pub struct Machine {
 }
 
 /// A node's counts of its own requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Books {
     pub(super) asked: u32,
     pub(super) completed: u32,
@@ -86,6 +88,18 @@ impl Machine {
         };
         let books = Books::default();
         Machine { id, value, next: Time::MAX, asked: None, cycle: 0, unmeasured: 0, books }
+    }
+
+    /// Returns a machine that has been read, of the node `id`.
+    pub(super) fn checked(mut self, averaging: &Averaging, LpId(id): LpId) -> Result<Machine, Malformed> {
+        self.id = id;
+        let cycles = averaging.parameters().cycles;
+        let starts = self.books.asked.checked_add(self.books.skipped);
+        let has_next = self.next < Time::MAX;
+        if self.value > UNIT || starts.is_none_or(|starts| starts > cycles || (has_next && starts == cycles)) {
+            return Err(Malformed::new("a node has an impossible value, or has begun too many exchanges"));
+        }
+        Ok(self)
     }
 
     /// Returns the value, in units of 1 / [`UNIT`].

@@ -2,8 +2,9 @@
 
 use super::report::Ids;
 use super::{Averaging, MESSAGE_BYTES, Machine, Message};
-use crate::driver::{Dependencies, Protocol, Wait};
+use crate::driver::{Dependencies, Protocol, SaveProtocol, Wait};
 use parades_core::prelude::*;
+use parades_core::wire::{self, Malformed};
 use std::fmt::{self, Display as _};
 
 impl Protocol for Averaging {
@@ -66,5 +67,15 @@ impl Protocol for Averaging {
 
     fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
         self.ids.conclude(self.parameters(), end.time, metrics)
+    }
+}
+
+impl SaveProtocol for Averaging {
+    fn write_machine(&self, machine: &Machine, to: &mut Vec<u8>) {
+        wire::write(machine, to);
+    }
+
+    fn read_machine(&self, node: LpId, from: &mut &[u8]) -> Result<Machine, Malformed> {
+        wire::read::<Machine>(from)?.checked(self, node)
     }
 }

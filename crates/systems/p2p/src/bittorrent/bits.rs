@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A set of pieces.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bits(Box<[u64]>);
 
 impl Bits {

@@ -34,7 +34,7 @@ const CAME: u16 = u16::MAX;
 const BLOCKS_BEGUN: usize = 2048;
 
 /// The pieces of which a peer has asked for a block or got one, but not all.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Begun {
     /// The pieces as a set.
     set: Bits,
@@ -73,6 +73,11 @@ impl Begun {
     /// Returns no pieces, of `pieces` that may begin; each has `blocks_max` blocks at most.
     pub(super) fn none(pieces: u32, blocks_max: u32) -> Begun {
         Begun { set: Bits::none(pieces), pieces: Vec::new(), blocks: Vec::new(), blocks_max, free: 0 }
+    }
+
+    /// Returns whether a block may be asked for: it has not come.
+    pub(super) fn lacks(&self, block: Block) -> bool {
+        self.place(block.piece).is_none_or(|place| self.of(place).get(block.index as usize) != Some(&CAME))
     }
 
     /// Returns the pieces as a set.

@@ -4,10 +4,11 @@ use super::on_way::OnWay;
 use super::patience::Patience;
 use super::{Bits, Block};
 use parades_core::time::Time;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// A neighbour of a peer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Neighbour {
     pub(super) id: u32,
     /// True if the peer itself has opened the connection.
@@ -22,8 +23,10 @@ pub struct Neighbour {
     pub(super) is_snubbing: bool,
     /// The pieces that it has, and their number.
     pub(super) pieces: Bits,
+    #[serde(skip)]
     pub(super) count: u32,
     /// The number of its pieces that the peer lacks.
+    #[serde(skip)]
     pub(super) wanted: u32,
     /// Requests to the neighbour that it has not answered.
     pub(super) requests: Vec<Block>,
@@ -42,12 +45,17 @@ pub struct Neighbour {
 }
 
 /// The bits moved in this period and in the one before.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Amount([u64; 2]);
 
 impl Amount {
     pub(super) fn add(&mut self, bits: u64) {
         self.0[0] += bits;
+    }
+
+    /// Returns true if bits can be added without an overflow for as long as a run lasts.
+    pub(super) fn is_possible(self) -> bool {
+        self.0.iter().all(|&bits| bits < 1 << 62)
     }
 
     /// Returns the bits of both periods.

@@ -10,6 +10,7 @@ use super::Block;
 use super::block::is_long;
 use super::patience::Patience;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The time of data that a connection holds, beside that of a round trip.
 const BUFFER: Delay = Delay::from_ms(500);
@@ -22,10 +23,11 @@ const PS_PER_BIT_MAX: u64 = 2_000_000_000;
 const ROOM_MIN: u64 = 10 * 1024 * 8;
 
 /// The blocks that have been sent to a neighbour and not been acknowledged, and the room for others.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct OnWay {
     sent: Vec<Sent>,
     /// The bits on their way.
+    #[serde(skip)]
     bits: u64,
     /// The bits that have arrived so far.
     arrived: u64,
@@ -38,9 +40,10 @@ pub(super) struct OnWay {
 }
 
 /// A block on its way.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Sent {
     block: Block,
+    #[serde(skip)]
     bits: u64,
     at: Time,
     /// The bits that had arrived when it was sent.
@@ -51,6 +54,20 @@ impl OnWay {
     pub(super) fn new() -> OnWay {
         let patience = Patience::default();
         OnWay { sent: Vec::new(), bits: 0, arrived: 0, room: ROOM_MIN, round_trip: Delay::MAX, patience }
+    }
+
+    /// Completes the blocks that have been read: `bits` returns the bits of a block, `None` if there is no
+    /// such block. Returns false if the blocks are impossible.
+    pub(super) fn complete(&mut self, bits: impl Fn(Block) -> Option<u64>) -> bool {
+        for sent in &mut self.sent {
+            let Some(bits) = bits(sent.block).filter(|_| sent.arrived <= self.arrived) else { return false };
+            sent.bits = bits;
+        }
+        let mut all = self.sent.iter().map(|sent| sent.bits);
+        let Some(bits) = all.try_fold(0_u64, |sum, bits| sum.checked_add(bits)) else { return false };
+        self.bits = bits;
+        // All that is on its way may still arrive.
+        self.arrived.checked_add(bits).is_some()
     }
 
     /// Returns the number of blocks on their way.

@@ -1,6 +1,7 @@
 //! The time to wait for a block before it counts as lost.
 
 use parades_core::time::Delay;
+use serde::{Deserialize, Serialize};
 
 /// The time to wait for a block, as a multiple of the time that blocks took.
 const MARGIN: u64 = 4;
@@ -10,7 +11,7 @@ const DECAY: u64 = 8;
 
 /// The time to wait for a block of a connection. It follows the rate, as the timeout of requests in
 /// libtorrent does, and it doubles when it has run out, as the timeout of TCP does (RFC 6298, rule 5.5).
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Patience(Delay);
 
 impl Patience {

@@ -9,6 +9,7 @@ use super::{Bits, Block, Swarm, TRACKER};
 use crate::driver::{Dependencies, Timers, Wait};
 use parades_core::event::LpId;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The timers of a peer.
 const RECHOKE: usize = 0;
@@ -16,25 +17,30 @@ const ANNOUNCE: usize = 1;
 const LEAVE: usize = 2;
 
 /// The state of a peer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Peer {
+    #[serde(skip)]
     pub(super) id: u32,
     is_gone: bool,
     timers: Timers<3>,
     /// The pieces that the peer has, and their number.
     pub(super) pieces: Bits,
+    #[serde(skip)]
     pub(super) count: u32,
     /// The pieces of which it has a part, or has asked for one.
-    begun: Begun,
-    rarity: Rarity,
+    #[serde(skip)]
+    pub(super) begun: Begun,
+    #[serde(skip)]
+    pub(super) rarity: Rarity,
     /// The neighbours, by id.
     pub(super) neighbours: Vec<Neighbour>,
     /// The ids of the neighbours, side by side: each message looks for one.
-    ids: Vec<u32>,
+    #[serde(skip)]
+    pub(super) ids: Vec<u32>,
     /// Handshakes without an answer: the receiver, the time, and the number of pieces that it told of.
-    attempts: Vec<(u32, Time, u32)>,
+    pub(super) attempts: Vec<(u32, Time, u32)>,
     /// Peers to which the peer might connect.
-    known: Vec<u32>,
+    pub(super) known: Vec<u32>,
     pub(super) rechokes: u32,
     pub(super) optimistic: Option<u32>,
     announced: Time,
@@ -45,7 +51,7 @@ pub struct Peer {
 }
 
 /// The measures of a peer.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Books {
     pub(super) joined: Option<Time>,
     pub(super) completed: Option<Time>,

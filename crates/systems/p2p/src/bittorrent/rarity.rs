@@ -6,7 +6,7 @@ use parades_core::random::Rng;
 ///
 /// A change by one is an exchange of two places, and the rarest pieces stand together. Pieces that no
 /// neighbour has are in the class 0, and so are pieces that the peer itself has got.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Rarity {
     /// The pieces, class by class.
     order: Box<[u32]>,
@@ -22,6 +22,27 @@ impl Rarity {
     pub(super) fn new(pieces: u32) -> Rarity {
         let order: Box<[u32]> = (0..pieces).collect();
         Rarity { places: order.clone(), order, classes: vec![0; pieces as usize].into(), begins: Vec::new() }
+    }
+
+    /// Returns the pieces, class by class.
+    pub(super) fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Returns the pieces in an order that has been read, each with its number of neighbours, or `None` if it
+    /// is no order of all pieces by these numbers.
+    pub(super) fn of_order(order: Box<[u32]>, classes: Box<[u16]>) -> Option<Rarity> {
+        let mut places = vec![u32::MAX; classes.len()];
+        let mut begins = Vec::new();
+        let mut last = 0;
+        for (place, &piece) in (0..).zip(&order) {
+            if std::mem::replace(places.get_mut(piece as usize)?, place) != u32::MAX || classes[piece as usize] < last {
+                return None;
+            }
+            last = classes[piece as usize];
+            begins.resize(usize::from(last), place);
+        }
+        (order.len() == classes.len()).then(|| Rarity { order, places: places.into(), classes, begins })
     }
 
     /// One more neighbour has a piece.
@@ -42,6 +63,8 @@ impl Rarity {
         self.exchange(piece, self.begins[class - 1]);
         self.begins[class - 1] += 1;
         self.classes[piece as usize] -= 1;
+        // Only classes with pieces are kept, so that equal orders have equal states.
+        self.begins.pop_if(|begin| *begin as usize == self.order.len());
     }
 
     /// The peer has got a piece, so its rarity no longer matters.
@@ -103,6 +126,7 @@ mod tests {
         let rng = Rng::shared(1, 1);
         let (mut rarity, mut counts) = (Rarity::new(50), [0_u32; 50]);
         for _ in 0..10_000 {
+            assert_eq!(Rarity::of_order(rarity.order.clone(), rarity.classes.clone()), Some(rarity.clone()));
             let piece = u32::try_from(rng.below(50)).expect("it is small");
             let count = &mut counts[piece as usize];
             if *count > 0 && rng.chance(0.5) {

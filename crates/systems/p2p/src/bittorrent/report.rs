@@ -87,7 +87,7 @@ impl Ids {
             (self.blocks_sent, books.data),
             (self.duplicates, books.duplicates),
             (self.duplicate_bits, books.duplicate_bits),
-            (self.lost_bits, books.bits_down - books.duplicate_bits - held_bits),
+            (self.lost_bits, (books.bits_down - books.duplicate_bits).saturating_sub(held_bits)),
             (self.cancels, books.cancels),
             (self.unchokes, books.unchokes),
         ] {

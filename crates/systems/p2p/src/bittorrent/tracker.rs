@@ -2,8 +2,10 @@
 
 use super::message::{Event, Message};
 use super::rarity::any_below;
+use super::{Parameters, Swarm};
 use crate::driver::Dependencies;
 use parades_core::event::LpId;
+use parades_core::wire::{self, Malformed};
 
 /// The tracker's state.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +21,30 @@ impl Tracker {
     pub(super) fn new(nodes: u32, swarms: u32) -> Tracker {
         let places = vec![u32::MAX; nodes as usize].into();
         Tracker { members: vec![Vec::new(); swarms as usize], places, announces: 0 }
+    }
+
+    /// Appends the bytes of the tracker.
+    pub(super) fn write(&self, to: &mut Vec<u8>) {
+        wire::write(&(&self.members, self.announces), to);
+    }
+
+    /// Reads the tracker of a swarm.
+    pub(super) fn read(swarm: &Swarm, from: &mut &[u8]) -> Result<Tracker, Malformed> {
+        let Parameters { peers, swarms, .. } = *swarm.parameters();
+        let mut tracker = Tracker::new(peers + 1, swarms);
+        (tracker.members, tracker.announces) = wire::read(from)?;
+        if tracker.members.len() != swarms as usize {
+            return Err(Malformed::new(format!("the tracker has {} swarms, not {swarms}", tracker.members.len())));
+        }
+        for (number, members) in (0..).zip(&tracker.members) {
+            for (place, &peer) in (0..).zip(members) {
+                let is_here = swarm.swarm_of(peer) == Some(number);
+                if !is_here || std::mem::replace(&mut tracker.places[peer as usize], place) != u32::MAX {
+                    return Err(Malformed::new("the tracker has a peer twice, or in a swarm of others"));
+                }
+            }
+        }
+        Ok(tracker)
     }
 
     /// Returns all members, swarm by swarm.

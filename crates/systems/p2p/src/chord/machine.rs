@@ -9,7 +9,10 @@ use super::message::Message;
 use super::peer::{Peer, Phase};
 use super::{Chord, Parameters};
 use crate::driver::{Dependencies, Timers, Wait};
+use parades_core::event::LpId;
 use parades_core::time::{Delay, Time};
+use parades_core::wire::Malformed;
+use serde::{Deserialize, Serialize};
 
 /// A task that a node does in periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +27,7 @@ enum Task {
 const TASKS: [Task; 4] = [Task::Stabilise, Task::FixFinger, Task::CheckPredecessor, Task::LookUp];
 
 /// The present activity of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Activity {
     Outside,
     /// It has asked to join.
@@ -50,7 +53,7 @@ enum Activity {
 }
 
 /// The purpose of a question to another node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Question {
     /// It asks for the node before its successor.
     Stabilise { successor: u32 },
@@ -65,7 +68,7 @@ enum Question {
 }
 
 /// A node of Chord.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     peer: Peer,
     activity: Activity,
@@ -79,6 +82,31 @@ impl Machine {
     /// Makes the machine of a node outside of the ring.
     pub(super) fn new(peer: Peer) -> Machine {
         Machine { peer, activity: Activity::Outside, timers: Timers::new(), end: Time::MAX }
+    }
+
+    /// Returns a machine that has been read, of the node `lp`.
+    pub(super) fn checked(mut self, chord: &Chord, lp: LpId) -> Result<Machine, Malformed> {
+        let (ring, &Parameters { nodes, bits, .. }) = (chord.ring(), chord.parameters());
+        self.peer.id = ring.id(lp);
+        let asked = match self.activity {
+            Activity::Asking { question, .. } => match question {
+                Question::Stabilise { successor: whom }
+                | Question::Finger { whom, .. }
+                | Question::Ping { predecessor: whom }
+                | Question::LookUp { whom, .. } => Some(whom),
+                Question::LookAround => None,
+            },
+            _ => None,
+        };
+        // An identifier beyond the ring would be that of a node too.
+        let is_node = |id: u32| ring.after(id, 0) == id && ring.lp(id).0 < nodes;
+        if !self.peer.known().chain(asked).all(is_node) {
+            return Err(Malformed::new("a node knows a node that does not exist"));
+        }
+        if self.peer.fingers.len() != bits as usize {
+            return Err(Malformed::new(format!("a node has {} fingers, not {bits}", self.peer.fingers.len())));
+        }
+        Ok(self)
     }
 
     /// Returns the knowledge of the node.

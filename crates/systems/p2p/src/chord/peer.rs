@@ -3,6 +3,7 @@
 use super::message::Message;
 use super::ring::Ring;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The number of successors that a node knows beyond the first, in case the first fails.
 pub(crate) const BACKUPS: usize = 3;
@@ -11,7 +12,7 @@ pub(crate) const BACKUPS: usize = 3;
 const HOPS_OUTSIDE_MAX: u16 = 255;
 
 /// The phase of a node's life.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
     #[default]
     Outside,
@@ -20,8 +21,9 @@ pub(crate) enum Phase {
 }
 
 /// The knowledge of a node.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Peer {
+    #[serde(skip)]
     pub(crate) id: u32,
     /// The node that it asks when it joins.
     pub(crate) known: u32,
@@ -48,7 +50,7 @@ pub struct Peer {
 }
 
 /// A look-up that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LookUp {
     pub(crate) began: Time,
     pub(crate) took: Delay,
@@ -58,7 +60,7 @@ pub(crate) struct LookUp {
 }
 
 /// Counters of a node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Books {
     pub(crate) messages: u32,
     pub(crate) bytes: u64,
@@ -80,7 +82,7 @@ pub(crate) struct Books {
 }
 
 /// The past of a node, where nodes come and go: look-ups are judged by it at the end of the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Past {
     /// Sessions that have ended, from the end of the join on.
     pub(crate) sessions: Vec<(Time, Time)>,
@@ -117,6 +119,12 @@ impl Peer {
             past: None,
             look_ups: Vec::new(),
         }
+    }
+
+    /// Returns the identifiers of the nodes that it knows.
+    pub(crate) fn known(&self) -> impl Iterator<Item = u32> {
+        let Peer { known, predecessor, successors, fingers, .. } = self;
+        [*known].into_iter().chain(*predecessor).chain(*successors).chain(fingers.iter().copied())
     }
 
     /// Returns its past.

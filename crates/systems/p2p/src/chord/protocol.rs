@@ -4,10 +4,11 @@ use super::message::{MESSAGE_BYTES, Message};
 use super::{Chord, Machine, Parameters};
 use crate::Invalid;
 use crate::churn::Churn;
-use crate::driver::{AsModel, AsProgram, Dependencies, Protocol, Wait};
+use crate::driver::{AsModel, AsProgram, Dependencies, Protocol, SaveProtocol, Wait};
 use parades_carriers::Constant;
 use parades_core::prefetch::prefetch_all;
 use parades_core::prelude::*;
+use parades_core::wire::{self, Malformed};
 use parades_program::{Carrier, Processes};
 use std::fmt::{self, Display as _};
 
@@ -130,5 +131,15 @@ impl Protocol for Chord {
         let result = self.ids.conclude(self.is_settled(end.time), metrics);
         self.ids.judge(self, metrics);
         result
+    }
+}
+
+impl SaveProtocol for Chord {
+    fn write_machine(&self, machine: &Machine, to: &mut Vec<u8>) {
+        wire::write(machine, to);
+    }
+
+    fn read_machine(&self, node: LpId, from: &mut &[u8]) -> Result<Machine, Malformed> {
+        wire::read::<Machine>(from)?.checked(self, node)
     }
 }

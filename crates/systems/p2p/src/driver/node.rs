@@ -2,10 +2,12 @@
 
 use super::few::Few;
 use super::model::{AsModel, TIMERS};
-use super::{Dependencies, Protocol, Wait};
+use super::{Dependencies, Protocol, SaveProtocol, Wait};
 use crate::churn::Stay;
 use parades_core::prelude::*;
-use parades_program::{Carrier, Departure, Kernel, Letter};
+use parades_core::wire::{self, Malformed};
+use parades_program::{Carrier, Departure, Kernel, Letter, SaveCarrier};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -28,7 +30,7 @@ pub struct NodeState<S, M, A> {
 }
 
 /// The stage of a node's life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Stage {
     Starting,
     /// It has not come yet.
@@ -46,6 +48,37 @@ impl<S, M, A> NodeState<S, M, A> {
     /// Returns the word of the digest rule of [`super`].
     pub(super) fn word(&self) -> u64 {
         u64::from(self.stage != Stage::Away(Time::MAX)) << 32 | self.inbox.len() as u64
+    }
+}
+
+impl<S, M, A> NodeState<S, M, A> {
+    /// Appends the bytes of the node. The times of its timers follow from its wait.
+    pub(super) fn write<P, C>(&self, model: &AsModel<P, C>, to: &mut Vec<u8>)
+    where
+        P: SaveProtocol<Machine = S, Message = M>,
+        C: SaveCarrier<M, Access = A>,
+    {
+        let NodeState { machine, stage, inbox, armed: _, access } = self;
+        wire::write(&(stage, inbox), to);
+        model.protocol.write_machine(machine, to);
+        model.carrier.write_access(access, to);
+    }
+
+    /// Reads a node.
+    pub(super) fn read<P, C>(model: &AsModel<P, C>, id: LpId, from: &mut &[u8]) -> Result<Self, Malformed>
+    where
+        P: SaveProtocol<Machine = S, Message = M>,
+        C: SaveCarrier<M, Access = A>,
+    {
+        let (stage, inbox): (Stage, VecDeque<(LpId, M)>) = wire::read(from)?;
+        if inbox.iter().any(|(sender, _)| sender.0 >= model.layout.nodes()) {
+            return Err(Malformed::new("a message that waits is from no node"));
+        }
+        let machine = model.protocol.read_machine(id, from)?;
+        let access = model.carrier.read_access(id, model.layout, from)?;
+        let armed = due(stage, || model.protocol.wait(&machine));
+        let armed = armed.ok_or_else(|| Malformed::new("a node that is present waits for nothing"))?;
+        Ok(NodeState { machine, stage, inbox, armed, access })
     }
 }
 
@@ -124,7 +157,7 @@ impl<'a, 'c, P: Protocol, C: Carrier<P::Message>> Event<'a, 'c, P, C> {
         if !handle(&mut event) {
             return;
         }
-        let due = event.due();
+        let due = due(event.node.stage, || event.wait()).expect("it goes on until it waits for something");
         let Event { model, node, ctx, letters } = event;
         letters.for_each(|letter| post(model, &mut node.access, ctx, letter));
         arm(&mut node.armed, due, ctx);
@@ -262,27 +295,27 @@ impl<'a, 'c, P: Protocol, C: Carrier<P::Message>> Event<'a, 'c, P, C> {
         let back = protocol.churn().map(|churn| churn.back(self.ctx.id(), stay, self.ctx.now()));
         self.node.stage = Stage::Away(back.unwrap_or(Time::MAX));
     }
+}
 
-    /// Returns the times for which the node waits, by timer.
-    #[inline]
-    fn due(&self) -> [Time; TIMERS as usize] {
-        let mut due = [Time::MAX; TIMERS as usize];
-        match self.node.stage {
-            Stage::Starting => due[SLEEP] = Time::ZERO,
-            Stage::Coming(until) | Stage::Away(until) => due[SLEEP] = until,
-            Stage::Present(stay) => {
-                match self.wait() {
-                    Wait::Sleep(until) => due[SLEEP] = until,
-                    Wait::Messages(until) => due[TIMEOUT] = until,
-                    Wait::Ready | Wait::Gone => unreachable!("it goes on until it waits for something"),
-                }
-                if stay.crashes {
-                    due[TIMEOUT] = due[TIMEOUT].min(stay.end);
-                }
+/// Returns the times for which a node waits, by timer; `None` if its machine is about to go on or to go.
+#[inline]
+fn due(stage: Stage, wait: impl FnOnce() -> Wait) -> Option<[Time; TIMERS as usize]> {
+    let mut due = [Time::MAX; TIMERS as usize];
+    match stage {
+        Stage::Starting => due[SLEEP] = Time::ZERO,
+        Stage::Coming(until) | Stage::Away(until) => due[SLEEP] = until,
+        Stage::Present(stay) => {
+            match wait() {
+                Wait::Sleep(until) => due[SLEEP] = until,
+                Wait::Messages(until) => due[TIMEOUT] = until,
+                Wait::Ready | Wait::Gone => return None,
+            }
+            if stay.crashes {
+                due[TIMEOUT] = due[TIMEOUT].min(stay.end);
             }
         }
-        due
     }
+    Some(due)
 }
 
 /// A message in the words of its protocol.

@@ -1,6 +1,7 @@
 //! Several timers of one machine.
 
 use parades_core::time::Time;
+use serde::{Deserialize, Serialize};
 
 /// The timers of a machine, numbered from 0. A machine waits until [`Timers::next`], and then handles each
 /// timer that [`Timers::pop_due`] returns.
@@ -19,7 +20,8 @@ use parades_core::time::Time;
 /// timers.set(0, Time::MAX); // no longer set
 /// assert_eq!(timers.next(), Time::MAX);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Time>", into = "Vec<Time>")]
 pub struct Timers<const N: usize>([Time; N]);
 
 impl<const N: usize> Timers<N> {
@@ -58,5 +60,20 @@ impl<const N: usize> Timers<N> {
 impl<const N: usize> Default for Timers<N> {
     fn default() -> Timers<N> {
         Timers::new()
+    }
+}
+
+impl<const N: usize> From<Timers<N>> for Vec<Time> {
+    fn from(Timers(times): Timers<N>) -> Vec<Time> {
+        times.into()
+    }
+}
+
+impl<const N: usize> TryFrom<Vec<Time>> for Timers<N> {
+    type Error = String;
+
+    fn try_from(times: Vec<Time>) -> Result<Timers<N>, String> {
+        let times = <[Time; N]>::try_from(times);
+        times.map(Timers).map_err(|times| format!("a machine has {N} timers, not {}", times.len()))
     }
 }

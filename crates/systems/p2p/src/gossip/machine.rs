@@ -4,6 +4,8 @@ use super::{Calls, Direction, Gossip, Message};
 use crate::driver::{Dependencies, Timers};
 use parades_core::event::LpId;
 use parades_core::time::{Delay, Time};
+use parades_core::wire::Malformed;
+use serde::{Deserialize, Serialize};
 
 /// The timer of calls.
 const CALL: usize = 0;
@@ -11,8 +13,9 @@ const CALL: usize = 0;
 const BEGIN: usize = 1;
 
 /// A node.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
+    #[serde(skip)]
     id: u32,
     /// A bit for each rumour that the node knows, up to the last that it knows.
     pub(super) known: Vec<u64>,
@@ -25,7 +28,7 @@ pub struct Machine {
 }
 
 /// A node's counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Books {
     pub(super) messages: u64,
     pub(super) bytes: u64,
@@ -37,6 +40,18 @@ impl Machine {
     pub(super) fn new(LpId(id): LpId) -> Machine {
         let books = Books::default();
         Machine { id, known: Vec::new(), spread: Vec::new(), own: id, timers: Timers::new(), books }
+    }
+
+    /// Returns a machine that has been read, of the node `id`.
+    pub(super) fn checked(mut self, gossip: &Gossip, LpId(id): LpId) -> Result<Machine, Malformed> {
+        self.id = id;
+        let rumours = gossip.parameters().rumours;
+        let last = self.known.last().map_or(0, |word| u64::BITS - word.leading_zeros());
+        let known = 64 * self.known.len().saturating_sub(1) + last as usize;
+        if known > rumours as usize || self.spread.iter().any(|&rumour| rumour >= rumours) {
+            return Err(Malformed::new("a node knows a rumour that does not exist"));
+        }
+        Ok(self)
     }
 
     /// Returns the number of rumours that the node knows.

@@ -1,9 +1,10 @@
 //! The message cache: recent messages, by the heartbeat in which they came.
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// A message in the cache.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) id: u32,
     pub(super) topic: u32,
@@ -13,7 +14,7 @@ pub(super) struct Entry {
 }
 
 /// The message cache.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Cache {
     /// The messages since each heartbeat; the last heartbeat first.
     windows: VecDeque<Vec<Entry>>,
@@ -22,6 +23,11 @@ pub(super) struct Cache {
 impl Cache {
     pub(super) fn new() -> Cache {
         Cache { windows: VecDeque::from([Vec::new()]) }
+    }
+
+    /// Returns the topics of all messages.
+    pub(super) fn topics(&self) -> impl Iterator<Item = u32> {
+        self.windows.iter().flatten().map(|entry| entry.topic)
     }
 
     /// Adds a message.

@@ -2,11 +2,13 @@
 
 use super::cache::Cache;
 use super::peer::{Peer, score};
-use super::{GossipSub, Message};
+use super::{GossipSub, Message, Parameters};
 use crate::driver::{Dependencies, Timers};
 use parades_core::event::LpId;
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
+use parades_core::wire::Malformed;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
 pub(super) const HEARTBEAT: usize = 0;
@@ -15,10 +17,12 @@ pub(super) const VALIDATE: usize = 2;
 pub(super) const PUBLISH: usize = 3;
 
 /// A node.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
+    #[serde(skip)]
     pub(super) id: u32,
     /// The topics to which the node subscribes, a bit for each.
+    #[serde(skip)]
     pub(super) topics: u64,
     /// All peers by number.
     pub(super) peers: Vec<Peer>,
@@ -39,7 +43,7 @@ pub struct Machine {
 }
 
 /// The peers for a topic to which the node does not subscribe.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Fanout {
     pub(super) peers: Vec<u32>,
     /// The time of the last publication.
@@ -47,7 +51,7 @@ pub(super) struct Fanout {
 }
 
 /// A message that the node has seen.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) at: Time,
     validated: Option<Time>,
@@ -56,7 +60,7 @@ pub(super) struct Seen {
 }
 
 /// A message under validation.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Validating {
     until: Time,
     id: u32,
@@ -66,7 +70,7 @@ struct Validating {
 }
 
 /// A message that a peer should send before a time, because it was asked for it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Promise {
     pub(super) id: u32,
     pub(super) peer: u32,
@@ -74,7 +78,7 @@ pub(super) struct Promise {
 }
 
 /// A node's counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Books {
     pub(super) messages: u64,
     pub(super) bytes: u64,
@@ -125,6 +129,36 @@ impl Machine {
             timers: Timers::new(),
             books: Books::default(),
         }
+    }
+
+    /// Returns a machine that has been read, of the node `id`.
+    pub(super) fn checked(mut self, gossipsub: &GossipSub, LpId(id): LpId) -> Result<Machine, Malformed> {
+        (self.id, self.topics) = (id, gossipsub.topics(id));
+        let &Parameters { nodes, topics, messages, .. } = gossipsub.parameters();
+        let are_nodes = |ids: &[u32]| ids.iter().all(|&id| id < nodes);
+        let is_peer = |peer: &Peer| peer.id < nodes && peer.id != id && peer.in_topic.len() == topics as usize;
+        if !self.peers.iter().all(is_peer) || !self.peers.is_sorted_by(|one, next| one.id < next.id) {
+            return Err(Malformed::new("a node has an impossible peer"));
+        }
+        let mut fanout = self.fanout.iter();
+        if !fanout.all(|(&topic, fanout)| topic < topics && are_nodes(&fanout.peers)) {
+            return Err(Malformed::new("a node publishes on an impossible topic"));
+        }
+        // Only a message of another node is validated, so one has sent it.
+        let has_sender = |id| self.seen.get(&id).is_none_or(|seen| !seen.by.is_empty());
+        let mut validating = self.validating.iter();
+        let all_possible = validating.all(|message| message.topic < topics && has_sender(message.id))
+            && self.cache.topics().all(|topic| topic < topics);
+        if !all_possible || self.delivered.len() != messages.div_ceil(64) as usize {
+            return Err(Malformed::new("a node has an impossible message"));
+        }
+        if self.next != usize::MAX && self.next >= gossipsub.publications().len() {
+            return Err(Malformed::new("a node publishes a message that does not exist"));
+        }
+        if self.next == usize::MAX {
+            self.timers.set(PUBLISH, Time::MAX);
+        }
+        Ok(self)
     }
 
     /// Returns the peers in the mesh of a topic, by number.

@@ -3,9 +3,10 @@
 use super::GossipSub;
 use super::scores::Counters;
 use parades_core::time::Time;
+use serde::{Deserialize, Serialize};
 
 /// A peer, to which the node has a connection.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Peer {
     pub(super) id: u32,
     /// True if the node itself opened the connection.
@@ -23,7 +24,7 @@ pub(super) struct Peer {
 }
 
 /// A peer in a topic.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct InTopic {
     pub(super) counters: Counters,
     /// The time until which the two do not graft each other.

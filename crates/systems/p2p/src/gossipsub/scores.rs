@@ -2,6 +2,7 @@
 
 use crate::Invalid;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The parameters of scores. Names are those of the specification; all topics have the same.
 ///
@@ -171,7 +172,7 @@ impl Scores {
 }
 
 /// The counters of a peer in a topic.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Counters {
     /// The time at which the peer came into the mesh, while it is there.
     pub(super) grafted: Option<Time>,

@@ -4,9 +4,10 @@ use super::Space;
 use parades_core::event::LpId;
 use parades_core::prefetch::prefetch_all;
 use parades_core::time::Time;
+use serde::{Deserialize, Serialize};
 
 /// The state of a node in a look-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     Known,
     /// It was asked, and the answer is due at this time.
@@ -34,6 +35,15 @@ pub(super) struct Width {
     pub(super) k: u8,
     /// The requests in flight.
     pub(super) alpha: u8,
+}
+
+/// A look-up as it is written, without what follows from its target and its purpose.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Saved {
+    target: u64,
+    began: Time,
+    fruitless: u8,
+    candidates: Vec<(LpId, u8, State)>,
 }
 
 /// The nodes of a look-up, by distance. The look-up ends when the closest `wanted` nodes that have not failed
@@ -69,6 +79,29 @@ impl LookUp {
         nodes.iter().for_each(|&node| look_up.add(node, space.id(node) ^ target, 1));
         look_up.shorten();
         look_up
+    }
+
+    pub(super) fn saved(&self) -> Saved {
+        let &LookUp { target, began, fruitless, .. } = self;
+        let candidates = self.candidates.iter().map(|candidate| (candidate.node, candidate.depth, candidate.state));
+        Saved { target, began, fruitless, candidates: candidates.collect() }
+    }
+
+    /// Returns a look-up that has been read; `None` if it is impossible: a node does not exist, the nodes are
+    /// not in the order of their distances, or no answer is due.
+    pub(super) fn of_saved(saved: Saved, width: Width, nodes: u32, space: &Space) -> Option<LookUp> {
+        let Saved { target, began, fruitless, candidates: read } = saved;
+        let mut look_up = LookUp::new(target, began, width, &[], space);
+        for (node, depth, state) in read {
+            let distance = space.id(node) ^ target;
+            if node.0 >= nodes || look_up.candidates.last().is_some_and(|last| last.distance >= distance) {
+                return None;
+            }
+            look_up.in_flight = look_up.in_flight.checked_add(u8::from(matches!(state, State::Asked(_))))?;
+            look_up.candidates.push(Candidate { distance, node, depth, state });
+        }
+        look_up.fruitless = fruitless;
+        Some(look_up).filter(|look_up| look_up.in_flight > 0)
     }
 
     /// Prefetches the nodes.

@@ -5,6 +5,7 @@
 //! late answer, it is set again.
 
 mod look_ups;
+mod save;
 mod values;
 
 use super::look_up::LookUp;
@@ -14,6 +15,7 @@ use crate::driver::{Dependencies, Timers, Wait};
 use parades_core::event::LpId;
 use parades_core::prefetch::{prefetch, prefetch_all};
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 use values::Kept;
 
 /// The timers of a node.
@@ -34,7 +36,7 @@ enum Timer {
 const TIMERS: [Timer; 5] = [Timer::Leave, Timer::Answer, Timer::LookUp, Timer::Refresh, Timer::Values];
 
 /// The stage of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Stage {
     Outside,
     /// It looks itself up.
@@ -51,7 +53,7 @@ enum Stage {
 }
 
 /// The purpose of a look-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Purpose {
     Join,
     Refresh,
@@ -70,7 +72,7 @@ impl Purpose {
 }
 
 /// A request other than that of a look-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Call {
     number: u32,
     node: LpId,
@@ -79,7 +81,7 @@ struct Call {
 }
 
 /// A look-up that was not judged at its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Ended {
     pub(super) began: Time,
     pub(super) ended: Time,
@@ -88,7 +90,7 @@ pub(super) struct Ended {
 }
 
 /// The books of a node, over all its sessions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Books {
     pub(super) messages: u64,
     pub(super) bytes: u64,

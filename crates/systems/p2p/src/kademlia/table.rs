@@ -1,8 +1,9 @@
 //! The routing table of a node: its k-buckets.
 
-use super::Space;
+use super::{Kademlia, Parameters, Space};
 use parades_core::event::LpId;
 use parades_core::prefetch::prefetch_all;
+use parades_core::wire::{self, Malformed};
 
 /// The k-buckets of a node.
 ///
@@ -63,6 +64,47 @@ impl Table {
     /// Makes the empty table of the node with this identifier, with `k` contacts a bucket.
     pub fn new(own: u64, k: u8) -> Table {
         Table { own, k, buckets: Vec::new(), contacts: Vec::new(), replacements: Vec::new() }
+    }
+
+    /// Appends the bytes of the table: of each bucket its contacts and replacements, without unused places.
+    pub(super) fn write(&self, to: &mut Vec<u8>) {
+        let saved = self.buckets.iter().enumerate().map(|(number, bucket)| {
+            let begin = number * usize::from(self.k);
+            let replacements = &self.replacements[begin..begin + usize::from(bucket.replacements)];
+            let contacts: Vec<(LpId, u32)> =
+                self.slice(number).iter().map(|contact| (contact.node, contact.seen)).collect();
+            (bucket.pings, bucket.looked_up, contacts, replacements)
+        });
+        wire::write(&saved.collect::<Vec<_>>(), to);
+    }
+
+    /// Reads the table of a node.
+    pub(super) fn read(kademlia: &Kademlia, node: LpId, from: &mut &[u8]) -> Result<Table, Malformed> {
+        type Saved = (bool, u32, Vec<(LpId, u32)>, Vec<LpId>);
+        let (space, &Parameters { nodes, k, .. }) = (kademlia.space(), kademlia.parameters());
+        let saved: Vec<Saved> = wire::read(from)?;
+        let mut table = Table::new(space.id(node), k);
+        if saved.len() > u64::BITS as usize {
+            return Err(Malformed::new("a node has more buckets than its identifier has bits"));
+        }
+        table.deepen(saved.len());
+        for (number, (pings, looked_up, contacts, replacements)) in saved.into_iter().enumerate() {
+            let all = contacts.iter().map(|&(node, _)| node).chain(replacements.iter().copied());
+            let belongs = |node: LpId| node.0 < nodes && table.bucket_of(space.id(node)) == number;
+            if contacts.len().max(replacements.len()) > usize::from(k) || !all.into_iter().all(belongs) {
+                return Err(Malformed::new("a bucket has too many contacts, or one that belongs elsewhere"));
+            }
+            let count = |len: usize| u8::try_from(len).expect("not above `k`");
+            let (contact_count, replacement_count) = (count(contacts.len()), count(replacements.len()));
+            table.buckets[number] =
+                Bucket { contacts: contact_count, replacements: replacement_count, pings, looked_up };
+            let begin = number * usize::from(k);
+            let places = table.contacts[begin..].iter_mut().zip(contacts);
+            places.for_each(|(place, (node, seen))| *place = Contact { node, seen });
+            let places = table.replacements[begin..].iter_mut().zip(replacements);
+            places.for_each(|(place, node)| *place = node);
+        }
+        Ok(table)
     }
 
     /// Returns the number of the bucket of an identifier other than the node's own.

@@ -11,6 +11,7 @@ mod gossipsub_delivers_and_keeps_its_meshes;
 mod kademlia;
 mod one_answer;
 mod rumours_spread_as_theory_says;
+mod saved_runs_go_on;
 mod sessions_fit_their_law;
 mod the_program_and_the_machine_give_one_answer;
 mod ties_come_in_both_orders;

@@ -5,11 +5,13 @@ use crate::packet::PAYLOAD_MAX;
 use crate::protocols::tcp::Counts;
 use crate::protocols::{Duration, Environment, Protocol, Segment, Setup};
 use crate::record::Record;
+use crate::save::check;
 use crate::sink::Sink;
 use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::{Delay, Time};
+use parades_core::wire::{self, Malformed};
 use parades_tcp::environment::Ecn;
 
 /// The state of an end of another crate.
@@ -53,8 +55,27 @@ impl End {
         setup: &mut impl Setup,
     ) -> End {
         setup.set_timer(START, start.since(Time::ZERO));
-        let prototype = if begins { &protocol.first } else { &protocol.second };
-        End { state: State(prototype.copy()), begins, sink, counts: Counts::default() }
+        End { state: State(protocol.prototype(begins).copy()), begins, sink, counts: Counts::default() }
+    }
+
+    /// Appends the bytes of the state.
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        let state = self.state.0.save().expect("the model refuses protocols that cannot be written");
+        wire::write(&(state, &self.sink, self.counts), to);
+    }
+
+    /// Reads a state of one end.
+    pub(crate) fn read(
+        of: &OtherProtocol,
+        begins: bool,
+        has_percentiles: bool,
+        from: &mut &[u8],
+    ) -> Result<End, Malformed> {
+        let (bytes, sink, counts): (Vec<u8>, Sink, Counts) = wire::read(from)?;
+        check(sink.is_possible(has_percentiles) && counts.are_possible(), "an end")?;
+        let mut state = State(of.prototype(begins).copy());
+        state.0.restore(&bytes)?;
+        Ok(End { state, begins, sink, counts })
     }
 
     /// Returns true if the end says that the flow is complete.

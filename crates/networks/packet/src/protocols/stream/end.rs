@@ -5,12 +5,15 @@ use crate::protocols::tcp::{
     self, APPLICATION, Call, Counts, Ending, Heard, Notices, Progress, initial, ports, segment_of,
 };
 use crate::protocols::{Duration, Environment, Protocol, Segment, Setup};
+use crate::save::{check, is_number};
 use crate::sink::Sink;
 use parades_core::digest::Digest;
 use parades_core::random::Rng;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::{Delay, Time};
+use parades_core::wire::{self, Malformed};
 use parades_tcp::connection::Connection;
+use serde::{Deserialize, Serialize};
 
 /// The state of an application of another crate.
 #[derive(Debug, Undoable)]
@@ -31,7 +34,7 @@ impl PartialEq for State {
 }
 
 /// The bytes that an application has written, as far as its connection has not taken them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 struct Output {
     waiting: u64,
@@ -78,16 +81,44 @@ impl End {
         setup: &mut impl Setup,
     ) -> End {
         let (initial, ports) = (initial(setup), ports(flow, begins));
-        let (connection, prototype) = if begins {
+        let connection = if begins {
             setup.set_timer(APPLICATION, start.since(Time::ZERO));
-            (Connection::connect(&stream.settings, ports, initial), &stream.first)
+            Connection::connect(&stream.settings, ports, initial)
         } else {
-            (Connection::listen(&stream.settings, ports, initial), &stream.second)
+            Connection::listen(&stream.settings, ports, initial)
         };
-        let (state, output, counts) = (State(prototype.copy()), Output::default(), Counts::default());
+        let state = State(stream.prototype(begins).copy());
+        let (output, counts) = (Output::default(), Counts::default());
         let progress = Progress { bytes: 0, first: Time::MAX, last: Time::MAX };
         let heard = Heard::default();
         End { connection, state, output, begins, start, sink, counts, heard, progress }
+    }
+    /// Appends the bytes of the state.
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        self.connection.write(to);
+        let state = self.state.0.save().expect("the model refuses applications that cannot be written");
+        wire::write(&(state, self.output, &self.sink, self.counts, self.heard, self.progress), to);
+    }
+
+    /// Reads a state of one end of a flow that starts at `start`.
+    pub(crate) fn read(
+        of: &OtherStream,
+        begins: bool,
+        start: Time,
+        has_percentiles: bool,
+        from: &mut &[u8],
+    ) -> Result<End, Malformed> {
+        let connection = Connection::read(&of.settings, from)?;
+        let (bytes, output, sink): (Vec<u8>, Output, Sink) = wire::read(from)?;
+        let (counts, heard, progress): (Counts, Heard, Progress) = wire::read(from)?;
+        let is_possible = sink.is_possible(has_percentiles)
+            && counts.are_possible()
+            && heard.is_possible()
+            && is_number(progress.bytes);
+        check(is_possible, "an end of a stream")?;
+        let mut state = State(of.prototype(begins).copy());
+        state.0.restore(&bytes)?;
+        Ok(End { connection, state, output, begins, start, sink, counts, heard, progress })
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {

@@ -1,14 +1,16 @@
 //! Facts of an end of a connection for the report: segments, retransmissions of the other end, progress,
 //! ending.
 
+use crate::save::is_number;
 use crate::segment::TcpSegment;
 use parades_core::restore::Undoable;
 use parades_core::time::Time;
 use parades_tcp::header::Flags;
 use parades_tcp::seq::Seq;
+use serde::{Deserialize, Serialize};
 
 /// The counts of segments at an end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub struct Counts {
     /// Segments sent, acknowledgements and retransmissions included.
@@ -18,7 +20,7 @@ pub struct Counts {
 }
 
 /// The sequence numbers of the other end that have arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub struct Heard {
     /// The highest sequence number after a segment that has arrived.
@@ -28,7 +30,19 @@ pub struct Heard {
     pub repeated: u64,
 }
 
+impl Counts {
+    /// Returns true if an end may have these counts. Those that were read may be impossible.
+    pub(crate) fn are_possible(self) -> bool {
+        is_number(self.sent) && is_number(self.received)
+    }
+}
+
 impl Heard {
+    /// Returns true if an end may have heard this. What was read may be impossible.
+    pub(crate) fn is_possible(self) -> bool {
+        is_number(self.repeated)
+    }
+
     /// Returns the state after a segment.
     pub(crate) fn after(self, TcpSegment { header, bytes, .. }: &TcpSegment) -> Heard {
         let takes = |flag| u32::from(header.flags.has(flag));
@@ -42,7 +56,7 @@ impl Heard {
 }
 
 /// The progress of the stream at the receiving application.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub struct Progress {
     /// Bytes received in order.
@@ -54,7 +68,7 @@ pub struct Progress {
 }
 
 /// The reason why a connection ends before the stream is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
     /// The other end refused the connection.
     Refused = 1,

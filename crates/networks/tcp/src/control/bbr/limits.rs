@@ -4,6 +4,7 @@ use super::BbrState;
 use crate::control::{Ack, Window, whole};
 use parades_core::digest::Digest;
 use parades_core::time::Delay;
+use serde::{Deserialize, Serialize};
 
 /// Below this rate in bits per second, the send quantum is one segment.
 const SLOW_BPS: f64 = 1.2e6;
@@ -13,7 +14,7 @@ const MEDIUM_BPS: f64 = 24e6;
 const QUANTUM_MAX: u32 = 64 * 1024;
 
 /// The state of rate and window.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Limits {
     pub(super) initial_cwnd: u32,
     /// The largest burst in bytes, which the window must have room for.
@@ -43,6 +44,11 @@ impl Limits {
             is_entering: false,
             is_idle_restart: false,
         }
+    }
+
+    /// Returns true if this is a state of the algorithm. One that was read may be none.
+    pub(super) fn is_possible(&self) -> bool {
+        self.quantum <= QUANTUM_MAX.max(2 * u32::from(u16::MAX))
     }
 
     /// Sets the first pacing rate as if the round trip were a millisecond (section 4.2.1).

@@ -4,13 +4,14 @@ use super::BbrState;
 use crate::control::{Ack, Window};
 use parades_core::digest::Digest;
 use parades_core::time::Time;
+use serde::{Deserialize, Serialize};
 
 /// The gains of the pacing rate in ProbeBW: more than the bottleneck's rate to probe for bandwidth, then less
 /// to drain the queue, then the rate itself.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
 /// The mode of the state machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// Doubles the rate in each round trip until the pipe is full.
     Startup,

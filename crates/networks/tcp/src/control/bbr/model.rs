@@ -1,8 +1,10 @@
 //! BBR's model of the path (section 4.1 of the draft).
 
 use crate::control::{Ack, RateSample};
+use crate::save::{is_count, is_place};
 use parades_core::digest::Digest;
 use parades_core::time::{Delay, PS_PER_S, Time};
+use serde::{Deserialize, Serialize};
 
 /// The number of round trips over which the largest delivery rate counts: `BtlBwFilterLen`.
 const ROUNDS: usize = 10;
@@ -12,7 +14,7 @@ const GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 
 /// The model of the path.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Model {
     /// The largest delivery rate of each of the last rounds up to `rates_round`, in bits per second.
     rates: [u64; ROUNDS],
@@ -60,6 +62,14 @@ impl Model {
             is_full: false,
             limited: None,
         }
+    }
+
+    /// Returns true if this is a state of the algorithm. One that was read may be none.
+    pub(super) fn is_possible(&self) -> bool {
+        let (from, to) = self.limited.unwrap_or_default();
+        self.rates_round <= self.round
+            && [self.round as u64, self.delivered, self.round_end, from, to].into_iter().all(is_place)
+            && is_count(self.full_rounds)
     }
 
     pub(super) fn start(&mut self, now: Time) {

@@ -6,11 +6,13 @@
 
 use super::{Arithmetic, Cubic};
 use crate::control::{Ack, Congestion, Window, whole};
+use crate::save::is_length;
 use parades_core::digest::Digest;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The state of congestion avoidance. Windows are in segments.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Counted {
     /// Segments acknowledged since the window last grew.
     count: u32,
@@ -23,7 +25,7 @@ pub(super) struct Counted {
 }
 
 /// A stage of congestion avoidance.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Epoch {
     start: Time,
     /// The height of the plateau.
@@ -35,6 +37,11 @@ struct Epoch {
 impl Counted {
     pub(super) const fn new() -> Counted {
         Counted { count: 0, last_max: 0, epoch: None, least_rtt: None }
+    }
+
+    /// Returns true if this is a state of the algorithm. One that was read may be none.
+    pub(super) fn is_possible(&self) -> bool {
+        self.epoch.is_none_or(|epoch| is_length(epoch.k))
     }
 
     /// Measures the least round trip, except right after the start of an epoch. ns-3 measures smoothed round

@@ -2,11 +2,13 @@
 
 use super::Cubic;
 use crate::control::{Ack, Congestion, Window, whole};
+use crate::save::is_length;
 use parades_core::digest::Digest;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// The state of congestion avoidance. Windows are in segments.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Curve {
     /// The window just before the last reduction, less after fast convergence: `W_max`. `None` before the
     /// first loss and after a timeout. Then the curve starts at its plateau (sections 4.8 and 4.10).
@@ -20,7 +22,7 @@ pub(super) struct Curve {
 }
 
 /// A stage of congestion avoidance.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Epoch {
     /// The time of its start, later by the periods in which the application limited the window.
     start: Time,
@@ -45,6 +47,14 @@ impl Curve {
         Curve { w_max: None, cwnd_prior: 0.0, epoch: None, fraction: 0.0 }
     }
 
+    /// Returns true if this is a state of the algorithm. One that was read may be none.
+    pub(super) fn is_possible(&self) -> bool {
+        let of_epoch = |Epoch { plateau, k, w_est, .. }| [plateau, k, w_est];
+        let of_epoch = self.epoch.map_or([0.0; 3], of_epoch);
+        self.fraction >= 0.0
+            && [self.w_max.unwrap_or(0.0), self.cwnd_prior, self.fraction].into_iter().chain(of_epoch).all(is_length)
+    }
+
     /// Moves the start of the epoch by `period`.
     pub(super) fn exclude(&mut self, period: Delay) {
         if let Some(epoch) = &mut self.epoch {
@@ -55,7 +65,7 @@ impl Curve {
     /// Grows the window by an acknowledgement (sections 4.2 to 4.5).
     pub(super) fn grow(&mut self, parameters: &Cubic, ack: &Ack, window: &mut Window) {
         let mss = f64::from(window.mss);
-        let (cwnd, segments) = ((f64::from(window.cwnd) + self.fraction) / mss, f64::from(ack.acked) / mss);
+        let (cwnd, segments) = ((f64::from(window.cwnd.max(1)) + self.fraction) / mss, f64::from(ack.acked) / mss);
         let (w_max, c) = (self.w_max, parameters.c);
         let epoch = self.epoch.get_or_insert_with(|| start_epoch(w_max, c, cwnd, ack.now));
         let seconds = ack.now.since(epoch.start).as_secs_f64();

@@ -5,8 +5,10 @@
 //! resumes.
 
 use crate::control::{Ack, Window};
+use crate::save::is_count;
 use parades_core::digest::Digest;
 use parades_core::time::Delay;
+use serde::{Deserialize, Serialize};
 
 /// The lower bound of the rise that ends slow start: `MIN_RTT_THRESH`.
 const RISE_MIN: Delay = Delay::from_ms(4);
@@ -22,7 +24,7 @@ const GROWTH_DIVISOR: u32 = 4;
 const CSS_ROUNDS: u32 = 5;
 
 /// The state of HyStart++.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::control) struct PlusPlus {
     /// The place of the stream whose acknowledgement ends the round.
     round_end: u64,
@@ -36,7 +38,7 @@ pub(in crate::control) struct PlusPlus {
 }
 
 /// The state of Conservative Slow Start.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Css {
     /// The round trip below which slow start resumes.
     baseline: Delay,
@@ -47,6 +49,11 @@ struct Css {
 impl PlusPlus {
     pub(super) const fn new() -> PlusPlus {
         PlusPlus { round_end: 0, last_round_rtt: Delay::MAX, round_rtt: Delay::MAX, samples: 0, css: None }
+    }
+
+    /// Returns true if this is a state of the algorithm. One that was read may be none.
+    pub(super) fn is_possible(&self) -> bool {
+        is_count(self.samples) && self.css.is_none_or(|css| css.rounds_left > 0)
     }
 
     /// Reads an acknowledgement of the first slow start.

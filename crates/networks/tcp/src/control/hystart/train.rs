@@ -5,6 +5,7 @@
 use crate::control::{Ack, Window};
 use parades_core::digest::Digest;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// Parameters of HyStart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +38,9 @@ impl Train {
 }
 
 /// The state of HyStart.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::control) struct TrainState {
+    #[serde(skip, default = "Train::ns3")]
     parameters: Train,
     /// The place of the stream after which the acknowledgements of the next round begin.
     round_end: u64,
@@ -70,6 +72,11 @@ impl TrainState {
             taken: 0,
             is_found: false,
         }
+    }
+
+    /// Returns a state that was read, with its parameters.
+    pub(super) const fn resume(self, parameters: Train) -> TrainState {
+        TrainState { parameters, ..self }
     }
 
     /// Reads an acknowledgement. Round trips are the smoothed ones, as in ns-3.

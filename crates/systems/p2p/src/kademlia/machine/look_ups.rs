@@ -7,6 +7,14 @@ use crate::kademlia::{Kademlia, Message, Parameters};
 use parades_core::event::LpId;
 use parades_core::time::{Delay, Time};
 
+impl Kademlia {
+    /// Returns the width of a look-up.
+    pub(super) fn width(&self, purpose: Purpose) -> Width {
+        let Parameters { k, alpha, resiliency, .. } = *self.parameters();
+        Width { wanted: if purpose.is_users() { resiliency } else { k }, k, alpha }
+    }
+}
+
 impl Machine {
     /// Looks the node itself up, with the help of a node that it is told of.
     pub(super) fn join(&mut self, kademlia: &Kademlia, is_first: bool, driver: &mut impl Dependencies<Message>) {
@@ -85,7 +93,7 @@ impl Machine {
         kademlia: &Kademlia,
         driver: &mut impl Dependencies<Message>,
     ) {
-        let Parameters { nodes: count, k, alpha, resiliency, .. } = *kademlia.parameters();
+        let Parameters { nodes: count, k, .. } = *kademlia.parameters();
         let now = driver.now();
         let mut nodes = helpers.to_vec();
         self.table.closest(target, self.node, usize::from(k), kademlia.space(), &mut nodes);
@@ -93,8 +101,7 @@ impl Machine {
             nodes.push(self.another(count - 1, driver));
         }
         self.table.look_up(target, seconds(now));
-        let wanted = if purpose.is_users() { resiliency } else { k };
-        let look_up = LookUp::new(target, now, Width { wanted, k, alpha }, &nodes, kademlia.space());
+        let look_up = LookUp::new(target, now, kademlia.width(purpose), &nodes, kademlia.space());
         self.number = self.number.wrapping_add(1);
         self.look_ups.push((self.number, purpose, look_up));
         self.go_on(kademlia, self.look_ups.len() - 1, driver);

@@ -6,10 +6,11 @@ use crate::driver::Dependencies;
 use crate::kademlia::{Kademlia, Message, Value};
 use parades_core::event::LpId;
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// A value that a node stores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Kept {
     pub(super) value: Value,
     /// The time at which the node stores it at the closest nodes again.

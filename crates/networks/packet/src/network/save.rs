@@ -1,0 +1,64 @@
+//! Runs of packet networks that are saved.
+
+use super::{Layout, Network};
+use crate::description::AppKind;
+use crate::node::Node;
+use crate::packet::Packet;
+use crate::record::Record;
+use crate::segment::TcpSegment;
+use parades_core::any_model::SaveModel;
+use parades_core::prelude::*;
+use parades_core::wire::Malformed;
+use parades_topology::NodeId;
+
+impl<D: Record> SaveModel for Network<D> {
+    fn can_save(&self) -> Result<(), String> {
+        self.layout.apps.iter().try_for_each(|app| app.kind.can_save())?;
+        self.layout.lines.can_save()
+    }
+
+    fn write_state(&self, _: LpId, node: &Node<Packet<D>>, to: &mut Vec<u8>) {
+        node.write(to);
+    }
+
+    fn read_state(&self, lp: LpId, from: &mut &[u8]) -> Result<Node<Packet<D>>, Malformed> {
+        Node::read(&self.layout, NodeId(lp.0), from)
+    }
+}
+
+impl Layout {
+    /// Returns true if packets may be counted under a key: a direction, a place of a tree, or a failure.
+    pub(crate) fn has_key(&self, key: u32) -> bool {
+        let failures = u32::try_from(self.forwarding.failures.all().len()).expect("failures are counted in 32 bits");
+        key < self.failure_key(failures)
+    }
+
+    /// Returns true if a packet that was read may arrive at a node: its way leads from there to the right
+    /// endpoints, and it carries what they expect.
+    pub(crate) fn may_arrive<D: Record>(&self, node: NodeId, packet: &Packet<D>) -> bool {
+        let direction = packet.direction();
+        if packet.is_served() || direction >= self.slots.end() {
+            return false;
+        }
+        let (flow, group) = (self.slots.role(direction).0, self.slots.group(direction));
+        let is_group = matches!(self.kind_of(flow), AppKind::Multicast(_));
+        let needs_segment = matches!(self.kind_of(flow), AppKind::Tcp(_) | AppKind::Stream(_));
+        let has_segment = packet.record().is_some_and(|record| record.segment().is_some_and(TcpSegment::is_possible));
+        let receives = |node: NodeId, slot: u32| {
+            let address = self.slots.of(node).get(slot as usize);
+            address.is_some_and(|&address| match group {
+                Some(_) => self.slots.group(address).is_none() && self.group_of(address) == Some(direction),
+                None => address == self.slots.receiver(direction),
+            })
+        };
+        is_group == group.is_some()
+            && has_segment == needs_segment
+            && self.forwarding.leads(&self.topology, &self.lines, node, packet.step(), receives)
+    }
+
+    /// Returns the address of the source that sends to an endpoint, if the endpoint belongs to a group.
+    fn group_of(&self, address: u32) -> Option<u32> {
+        let flow = self.slots.role(address).0;
+        self.slots.group_of(flow).filter(|_| matches!(self.kind_of(flow), AppKind::Multicast(_)))
+    }
+}
