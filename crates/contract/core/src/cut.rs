@@ -20,6 +20,9 @@ use crate::time::Time;
 use crate::wire::{self, Destination, FrameWriter, Malformed};
 use std::fmt;
 
+/// The length of the pieces in which a cut is written, or a little more.
+const PIECE_BYTES: usize = 1 << 20;
+
 /// A run at rest at a virtual time.
 pub struct Cut<'k> {
     /// The time of the cut.
@@ -179,6 +182,15 @@ impl<'k> AtRest<'_, 'k> {
     ///
     /// If the model's runs cannot be saved.
     pub fn write(&mut self, to: &mut Vec<u8>) {
+        self.write_in_pieces(&mut |piece| to.extend_from_slice(piece));
+    }
+
+    /// Passes the bytes of the cut to `sink`, a piece at a time.
+    ///
+    /// # Panics
+    ///
+    /// If the model's runs cannot be saved.
+    pub fn write_in_pieces(&mut self, sink: &mut dyn FnMut(&[u8])) {
         let model = self.save.expect("whoever writes cuts has asked whether they can be written");
         let (wakes, messages): (Vec<_>, Vec<_>) =
             self.resting.take_pending().into_iter().partition(|event| matches!(event.body, Body::Timer(_)));
@@ -190,10 +202,24 @@ impl<'k> AtRest<'_, 'k> {
         let channels = Some(self.channels).filter(|channels| is_changed(channels, model));
         let count = u32::try_from(parcel::parcel_len(messages.hide())).expect("memory holds fewer events than 2^32");
         FrameWriter::new(Destination::Elsewhere).within(|| {
-            wire::write(&(self.time, self.events, channels, metrics.into_recorded(), model.lps(), count), to);
-            self.globals.write(model, to);
-            (0..model.lps()).for_each(|id| model.write_lp(LpId(id), &placement, to));
-            Codec::<Conservative>::write(model, messages.hide(), 0..count as usize, to);
+            let mut piece = Vec::new();
+            wire::write(&(self.time, self.events, channels, metrics.into_recorded(), model.lps(), count), &mut piece);
+            self.globals.write(model, &mut piece);
+            let mut pass_on = |piece: &mut Vec<u8>| {
+                if piece.len() >= PIECE_BYTES {
+                    sink(piece);
+                    piece.clear();
+                }
+            };
+            for id in (0..model.lps()).map(LpId) {
+                model.write_lp(id, &placement, &mut piece);
+                pass_on(&mut piece);
+            }
+            for index in 0..count as usize {
+                Codec::<Conservative>::write(model, messages.hide(), index..index + 1, &mut piece);
+                pass_on(&mut piece);
+            }
+            sink(&piece);
         });
         self.resting.pick_up();
         parcel::take_events(messages.hide()).into_iter().for_each(|event| self.resting.push(event));

@@ -63,6 +63,8 @@ pub enum ErrorKind {
     },
     /// A rank of the run is lost, or ranks cannot do a thing that was asked for. The text is a sentence.
     Ranks(String),
+    /// The bytes of a saved run are not those of a run of this model. The text is a part of a sentence.
+    Malformed(String),
     /// The run was stopped from outside before its LPs were set up, so there is no result.
     Stopped,
 }
@@ -203,6 +205,7 @@ impl Error {
             ErrorKind::Thread(_) => "use fewer threads, or let the process have more of them and of memory",
             ErrorKind::Memory { .. } => "raise the memory limit, or simulate less at a time",
             ErrorKind::Ranks(_) => "look at the messages of the other processes, or use one process",
+            ErrorKind::Malformed(_) => "use the file as it was saved, or start the run again",
             ErrorKind::Stopped => "start it again",
             ErrorKind::Trace(_) => "record them elsewhere, or make room for them",
         }
@@ -249,6 +252,7 @@ impl fmt::Display for Error {
                 write!(f, "the LPs and their pending events take {needed} bytes, above the limit of {limit} bytes")?;
             }
             ErrorKind::Ranks(what) => f.write_str(what)?,
+            ErrorKind::Malformed(what) => write!(f, "the saved run cannot be read: {what}")?,
             ErrorKind::Thread(what) => write!(f, "a worker's thread could not be begun: {what}")?,
             ErrorKind::Stopped => f.write_str("the run was stopped while its LPs were being set up")?,
             ErrorKind::Trace(what) => write!(f, "the events could not be recorded: {what}")?,

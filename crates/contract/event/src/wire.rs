@@ -58,6 +58,11 @@ impl Malformed {
     pub fn new(why: impl Into<String>) -> Malformed {
         Malformed(why.into())
     }
+
+    /// Returns the fault of the bytes, as a part of a sentence.
+    pub fn what(&self) -> &str {
+        &self.0
+    }
 }
 
 impl fmt::Display for Malformed {

@@ -3,6 +3,7 @@
 mod help;
 mod how;
 mod merging;
+mod saving;
 mod values;
 mod viewing;
 
@@ -17,11 +18,12 @@ use parades_catalog::program_name;
 use parades_core::time::Time;
 use parades_session::Request;
 use parades_sweep::Shard;
+pub(crate) use saving::SavingArguments;
 use std::ffi::OsString;
 use std::path::PathBuf;
 pub(crate) use values::TieSeeds;
 use values::{ip_version, seed, shard, share, snap_length, tie_seed, tie_seeds, time, until};
-use viewing::ViewArguments;
+pub(crate) use viewing::ViewArguments;
 
 /// Discrete-event simulation of networks and distributed systems: write a model once, run it under any
 /// synchronisation algorithm, and get the same answer bit for bit.
@@ -55,6 +57,9 @@ pub(crate) enum Command {
     Diff(DiffArguments),
     /// The chain of events that led to a given one, or to the failure of a run.
     Why(WhyArguments),
+    /// Goes on with a saved run, on any engine and any number of threads: its digest, metrics and series are those
+    /// of the unbroken run.
+    Resume(ResumeArguments),
     /// A run that a folder of results records, executed again: its digest must be the same.
     Rerun(RerunArguments),
     /// The scenarios, a line each.
@@ -111,10 +116,11 @@ impl Command {
     /// True if the command executes runs for a user who waits for them.
     pub(crate) fn executes(&self) -> bool {
         use Command::{
-            Bench, Compare, Completions, Convert, Diff, List, Merge, Rank, Rerun, Run, Show, Sweep, SweepWorker, Why,
+            Bench, Compare, Completions, Convert, Diff, List, Merge, Rank, Rerun, Resume, Run, Show, Sweep,
+            SweepWorker, Why,
         };
         match self {
-            Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) | Rerun(_) => true,
+            Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) | Rerun(_) | Resume(_) => true,
             Merge(_)
             | SweepWorker(_)
             | Rank
@@ -130,12 +136,14 @@ impl Command {
     /// sweep are not among them: they always have a bound, and use freed memory again.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
         use Command::{
-            Bench, Compare, Completions, Convert, Diff, List, Merge, Rank, Rerun, Run, Show, Sweep, SweepWorker, Why,
+            Bench, Compare, Completions, Convert, Diff, List, Merge, Rank, Rerun, Resume, Run, Show, Sweep,
+            SweepWorker, Why,
         };
         match self {
             Run(RunArguments { how, .. }) | Compare(CompareArguments { how, .. }) | Why(WhyArguments { how, .. }) => {
                 how.memory_limit
             }
+            Resume(ResumeArguments { how, .. }) => how.memory_limit,
             Sweep(_)
             | Merge(_)
             | SweepWorker(_)
@@ -219,7 +227,6 @@ pub(crate) enum Simulator {
 }
 
 #[derive(Args, Clone, Debug)]
-#[command(group(ArgGroup::new("traced").args(["trace", "timeline", "out_trace"]).multiple(true)))]
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
@@ -232,6 +239,23 @@ pub(crate) struct RunArguments {
     pub(crate) how: HowArguments,
     #[command(flatten)]
     pub(crate) viewing: ViewArguments,
+    #[command(flatten)]
+    pub(crate) outputs: OutputArguments,
+    #[command(flatten)]
+    pub(crate) saving: SavingArguments,
+    /// A steady-state metric that counts for `--until-interval` (repeatable): `sojourn`.
+    #[arg(long = "metric", value_name = "NAME", requires = "until_interval")]
+    pub(crate) metrics: Vec<String>,
+    /// Makes the run longer until the 95 % interval of each `--metric` is at most this share of its mean to
+    /// either side: `1%`.
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, requires = "metrics")]
+    pub(crate) until_interval: Option<f64>,
+}
+
+/// The files that a run writes.
+#[derive(Args, Clone, Debug)]
+#[command(group(ArgGroup::new("traced").args(["trace", "timeline", "out_trace"]).multiple(true)))]
+pub(crate) struct OutputArguments {
     /// Writes the results as files into a folder: summary, metrics, each table and series as
     /// `tables/NAME.csv`.
     #[arg(short, long, value_name = "DIR")]
@@ -283,13 +307,30 @@ pub(crate) struct RunArguments {
     /// Captures at most this length of each packet: `96B` [default: whole packets].
     #[arg(long, value_name = "SIZE", value_parser = snap_length, allow_hyphen_values = true, requires = "pcap")]
     pub(crate) pcap_snap: Option<u32>,
-    /// A steady-state metric that counts for `--until-interval` (repeatable): `sojourn`.
-    #[arg(long = "metric", value_name = "NAME", requires = "until_interval")]
-    pub(crate) metrics: Vec<String>,
-    /// Makes the run longer until the 95 % interval of each `--metric` is at most this share of its mean to
-    /// either side: `1%`.
-    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, requires = "metrics")]
-    pub(crate) until_interval: Option<f64>,
+}
+
+/// The arguments of `resume`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ResumeArguments {
+    /// A file that `run --save` or `--save-every` wrote.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The virtual end time, with a unit: `10s`, `250ms` [default: that of the run].
+    #[arg(long, value_name = "T", value_parser = until, allow_hyphen_values = true)]
+    pub(crate) until: Option<Time>,
+    /// The engine: any, whatever the run had: `auto`, `sequential`, … [default: auto].
+    #[arg(long, value_name = "E")]
+    pub(crate) engine: Option<String>,
+    #[command(flatten)]
+    pub(crate) workers: Workers,
+    #[command(flatten)]
+    pub(crate) how: HowArguments,
+    #[command(flatten)]
+    pub(crate) viewing: ViewArguments,
+    #[command(flatten)]
+    pub(crate) outputs: OutputArguments,
+    #[command(flatten)]
+    pub(crate) saving: SavingArguments,
 }
 
 /// The arguments of `why`: an event, or the failure of a run.

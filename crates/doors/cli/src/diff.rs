@@ -112,7 +112,7 @@ fn options_of(run: &str) -> Result<RunArguments, Failure> {
     match Arguments::try_parse_from(command.into_iter().chain(words)) {
         Ok(Arguments { command: Command::Run(arguments) }) => {
             let how = &arguments.how;
-            let writes = arguments.out.is_some() || arguments.trace.is_some() || arguments.timeline.is_some();
+            let writes = arguments.outputs.writes();
             if writes || how.json || how.no_digest || arguments.until_interval.is_some() {
                 let what = "`--out`, `--trace`, `--timeline`, `--json`, `--no-digest` and `--until-interval` have no meaning here";
                 return Err(wrong(what));

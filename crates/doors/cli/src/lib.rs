@@ -20,6 +20,7 @@ mod list;
 mod merge;
 mod printing;
 mod rerun;
+mod resume;
 mod run;
 mod show;
 mod sweep;
@@ -88,6 +89,7 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Rank => ranks::serve().map(|()| ExitCode::SUCCESS),
         Command::Diff(arguments) => diff::diff(&arguments),
         Command::Why(arguments) => why::why(&arguments),
+        Command::Resume(arguments) => resume::resume(&arguments),
         Command::Rerun(arguments) => rerun::rerun(&arguments),
         Command::List { engines } => list::list(engines),
         Command::Show(arguments) => show::show(&arguments),

@@ -1,6 +1,6 @@
 //! `parades run`: one simulation, from arguments to results.
 
-use crate::arguments::RunArguments;
+use crate::arguments::{HowArguments, OutputArguments, RunArguments, SavingArguments, ViewArguments};
 use crate::printing::{print, print_by, say};
 use crate::program;
 use crate::terminal::Terminal;
@@ -10,7 +10,7 @@ use parades_config::inputs;
 use parades_report::{CaptureOutputs, Files, Outputs, Report, table_named};
 use parades_session::failure::STOPPED;
 use parades_session::steady::{Lengthened, WIDE, lengthen};
-use parades_session::{Failure, FinishedRun, Plan, Precision};
+use parades_session::{Failure, FinishedRun, Plan, Precision, Recording, Saved};
 use std::process::ExitCode;
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
@@ -21,25 +21,45 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     inputs::forget_seen();
     let plan =
         Plan::of(&arguments.workers.of(arguments.how.request(&arguments.scenario, arguments.engine.as_deref())))?;
+    let RunArguments { how, viewing, outputs, saving, metrics, until_interval, .. } = arguments;
+    let interval =
+        until_interval.map(|relative_half_width| Precision { relative_half_width, metrics: metrics.clone() });
+    execute(plan, &Task { how, viewing, outputs, saving, interval, from: None })
+}
+
+/// A run that a user asks for, beside its plan.
+pub(crate) struct Task<'a> {
+    pub(crate) how: &'a HowArguments,
+    pub(crate) viewing: &'a ViewArguments,
+    pub(crate) outputs: &'a OutputArguments,
+    pub(crate) saving: &'a SavingArguments,
+    /// The intervals for which the run is made longer.
+    pub(crate) interval: Option<Precision>,
+    /// The saved run from which the run goes on.
+    pub(crate) from: Option<&'a Saved>,
+}
+
+/// Executes a plan, prints the results, and writes the files.
+pub(crate) fn execute(plan: Plan, task: &Task<'_>) -> Result<ExitCode, Failure> {
     let choice = plan.choice()?;
-    let outputs = arguments.outputs();
+    let outputs = task.outputs.outputs(task.from);
     outputs.check_apart(&plan)?;
-    let view = arguments.viewing.view();
+    let view = task.viewing.view();
     if let Some(table) = &view.table {
         table_named(&plan.simulation()?.metrics(), table)?;
     }
     let mut files = Files::open(&outputs, &choice)?;
-    let run = execute(arguments, plan, &choice, &mut files)?;
+    let run = run_recorded(task, plan, &choice, &mut files)?;
     let program = program();
     let trace = files.trace();
     let report = Report {
         trace: trace.as_ref(),
         parquet: outputs.parquet,
-        copy_inputs: arguments.copy_inputs,
+        copy_inputs: task.outputs.copy_inputs,
         ..Report::of(&run, &program)
     };
     // The results are printed first, so they are not lost if a file cannot be written.
-    if arguments.how.json {
+    if task.how.json {
         print_by(|to| report.write_json_line(to))?;
     } else {
         print(&report.for_people(&view)?)?;
@@ -52,22 +72,17 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
 }
 
 /// Executes the plan. If an interval should be narrow, executes it at growing lengths.
-fn execute(
-    arguments: &RunArguments,
-    mut plan: Plan,
-    choice: &Choice,
-    files: &mut Files,
-) -> Result<FinishedRun, Failure> {
-    let mut terminal = Terminal::new(arguments.how.quiet);
+fn run_recorded(task: &Task<'_>, mut plan: Plan, choice: &Choice, files: &mut Files) -> Result<FinishedRun, Failure> {
+    let mut terminal = Terminal::new(task.how.quiet);
     let mut notes = Vec::new();
-    if let Some(relative_half_width) = arguments.until_interval {
-        let precision = Precision { relative_half_width, metrics: arguments.metrics.clone() };
-        let found = lengthen(&plan, choice, &precision, &mut terminal)?;
+    let saving = task.saving.wish();
+    if let Some(precision) = &task.interval {
+        let found = lengthen(&plan, choice, precision, &mut terminal)?;
         let Lengthened { mut finished, is_narrow, .. } = found;
         if !is_narrow {
             say(format_args!("note: {WIDE}"));
         }
-        if !files.are_wanted() || finished.outcome.stopped_at.is_some() {
+        if !(files.are_wanted() || saving.is_some()) || finished.outcome.stopped_at.is_some() {
             finished.notes.extend(found.notes);
             return Ok(finished);
         }
@@ -75,10 +90,12 @@ fn execute(
         plan.until = Some(finished.outcome.end);
         notes = found.notes;
     }
-    let mut run = parades_session::run(&plan, choice, files.recording(), &mut terminal)?;
+    let recording = Recording { saving: saving.as_ref(), from: task.from, ..files.recording() };
+    let mut run = parades_session::run(&plan, choice, recording, &mut terminal)?;
+    terminal.note(&run.notes);
     terminal.note(parades_session::note_of(&run.outcome.metrics).as_slice());
     run.notes.extend(notes);
-    if let Some(from) = arguments.trace_from.filter(|&from| from >= run.outcome.end) {
+    if let Some(from) = task.outputs.trace_from.filter(|&from| from >= run.outcome.end) {
         let end = run.outcome.end;
         run.notes.push(format!("nothing is traced: `--trace-from` is {from}, and the run ends at {end}"));
         terminal.note(&run.notes);
@@ -86,7 +103,7 @@ fn execute(
     Ok(run)
 }
 
-impl RunArguments {
+impl OutputArguments {
     fn captures(&self) -> Option<CaptureOutputs> {
         Some(CaptureOutputs {
             folder: self.pcap.clone()?,
@@ -95,7 +112,14 @@ impl RunArguments {
         })
     }
 
-    fn outputs(&self) -> Outputs {
+    /// True if the user wants a file beside captures.
+    pub(crate) fn writes(&self) -> bool {
+        self.out.is_some() || self.trace.is_some() || self.timeline.is_some()
+    }
+
+    /// Returns the files that the user wants. Those of a run that goes on from a file begin there.
+    fn outputs(&self, from: Option<&Saved>) -> Outputs {
+        let begin = from.map(|saved| saved.head.time());
         Outputs {
             folder: self.out.clone(),
             overwrite: self.overwrite,
@@ -105,7 +129,7 @@ impl RunArguments {
             timeline: self.timeline.clone(),
             captures: self.captures(),
             trace_lps: self.trace_lps.clone(),
-            trace_from: self.trace_from,
+            trace_from: self.trace_from.max(begin),
             trace_before: self.trace_before,
         }
     }

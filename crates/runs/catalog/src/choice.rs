@@ -12,6 +12,7 @@ use crate::engine::variants::variants;
 use crate::scenarios::Scenario;
 use parades_config::{ConfigError, Values, nearest, quoted};
 use parades_core::any_model::with_model;
+use parades_core::cut::{Reached, Span};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::model::Model;
 use parades_core::restore::Restorable;
@@ -182,26 +183,48 @@ impl Choice {
 
     /// Runs a model in one process.
     pub(crate) fn run_any<'k>(&self, tables: ModelTables<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
+        self.advance_any(tables, options.into()).map(Reached::end)
+    }
+
+    /// Runs a span of a run in one process: from its start or a cut, to the next cut at which it ends, or to
+    /// its end.
+    pub(crate) fn advance_any<'k>(&self, tables: ModelTables<'k>, span: Span<'k>) -> Result<Reached<'k>, Error> {
         let ModelTables { model, undo, .. } = tables;
         match (self.engine, undo) {
-            (Engine::Auto, _) => self.for_model(&tables, &options).run_any(tables, options),
+            (Engine::Auto, _) => self.for_model(&tables, &span.options).advance_any(tables, span),
             (Engine::Sequential, _) if variants().is_some_and(|variants| (variants.uses_heap)(&self.settings)) => {
-                sequential::run_any_on_heap(model, options)
+                sequential::run_any_on_heap(model, self.in_one_piece(span)?).map(Reached::End)
             }
-            (Engine::Sequential, _) => sequential::run_any(model, options),
-            (Engine::Rounds, _) => rounds::run_any(model, options, &self.rounds_settings()),
-            (Engine::Window, _) => window::run_any(model, options, &self.window_settings()),
-            (Engine::NullMessage, _) => null_message::run_any(model, options, &self.null_message_settings()),
+            (Engine::Sequential, _) => sequential::advance(model, span),
+            (Engine::Rounds, _) => rounds::advance(model, span, &self.rounds_settings()),
+            (Engine::Window, _) => window::advance(model, span, &self.window_settings()),
+            (Engine::NullMessage, _) => null_message::advance(model, span, &self.null_message_settings()),
             (Engine::TimeWarp, Some(UndoTables { restorable, .. })) => {
-                time_warp::run_any(restorable, options, &self.time_warp_settings())
+                time_warp::advance(restorable, span, &self.time_warp_settings())
             }
-            (Engine::RollbackCheck, Some(UndoTables { checked, .. })) => rollback_check::run_any(checked, options),
+            (Engine::RollbackCheck, Some(UndoTables { checked, .. })) => {
+                rollback_check::run_any(checked, self.in_one_piece(span)?).map(Reached::End)
+            }
             (Engine::RollbackCheck | Engine::TimeWarp, None) => {
                 let engine = self.engine;
                 let what = format!("the engine `{engine}` rolls back, and the state of this model cannot be restored");
                 Err(Error::new(ErrorKind::Model(what)))
             }
         }
+    }
+
+    /// Returns the options of a whole run.
+    ///
+    /// # Errors
+    ///
+    /// If the span is only a part of a run.
+    fn in_one_piece<'k>(&self, span: Span<'k>) -> Result<RunOptions<'k>, Error> {
+        if span.from.is_none() && span.options.cuts.is_none() {
+            return Ok(span.options);
+        }
+        let what =
+            format!("the engine `{}` executes a run in one piece: use another one to save or resume it", self.engine);
+        Err(Error::new(ErrorKind::Model(what)))
     }
 
     /// Checks that the engine can run a scenario.

@@ -3,9 +3,10 @@
 use crate::choice::{Choice, Field, ModelTables, OfRank, Refusal};
 use crate::scenarios::{Scenario, network};
 use parades_config::{ConfigError, Values};
-use parades_core::any_model::with_model;
+use parades_core::any_model::{SaveModel, with_model};
 use parades_core::capture::CapturePoint;
-use parades_core::error::Error;
+use parades_core::cut::{Cut, Reached, Span};
+use parades_core::error::{Error, ErrorKind};
 use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
 use parades_core::model::Model;
@@ -76,6 +77,14 @@ impl Simulation {
         Simulation { model: Box::new(Distributed(model)), until, notes: Vec::new(), bytes: 0 }
     }
 
+    /// As [`Simulation::distributed`], for a model whose runs can be saved.
+    pub fn saved<M>(model: M, until: Time) -> Simulation
+    where
+        M: Restorable<State: Clone + PartialEq + Debug> + SaveModel + 'static,
+    {
+        Simulation { model: Box::new(Saved(model)), until, notes: Vec::new(), bytes: 0 }
+    }
+
     /// As [`Simulation::unrestorable`], for a model that several processes can run together.
     pub fn distributed_unrestorable<M: WireModel + 'static>(model: M, until: Time) -> Simulation {
         Simulation { model: Box::new(DistributedUnrestorable(model)), until, notes: Vec::new(), bytes: 0 }
@@ -137,15 +146,46 @@ impl Simulation {
         self.with_options(nothing(), |tables, options| choice.for_model(&tables, &options))
     }
 
-    /// Runs the model.
+    /// Runs the model. At cuts, the run can be written if [`Simulation::why_not_saved`] returns `None`.
     ///
     /// # Errors
     ///
     /// The earliest error of the run, and errors that the model finds at its end. Also an error if the engine
     /// rolls back and the model's state cannot be restored; [`Simulation::check`] finds it before.
     pub fn run(&self, choice: &Choice, options: RunOptions<'_>) -> Result<Outcome, Error> {
-        let outcome = self.with_options(options, |tables, options| choice.run_any(tables, options));
+        let outcome = self.with_options(options, |tables, options| {
+            let save = tables.save.filter(|save| save.can_save().is_ok());
+            choice.advance_any(tables, Span { save, ..options.into() }).map(Reached::end)
+        });
         outcome.map_err(|error| error.with_names(|lp| self.lp_name(lp)))
+    }
+
+    /// Goes on with a run from the bytes of a cut. Otherwise as [`Simulation::run`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Simulation::run`]. Also [`ErrorKind::Malformed`] if the bytes are not those of a cut of this
+    /// model.
+    pub fn resume(&self, choice: &Choice, options: RunOptions<'_>, cut: &[u8]) -> Result<Outcome, Error> {
+        let outcome = self.with_options(options, |tables, options| {
+            let malformed = |what: String| Error::new(ErrorKind::Malformed(what));
+            let Some(save) = tables.save.filter(|save| save.can_save().is_ok()) else {
+                return Err(malformed("the states of this model cannot be read".into()));
+            };
+            let mut rest = cut;
+            let cut = Cut::read(save, &mut rest).map_err(|error| malformed(error.what().into()))?;
+            if !rest.is_empty() {
+                return Err(malformed("there is more than a run".into()));
+            }
+            let span = Span { save: Some(save), from: Some(Box::new(cut)), options };
+            choice.advance_any(tables, span).map(Reached::end)
+        });
+        outcome.map_err(|error| error.with_names(|lp| self.lp_name(lp)))
+    }
+
+    /// Returns the reason why runs of the model cannot be saved, as a part of a sentence, if there is one.
+    pub fn why_not_saved(&self) -> Option<String> {
+        self.with(|tables| tables.why_not_saved())
     }
 }
 
@@ -214,6 +254,8 @@ struct Restored<M>(M);
 struct Unrestorable<M>(M);
 /// A model for several processes. Its state can be restored.
 struct Distributed<M>(M);
+/// A model for several processes. Its state can be restored, and its runs can be saved.
+struct Saved<M>(M);
 /// A model for several processes. Its state cannot be restored.
 struct DistributedUnrestorable<M>(M);
 
@@ -234,5 +276,10 @@ runnable!(
     Distributed,
     model => ModelTables::plain(model).undoing(model).wired(model),
     Restorable<State: Clone + PartialEq + Debug> + WireModel
+);
+runnable!(
+    Saved,
+    model => ModelTables::plain(model).undoing(model).wired(model).saving(model),
+    Restorable<State: Clone + PartialEq + Debug> + SaveModel
 );
 runnable!(DistributedUnrestorable, model => ModelTables::plain(model).wired(model), WireModel);

@@ -106,7 +106,7 @@ impl Files {
             });
             Ok(Tracing { tracer, captures: lps })
         };
-        Recording { tracer: Some(Box::new(make)), sends, timesheets }
+        Recording { tracer: Some(Box::new(make)), sends, timesheets, ..Recording::default() }
     }
 
     /// Returns the trace that goes into the folder of results.

@@ -5,7 +5,7 @@
 //! called.
 
 use parades_core::run::Control;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -51,6 +51,20 @@ impl Drop for Interruptible {
     fn drop(&mut self) {
         runs().running.retain(|other| !Arc::ptr_eq(other, &self.0));
     }
+}
+
+/// Lets the signal `SIGUSR1` ask the runs of this process for a cut, at which they are saved.
+pub(crate) fn listen_for_saves() {
+    static LISTENER: OnceLock<()> = OnceLock::new();
+    LISTENER.get_or_init(|| {
+        let Ok(mut signals) = Signals::new([SIGUSR1]) else { return };
+        let hear = move || {
+            for _ in signals.forever() {
+                runs().running.iter().for_each(|control| control.ask_for_cut());
+            }
+        };
+        let _ = std::thread::Builder::new().spawn(hear);
+    });
 }
 
 /// True if an interrupt has come since the first run has begun.

@@ -33,6 +33,8 @@
 //! - [`ranks`]: the processes of a run, and their handshake.
 //! - [`interrupt`]: Ctrl-C, for programs that want it to end runs at a consistent cut.
 //! - [`recorded`]: folders of results, as they were written; [`Claim`]: the right to write into one.
+//! - [`saved`]: runs in files, which go on later.
+//! - [`result_file`]: files that are whole, or not there.
 //! - [`Failure`]: why there is no result, and the exit status that says so.
 
 #![forbid(unsafe_code)]
@@ -54,7 +56,9 @@ pub mod ranks;
 pub mod recorded;
 pub mod recording;
 pub mod request;
+pub mod result_file;
 mod run;
+pub mod saved;
 pub mod steady;
 pub mod sweep;
 mod target;
@@ -71,7 +75,9 @@ pub use observer::{Observer, Progress};
 pub use plan::Plan;
 pub use recording::{Recording, Tracing};
 pub use request::Request;
+pub use result_file::ResultFile;
 pub use run::{Ending, FinishedRun, NOTE, note_of, run};
+pub use saved::{Saved, Saving};
 pub use why::why;
 
 pub use parades_sweep::Precision;

@@ -206,7 +206,15 @@ fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<Option<u
     let options = RunOptions { notes, sends, captures, timesheets, ..RunOptions::until(go.until) };
     let memory_limit = plan.memory_limit();
     let room = memory_limit.saturating_sub(simulation.bytes);
-    let execution = Execution { plan: &plan, choice: &choice, simulation: &simulation, memory_limit, room };
+    let execution = Execution {
+        plan: &plan,
+        choice: &choice,
+        simulation: &simulation,
+        memory_limit,
+        room,
+        from: None,
+        save_every: None,
+    };
     let executed = execution.execute(options, Some(Box::new(Arc::clone(talk))), &mut (), begin);
     match executed.map_err(|error| Failure::of_run(error, &plan.command()))?.ending {
         Ending::OutOfMemory { bytes, .. } => Ok(Some(bytes)),

@@ -1,6 +1,6 @@
 //! Recording a run while it goes on.
 
-use crate::Failure;
+use crate::{Failure, Saved, Saving};
 use parades_catalog::Simulation;
 use parades_core::event::LpId;
 use parades_core::time::Time;
@@ -18,6 +18,10 @@ pub struct Recording<'a> {
     pub sends: bool,
     /// The timesheets in which workers note what they spend their wall time on.
     pub timesheets: Option<Arc<Timesheets>>,
+    /// The files in which the run is saved, so that it can go on later.
+    pub saving: Option<&'a Saving>,
+    /// The saved run from which the run goes on.
+    pub from: Option<&'a Saved>,
 }
 
 /// Makes a tracer of a run, whose model and end are known by then.
@@ -40,11 +44,13 @@ impl<'a> From<Tracer<'a>> for Tracing<'a> {
 
 impl fmt::Debug for Recording<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Recording { tracer, sends, timesheets } = self;
+        let Recording { tracer, sends, timesheets, saving, from } = self;
         f.debug_struct("Recording")
             .field("tracer", &tracer.is_some())
             .field("sends", sends)
             .field("timesheets", timesheets)
+            .field("saving", saving)
+            .field("from", &from.map(|saved| &saved.head))
             .finish()
     }
 }

@@ -1,18 +1,22 @@
 //! Executing a plan.
 
-use crate::interrupt::Interruptible;
+use crate::interrupt::{self, Interruptible};
 use crate::machine::{Machine, peak_rss_bytes};
 use crate::ranks::{self, Others};
+use crate::recorded::RecordedInput;
+use crate::saved::{self, Found, Head, Saved, Saver, Saving};
 use crate::watchman::Watched;
 use crate::{Failure, Observer, Plan, Recording, Tracing};
 use parades_catalog::{Choice, Simulation};
 use parades_config::inputs::{self, Seen};
+use parades_core::cut::Cuts;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::{Cell, Metrics};
 use parades_core::run::{Control, Outcome, Phase, RunOptions};
+use parades_core::time::Time;
 use parades_transport::Fabric;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The name of a metric that is a note for the user. A model declares it as a value, and may set it to a
@@ -119,6 +123,10 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<FinishedRun, Failure> {
     let begin = Instant::now();
+    if choice.processes > 1 && (recording.saving.is_some() || recording.from.is_some()) {
+        let message = "a run of several processes is neither saved nor resumed";
+        return Err(Failure::usage(message, "use one process, with as many threads as you like"));
+    }
     observer.prepares();
     // The other processes make the model at the same time.
     let others = ranks::start(plan, choice)?;
@@ -169,11 +177,28 @@ fn run_on(
         timesheets: recording.timesheets,
         ..RunOptions::until(until)
     };
+    let found = Arc::new(Mutex::new(Found::default()));
+    let cuts = cuts_of(plan, simulation, &choice, recording.saving, recording.from, until, &found)?;
+    if let Some(saving) = recording.saving {
+        notes.extend(saved::check(saving, simulation.why_not_saved().as_deref())?);
+        interrupt::listen_for_saves();
+    }
+    let options = RunOptions { cuts, ..options };
     let fabric = others.as_ref().map(|others| others.greet(plan, &choice, simulation, &options)).transpose()?;
     observer.begins(&choice, &notes);
-    let execution = Execution { plan, choice: &choice, simulation, memory_limit, room };
+    let save_every = recording.saving.and_then(|saving| saving.every);
+    let execution =
+        Execution { plan, choice: &choice, simulation, memory_limit, room, from: recording.from, save_every };
     let Executed { outcome, walls: [setup_wall, run_wall, results_wall], ending } =
-        execution.execute(options, fabric, observer, begin).map_err(failed)?;
+        execution.execute(options, fabric, observer, begin).map_err(|error| match (error.kind(), recording.from) {
+            (ErrorKind::Malformed(what), Some(saved)) => saved.malformed(what),
+            _ => failed(error),
+        })?;
+    let found = std::mem::take(&mut *saved::lock(&found));
+    if let (true, Some(saved)) = (found.differs, recording.from) {
+        return Err(saved.differs());
+    }
+    notes.extend(found.notes);
     let outcome = outcome.expect("rank 0 has the outcome");
     let others = others.map(Others::finish).transpose()?.unwrap_or_default();
     let ending = others.out_of_memory.unwrap_or(ending);
@@ -210,6 +235,43 @@ pub(crate) struct Execution<'a> {
     pub(crate) memory_limit: u64,
     /// The bytes that the model leaves of them to the engine.
     pub(crate) room: u64,
+    /// The saved run from which the run goes on.
+    pub(crate) from: Option<&'a Saved>,
+    /// The wall time after which the run is saved each time.
+    pub(crate) save_every: Option<Duration>,
+}
+
+/// Returns the cuts of a run, if it is to be saved or goes on from a file.
+fn cuts_of<'a>(
+    plan: &Plan,
+    simulation: &Simulation,
+    choice: &Choice,
+    saving: Option<&'a Saving>,
+    from: Option<&'a Saved>,
+    until: Time,
+    found: &Arc<Mutex<Found>>,
+) -> Result<Option<Cuts<'a>>, Failure> {
+    from.map_or(Ok(()), |saved| saved.check(simulation.lps()))?;
+    if saving.is_none() && from.is_none() {
+        return Ok(None);
+    }
+    let saving = saving.map(|saving| {
+        let head = Head {
+            version: saving.version.to_owned(),
+            commit: saving.commit.to_owned(),
+            scenario: plan.as_file(Some(until))?,
+            time_ps: 0,
+            events: 0,
+            lps: simulation.lps(),
+            digest: plan.request.digest.then_some(0),
+            replayed: simulation.why_not_saved(),
+            engine: choice.engine.name().to_owned(),
+            inputs: inputs::seen().into_iter().map(RecordedInput::from).collect(),
+        };
+        Ok::<_, Failure>((saving, head))
+    });
+    let resumed = from.map(|saved| (saved.head.time(), saved.head.digest));
+    Ok(Some(Saver { saving: saving.transpose()?, resumed, found: Arc::clone(found) }.into_cuts()))
 }
 
 pub(crate) struct Executed {
@@ -231,7 +293,7 @@ impl Execution<'_> {
         observer: &mut dyn Observer,
         begin: Instant,
     ) -> Result<Executed, Error> {
-        let Execution { plan, choice, simulation, memory_limit, room } = self;
+        let Execution { plan, choice, simulation, memory_limit, room, from, save_every } = self;
         let entered: Arc<[OnceLock<Instant>; 2]> = Arc::default();
         let enters = Arc::clone(&entered);
         let control = Arc::new(Control::with_phases(move |phase| {
@@ -246,7 +308,7 @@ impl Execution<'_> {
             memory_limit: Some(room),
             ..options
         };
-        let watched = Watched { control: &control, until, memory_limit };
+        let watched = Watched { control: &control, until, memory_limit, save_every };
         let rank = fabric.as_ref().map_or(0, |fabric| fabric.rank());
         let (outcome, memory) = std::thread::scope(|scope| {
             let (going_on, over) = channel();
@@ -255,7 +317,10 @@ impl Execution<'_> {
             let watch = std::thread::Builder::new().spawn_scoped(scope, move || watched.watch(&over, observer)).ok();
             let interruptible = Interruptible::new(&control);
             let outcome = match fabric {
-                None => simulation.run(choice, options).map(Some),
+                None => match from.filter(|saved| saved.head.replayed.is_none()) {
+                    Some(saved) => simulation.resume(choice, options, &saved.cut).map(Some),
+                    None => simulation.run(choice, options).map(Some),
+                },
                 Some(fabric) => simulation.run_rank(choice, options, fabric),
             };
             drop((interruptible, going_on));

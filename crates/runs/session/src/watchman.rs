@@ -25,6 +25,8 @@ pub(crate) struct Watched<'a> {
     pub(crate) until: Time,
     /// The bytes that the model, events, history and results may take.
     pub(crate) memory_limit: u64,
+    /// The wall time after which the run is saved each time, if it is.
+    pub(crate) save_every: Option<Duration>,
 }
 
 impl Watched<'_> {
@@ -33,10 +35,15 @@ impl Watched<'_> {
     pub(crate) fn watch(self, over: &Receiver<()>, observer: &mut dyn Observer) -> Option<u64> {
         let limit = self.memory_limit.saturating_add(BESIDE);
         let (mut events_before, mut too_much) = (0, None);
-        let (mut period, mut since_report) = (PERIOD_MIN, Duration::ZERO);
+        let (mut period, mut since_report, mut since_save) = (PERIOD_MIN, Duration::ZERO, Duration::ZERO);
         // Nothing is ever sent: the disconnection ends the loop.
         while let Err(RecvTimeoutError::Timeout) = over.recv_timeout(period) {
             since_report += period;
+            since_save += period;
+            if self.save_every.is_some_and(|every| since_save >= every) {
+                since_save = Duration::ZERO;
+                self.control.ask_for_cut();
+            }
             if since_report >= PERIOD {
                 let (time, events) = self.control.progress();
                 // Events may have been rolled back since the last report.

@@ -2,8 +2,9 @@
 
 use parades_capture::address::IpVersion;
 use parades_config::units::{parse_size, parse_time};
-use parades_core::time::Time;
+use parades_core::time::{Delay, Time};
 use parades_sweep::Shard;
+use std::time::Duration;
 
 pub(super) fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
@@ -38,6 +39,19 @@ pub(super) fn until(text: &str) -> Result<Time, String> {
 
 pub(super) fn time(text: &str) -> Result<Time, String> {
     parse_time(text).map_err(|error| error.to_string())
+}
+
+/// Reads a virtual time that passes between two saves.
+pub(super) fn span(text: &str) -> Result<Delay, String> {
+    match time(text)? {
+        Time::ZERO => Err("give a time above 0s".into()),
+        time => Ok(time.since(Time::ZERO)),
+    }
+}
+
+/// Reads a wall time that passes between two saves.
+pub(super) fn wall_time(text: &str) -> Result<Duration, String> {
+    span(text).map(|span| Duration::from_secs_f64(span.as_secs_f64()))
 }
 
 pub(super) fn size(text: &str) -> Result<u64, String> {

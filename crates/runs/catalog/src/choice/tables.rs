@@ -1,6 +1,6 @@
 //! The tables of functions by which engines know a model.
 
-use parades_core::any_model::{AnyChecked, AnyModel, AnyRestorable, AnyWire, Typed};
+use parades_core::any_model::{AnyChecked, AnyModel, AnyRestorable, AnySave, AnyWire, SaveModel, Typed};
 use parades_core::model::Model;
 use parades_core::restore::Restorable;
 use parades_engine::WireModel;
@@ -15,6 +15,8 @@ pub(crate) struct ModelTables<'k> {
     pub(crate) undo: Option<UndoTables<'k>>,
     /// The same model, if several processes can run it together.
     pub(crate) wire: Option<&'k dyn AnyWire<'k>>,
+    /// The same model, if the states of its LPs can be written.
+    pub(crate) save: Option<&'k dyn AnySave<'k>>,
 }
 
 /// A model whose executions can be undone.
@@ -27,7 +29,7 @@ pub(crate) struct UndoTables<'k> {
 impl<'k> ModelTables<'k> {
     /// Returns a model without further abilities.
     pub(crate) fn plain<M: Model>(model: &'k Typed<'k, '_, M>) -> ModelTables<'k> {
-        ModelTables { model, undo: None, wire: None }
+        ModelTables { model, undo: None, wire: None, save: None }
     }
 
     /// Returns the model as one whose executions can be undone.
@@ -41,6 +43,19 @@ impl<'k> ModelTables<'k> {
     /// Returns the model as one that several processes can run together.
     pub(crate) fn wired<M: WireModel>(self, model: &'k Typed<'k, '_, M>) -> ModelTables<'k> {
         ModelTables { wire: Some(model), ..self }
+    }
+
+    /// Returns the model as one whose runs can be saved.
+    pub(crate) fn saving<M: SaveModel>(self, model: &'k Typed<'k, '_, M>) -> ModelTables<'k> {
+        ModelTables { save: Some(model), ..self }
+    }
+
+    /// Returns the reason why runs of the model cannot be saved, if there is one.
+    pub(crate) fn why_not_saved(&self) -> Option<String> {
+        match self.save {
+            Some(save) => save.can_save().err(),
+            None => Some("the states of its logical processes cannot be written".into()),
+        }
     }
 
     /// Returns true if the model restores its states by copy.

@@ -24,5 +24,5 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
         Averaging::new(parameters).map_err(|(key, what)| values.error_at(key, &what, "choose another value"))?;
     let (carrier, notes) = underlay::build(values, ("nodes", nodes), seed)?;
     let end = averaging.end();
-    Ok(Simulation::distributed(AsModel::new(averaging, carrier), end).with_notes(notes))
+    Ok(Simulation::saved(AsModel::new(averaging, carrier), end).with_notes(notes))
 }

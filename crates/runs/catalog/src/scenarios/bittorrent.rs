@@ -62,7 +62,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
         false => swarm,
     };
     let simulation = match access::network(values) {
-        Network::Latency => Simulation::distributed(AsModel::new(swarm, underlay), UNTIL),
+        Network::Latency => Simulation::saved(AsModel::new(swarm, underlay), UNTIL),
         network @ (Network::Capacity | Network::Both) => {
             if network == Network::Capacity {
                 notes.push("the underlay gives distances alone: with `network=capacity`, nothing takes latency".into());
@@ -73,7 +73,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
                 which: |message| if message.data_bits() > 0 { Which::Second } else { Which::First },
             };
             let links = access::links(values, underlay, &groups, lengths)?;
-            Simulation::distributed(AsModel::new(swarm, links), UNTIL)
+            Simulation::saved(AsModel::new(swarm, links), UNTIL)
         }
     };
     Ok(simulation.with_notes(notes))

@@ -81,10 +81,10 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
         _ => ConfigError::new(error.to_string()),
     };
     Ok(match value_of(values, "traffic", &TRAFFIC) {
-        Traffic::Udp => Simulation::distributed(parameters.network(seed).map_err(refused)?, UNTIL),
-        Traffic::Tcp => Simulation::distributed(parameters.streams(seed).map_err(refused)?, UNTIL),
+        Traffic::Udp => Simulation::saved(parameters.network(seed).map_err(refused)?, UNTIL),
+        Traffic::Tcp => Simulation::saved(parameters.streams(seed).map_err(refused)?, UNTIL),
         Traffic::Multicast => {
-            Simulation::distributed(parameters.multicast::<Shared<Box<[u8]>>>(seed).map_err(refused)?, UNTIL)
+            Simulation::saved(parameters.multicast::<Shared<Box<[u8]>>>(seed).map_err(refused)?, UNTIL)
         }
     })
 }

@@ -116,7 +116,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     match (value_of(values, "network", &NETWORKS), value_of(values, "form", &FORMS)) {
         (Network::Constant, Form::Machine) => {
             let model = Chord::restorable(parameters, seed).map_err(refused)?;
-            Ok(Simulation::distributed(model, UNTIL))
+            Ok(Simulation::saved(model, UNTIL))
         }
         (Network::Constant, Form::Program) => {
             let model = Chord::model(parameters, seed).map_err(refused)?;
@@ -127,7 +127,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
             let simulation = match form {
                 Form::Machine => {
                     let chord = Chord::new(parameters, seed).map_err(refused)?;
-                    Simulation::distributed(AsModel::new(chord, carrier), UNTIL)
+                    Simulation::saved(AsModel::new(chord, carrier), UNTIL)
                 }
                 Form::Program => {
                     let model = Chord::over(carrier, parameters, seed).map_err(refused)?;

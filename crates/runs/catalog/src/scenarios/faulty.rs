@@ -17,5 +17,5 @@ fn build(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
     let model = Faulty::from_values(values)?;
     // A delay past the end of virtual time is an error only in a run to that end.
     let until = if model.fault == Fault::TimeOverflow { Time::MAX } else { Time::from_ps(1_000_000_000_000) };
-    Ok(Simulation::distributed(model, until))
+    Ok(Simulation::saved(model, until))
 }

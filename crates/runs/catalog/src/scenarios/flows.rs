@@ -162,7 +162,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
         _ => Unfinished::LeftOut,
     };
     let model = Flows::new(platform, flows, network_model).with_unfinished(unfinished);
-    Ok(Simulation::distributed(model, Time::MAX).with_notes(notes))
+    Ok(Simulation::saved(model, Time::MAX).with_notes(notes))
 }
 
 /// Refuses values that the network model does not use. The platform may have named the model.

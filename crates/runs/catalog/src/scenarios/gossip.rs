@@ -28,5 +28,5 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let Parameters { period, rumours, .. } = gossip.parameters();
     let rest = Delay::from_ps(period.as_ps().saturating_mul(PERIODS));
     let end = gossip.beginning(rumours - 1).saturating_add(rest).min(Time::from_ps(u64::MAX - 1));
-    Ok(Simulation::distributed(AsModel::new(gossip, carrier), end).with_notes(notes))
+    Ok(Simulation::saved(AsModel::new(gossip, carrier), end).with_notes(notes))
 }

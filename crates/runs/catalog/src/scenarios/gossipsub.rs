@@ -58,5 +58,5 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let (underlay, notes) = underlay::build(values, ("nodes", nodes), seed)?;
     let carrier = underlay.in_order();
     let end = gossipsub.end();
-    Ok(Simulation::distributed(AsModel::new(gossipsub, carrier), end).with_notes(notes))
+    Ok(Simulation::saved(AsModel::new(gossipsub, carrier), end).with_notes(notes))
 }

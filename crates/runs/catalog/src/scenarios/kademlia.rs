@@ -68,7 +68,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let kademlia = Kademlia::new(parameters, seed)
         .map_err(|(key, what)| values.error_at(scenario_key(key), &what, "choose another value"))?;
     let simulation = match value_of(values, "form", &FORMS) {
-        Form::Machine => Simulation::distributed(AsModel::new(kademlia, carrier), UNTIL),
+        Form::Machine => Simulation::saved(AsModel::new(kademlia, carrier), UNTIL),
         Form::Program => Simulation::distributed_unrestorable(AsProgram::model(kademlia, carrier), UNTIL),
     };
     Ok(simulation.with_notes(notes))

@@ -28,9 +28,9 @@ fn build(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
     parameters.check().map_err(refused)?;
     Ok(if values.boolean("share") {
         check_memory(values, "data", parameters.start_bytes::<Shared<Packet>>())?;
-        Simulation::distributed(Multicast::<Shared<Packet>>::new(parameters).map_err(refused)?, UNTIL)
+        Simulation::saved(Multicast::<Shared<Packet>>::new(parameters).map_err(refused)?, UNTIL)
     } else {
         check_memory(values, "data", parameters.start_bytes::<Copied>())?;
-        Simulation::distributed(Multicast::<Copied>::new(parameters).map_err(refused)?, UNTIL)
+        Simulation::saved(Multicast::<Copied>::new(parameters).map_err(refused)?, UNTIL)
     })
 }

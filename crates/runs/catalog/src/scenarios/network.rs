@@ -26,7 +26,7 @@ pub fn example_file() -> NetworkFile {
 
 pub(crate) fn build_file(file: &NetworkFile, values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     let Built { model, until, notes } = file.build(values, seed)?;
-    Ok(Simulation::distributed(model, until).with_notes(notes))
+    Ok(Simulation::saved(model, until).with_notes(notes))
 }
 
 /// Makes the model of the example. Its parameters are those of its file, not the `values` of the scenario.

@@ -26,7 +26,7 @@ fn build(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
     })?;
     // Without payload, an event has no buffer, not even an empty one.
     Ok(match parameters.payload {
-        0 => Simulation::distributed(Phold::<()>::new(parameters), UNTIL),
-        _ => Simulation::distributed(Phold::<Bytes>::new(parameters), UNTIL),
+        0 => Simulation::saved(Phold::<()>::new(parameters), UNTIL),
+        _ => Simulation::saved(Phold::<Bytes>::new(parameters), UNTIL),
     })
 }

@@ -74,5 +74,5 @@ fn build(values: &Values, network: Result<Network, (&'static str, String)>) -> R
         .and_then(|network| Queueing::new(network, values.duration("transit"), customers))
         .map_err(|(key, what)| values.error_at(key, &what, "choose another value"))?;
     let until = model.duration();
-    Ok(Simulation::distributed(model, until))
+    Ok(Simulation::saved(model, until))
 }

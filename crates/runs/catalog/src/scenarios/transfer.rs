@@ -18,5 +18,5 @@ fn build(values: &Values, _seed: u64) -> Result<Simulation, ConfigError> {
         // The model's name of a size ends in `_bytes`; the parameter's name does not.
         values.error_at(key.trim_end_matches("_bytes"), &what, "choose another value")
     })?;
-    Ok(Simulation::distributed(model, Time::from_ps(60_000_000_000_000)))
+    Ok(Simulation::saved(model, Time::from_ps(60_000_000_000_000)))
 }

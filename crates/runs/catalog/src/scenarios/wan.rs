@@ -54,7 +54,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
             wan.load, parameters.packets_per_s
         ));
     }
-    Ok(Simulation::distributed(wan.network, UNTIL).with_notes(notes))
+    Ok(Simulation::saved(wan.network, UNTIL).with_notes(notes))
 }
 
 /// Returns the topology, the probability of loss of each link, and notes for the user on the file.

@@ -3,11 +3,12 @@
 use super::difference::Difference;
 use super::{FILE_BYTES_MAX, INPUTS, Recorded};
 use parades_config::inputs::{self, Input, Seen};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// A file that a recorded run read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedInput {
     /// The absolute path that it had.
     pub path: PathBuf,
@@ -15,6 +16,12 @@ pub struct RecordedInput {
     pub bytes: u64,
     /// Its hash: see [`Seen::hash`].
     pub hash: u64,
+}
+
+impl From<Seen> for RecordedInput {
+    fn from(Seen { path, bytes, hash }: Seen) -> RecordedInput {
+        RecordedInput { path, bytes, hash }
+    }
 }
 
 /// Returns the files that a run read, as its summary has them.

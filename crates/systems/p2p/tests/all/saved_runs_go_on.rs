@@ -1,7 +1,7 @@
 //! Runs of all protocols over several carriers go on from their bytes, and bytes that were changed do no harm.
 
-use parades_carriers::underlay::{Jitter, Partition, Recorded, Routing, draw_places};
 use parades_carriers::packet_level::Format;
+use parades_carriers::underlay::{Jitter, Partition, Recorded, Routing, draw_places};
 use parades_carriers::{Both, Capacity, FlowLevel, Matrix, PacketLevel, Underlay, Which};
 use parades_core::any_model::{AnyModel, AnySave, SaveModel, Typed, with_model};
 use parades_core::cut::{AtRest, Cut, Cuts, Reached, Span, Then};

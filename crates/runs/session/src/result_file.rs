@@ -9,8 +9,9 @@
 //!
 //! Devices, pipes and standard output have no place to be moved to. They are written directly.
 
+use crate::Failure;
 use parades_core::digest::Digest;
-use parades_session::Failure;
+
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
@@ -283,11 +284,11 @@ fn temporaries() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 
 /// A temporary file or folder, which is removed when this value is dropped, or by [`remove_temporaries`].
 #[derive(Debug)]
-pub(crate) struct Temporary(PathBuf);
+pub struct Temporary(PathBuf);
 
 impl Temporary {
     /// Makes a file or folder by `make`.
-    pub(crate) fn made<T>(path: PathBuf, make: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<(Temporary, T)> {
+    pub fn made<T>(path: PathBuf, make: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<(Temporary, T)> {
         let mut all = temporaries();
         let made = make(&path)?;
         all.insert(path.clone());
@@ -312,7 +313,7 @@ impl Temporary {
     }
 
     /// Returns the path.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.0
     }
 
@@ -350,12 +351,12 @@ fn is_at(_: &File, _: &Path) -> bool {
 }
 
 /// Removes a file or a folder, if it is there.
-pub(crate) fn remove(path: &Path) {
+pub fn remove(path: &Path) {
     let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
 }
 
 /// Calls `act`, in which several files are moved. [`remove_temporaries`] waits for its end.
-pub(crate) fn uninterrupted<T>(act: impl FnOnce() -> T) -> T {
+pub fn uninterrupted<T>(act: impl FnOnce() -> T) -> T {
     let _all = temporaries();
     act()
 }

@@ -1,0 +1,342 @@
+//! Saved runs: files from which a run goes on, on any engine and with any number of threads.
+//!
+//! A file holds a run at a cut ([`parades_core::cut`]): at one virtual time, with everything before it
+//! executed and nothing at it.
+//!
+//! | bytes | contents |
+//! |---|---|
+//! | [`MAGIC`] | the kind of the file, and the version of its form |
+//! | 4 | the length of the head, as a number in little-endian order |
+//! | length | the [`Head`], as JSON |
+//! | any | the bytes of the cut, as a frame of LZ4 |
+//! | 8, 16 | the length of the cut's bytes before compression, and their hash by XXH3 (128 bits) |
+//! | 16 | the hash of everything before it |
+//!
+//! The bytes of a cut do not depend on the engine, threads or processes that made it, so neither does their
+//! hash.
+//!
+//! *Replayed runs.* The states of some models cannot be written: processes as programs, protocols of other
+//! crates. Their files have no bytes of a cut. Such a run goes on from its start, and at the time of the cut
+//! its digest must be that of the head.
+
+use crate::recorded::RecordedInput;
+use crate::result_file::{self, ResultFile};
+use crate::{Failure, Request};
+use lz4_flex::frame::{BlockMode, BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
+use parades_config::inputs::{self, Input};
+use parades_config::quoted;
+use parades_core::cut::{AtCut, AtRest, Cuts, Then};
+use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use twox_hash::XxHash3_128;
+
+/// The first bytes of a saved run. A transfer as text would change the line's end.
+pub const MAGIC: &[u8; 16] = b"parades save 1\r\n";
+/// The length of the foot: length of the cut, its hash, and the hash of the file.
+const FOOT_BYTES: usize = 8 + 16 + 16;
+/// The longest head, in bytes. It has the scenario file, in which a network may be written out in full.
+const HEAD_BYTES_MAX: usize = 1 << 28;
+/// The longest file, in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 40;
+
+/// Facts on a saved run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The version of parades that saved it.
+    pub version: String,
+    /// The commit from which that program was built.
+    pub commit: String,
+    /// The scenario file whose run is the same, with seeds and end.
+    pub scenario: String,
+    /// The virtual time of the cut, in picoseconds.
+    pub time_ps: u64,
+    /// The number of events executed before it.
+    pub events: u64,
+    /// The number of logical processes.
+    pub lps: u32,
+    /// The digest of the run so far; `None` if digests were switched off.
+    pub digest: Option<u64>,
+    /// The reason why the run is replayed, if its states are not in the file.
+    pub replayed: Option<String>,
+    /// The engine that executed the run so far.
+    pub engine: String,
+    /// The files that the run read.
+    pub inputs: Vec<RecordedInput>,
+}
+
+impl Head {
+    /// Returns the virtual time of the cut.
+    pub fn time(&self) -> Time {
+        Time::from_ps(self.time_ps)
+    }
+}
+
+/// A saved run, as it was read.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    path: PathBuf,
+    /// Facts on the run.
+    pub head: Head,
+    /// The bytes of the cut. Empty if the run is replayed.
+    pub(crate) cut: Vec<u8>,
+}
+
+impl Saved {
+    /// Reads a saved run. `bytes_max` bounds the bytes of its cut.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`] if the file cannot be read, is no saved run, or is damaged.
+    pub fn read(path: &Path, bytes_max: u64) -> Result<Saved, Failure> {
+        let bytes = inputs::read_whole(path, FILE_BYTES_MAX).map_err(|error| inputs::unreadable(path, &error))?;
+        let (head, cut) = parse(&bytes, bytes_max).map_err(|what| unusable(path, &what))?;
+        Ok(Saved { path: path.to_owned(), head, cut })
+    }
+
+    /// Returns the request that leads to the same run. Its scenario file is held, and need not be on disk.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`] if another version or commit saved the run.
+    pub fn request(&self, version: &str, commit: &str) -> Result<Request, Failure> {
+        let Head { version: theirs, commit: of, .. } = &self.head;
+        if (theirs.as_str(), of.as_str()) != (version, commit) {
+            let what =
+                format!("was saved by version {theirs}, commit {of}, and this is version {version}, commit {commit}");
+            return Err(Failure::usage(
+                format!("{}: it {what}", self.path.display()),
+                "resume it with the program that saved it",
+            ));
+        }
+        let file = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()).join("scenario.toml");
+        inputs::hold([Input { path: file.clone(), bytes: self.head.scenario.as_bytes().into() }]);
+        let digest = self.head.digest.is_some();
+        Ok(Request { digest, allows_idle: true, ..Request::of(file.display().to_string()) })
+    }
+
+    /// Checks that the model which was made for this run is the one that was saved.
+    pub(crate) fn check(&self, lps: u32) -> Result<(), Failure> {
+        let seen = inputs::seen();
+        let changed = self
+            .head
+            .inputs
+            .iter()
+            .find(|input| seen.iter().any(|seen| seen.path == input.path && seen.hash != input.hash));
+        let wrong = |what: String, help: &str| Failure::usage(format!("{}: {what}", self.path.display()), help);
+        if let Some(input) = changed {
+            let what = format!("the file {} has changed since the run was saved", input.path.display());
+            return Err(wrong(what, "restore the file, or start the run again"));
+        }
+        if lps != self.head.lps {
+            let what = format!("the run has {} logical processes, and its scenario has {lps}", self.head.lps);
+            return Err(wrong(what, "start the run again"));
+        }
+        Ok(())
+    }
+
+    /// Returns the failure of a run that did not become the one that was saved.
+    pub(crate) fn differs(&self) -> Failure {
+        let how = if self.head.replayed.is_some() { "was executed again" } else { "was read" };
+        Failure::simulation(format!(
+            "{}: at {} the run that {how} does not have the digest of the run that was saved; \
+             the file was altered, or something outside the model influences it (`compare` finds out)",
+            self.path.display(),
+            self.head.time()
+        ))
+    }
+
+    /// Returns the error of bytes that the model does not understand.
+    pub(crate) fn malformed(&self, what: &str) -> Failure {
+        unusable(&self.path, what)
+    }
+}
+
+fn unusable(path: &Path, what: &str) -> Failure {
+    Failure::usage(
+        format!("{} cannot be resumed: {what}", path.display()),
+        "use a file that `--save` wrote, or start again",
+    )
+}
+
+/// Returns the head and the bytes of the cut of a file, or the fault of the file.
+fn parse(bytes: &[u8], bytes_max: u64) -> Result<(Head, Vec<u8>), String> {
+    let rest = bytes.strip_prefix(MAGIC).ok_or("it is no saved run of this version")?;
+    let (rest, foot) = rest.split_last_chunk::<FOOT_BYTES>().ok_or("it ends too early")?;
+    let (whole, hash) = bytes.split_at(bytes.len() - 16);
+    if XxHash3_128::oneshot(whole).to_le_bytes() != hash {
+        return Err("it is damaged, or not whole".into());
+    }
+    let (length, rest) = rest.split_first_chunk::<4>().ok_or("it ends too early")?;
+    let length = u32::from_le_bytes(*length) as usize;
+    let (head, frame) = rest.split_at_checked(length).ok_or("its head is longer than the file")?;
+    let head: Head = serde_json::from_slice(head).map_err(|error| format!("its head is wrong: {error}"))?;
+    let cut_bytes = u64::from_le_bytes(foot[..8].try_into().expect("these are eight bytes"));
+    if head.replayed.is_some() {
+        return Ok((head, Vec::new()));
+    }
+    if cut_bytes > bytes_max {
+        return Err(format!("it needs {cut_bytes} bytes of memory, above the limit of {bytes_max}"));
+    }
+    let mut cut = Vec::new();
+    let read = FrameDecoder::new(frame).take(cut_bytes + 1).read_to_end(&mut cut);
+    read.map_err(|error| format!("its compressed part is wrong: {error}"))?;
+    if cut.len() as u64 != cut_bytes || XxHash3_128::oneshot(&cut).to_le_bytes() != foot[8..24] {
+        return Err("its compressed part is not what was saved".into());
+    }
+    Ok((head, cut))
+}
+
+/// Adds everything that is written to a hash.
+struct Hashing<W> {
+    to: W,
+    hash: XxHash3_128,
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        self.hash.write(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// Writes a run at rest. Returns the hash of the cut's bytes.
+///
+/// # Errors
+///
+/// Those of `to`.
+pub fn write(head: &Head, run: &mut AtRest<'_, '_>, to: impl Write) -> io::Result<u128> {
+    let mut to = Hashing { to, hash: XxHash3_128::new() };
+    let text = serde_json::to_vec(head).map_err(io::Error::other)?;
+    let length = u32::try_from(text.len()).ok().filter(|_| text.len() <= HEAD_BYTES_MAX);
+    let length = length.ok_or_else(|| io::Error::other("the scenario file is too long"))?;
+    to.write_all(MAGIC)?;
+    to.write_all(&length.to_le_bytes())?;
+    to.write_all(&text)?;
+    let (mut bytes, mut hash) = (0, XxHash3_128::new());
+    if head.replayed.is_none() {
+        let info = FrameInfo::new().block_mode(BlockMode::Independent).block_size(BlockSize::Max4MB);
+        let mut frame = FrameEncoder::with_frame_info(info, &mut to);
+        let mut written = Ok(());
+        run.write_in_pieces(&mut |piece| {
+            if written.is_ok() {
+                bytes += piece.len() as u64;
+                hash.write(piece);
+                written = frame.write_all(piece);
+            }
+        });
+        written?;
+        frame.finish().map_err(io::Error::other)?;
+    }
+    let hash = hash.finish_128();
+    to.write_all(&bytes.to_le_bytes())?;
+    to.write_all(&hash.to_le_bytes())?;
+    let whole = to.hash.finish_128();
+    to.to.write_all(&whole.to_le_bytes())?;
+    Ok(hash)
+}
+
+/// The user's wish for saved runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saving {
+    /// The file.
+    pub file: PathBuf,
+    /// The version of parades, which alone can resume the run.
+    pub version: &'static str,
+    /// The commit from which this program was built.
+    pub commit: &'static str,
+    /// True if the run is saved at its end, or where it is stopped.
+    pub at_end: bool,
+    /// The wall time after which the run is saved each time.
+    pub every: Option<std::time::Duration>,
+    /// The virtual time after which the run is saved each time.
+    pub every_virtual: Option<Delay>,
+}
+
+/// What the cuts of a run have found out.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Notes for the user.
+    pub(crate) notes: Vec<String>,
+    /// True if the run is not the one that was saved.
+    pub(crate) differs: bool,
+}
+
+/// Saves a run at its cuts; and, of a run that goes on from a file, checks the digest first.
+pub(crate) struct Saver<'a> {
+    /// The user's wish, and the head of the files; it gets time, events and digest from each cut.
+    pub(crate) saving: Option<(&'a Saving, Head)>,
+    /// The time and the digest of the run that is gone on with, until they are checked.
+    pub(crate) resumed: Option<(Time, Option<u64>)>,
+    pub(crate) found: Arc<Mutex<Found>>,
+}
+
+pub(crate) fn lock(found: &Mutex<Found>) -> MutexGuard<'_, Found> {
+    found.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> Saver<'a> {
+    /// Returns the cuts at which the run is saved and checked.
+    pub(crate) fn into_cuts(self) -> Cuts<'a> {
+        let begin = self.resumed.map(|(time, _)| time);
+        let next = begin.unwrap_or_else(|| self.next_after(Time::ZERO));
+        Cuts { next, at_end: self.saving.as_ref().is_some_and(|(saving, _)| saving.at_end), act: Box::new(self) }
+    }
+
+    /// Returns the first time after `time` at which the user wants a cut.
+    fn next_after(&self, time: Time) -> Time {
+        let every = self.saving.as_ref().and_then(|(saving, _)| saving.every_virtual).map_or(0, Delay::as_ps);
+        let cuts_before = time.as_ps().checked_div(every);
+        cuts_before.and_then(|cuts| (cuts + 1).checked_mul(every)).map_or(Time::MAX, Time::from_ps)
+    }
+}
+
+/// Saves a run at rest.
+fn save(saving: &Saving, head: &mut Head, run: &mut AtRest<'_, '_>) -> Result<(), String> {
+    (head.time_ps, head.events) = (run.time.as_ps(), run.events);
+    head.digest = head.digest.map(|_| run.digest());
+    let mut file = ResultFile::create(&saving.file).map_err(|failure| failure.to_string())?;
+    write(head, run, &mut file).map_err(|error| result_file::late(&error).to_string())?;
+    file.finish().map_err(|failure| failure.to_string())
+}
+
+impl AtCut for Saver<'_> {
+    fn act(&mut self, run: &mut AtRest<'_, '_>) -> Then {
+        if let Some((time, digest)) = self.resumed.take() {
+            if digest.is_some_and(|digest| digest != run.digest()) {
+                lock(&self.found).differs = true;
+                return Then::End;
+            }
+            return Then::Continue(self.next_after(time));
+        }
+        if let Some((saving, head)) = &mut self.saving
+            && let Err(why) = save(saving, head, run)
+        {
+            let note = format!("the run could not be saved at {}: {why}", run.time);
+            let mut found = lock(&self.found);
+            if found.notes.last() != Some(&note) {
+                found.notes.push(note);
+            }
+        }
+        Then::Continue(self.next_after(run.time))
+    }
+}
+
+/// Checks a wish for saved runs before the run: the file can be written, and the model can be saved at all.
+/// Returns a note if the run will be replayed.
+pub(crate) fn check(saving: &Saving, why_not_saved: Option<&str>) -> Result<Option<String>, Failure> {
+    drop(ResultFile::create(&saving.file)?);
+    Ok(why_not_saved.map(|why| {
+        format!(
+            "{} will have no states, since {why}: `resume` executes the run again to the time at which it was saved",
+            quoted(&saving.file.display().to_string())
+        )
+    }))
+}
