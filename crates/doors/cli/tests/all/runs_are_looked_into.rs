@@ -491,6 +491,20 @@ fn a_recorded_run_is_executed_again_and_says_what_differs() {
     assert_eq!(parted.status.code(), Some(1), "{}", said(&parted));
     let printed = String::from_utf8_lossy(&parted.stdout).into_owned();
     assert!(printed.starts_with("the file lat.txt differs:\n  b: "), "{printed}");
+    // Beside a folder with a copy, the runs themselves are compared, each with its own file.
+    let parted = parades(&folder.0, "diff a c");
+    assert_eq!(parted.status.code(), Some(1), "{}", said(&parted));
+    let printed = String::from_utf8_lossy(&parted.stdout).into_owned();
+    assert!(
+        printed.contains("events, then diverge:\n  a: ") && printed.contains("the file lat.txt differs"),
+        "{printed}"
+    );
+    let nowhere = parades(&folder.0, "diff a nofolder");
+    assert_eq!(
+        said(&nowhere),
+        "error: `nofolder`: there is no such folder, and no such scenario; give a folder that `run --out` wrote, or \
+         the options of a run in quotes\n"
+    );
 }
 
 #[test]
