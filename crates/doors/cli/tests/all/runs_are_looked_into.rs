@@ -265,7 +265,7 @@ fn folders_with_traces_are_compared_without_running_them_again() {
             "again whole",
             "error: again/trace.txt: cannot be read: No such file or directory; give a folder that `run --out` wrote\n",
         ),
-        ("nowhere whole", "error: there is no scenario `nowhere`"),
+        ("nowhere whole", "error: `nowhere`: there is no such folder, and no such scenario; give a folder"),
     ] {
         let output = parades(&folder.0, &format!("diff {folders}"));
         assert!(output.status.code() == Some(2) && said(&output).starts_with(message), "{folders}: {}", said(&output));
