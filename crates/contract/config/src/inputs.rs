@@ -7,6 +7,7 @@
 use crate::error::{ConfigError, Place};
 use parades_core::digest::Digest;
 use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -42,6 +43,11 @@ pub struct Seen {
     /// The hash of the contents, by [`Digest`]: files of other contents have other hashes, unless somebody
     /// made them for that.
     pub hash: u64,
+}
+
+thread_local! {
+    /// The inputs that this thread alone holds, by path.
+    static HELD_HERE: RefCell<BTreeMap<PathBuf, Arc<[u8]>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// The length and the hash of each file that was read, by path.
@@ -84,16 +90,33 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Reads a file of at most `bytes_max` bytes that is no input of a simulation, such as a result: it is not
+/// among [`seen`], and not held.
+///
+/// # Errors
+///
+/// If the file cannot be read or is longer.
+pub fn read_apart(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    no_longer_than(bytes_max, from_disk(path, bytes_max)?)
+}
+
 fn read_unseen(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let most_bytes = usize::try_from(most).unwrap_or(usize::MAX);
+    let cut = |bytes: &[u8]| bytes[..most_bytes.saturating_add(1).min(bytes.len())].to_vec();
+    if HELD_HERE.with_borrow(|held| !held.is_empty()) {
+        let key = absolute(path)?;
+        if let Some(bytes) = HELD_HERE.with_borrow(|held| held.get(&key).cloned()) {
+            return Ok(cut(&bytes));
+        }
+    }
     // Standard input can be read only once, so its content is held in any case.
     if lock().is_none() && path != Path::new(STANDARD_INPUT) {
         return from_disk(path, most);
     }
     let key = absolute(path)?;
-    let most_bytes = usize::try_from(most).unwrap_or(usize::MAX);
     let held = lock().as_ref().and_then(|inputs| inputs.get(&key).cloned());
     if let Some(bytes) = held {
-        return Ok(bytes[..most_bytes.saturating_add(1).min(bytes.len())].to_vec());
+        return Ok(cut(&bytes));
     }
     let bytes = from_disk(path, most)?;
     // No simulation is made from a file that is too long, and a device may have no end.
@@ -127,7 +150,10 @@ pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
 ///
 /// If the file cannot be read or is longer.
 pub fn read_whole(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let bytes = read(path, bytes_max)?;
+    no_longer_than(bytes_max, read(path, bytes_max)?)
+}
+
+fn no_longer_than(bytes_max: u64, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > bytes_max {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {} MiB", bytes_max >> 20)));
     }
@@ -199,11 +225,27 @@ pub fn hold(inputs: impl IntoIterator<Item = Input>) {
     lock().get_or_insert_default().extend(inputs.into_iter().map(|Input { path, bytes }| (path, bytes)));
 }
 
-/// Returns the inputs that are held.
+/// Holds `inputs` for this thread while it calls `make`: another thread may hold other contents of the same
+/// files.
+pub fn holding<T>(inputs: impl IntoIterator<Item = Input>, make: impl FnOnce() -> T) -> T {
+    /// Restores what the thread held before, after a panic too.
+    struct Before(BTreeMap<PathBuf, Arc<[u8]>>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            HELD_HERE.set(std::mem::take(&mut self.0));
+        }
+    }
+    let mut held = HELD_HERE.with_borrow(BTreeMap::clone);
+    held.extend(inputs.into_iter().map(|Input { path, bytes }| (path, bytes)));
+    let _before = Before(HELD_HERE.replace(held));
+    make()
+}
+
+/// Returns the inputs that are held, those of this thread among them.
 pub fn held() -> Vec<Input> {
-    let held = lock();
-    let inputs = held.iter().flatten();
-    inputs.map(|(path, bytes)| Input { path: path.clone(), bytes: Arc::clone(bytes) }).collect()
+    let mut held = lock().clone().unwrap_or_default();
+    HELD_HERE.with_borrow(|here| held.extend(here.iter().map(|(path, bytes)| (path.clone(), Arc::clone(bytes)))));
+    held.into_iter().map(|(path, bytes)| Input { path, bytes }).collect()
 }
 
 /// Returns the paths of held inputs that are different on disk now, or no longer there.

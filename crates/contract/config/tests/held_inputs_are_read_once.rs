@@ -1,7 +1,7 @@
 //! A process that holds its inputs gets the same contents from a file each time, whatever happens to the
 //! file. In a program of its own, because holding is a property of the process.
 
-use parades_config::inputs::{changed, held, hold, read};
+use parades_config::inputs::{Input, changed, forget_seen, held, hold, holding, read, read_apart, seen};
 use parades_config::read_text;
 use std::fs;
 
@@ -23,6 +23,19 @@ fn held_inputs_are_read_once() {
     assert_eq!(changed(), [file.canonicalize().unwrap()]);
     fs::remove_file(&file).unwrap();
     assert_eq!(changed().len(), 1, "a file that is gone has changed");
+
+    // A thread may hold other contents, and only while it says so.
+    let here = Input { path: file.clone(), bytes: (*b"here").into() };
+    let there = || std::thread::scope(|scope| scope.spawn(|| read(&file, 100).unwrap()).join().unwrap());
+    let (mine, theirs, all) = holding([here], || (read(&file, 100).unwrap(), there(), held()));
+    assert_eq!((mine.as_slice(), theirs.as_slice(), &all[0].bytes[..]), (&b"here"[..], &b"two"[..], &b"here"[..]));
+    assert_eq!(read(&file, 100).unwrap(), b"two");
+    // A file that is no input is neither held nor seen.
+    forget_seen();
+    let apart = folder.join("apart.txt");
+    fs::write(&apart, "result").unwrap();
+    assert_eq!((read_apart(&apart, 6).unwrap().as_slice(), seen().len(), held().len()), (&b"result"[..], 0, 1));
+    assert_eq!(read_apart(&apart, 5).unwrap_err().kind(), std::io::ErrorKind::FileTooLarge);
 
     // Another process gets what this one has read.
     let inputs = held();

@@ -410,7 +410,8 @@ pub(crate) struct CompareArguments {
 )))]
 #[command(mut_arg("tie_seed", |seed| seed.value_name("SEEDS").value_parser(tie_seeds).help(
     "Shuffles simultaneous events, in all runs alike; with several seeds, `1..5`, each point is run with each, and \
-     the sweep tells which metrics depend on the order of such events [default: off]",
+     the sweep tells which metrics depend on the order of such events; `compare` does so for tables and series too \
+     [default: off]",
 )))]
 #[command(mut_arg("seed", |seed| seed.help("The one seed of all runs [default: 1]")))]
 pub(crate) struct SweepArguments {

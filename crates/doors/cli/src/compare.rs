@@ -53,7 +53,7 @@ fn conclude(compared: &Comparison) -> Result<ExitCode, Failure> {
     if compared.stopped.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    let mut stopped: Vec<&str> = compared.stopped.iter().map(|engine| engine.name()).collect();
+    let mut stopped: Vec<&str> = compared.stopped.iter().map(|run| run.choice.engine.name()).collect();
     stopped.dedup();
     say(format_args!("stopped: without the runs on {}", stopped.join(", ")));
     Ok(ExitCode::from(STOPPED))

@@ -4,6 +4,7 @@ use crate::arguments::{Arguments, Command, DiffArguments, RunArguments};
 use crate::printing::print;
 use crate::terminal::{self, Terminal};
 use clap::Parser;
+use parades_catalog::Scenario;
 use parades_config::shortened_to;
 use parades_session::diff::{DiffProgress, FolderDifference, Part, Side, Verdict};
 use parades_session::recorded::{Difference, Recorded};
@@ -109,8 +110,15 @@ fn options_of(run: &str) -> Result<RunArguments, Failure> {
     if words.is_empty() {
         return Err(wrong("neither a folder nor a scenario is named"));
     }
+    let is_one_word = words.len() == 1;
     match Arguments::try_parse_from(command.into_iter().chain(words)) {
         Ok(Arguments { command: Command::Run(arguments) }) => {
+            let name = &arguments.scenario.scenario;
+            let is_file =
+                Path::new(name).extension().is_some_and(|ending| ending == "toml") || Path::new(name).exists();
+            if is_one_word && name != "-" && !is_file && Scenario::named(name).is_err() {
+                return Err(wrong("there is no such folder, and no such scenario"));
+            }
             let how = &arguments.how;
             let writes = arguments.outputs.writes();
             if writes || how.json || how.no_digest || arguments.until_interval.is_some() {

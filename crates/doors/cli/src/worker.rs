@@ -9,8 +9,8 @@ use parades_report::result_file::remove_temporaries;
 use parades_report::{Report, folder, metrics};
 use parades_session::machine::forget_peak_rss;
 use parades_session::sweep::{Checked, WorkerRequest};
-use parades_session::{Failure, FinishedRun, Plan, Program, Recording, Request, interrupt};
-use parades_sweep::{Failed, Figures, Outcome};
+use parades_session::{Failure, Plan, Program, Recording, Request, interrupt};
+use parades_sweep::{Failed, Outcome};
 use serde_json::json;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
@@ -84,7 +84,7 @@ fn run(request: &Request, asked: &WorkerRequest) -> Result<Outcome, Failed> {
         Report::of(&run, &program).write_folder(folder).map_err(transient)?;
         drop(claim);
     }
-    Ok(Outcome::Figures(Box::new(figures(&run))))
+    Ok(Outcome::Figures(Box::new(metrics::figures_of(&run))))
 }
 
 /// True if the same run may succeed when it is tried again: the machine failed, or somebody stopped the run.
@@ -93,21 +93,6 @@ fn is_transient(failure: &Failure) -> bool {
         Failure::Input(_) | Failure::Simulation(_) => false,
         Failure::Run(run) => matches!(run.error.kind(), ErrorKind::Memory { .. }),
         Failure::Stopped(_) => true,
-    }
-}
-
-/// Returns the figures of a run that a sweep keeps.
-fn figures(run: &FinishedRun) -> Figures {
-    let outcome = &run.outcome;
-    Figures {
-        events: outcome.events,
-        global_events: outcome.global_events,
-        digest: outcome.digest.map(|digest| format!("{digest:016x}")),
-        virtual_time_s: outcome.end.as_secs_f64(),
-        setup_s: run.setup_wall.as_secs_f64(),
-        run_s: run.run_wall.as_secs_f64(),
-        peak_rss_bytes: run.peak_rss_bytes,
-        metrics: metrics::figures(&outcome.metrics),
     }
 }
 

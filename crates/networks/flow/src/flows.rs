@@ -106,14 +106,37 @@ struct Progress {
 const EVENTS_PER_CHECKPOINT: usize = 64;
 
 const TIMER: TimerId = TimerId(0);
-const TABLE: MetricId = MetricId(0);
-const FINISHED: MetricId = MetricId(1);
-const FAILED: MetricId = MetricId(2);
-const UNFINISHED: MetricId = MetricId(3);
-const BYTES: MetricId = MetricId(4);
-const DURATION: MetricId = MetricId(5);
+/// The columns of the table of flows. The last one is there where unfinished flows count with their time so far.
+const COLUMNS: &[(&str, Unit)] = &[
+    ("id", Unit::Count),
+    ("start", Unit::Picoseconds),
+    ("end", Unit::Picoseconds),
+    ("unfinished_for", Unit::Picoseconds),
+];
+
+const fn declared(columns: &'static [(&'static str, Unit)]) -> Declared<7> {
+    Declared::new([
+        Declaration::table("flows", columns),
+        Declaration::counter("flows_finished", Unit::Count),
+        Declaration::counter("flows_failed", Unit::Count),
+        Declaration::counter("flows_unfinished", Unit::Count),
+        Declaration::counter("delivered", Unit::Bytes),
+        Declaration::histogram("duration", Unit::Picoseconds),
+        Declaration::value("note", Unit::Count),
+    ])
+}
+
+/// The metrics without the last column, and with it. The ids are the same.
+const METRICS: Declared<7> = declared(COLUMNS.split_at(COLUMNS.len() - 1).0);
+const METRICS_SO_FAR: Declared<7> = declared(COLUMNS);
+const TABLE: TableId = METRICS.table("flows");
+const FINISHED: CounterId = METRICS.counter("flows_finished");
+const FAILED: CounterId = METRICS.counter("flows_failed");
+const UNFINISHED: CounterId = METRICS.counter("flows_unfinished");
+const BYTES: CounterId = METRICS.counter("delivered");
+const DURATION: IntegerId = METRICS.integer("duration");
 /// A sentence for the user.
-const NOTE: MetricId = MetricId(6);
+const NOTE: ValueId = METRICS.value("note");
 
 impl Flows {
     /// Returns the model of these flows.
@@ -260,21 +283,8 @@ impl Model for Flows {
     }
 
     fn metrics(&self) -> Metrics {
-        let mut metrics = Metrics::new();
-        let column = |name, unit| Column::new(name, unit);
-        let mut columns =
-            vec![column("id", Unit::Count), column("start", Unit::Picoseconds), column("end", Unit::Picoseconds)];
-        if self.unfinished == Unfinished::SoFar {
-            columns.push(column("unfinished_for", Unit::Picoseconds));
-        }
-        metrics.table("flows", columns);
-        metrics.counter("flows_finished", Unit::Count);
-        metrics.counter("flows_failed", Unit::Count);
-        metrics.counter("flows_unfinished", Unit::Count);
-        metrics.counter("delivered", Unit::Bytes);
-        metrics.histogram("duration", Unit::Picoseconds);
-        metrics.value("note", Unit::Count);
-        metrics
+        let declared = if self.unfinished == Unfinished::SoFar { METRICS_SO_FAR } else { METRICS };
+        declared.metrics()
     }
 
     fn start(&self, ctx: &mut Context<'_, Self>) -> State {

@@ -10,12 +10,22 @@ use parades_config::{Settings, toml_string};
 use parades_core::time::Time;
 use parades_packet::description::{
     App, AppKind, Change, Description, Event, Framing, IpVersion, Link, Measure, StaticRoute, Unfinished, Via,
+    headers_by_default,
 };
 use parades_packet::flow::Limit;
 use parades_packet::protocols::{Control, Datagrams};
 use parades_packet::traffic::{Pattern, Period, Sizes};
 use parades_topology::routing::{Metric, Paths};
 use std::fmt::Write;
+
+/// Returns true if the key `headers` says more than its absence. Apps of kind `tcp` have headers of their own,
+/// and a file with such apps alone that has the key is told that it has no effect.
+fn has_headers(description: &Description) -> bool {
+    let has_frames = description.links.iter().any(|link| link.framing != Framing::None);
+    let is_tcp = |app: &App| matches!(app.kind, AppKind::Tcp(_));
+    let is_idle = !description.apps.is_empty() && description.apps.iter().all(is_tcp);
+    !is_idle || description.headers != headers_by_default(description.ip, has_frames)
+}
 
 /// Writes a description as a network file that makes the same network. A run of it with the same seed has the
 /// same digest.
@@ -39,7 +49,9 @@ pub fn explicit(title: &str, settings: &Settings, until: Time, description: &Des
     if description.ip == IpVersion::V6 {
         key(&mut text, "ip", "6");
     }
-    key(&mut text, "headers", &toml_string(&format_size(description.headers.into())));
+    if has_headers(description) {
+        key(&mut text, "headers", &toml_string(&format_size(description.headers.into())));
+    }
     text.push_str("nodes = [\n");
     for name in &description.nodes {
         line(&mut text, format_args!("    {},", toml_string(name)));

@@ -16,12 +16,13 @@ mod ties;
 use crate::Report;
 use crate::folder::{self, Kind, write_json};
 use crate::metrics::AllMetrics;
+use parades_catalog::Choice;
 use parades_session::recorded::{Difference, RECORD, SCENARIO, differs};
 use parades_session::request::quote;
 use parades_session::sweep::RUNS;
-use parades_session::{Claim, Comparison, Failure, FinishedRun, Program};
+use parades_session::{Claim, Comparison, Failure, FinishedRun, Plan, Planned, Program};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -80,7 +81,7 @@ impl<'a> ComparisonReport<'a> {
 
     /// Returns the comparison as one JSON object. Each run is compared with the first of its tie seed.
     pub fn as_json(&self) -> Value {
-        let Comparison { runs, stopped, left_out } = self.compared;
+        let Comparison { runs, stopped, left_out, making } = self.compared;
         let shared = self.run_report(self.first()).fields();
         let mut object: Map<String, Value> =
             SHARED.iter().map(|name| ((*name).to_owned(), shared[*name].clone())).collect();
@@ -88,16 +89,21 @@ impl<'a> ComparisonReport<'a> {
         object.insert("tie_seed".into(), json!(self.first().plan.tie_seed.filter(|_| tie_seeds.len() < 2)));
         if tie_seeds.len() > 1 {
             object.insert("tie_seeds".into(), json!(tie_seeds));
-            object.insert("ties".into(), self.ties_as_json());
+            object.insert("ties".into(), self.ties().as_json());
         }
         object.insert("build".into(), json!(self.program.build));
         object.insert("same".into(), json!(self.are_same()));
         object.insert("runs".into(), runs.iter().map(|run| self.row(run)).collect());
-        object.insert("stopped".into(), stopped.iter().map(|engine| engine.name()).collect());
+        let stopped = stopped.iter().map(|Planned { plan, choice }| {
+            let (engine, tie_seed) = (choice.engine.name(), plan.tie_seed);
+            json!({"engine": engine, "threads": choice.threads, "processes": choice.processes, "tie_seed": tie_seed})
+        });
+        object.insert("stopped".into(), stopped.collect());
         let left_out =
             left_out.iter().map(|out| json!({"engine": out.engine.name(), "processes": out.processes, "why": out.why}));
         object.insert("left_out".into(), left_out.collect());
-        object.insert("repeat".into(), json!(self.command("SCENARIO")));
+        object.insert("making_s".into(), json!(making.as_secs_f64()));
+        object.insert("repeat".into(), json!(self.commands("SCENARIO").join("\n")));
         Value::Object(object)
     }
 
@@ -128,44 +134,55 @@ impl<'a> ComparisonReport<'a> {
         self.compared.runs.iter().all(|run| run.has_result_of(self.compared.reference(run)))
     }
 
-    /// Returns the tie seeds, in the order of the runs.
+    /// Returns the tie seeds of the finished runs, in the order of the runs.
     fn tie_seeds(&self) -> Vec<u64> {
         self.compared.groups().filter_map(|runs| runs[0].plan.tie_seed).collect()
     }
 
-    /// Returns the command that makes the same comparison of a scenario file.
-    fn command(&self, scenario: &str) -> String {
-        let (runs, plan) = (&self.compared.runs, &self.first().plan);
-        let mut engines: Vec<&str> = Vec::new();
-        for run in runs {
-            let engine = run.plan.request.engine.as_deref().unwrap_or(run.choice.engine.name());
-            if !engines.contains(&engine) {
-                engines.push(engine);
-            }
+    /// Returns all runs, the finished ones first.
+    fn sides(&self) -> impl Iterator<Item = Side<'a>> {
+        let Comparison { runs, stopped, .. } = self.compared;
+        let finished = runs.iter().map(|run| Side { plan: &run.plan, choice: &run.choice });
+        finished.chain(stopped.iter().map(|Planned { plan, choice }| Side { plan, choice }))
+    }
+
+    /// Returns the commands that make the same comparison of a scenario file. There is one, unless the number
+    /// of threads depends on the number of processes, which no single command can say.
+    fn commands(&self, scenario: &str) -> Vec<String> {
+        let tie_seed = self.first().plan.tie_seed;
+        let mut rest: Vec<Side<'_>> = self.sides().filter(|side| side.plan.tie_seed == tie_seed).collect();
+        if are_all_combinations(&rest) {
+            return vec![self.command(scenario, &rest)];
         }
-        let numbers = |numbers: BTreeSet<u64>| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-        let parallel = runs.iter().filter(|run| run.choice.engine.is_parallel());
-        let threads = numbers(parallel.map(|run| run.choice.threads).collect());
-        let distributed = runs.iter().filter(|run| run.choice.engine.is_distributed());
-        let processes = numbers(distributed.map(|run| run.choice.processes).collect());
-        let mut words = ["compare", scenario, "--engines", &engines.join(",")].map(str::to_owned).to_vec();
+        let mut commands = Vec::new();
+        while let Some(workers) = rest.iter().find(|side| side.has_workers()).map(Side::workers) {
+            let is_next = |side: &Side<'_>| side.workers() == workers || !side.has_workers();
+            let (next, others) = rest.into_iter().partition(is_next);
+            commands.push(self.command(scenario, &Vec::from_iter::<Vec<Side<'_>>>(next)));
+            rest = others;
+        }
+        commands
+    }
+
+    /// Returns the command that compares all combinations of the engines, threads and processes of `sides`.
+    fn command(&self, scenario: &str, sides: &[Side<'_>]) -> String {
+        let plan = &self.first().plan;
+        let list = |numbers: Vec<u64>| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let engines = once_each(sides.iter().map(Side::engine)).join(",");
+        let mut words = ["compare", scenario, "--engines", &engines].map(str::to_owned).to_vec();
         let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        let (threads, processes) = (list(threads_of(sides)), list(processes_of(sides)));
         if !threads.is_empty() {
             option("--threads", threads);
         }
         if !matches!(processes.as_str(), "" | "1") {
             option("--processes", processes);
         }
-        let ties = self.tie_seeds();
+        let ties = once_each(self.sides().filter_map(|side| side.plan.tie_seed));
         if ties.len() > 1 {
-            option("--tie-seed", ties.iter().map(u64::to_string).collect::<Vec<_>>().join(","));
+            option("--tie-seed", list(ties));
         }
-        let mut tune: Vec<&String> = Vec::new();
-        for setting in runs.iter().flat_map(|run| &run.plan.request.tune) {
-            if !tune.contains(&setting) {
-                tune.push(setting);
-            }
-        }
+        let tune = once_each(sides.iter().flat_map(|side| &side.plan.request.tune));
         tune.into_iter().for_each(|setting| option("--tune", setting.clone()));
         plan.request.memory_limit.iter().for_each(|bytes| option("--memory-limit", format!("{bytes}B")));
         let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
@@ -187,10 +204,10 @@ impl<'a> ComparisonReport<'a> {
                 self.run_report(run).gather(&of_run)?;
             }
             let mut plan = self.first().plan.clone();
-            if self.tie_seeds().len() > 1 {
+            if once_each(self.sides().filter_map(|side| side.plan.tie_seed)).len() > 1 {
                 plan.tie_seed = None;
             }
-            let scenario = plan.as_file(Some(self.first().outcome.end))?;
+            let scenario = plan.as_file_in(Some(folder), Some(self.first().outcome.end))?;
             for (name, text) in [(SCENARIO, scenario), (PROOF, self.proof(&names))] {
                 let path = gathered.join(name);
                 fs::write(&path, text).map_err(|error| late(&path, error))?;
@@ -200,27 +217,79 @@ impl<'a> ComparisonReport<'a> {
         })
     }
 
-    /// Returns the name of each run's folder.
+    /// Returns the name of each run, the finished ones first. Those have a folder of that name.
     fn names(&self) -> Vec<String> {
-        let has_ties = self.tie_seeds().len() > 1;
-        let mut names: Vec<String> = Vec::new();
-        for run in &self.compared.runs {
-            let engine = run.plan.request.engine.as_deref().unwrap_or(run.choice.engine.name());
-            let mut name = format!("engine={engine},threads={}", run.choice.threads);
-            if run.choice.processes > 1 {
-                name += &format!(",processes={}", run.choice.processes);
+        let has_ties = once_each(self.sides().filter_map(|side| side.plan.tie_seed)).len() > 1;
+        let (mut names, mut counts) = (Vec::new(), BTreeMap::new());
+        for side in self.sides() {
+            let Side { plan, choice } = side;
+            let mut name = format!("engine={},threads={}", side.engine(), choice.threads);
+            if choice.processes > 1 {
+                name += &format!(",processes={}", choice.processes);
             }
-            if let Some(seed) = run.plan.tie_seed.filter(|_| has_ties) {
+            if let Some(seed) = plan.tie_seed.filter(|_| has_ties) {
                 name += &format!(",tie_seed={seed}");
             }
-            let again = names.iter().filter(|other| other.split(",again=").next() == Some(&name)).count();
-            if again > 0 {
-                name += &format!(",again={again}");
-            }
-            names.push(name);
+            let count: &mut u64 = counts.entry(name.clone()).or_default();
+            names.push(if *count > 0 { format!("{name},again={count}") } else { name });
+            *count += 1;
         }
         names
     }
+}
+
+/// A run of a comparison, finished or not.
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    plan: &'a Plan,
+    choice: &'a Choice,
+}
+
+impl<'a> Side<'a> {
+    /// Returns the name of the engine that was asked for.
+    fn engine(&self) -> &'a str {
+        self.plan.request.engine.as_deref().unwrap_or(self.choice.engine.name())
+    }
+
+    /// Returns the numbers of processes and of threads of each.
+    fn workers(&self) -> (u64, u64) {
+        (self.choice.processes, self.choice.threads)
+    }
+
+    /// Returns true if the engine can have several workers.
+    fn has_workers(&self) -> bool {
+        self.choice.engine.is_parallel() || self.choice.engine.is_distributed()
+    }
+}
+
+/// Returns the numbers of threads of the parallel engines.
+fn threads_of(sides: &[Side<'_>]) -> Vec<u64> {
+    let parallel = sides.iter().filter(|side| side.choice.engine.is_parallel());
+    once_each(parallel.map(|side| side.choice.threads))
+}
+
+/// Returns the numbers of processes of the distributed engines.
+fn processes_of(sides: &[Side<'_>]) -> Vec<u64> {
+    let distributed = sides.iter().filter(|side| side.choice.engine.is_distributed());
+    once_each(distributed.map(|side| side.choice.processes))
+}
+
+/// Returns true if each engine runs on each of the numbers of threads and processes, as far as it can.
+fn are_all_combinations(sides: &[Side<'_>]) -> bool {
+    let (threads, processes) = (threads_of(sides), processes_of(sides));
+    once_each(sides.iter().map(Side::engine)).into_iter().all(|engine| {
+        let of_engine: Vec<&Side<'_>> = sides.iter().filter(|side| side.engine() == engine).collect();
+        let facts = of_engine[0].choice.engine;
+        let expected = if facts.is_parallel() { threads.len() } else { 1 }
+            * if facts.is_distributed() { processes.len() } else { 1 };
+        once_each(of_engine.iter().map(|side| side.workers())).len() == expected
+    })
+}
+
+/// Returns the items, each of them once, in the order in which they first occur.
+fn once_each<T: Ord + Copy>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = BTreeSet::new();
+    items.filter(|item| seen.insert(*item)).collect()
 }
 
 /// Returns the first difference between the result of a run and that of another one.

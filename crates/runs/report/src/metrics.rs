@@ -1,7 +1,8 @@
 //! Metrics as JSON values, and the names that they have in all forms of a result.
 
 use parades_core::metrics::{Cell, Estimate, Histogram, MetricValue, Metrics, Moments, Series, Table, Tally, Unit};
-use parades_session::NOTE;
+use parades_session::{FinishedRun, NOTE};
+use parades_sweep::Figures;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Number, Value, json};
 
@@ -35,6 +36,21 @@ impl Serialize for Metric<'_> {
             }
             value => metric(self.unit, value).serialize(serializer),
         }
+    }
+}
+
+/// Returns the figures of a run: its counts, wall times and metrics.
+pub fn figures_of(run: &FinishedRun) -> Figures {
+    let outcome = &run.outcome;
+    Figures {
+        events: outcome.events,
+        global_events: outcome.global_events,
+        digest: outcome.digest.map(|digest| format!("{digest:016x}")),
+        virtual_time_s: outcome.end.as_secs_f64(),
+        setup_s: run.setup_wall.as_secs_f64(),
+        run_s: run.run_wall.as_secs_f64(),
+        peak_rss_bytes: run.peak_rss_bytes,
+        metrics: figures(&outcome.metrics),
     }
 }
 

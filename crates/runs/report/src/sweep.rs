@@ -4,14 +4,14 @@ use crate::drawing::{Column, Entry, draw, draw_whole};
 use crate::metrics::{bare_name, is_percentile, unit_of_values};
 use crate::people::note_error;
 use crate::result_file::{ResultFile, write_whole};
-use crate::ties::{DIGEST, as_json, draw_effects};
+use crate::ties::Ties;
 use crate::view::View;
 use parades_config::{quoted, shortened_to};
 use parades_core::metrics::{PERCENTILE_ERROR_PERMILLE, Unit};
-use parades_session::sweep::{FinishedSweep, SweepPlan, full_name};
+use parades_session::sweep::{FinishedSweep, SweepPlan, TIE_SEED, full_name};
 use parades_session::{Failure, Program, machine::Machine};
 use parades_sweep::results::{Interval, Points, Runs, cell};
-use parades_sweep::ties::{Effect, effects};
+use parades_sweep::ties::effects;
 use parades_sweep::{End, Figures, Outcome, Point, Results};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -57,8 +57,10 @@ impl<'a> SweepReport<'a> {
     pub fn write_json(&self, to: impl Write) -> io::Result<()> {
         // The object without its last brace: the rows follow one by one, as there may be many.
         let mut head = self.head();
-        if let Some(effects) = self.effects() {
-            head["ties"] = as_json(&effects);
+        if let Some(SweepTies { ties, all, incomplete }) = self.ties() {
+            head["ties"] = ties.as_json();
+            head["ties"]["groups"] = json!(all);
+            head["ties"]["incomplete"] = json!(incomplete);
         }
         let mut head = head.to_string();
         head.pop();
@@ -99,19 +101,34 @@ impl<'a> SweepReport<'a> {
 
     /// Returns the effect of the tie seed on each metric, over all points and seeds. `None` where there are
     /// no several tie seeds.
-    fn effects(&self) -> Option<Vec<Effect>> {
+    fn ties(&self) -> Option<SweepTies> {
         let (plan, schedule) = (self.plan(), &self.sweep.schedule);
         // The runs of a point of the grid and a seed, one for each tie seed.
         let mut groups: BTreeMap<(usize, u64), Vec<Map<String, Value>>> = BTreeMap::new();
         for (group, points) in plan.tie_groups().enumerate() {
             for (seed, outcome) in points.flat_map(|point| schedule.runs(point)) {
-                if let Some(figures) = outcome.figures() {
-                    groups.entry((group, seed)).or_default().push(results(figures));
-                }
+                let runs = groups.entry((group, seed)).or_default();
+                runs.extend(outcome.figures().map(Figures::results));
             }
         }
-        let groups: Vec<_> = groups.into_values().filter(|runs| runs.len() > 1).collect();
-        (!groups.is_empty()).then(|| effects(&groups))
+        if groups.is_empty() {
+            return None;
+        }
+        let (all, seeds) = (groups.len(), plan.tie_seeds.len());
+        let incomplete = groups.values().filter(|runs| runs.len() < seeds).count();
+        // A single run is compared with nothing.
+        groups.retain(|_, runs| runs.len() > 1);
+        let values = plan.swept_values();
+        let keys: Vec<&str> = plan.swept().filter(|key| *key != TIE_SEED).collect();
+        let place = |&(group, seed): &(usize, u64)| {
+            let of_point = &values[group * seeds];
+            let parameters: Map<String, Value> =
+                keys.iter().zip(of_point).map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+            json!({"parameters": parameters, "seed": seed})
+        };
+        let places = groups.keys().map(place).collect();
+        let effects = effects(&groups.into_values().collect::<Vec<_>>());
+        Some(SweepTies { ties: Ties { effects, places }, all, incomplete })
     }
 
     /// Returns a sentence on each count of something unfinished that is above zero in some runs. What is
@@ -239,8 +256,9 @@ impl<'a> SweepReport<'a> {
         for note in self.notes() {
             let _ = writeln!(text, "{note}");
         }
-        if let Some(effects) = self.effects() {
-            draw_effects(&mut text, &effects, &self.plan().tie_seeds, view.width);
+        if let Some(ties) = self.ties() {
+            let asked = if self.plan().request.metrics.is_empty() { Vec::new() } else { shown };
+            ties.draw(&mut text, &self.plan().tie_seeds, &asked, view.width);
         }
         Ok(text)
     }
@@ -287,12 +305,31 @@ impl<'a> SweepReport<'a> {
     }
 }
 
-/// Returns the results of a run by name: counts and metrics.
-fn results(Figures { digest, events, global_events, virtual_time_s, metrics, .. }: &Figures) -> Map<String, Value> {
-    let digest = digest.as_ref().map(|digest| (DIGEST, json!(digest)));
-    let counts = [("events", json!(events)), ("global_events", json!(global_events))];
-    let counts = digest.into_iter().chain(counts).chain([("virtual_time_s", json!(virtual_time_s))]);
-    counts.map(|(name, value)| (name.to_owned(), value)).chain(metrics.clone()).collect()
+/// The effects of the tie seed in a sweep. A group of runs is a point of the grid with a seed.
+struct SweepTies {
+    ties: Ties,
+    /// The number of groups.
+    all: usize,
+    /// The number of groups that lack the run of a tie seed: it failed, or the sweep was stopped.
+    incomplete: usize,
+}
+
+impl SweepTies {
+    fn draw(&self, text: &mut String, seeds: &[u64], asked: &[&String], width: usize) {
+        let SweepTies { ties, all, incomplete } = self;
+        if ties.places.is_empty() {
+            let _ = writeln!(text, "\nthe effect of tie seeds is unknown: no point has runs of two with one seed");
+            return;
+        }
+        ties.draw(text, seeds, asked, width);
+        let _ = writeln!(text, "tables and series are not compared here: `compare --tie-seed` compares those of a run");
+        if *incomplete > 0 {
+            let _ = writeln!(
+                text,
+                "of {all} pairs of a grid point and a seed, {incomplete} lack runs of some tie seeds: they tell less"
+            );
+        }
+    }
 }
 
 /// Checks that a sweep has the table that `view` wants.

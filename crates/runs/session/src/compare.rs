@@ -5,17 +5,29 @@ use crate::run::run_made;
 use crate::{Failure, FinishedRun, Observer, Plan, Recording, Request};
 use parades_catalog::{Choice, Engine, Simulation};
 use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The runs of a plan on several engines.
 #[derive(Debug)]
 pub struct Comparison {
     /// The runs that came to their end, in the order of the tie seeds, and then of the engines.
     pub runs: Vec<FinishedRun>,
-    /// The engine of each run that an interrupt stopped, or that it left no time for.
-    pub stopped: Vec<Engine>,
+    /// The runs that an interrupt stopped, or that it left no time for.
+    pub stopped: Vec<Planned>,
     /// The engines that cannot run the model.
     pub left_out: Vec<LeftOut>,
+    /// The wall time in which the model was made. All runs share it, and the set-up time of each run has this
+    /// time, as if it had made the model itself.
+    pub making: Duration,
+}
+
+/// A run of a comparison, before it is executed.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// The engine.
+    pub choice: Choice,
 }
 
 /// An engine that cannot run the model of a comparison.
@@ -81,12 +93,12 @@ pub fn compare(plan: &Plan, sides: Sides<'_>, observer: &mut dyn Observer) -> Re
     let simulation = plan.simulation()?;
     let making = begin.elapsed();
     let left_out = leave_out(&simulation, &mut plans, !sides.engines.is_empty())?;
-    let with_ties: Vec<(Plan, Choice)> = match sides.tie_seeds {
+    let mut planned: Vec<Planned> = match sides.tie_seeds {
         [] => plans,
-        seeds => seeds.iter().flat_map(|&seed| plans.iter().map(move |side| with_tie_seed(side, seed))).collect(),
+        seeds => seeds.iter().flat_map(|&seed| plans.iter().map(move |side| side.with_tie_seed(seed))).collect(),
     };
     let mut runs: Vec<FinishedRun> = Vec::new();
-    for (plan, choice) in &with_ties {
+    for Planned { plan, choice } in &planned {
         if is_interrupted() && !runs.is_empty() {
             break;
         }
@@ -97,19 +109,15 @@ pub fn compare(plan: &Plan, sides: Sides<'_>, observer: &mut dyn Observer) -> Re
             Err(failure) => return Err(failure),
         }
     }
-    let stopped = with_ties[runs.len()..].iter().map(|(_, choice)| choice.engine).collect();
-    Ok(Comparison { runs, stopped, left_out })
+    let stopped = planned.split_off(runs.len());
+    Ok(Comparison { runs, stopped, left_out, making })
 }
 
 /// Removes the sides that cannot run the model, and returns them.
-fn leave_out(
-    simulation: &Simulation,
-    plans: &mut Vec<(Plan, Choice)>,
-    are_named: bool,
-) -> Result<Vec<LeftOut>, Failure> {
+fn leave_out(simulation: &Simulation, plans: &mut Vec<Planned>, are_named: bool) -> Result<Vec<LeftOut>, Failure> {
     let (mut left_out, mut first): (Vec<LeftOut>, Option<Failure>) = (Vec::new(), None);
     let count = plans.len();
-    plans.retain(|(plan, choice)| {
+    plans.retain(|Planned { plan, choice }| {
         let Err(refusal) = simulation.check(choice, plan.scenario.name) else { return true };
         let found =
             LeftOut { engine: choice.engine, processes: choice.processes, why: refusal.error.message().to_owned() };
@@ -126,15 +134,16 @@ fn leave_out(
     }
 }
 
-/// Returns a side with this tie seed.
-fn with_tie_seed((plan, choice): &(Plan, Choice), seed: u64) -> (Plan, Choice) {
-    let mut plan = plan.clone();
-    (plan.tie_seed, plan.request.tie_seed) = (Some(seed), Some(seed));
-    (plan, choice.clone())
+impl Planned {
+    fn with_tie_seed(&self, seed: u64) -> Planned {
+        let mut planned = self.clone();
+        (planned.plan.tie_seed, planned.plan.request.tie_seed) = (Some(seed), Some(seed));
+        planned
+    }
 }
 
 /// Returns the plans of all sides, so that a mistake in one of them is found before any run.
-fn plans_of(plan: &Plan, sides: Sides<'_>) -> Result<Vec<(Plan, Choice)>, Failure> {
+fn plans_of(plan: &Plan, sides: Sides<'_>) -> Result<Vec<Planned>, Failure> {
     let engines: Vec<Engine> = match sides.engines {
         [] => all_by_default().collect(),
         names => names.iter().map(|name| Engine::named(name)).collect::<Result<_, _>>()?,
@@ -158,7 +167,7 @@ fn plans_of(plan: &Plan, sides: Sides<'_>) -> Result<Vec<(Plan, Choice)>, Failur
                 plan.settings.processes = None;
             }
             let choice = plan.unchecked_choice()?;
-            plans.push((plan, choice));
+            plans.push(Planned { plan, choice });
         }
     }
     Ok(plans)

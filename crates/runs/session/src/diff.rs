@@ -7,6 +7,7 @@
 
 use crate::recorded::{Difference, Recorded, Traces, Unusable};
 use crate::{Failure, Observer, Plan, Recording, Request, run};
+use parades_config::inputs;
 use parades_core::trace::{TraceFilter, Tracer};
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -232,8 +233,14 @@ impl Wanted {
         Ok(Wanted { name: name.to_owned(), request, recorded })
     }
 
-    /// Executes the run and sends each line of its trace. Returns the digest.
+    /// Executes the run and sends each line of its trace. Returns the digest. Copies of input files in its
+    /// folder are read in place of the files.
     fn execute(&self, to: &SyncSender<Sent>, observer: &mut dyn Observer) -> Result<Option<u64>, Failure> {
+        let copies = self.recorded.iter().flat_map(Recorded::copies);
+        inputs::holding(copies, || self.execute_on(to, observer))
+    }
+
+    fn execute_on(&self, to: &SyncSender<Sent>, observer: &mut dyn Observer) -> Result<Option<u64>, Failure> {
         let plan = Plan::of(&self.request)?;
         let send =
             |line: &str| to.send(Sent::Line(line.to_owned())).map_err(|_| io::Error::other("the runs have parted"));

@@ -66,7 +66,7 @@ mod watchman;
 pub mod why;
 
 pub use claim::Claim;
-pub use compare::{Comparison, LeftOut, Sides, compare};
+pub use compare::{Comparison, LeftOut, Planned, Sides, compare};
 pub use diff::diff;
 pub use failure::Failure;
 pub use lp_names::LpNames;

@@ -11,7 +11,7 @@ use parades_config::{ConfigError, Kind, ScenarioFile, Settings, Value, Values, w
 use parades_core::budget;
 use parades_core::time::Time;
 use parades_netfile::{NetworkFile, explicit};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// A run that can be executed.
 #[derive(Clone, Debug)]
@@ -109,6 +109,17 @@ impl Plan {
     ///
     /// As [`Plan::network_in_full`].
     pub fn as_file(&self, until: Option<Time>) -> Result<String, Failure> {
+        self.as_file_in(None, until)
+    }
+
+    /// Returns a scenario file whose run is the same, as long as the file is in `folder`, which exists: a file
+    /// that the user named by a relative path has one from there. So the folder can be moved together with
+    /// such files. Without a folder, as [`Plan::as_file`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::network_in_full`].
+    pub fn as_file_in(&self, folder: Option<&Path>, until: Option<Time>) -> Result<String, Failure> {
         if let Some(text) = self.network_in_full()? {
             return Ok(text);
         }
@@ -120,7 +131,7 @@ impl Plan {
             ..self.settings.clone()
         };
         let mut values = self.values.clone();
-        make_absolute(&mut values)?;
+        move_paths(&mut values, folder)?;
         Ok(write_scenario(&settings, self.scenario.about, &values))
     }
 
@@ -244,19 +255,30 @@ impl Plan {
     }
 }
 
-/// Makes the paths of files absolute: a scenario file may be moved to any folder.
-fn make_absolute(values: &mut Values) -> Result<(), Failure> {
+/// Makes the paths of files absolute, or relative to a folder if they were relative: a scenario file may be
+/// moved to any folder.
+fn move_paths(values: &mut Values, folder: Option<&Path>) -> Result<(), Failure> {
     let keys: Vec<&str> = values.iter().map(|(parameter, _)| parameter.key()).collect();
     for key in keys {
-        let is_path = matches!(values.get(key), Some(Value::Path(_)));
-        if let Some(path) = is_path.then(|| values.path(key)).flatten()
-            && let Ok(absolute) = std::path::absolute(&path)
-            && absolute != path
-        {
-            values.set_argument("--set", &format!("{key}={}", absolute.display()))?;
-        }
+        let Some(Value::Path(given)) = values.get(key) else { continue };
+        let is_relative = Path::new(given).is_relative();
+        let Some(path) = values.path(key) else { continue };
+        let Ok(absolute) = std::path::absolute(&path) else { continue };
+        let moved = folder.filter(|_| is_relative).and_then(|folder| from_folder(folder, &absolute));
+        values.set_argument("--set", &format!("{key}={}", moved.unwrap_or(absolute).display()))?;
     }
     Ok(())
+}
+
+/// Returns the path of an existing file as seen from a folder: `../flows.txt`. `None` if they have no folder
+/// in common, or do not exist.
+fn from_folder(folder: &Path, file: &Path) -> Option<PathBuf> {
+    // A link on the way would lead elsewhere by `..`.
+    let [folder, file] = [folder.canonicalize().ok()?, file.canonicalize().ok()?];
+    let common = folder.components().zip(file.components()).take_while(|(a, b)| a == b).count();
+    let up = folder.components().skip(common).map(|_| Component::ParentDir);
+    // The root alone in common means other trees, which are not moved together.
+    (common > 1).then(|| up.chain(file.components().skip(common)).collect())
 }
 
 /// A scenario file that was read.

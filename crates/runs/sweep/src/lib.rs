@@ -40,7 +40,7 @@ pub mod ties;
 pub use drive::{Drive, End, drive};
 pub use grid::{Axis, Grid};
 pub use journal::{Header, Journal};
-pub use outcome::{Failed, Figures, Outcome, Run};
+pub use outcome::{DIGEST, Failed, Figures, Outcome, Run};
 pub use pool::{Answer, Pool};
 pub use precision::Precision;
 pub use results::{Interval, Point, Results};

@@ -3,7 +3,7 @@
 //! *Read next*: [`crate::journal`], which keeps outcomes.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// A run of a sweep. Runs begin in the order of this type: seed by seed, so that each point gets runs early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,7 +82,20 @@ impl Outcome {
     }
 }
 
+/// The name of the digest among [`Figures::results`].
+pub const DIGEST: &str = "digest";
+
 impl Figures {
+    /// Returns the results by name: the digest if there is one, the counts, and the metrics. Wall times and
+    /// memory are no results.
+    pub fn results(&self) -> Map<String, Value> {
+        let Figures { digest, events, global_events, virtual_time_s, metrics, .. } = self;
+        let digest = digest.as_ref().map(|digest| (DIGEST, json!(digest)));
+        let counts = [("events", json!(events)), ("global_events", json!(global_events))];
+        let counts = digest.into_iter().chain(counts).chain([("virtual_time_s", json!(virtual_time_s))]);
+        counts.map(|(name, value)| (name.to_owned(), value)).chain(metrics.clone()).collect()
+    }
+
     /// Returns the metric of this name, if it is a number.
     pub fn number(&self, metric: &str) -> Option<f64> {
         self.metrics.get(metric).and_then(Value::as_f64)

@@ -72,7 +72,8 @@ pub struct Faulty {
 
 /// The delay of each pass of a token.
 const HOP: Delay = Delay::from_ms(10);
-const ORDER: MetricId = MetricId(0);
+const METRICS: Declared<1> = Declared::new([Declaration::counter("order", Unit::Count)]);
+const ORDER: CounterId = METRICS.counter("order");
 
 /// The state of an LP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,9 +104,7 @@ impl Model for Faulty {
     }
 
     fn metrics(&self) -> Metrics {
-        let mut metrics = Metrics::new();
-        assert_eq!(metrics.counter("order", Unit::Count), ORDER);
-        metrics
+        METRICS.metrics()
     }
 
     fn round_limit(&self) -> u32 {

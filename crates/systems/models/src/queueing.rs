@@ -349,7 +349,7 @@ impl Model for Queueing {
     }
 
     fn metrics(&self) -> Metrics {
-        report::declare()
+        report::METRICS.metrics()
     }
 
     fn start(&self, ctx: &mut Context<'_, Self>) -> State {

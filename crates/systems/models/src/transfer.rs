@@ -207,7 +207,7 @@ impl Model for Transfer {
     }
 
     fn metrics(&self) -> Metrics {
-        report::declare()
+        report::METRICS.metrics()
     }
 
     fn start(&self, ctx: &mut Context<'_, Self>) -> State {

@@ -35,23 +35,30 @@ pub(crate) fn add(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ratios {
     /// The share of right look-ups.
-    pub(crate) success: ValueId,
-    /// Right, wrong and failed look-ups.
-    pub(crate) look_ups: [CounterId; 3],
+    success: ValueId,
+    /// The rates of messages, bytes and bytes of maintenance, for a member and a second.
+    rates: [ValueId; 3],
     /// The time for which nodes were members, in picoseconds.
     pub(crate) membership: CounterId,
-    /// Totals, each with its rate for a member and a second.
-    pub(crate) rates: [(CounterId, ValueId); 3],
 }
 
 impl Ratios {
-    /// Computes the metrics. One whose divisor is zero has no value.
-    pub(crate) fn set(&self, metrics: &mut Metrics) {
+    pub(crate) fn declare(metrics: &mut Metrics) -> Ratios {
+        let success = metrics.value("success", Unit::Ratio);
+        let names = ["messages", "bytes", "maintenance_bytes"];
+        let rates = names.map(|name| metrics.value(&format!("{name}_per_node_and_second"), Unit::PerSecond));
+        Ratios { success, rates, membership: metrics.counter("membership", Unit::Picoseconds) }
+    }
+
+    /// Computes the metrics from the counts of right, wrong and failed look-ups, and the totals of messages,
+    /// bytes and bytes of maintenance. A metric whose divisor is zero has no value.
+    pub(crate) fn set(&self, look_ups: [CounterId; 3], totals: [CounterId; 3], metrics: &mut Metrics) {
         let counter = |id| metrics.by_id(id).and_then(MetricValue::counter).unwrap_or_default() as f64;
-        let [right, wrong, failed] = self.look_ups.map(counter);
+        let [right, wrong, failed] = look_ups.map(counter);
         let seconds = counter(self.membership) / 1e12;
-        let rates = self.rates.map(|(total, rate)| (rate, counter(total), seconds));
-        for (id, above, below) in [(self.success, right, right + wrong + failed)].into_iter().chain(rates) {
+        let rates = self.rates.into_iter().zip(totals.map(counter)).map(|(rate, total)| (rate, total, seconds));
+        let ratios: Vec<_> = [(self.success, right, right + wrong + failed)].into_iter().chain(rates).collect();
+        for (id, above, below) in ratios {
             if below > 0.0 {
                 metrics.set(id, above / below);
             }

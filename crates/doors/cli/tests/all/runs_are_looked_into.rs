@@ -265,7 +265,7 @@ fn folders_with_traces_are_compared_without_running_them_again() {
             "again whole",
             "error: again/trace.txt: cannot be read: No such file or directory; give a folder that `run --out` wrote\n",
         ),
-        ("nowhere whole", "error: there is no scenario `nowhere`"),
+        ("nowhere whole", "error: `nowhere`: there is no such folder, and no such scenario; give a folder"),
     ] {
         let output = parades(&folder.0, &format!("diff {folders}"));
         assert!(output.status.code() == Some(2) && said(&output).starts_with(message), "{folders}: {}", said(&output));
@@ -491,6 +491,20 @@ fn a_recorded_run_is_executed_again_and_says_what_differs() {
     assert_eq!(parted.status.code(), Some(1), "{}", said(&parted));
     let printed = String::from_utf8_lossy(&parted.stdout).into_owned();
     assert!(printed.starts_with("the file lat.txt differs:\n  b: "), "{printed}");
+    // Beside a folder with a copy, the runs themselves are compared, each with its own file.
+    let parted = parades(&folder.0, "diff a c");
+    assert_eq!(parted.status.code(), Some(1), "{}", said(&parted));
+    let printed = String::from_utf8_lossy(&parted.stdout).into_owned();
+    assert!(
+        printed.contains("events, then diverge:\n  a: ") && printed.contains("the file lat.txt differs"),
+        "{printed}"
+    );
+    let nowhere = parades(&folder.0, "diff a nofolder");
+    assert_eq!(
+        said(&nowhere),
+        "error: `nofolder`: there is no such folder, and no such scenario; give a folder that `run --out` wrote, or \
+         the options of a run in quotes\n"
+    );
 }
 
 #[test]

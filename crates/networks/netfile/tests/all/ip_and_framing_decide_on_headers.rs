@@ -101,3 +101,23 @@ fn the_version_is_4_or_6_and_is_written_out() {
     let again = common::file(&written);
     assert_eq!(again.describe(&again.parameters(), 1).expect("it is right").0, description);
 }
+
+/// The run of a network that the program has written notes nothing on keys that the user has not set.
+#[test]
+fn a_network_written_in_full_has_headers_only_where_they_act() {
+    let written = |top: &str, app: &str| {
+        let file = file(&text(top, "", app));
+        let (description, until, _) = file.describe(&file.parameters(), 1).expect("it is right");
+        let written =
+            explicit("headers", &file.settings(&file.parameters()).expect("it is right"), until, &description);
+        let again = common::file(&written);
+        let (same, _, notes) = again.describe(&again.parameters(), 1).expect("it is right");
+        assert_eq!(same, description);
+        (written.contains("\nheaders ="), notes.iter().any(|note| note.contains("headers")))
+    };
+    let (tcp, datagrams) = ("kind = \"tcp\"\nsize = \"1B\"", "kind = \"constant\"\nrate = \"1Mbps\"");
+    assert_eq!(written("", tcp), (false, false));
+    assert_eq!(written("", datagrams), (true, false));
+    // This key is the user's own, and so is the note.
+    assert_eq!(written("headers = \"60B\"", tcp), (true, true));
+}

@@ -48,7 +48,7 @@ impl ComparisonReport<'_> {
             let _ = writeln!(text, "digest {}", digest(self.first()));
         }
         if has_ties {
-            self.draw_ties(&mut text, width);
+            self.ties().draw(&mut text, &self.tie_seeds(), &[], width);
         }
         text
     }

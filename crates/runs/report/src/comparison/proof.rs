@@ -3,21 +3,22 @@
 use super::people::digest;
 use super::{COMPARISON, ComparisonReport, difference};
 use crate::figure::group;
-use crate::ties::{DIGEST, nothing_depends, percent};
+use crate::ties::{Ties, nothing_depends, percent};
 use parades_session::circumstances::Circumstances;
 use parades_session::recorded::{Difference, RECORD, SCENARIO};
 use parades_session::request::quote;
 use parades_session::sweep::RUNS;
 use parades_session::{Comparison, FinishedRun};
+use parades_sweep::DIGEST;
 use parades_sweep::ties::{Effect, Spread};
 use std::fmt::Write;
 
 impl ComparisonReport<'_> {
-    /// Returns the comparison in plain words. `names` are those of the folders of the runs.
+    /// Returns the comparison in plain words. `names` are those of the runs.
     pub(super) fn proof(&self, names: &[String]) -> String {
         let mut text = String::new();
         self.write_question(&mut text);
-        self.write_answer(&mut text);
+        self.write_answer(&mut text, names);
         self.write_runs(&mut text, names);
         if self.tie_seeds().len() > 1 {
             self.write_ties(&mut text);
@@ -44,11 +45,9 @@ impl ComparisonReport<'_> {
         );
     }
 
-    fn write_answer(&self, text: &mut String) {
-        let Comparison { runs, stopped, left_out } = self.compared;
+    fn write_answer(&self, text: &mut String, names: &[String]) {
+        let Comparison { runs, left_out, .. } = self.compared;
         let _ = writeln!(text, "\nRESULT\n");
-        let differing: Vec<(&FinishedRun, Difference)> =
-            runs.iter().filter_map(|run| Some((run, difference(run, self.compared.reference(run))?))).collect();
         for group_of_runs in self.compared.groups() {
             let first = &group_of_runs[0];
             let same = group_of_runs.iter().filter(|run| run.has_result_of(first)).count();
@@ -64,16 +63,19 @@ impl ComparisonReport<'_> {
                 digest(first),
             );
         }
-        for (run, Difference { what, values: [here, there] }) in &differing {
-            let first = self.compared.reference(run).choice.engine;
-            let _ = writeln!(
-                text,
-                "DIFFERENT: {} differs from {first}: {what} is {here} with {} and {there} with {first}",
-                run.choice.engine, run.choice.engine
-            );
+        let mut first: Option<(&FinishedRun, &String)> = None;
+        for (run, name) in runs.iter().zip(names) {
+            // The first run of a tie seed is the one with which the others are compared.
+            let (reference, first_name) = match first {
+                Some(first) if first.0.plan.tie_seed == run.plan.tie_seed => first,
+                _ => *first.insert((run, name)),
+            };
+            if let Some(Difference { what, values: [here, there] }) = difference(run, reference) {
+                let _ = writeln!(text, "DIFFERENT: {name} differs from {first_name}: {what} is {here}, not {there}");
+            }
         }
-        for engine in stopped {
-            let _ = writeln!(text, "not finished: a run on {engine}, which was stopped");
+        for name in &names[runs.len()..] {
+            let _ = writeln!(text, "not finished: {name}, which was stopped");
         }
         for out in left_out {
             let _ = writeln!(text, "left out: {out}");
@@ -97,26 +99,33 @@ impl ComparisonReport<'_> {
                 run.run_wall.as_secs_f64()
             );
         }
+        let making = self.compared.making.as_secs_f64();
+        let _ = writeln!(
+            text,
+            "\nAll runs share one model. The {making:.3} s in which it was made are in each time of set-up."
+        );
     }
 
     fn write_ties(&self, text: &mut String) {
         let _ = writeln!(text, "\nORDER OF SIMULTANEOUS EVENTS\n");
-        let effects = self.effects();
+        let Ties { effects, .. } = self.ties();
         let (depending, same): (Vec<&Effect>, Vec<&Effect>) =
-            effects.iter().partition(|effect| effect.spread.is_some());
+            effects.iter().partition(|effect| effect.greatest.is_some());
         if depending.iter().all(|effect| effect.metric == DIGEST) {
             let _ = writeln!(text, "{}", nothing_depends(&effects));
         }
-        for Effect { metric, spread } in depending {
-            let by = match spread {
-                Some(Spread::Numbers { least, greatest, relative }) => {
+        for Effect { metric, greatest } in depending {
+            let found = greatest.as_ref().expect("it depends");
+            let by = match found.spread {
+                Spread::Numbers { least, greatest, relative } => {
                     let spread =
                         relative.map_or_else(String::new, |relative| format!(", {} of the mean", percent(relative)));
                     format!("from {least} to {greatest}{spread}")
                 }
-                _ => "another text, or other rows".to_owned(),
+                Spread::Other => "another text, or other rows".to_owned(),
             };
-            let _ = writeln!(text, "depends on it: {metric}, {by}");
+            let row = found.row.as_ref().map_or_else(String::new, |row| format!(" ({row})"));
+            let _ = writeln!(text, "depends on it: {metric}{row}, {by}");
         }
         let _ = writeln!(text, "the same with each tie seed:");
         same.iter().for_each(|effect| _ = writeln!(text, "  {}", effect.metric));
@@ -142,8 +151,8 @@ impl ComparisonReport<'_> {
 
     fn write_repetition(&self, text: &mut String, names: &[String]) {
         let program = parades_catalog::program_name();
-        let _ = writeln!(text, "\nTO REPEAT IT, IN THIS FOLDER\n\n{}", self.command(SCENARIO));
-        for name in names {
+        let _ = writeln!(text, "\nTO REPEAT IT, IN THIS FOLDER\n\n{}", self.commands(SCENARIO).join("\n"));
+        for name in &names[..self.compared.runs.len()] {
             let _ = writeln!(text, "{program} rerun {}", quote(&format!("{RUNS}/{name}")));
         }
         let _ = writeln!(

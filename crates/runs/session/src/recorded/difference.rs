@@ -1,7 +1,7 @@
 //! The first difference of two runs' results.
 
 use super::{FILE_BYTES_MAX, NETWORK, Recorded, TABLES, Unusable, cannot_be_read, check_is_file, text_of, unusable};
-use parades_config::read_text;
+use parades_config::inputs::read_apart;
 use serde_json::Value;
 use std::fs::File;
 use std::io;
@@ -65,7 +65,8 @@ impl Recorded {
                 return Ok(String::new());
             }
             check_is_file(&path)?;
-            read_text(&path, FILE_BYTES_MAX).map_err(|error| cannot_be_read(&path, &error))
+            let bytes = read_apart(&path, FILE_BYTES_MAX).map_err(|error| cannot_be_read(&path, &error))?;
+            String::from_utf8(bytes).map_err(|_| unusable(&path, "is not text in UTF-8"))
         };
         let [a, b] = [read(self)?, read(other)?];
         if a == b {

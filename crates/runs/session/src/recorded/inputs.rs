@@ -46,18 +46,24 @@ impl Recorded {
         self.summary["inputs"].as_array().into_iter().flatten().filter_map(input).collect()
     }
 
-    /// Lets this process read the copies of input files in the folder, where there are any, in place of the
-    /// files.
-    pub fn hold_copies(&self) {
-        let copy = |RecordedInput { path, hash, .. }: RecordedInput| {
-            let copy = self.folder.join(INPUTS).join(copy_name(&path, hash));
-            let bytes = inputs::read_whole(&copy, FILE_BYTES_MAX).ok().filter(|bytes| inputs::hash(bytes) == hash)?;
-            Some(Input { path, bytes: bytes.into() })
-        };
-        let copies: Vec<Input> = self.inputs().into_iter().filter_map(copy).collect();
-        if !copies.is_empty() {
-            inputs::hold(copies);
-        }
+    /// Returns the contents of the input files of which the folder has copies.
+    pub fn copies(&self) -> Vec<Input> {
+        self.inputs().into_iter().filter_map(|input| self.copy_of(input)).collect()
+    }
+
+    /// Returns the contents of an input file, if the folder has a copy that nobody has altered.
+    pub(super) fn copy_of(&self, RecordedInput { path, hash, .. }: RecordedInput) -> Option<Input> {
+        let copy = self.folder.join(INPUTS).join(copy_name(&path, hash));
+        let bytes = inputs::read_apart(&copy, FILE_BYTES_MAX).ok().filter(|bytes| inputs::hash(bytes) == hash)?;
+        Some(Input { path, bytes: bytes.into() })
+    }
+
+    /// Returns the absolute path of the file that a parameter names, if the file or its copy is still there:
+    /// the user may be in another folder now than at the time of the run.
+    pub(super) fn path_of(&self, value: &str) -> Option<PathBuf> {
+        let input = named(&self.inputs(), value)?;
+        let path = input.path.clone();
+        (path.exists() || self.copy_of(input).is_some()).then_some(path)
     }
 
     /// Compares the files that the same parameter names in both runs, and removes these parameters from
@@ -65,11 +71,7 @@ impl Recorded {
     /// contents.
     pub(super) fn compare_file_parameters(&self, other: &Recorded, parameters: &mut [Value; 2]) -> Option<Difference> {
         let inputs = [self.inputs(), other.inputs()];
-        // Parameters hold paths as the user wrote them, and inputs absolute ones.
-        let find = |inputs: &[RecordedInput], value: &Value| {
-            let path = Path::new(value.as_str().filter(|path| !path.is_empty())?);
-            inputs.iter().find(|input| input.path.ends_with(path.strip_prefix("./").unwrap_or(path))).cloned()
-        };
+        let find = |inputs: &[RecordedInput], value: &Value| named(inputs, value.as_str()?);
         let (mut found, [mine, theirs]) = (None, parameters);
         let (Some(mine), Some(theirs)) = (mine.as_object_mut(), theirs.as_object_mut()) else { return None };
         let keys: Vec<String> = mine.keys().cloned().collect();
@@ -100,6 +102,14 @@ impl Recorded {
             Some(Difference { what: format!("the file {name}"), values: [text(mine), text(other)] })
         })
     }
+}
+
+/// Returns the file that the value of a parameter names. Parameters hold paths as the user wrote them, and
+/// inputs absolute ones.
+fn named(inputs: &[RecordedInput], value: &str) -> Option<RecordedInput> {
+    let path = Path::new(value);
+    let is_named = |input: &&RecordedInput| input.path.ends_with(path.strip_prefix("./").unwrap_or(path));
+    inputs.iter().filter(|_| !value.is_empty()).find(is_named).cloned()
 }
 
 /// Returns a file in words.

@@ -20,9 +20,12 @@ pub use difference::{Difference, differs};
 pub use inputs::RecordedInput;
 pub use traces::Traces;
 
+use crate::sweep::RUNS;
 use crate::{Failure, Request};
+use parades_catalog::Scenario;
 use parades_config::inputs as files;
 use parades_config::units::parse_time;
+use parades_config::{Kind, Parameter};
 use parades_core::time::Time;
 use serde_json::Value;
 use std::fmt;
@@ -101,6 +104,10 @@ impl Recorded {
     /// Where the folder has no summary, or a broken one.
     pub fn read(folder: &Path) -> Result<Recorded, Unusable> {
         let path = folder.join(SUMMARY);
+        if let Some(run) = first_run_below(folder).filter(|_| !path.exists()) {
+            let what = format!("holds several runs, so name one of them, such as {}", run.display());
+            return Err(unusable(folder, what));
+        }
         check_is_file(&path)?;
         let file = File::open(&path).map_err(|error| cannot_be_read(&path, &error))?;
         let file = BufReader::new(file.take(FILE_BYTES_MAX));
@@ -137,8 +144,13 @@ impl Recorded {
         } else if request.scenario == parades_catalog::network::SCENARIO.name {
             return Err(self.wrong(&format!("is of a network file, and {NETWORK} is missing beside it")));
         } else {
+            let paths = paths_of(&request.scenario);
+            let text = |key: &String, value: &Value| {
+                let path = paths.contains(&key.as_str()).then(|| self.path_of(value.as_str()?)).flatten();
+                path.map_or_else(|| text_of(value), |path| path.display().to_string())
+            };
             let given = parameters.iter().filter(|(_, value)| !value.is_null());
-            request.set = given.map(|(key, value)| format!("{key}={}", text_of(value))).collect();
+            request.set = given.map(|(key, value)| format!("{key}={}", text(key, value))).collect();
         }
         request.seed = Some(self.seed("seed")?);
         request.tie_seed = if self.summary["tie_seed"].is_null() { None } else { Some(self.seed("tie_seed")?) };
@@ -170,6 +182,20 @@ impl Recorded {
     fn wrong(&self, what: &str) -> Unusable {
         unusable(&self.folder.join(SUMMARY), what)
     }
+}
+
+/// Returns the first run of a comparison or a sweep in a folder.
+fn first_run_below(folder: &Path) -> Option<PathBuf> {
+    let runs = std::fs::read_dir(folder.join(RUNS)).ok()?.flatten().map(|entry| entry.path());
+    runs.filter(|run| run.join(SUMMARY).exists()).min()
+}
+
+/// Returns the parameters of a scenario that are paths of files.
+fn paths_of(scenario: &str) -> Vec<&'static str> {
+    let Ok(scenario) = Scenario::named(scenario) else { return Vec::new() };
+    let values = scenario.values();
+    let parameters = values.iter().map(|(parameter, _)| parameter);
+    parameters.filter(|parameter| matches!(parameter.kind(), Kind::Path)).map(Parameter::key).collect()
 }
 
 /// Returns a text as it is, and any other value as JSON.

@@ -30,7 +30,7 @@ impl Recorded {
     }
 
     /// Returns a sentence on each file that has changed since the run read it, among those that its
-    /// repetition reads.
+    /// repetition reads: of a file whose copy is in the folder, it reads the copy.
     pub fn changed_since(&self) -> Vec<String> {
         if self.folder.join(NETWORK).exists() {
             // The network in full is all that a repetition reads.
@@ -38,10 +38,11 @@ impl Recorded {
         }
         let now = |input: RecordedInput| {
             let contents = Some(&input.path).filter(|path| path.is_file())?;
-            let contents = inputs::read_whole(contents, FILE_BYTES_MAX).ok()?;
+            let contents = inputs::read_apart(contents, FILE_BYTES_MAX).ok()?;
             Some(Seen { path: input.path, bytes: contents.len() as u64, hash: inputs::hash(&contents) })
         };
-        self.changed_files(&self.inputs().into_iter().filter_map(now).collect::<Vec<_>>())
+        let without_copy = self.inputs().into_iter().filter(|input| self.copy_of(input.clone()).is_none());
+        self.changed_files(&without_copy.filter_map(now).collect::<Vec<_>>())
     }
 
     /// Returns a sentence on each difference between the recorded run and `run`, which `program` has executed
@@ -61,7 +62,7 @@ impl Recorded {
         let here = json!({
             "build": program.build, "machine": Machine::this(), "circumstances": Circumstances::now(),
         });
-        let record = inputs::read_whole(&self.folder.join(RECORD), FILE_BYTES_MAX).unwrap_or_default();
+        let record = inputs::read_apart(&self.folder.join(RECORD), FILE_BYTES_MAX).unwrap_or_default();
         let record: Value = serde_json::from_slice(&record).unwrap_or_default();
         for (path, what) in FACTS {
             let of = |object: &Value| object.pointer(path).cloned().unwrap_or_default();

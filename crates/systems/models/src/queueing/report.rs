@@ -4,48 +4,45 @@ use super::{Customer, Queue, Queueing, State, Station};
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 
-/// The ids of the metrics, in the order of [`declare`].
+/// The columns of the last table.
+const COLUMNS: &[(&str, Unit)] = &[
+    ("station", Unit::Count),
+    ("arrivals", Unit::Count),
+    ("utilisation", Unit::Ratio),
+    ("utilisation_theory", Unit::Ratio),
+    ("number", Unit::Count),
+    ("number_theory", Unit::Count),
+    ("time", Unit::Seconds),
+    ("time_theory", Unit::Seconds),
+];
+
+pub(super) const METRICS: Declared<10> = Declared::new([
+    Declaration::steady("sojourn", Unit::Seconds),
+    Declaration::value("sojourn_theory", Unit::Seconds),
+    Declaration::value("sojourn_relative_half_width", Unit::Ratio),
+    Declaration::value("theory_inside_interval", Unit::Count),
+    Declaration::histogram("sojourn_distribution", Unit::Picoseconds),
+    Declaration::counter("customers_entered", Unit::Count),
+    Declaration::counter("customers_left", Unit::Count),
+    Declaration::counter("customers_at_stations", Unit::Count),
+    Declaration::counter("customers_moving", Unit::Count),
+    Declaration::table("stations", COLUMNS),
+]);
+
+/// The ids of the metrics.
 pub(super) struct Ids;
 
 impl Ids {
-    pub(super) const SOJOURN: MetricId = MetricId(0);
-    const THEORY: MetricId = MetricId(1);
-    const HALF_WIDTH: MetricId = MetricId(2);
-    const INSIDE: MetricId = MetricId(3);
-    pub(super) const DISTRIBUTION: MetricId = MetricId(4);
-    const ENTERED: MetricId = MetricId(5);
-    const LEFT: MetricId = MetricId(6);
-    const PRESENT: MetricId = MetricId(7);
-    pub(super) const MOVING: MetricId = MetricId(8);
-    const STATIONS: MetricId = MetricId(9);
-}
-
-pub(super) fn declare() -> Metrics {
-    let mut metrics = Metrics::new();
-    let columns = vec![
-        Column::new("station", Unit::Count),
-        Column::new("arrivals", Unit::Count),
-        Column::new("utilisation", Unit::Ratio),
-        Column::new("utilisation_theory", Unit::Ratio),
-        Column::new("number", Unit::Count),
-        Column::new("number_theory", Unit::Count),
-        Column::new("time", Unit::Seconds),
-        Column::new("time_theory", Unit::Seconds),
-    ];
-    let declared: [MetricId; 10] = [
-        metrics.steady("sojourn", Unit::Seconds).into(),
-        metrics.value("sojourn_theory", Unit::Seconds).into(),
-        metrics.value("sojourn_relative_half_width", Unit::Ratio).into(),
-        metrics.value("theory_inside_interval", Unit::Count).into(),
-        metrics.histogram("sojourn_distribution", Unit::Picoseconds).into(),
-        metrics.counter("customers_entered", Unit::Count).into(),
-        metrics.counter("customers_left", Unit::Count).into(),
-        metrics.counter("customers_at_stations", Unit::Count).into(),
-        metrics.counter("customers_moving", Unit::Count).into(),
-        metrics.table("stations", columns).into(),
-    ];
-    debug_assert!(declared.into_iter().zip(0..).all(|(id, place)| id == MetricId(place)));
-    metrics
+    pub(super) const SOJOURN: FloatId = METRICS.float("sojourn");
+    const THEORY: ValueId = METRICS.value("sojourn_theory");
+    const HALF_WIDTH: ValueId = METRICS.value("sojourn_relative_half_width");
+    const INSIDE: ValueId = METRICS.value("theory_inside_interval");
+    pub(super) const DISTRIBUTION: IntegerId = METRICS.integer("sojourn_distribution");
+    const ENTERED: CounterId = METRICS.counter("customers_entered");
+    const LEFT: CounterId = METRICS.counter("customers_left");
+    const PRESENT: CounterId = METRICS.counter("customers_at_stations");
+    pub(super) const MOVING: CounterId = METRICS.counter("customers_moving");
+    const STATIONS: TableId = METRICS.table("stations");
 }
 
 /// Adds an LP's part to the metrics: the sink its count, a station its row of the table.

@@ -4,79 +4,75 @@ use super::Transfer;
 use parades_core::metrics::MetricValue;
 use parades_core::prelude::*;
 
-/// The ids of the metrics, in the order of [`declare`].
+/// The columns of the last table.
+const COLUMNS: &[(&str, Unit)] = &[
+    ("flow", Unit::Count),
+    ("goodput", Unit::BitsPerSecond),
+    ("delivered", Unit::Bytes),
+    ("segments_delivered", Unit::Count),
+    ("segments_sent", Unit::Count),
+    ("segments_retransmitted", Unit::Count),
+    ("segments_lost", Unit::Count),
+    ("transfers_completed", Unit::Count),
+    ("timeouts", Unit::Count),
+    ("fast_retransmissions", Unit::Count),
+];
+
+pub(super) const METRICS: Declared<20> = Declared::new([
+    Declaration::value("goodput", Unit::BitsPerSecond),
+    Declaration::value("goodput_bound", Unit::BitsPerSecond),
+    Declaration::counter("transfers_completed", Unit::Count),
+    Declaration::histogram("transfer_time", Unit::Picoseconds),
+    Declaration::histogram("round_trip_time", Unit::Picoseconds),
+    Declaration::counter("segments_sent", Unit::Count),
+    Declaration::counter("segments_retransmitted", Unit::Count),
+    Declaration::counter("segments_lost", Unit::Count),
+    Declaration::counter("segments_arrived", Unit::Count),
+    Declaration::counter("segments_in_flight", Unit::Count),
+    Declaration::counter("segments_delivered", Unit::Count),
+    Declaration::counter("segments_repeated", Unit::Count),
+    Declaration::counter("segments_buffered", Unit::Count),
+    Declaration::counter("timeouts", Unit::Count),
+    Declaration::counter("fast_retransmissions", Unit::Count),
+    Declaration::counter("acks_sent", Unit::Count),
+    Declaration::counter("acks_lost", Unit::Count),
+    Declaration::counter("acks_arrived", Unit::Count),
+    Declaration::counter("acks_in_flight", Unit::Count),
+    Declaration::table("flows", COLUMNS),
+]);
+
+/// The ids of the metrics.
 pub(super) struct Ids;
 
 impl Ids {
-    const GOODPUT: MetricId = MetricId(0);
-    const GOODPUT_BOUND: MetricId = MetricId(1);
-    pub(super) const TRANSFERS: MetricId = MetricId(2);
-    pub(super) const TRANSFER_TIME: MetricId = MetricId(3);
-    pub(super) const ROUND_TRIP: MetricId = MetricId(4);
-    pub(super) const SEGMENTS_SENT: MetricId = MetricId(5);
-    pub(super) const RETRANSMITTED: MetricId = MetricId(6);
-    pub(super) const SEGMENTS_LOST: MetricId = MetricId(7);
-    pub(super) const SEGMENTS_ARRIVED: MetricId = MetricId(8);
-    pub(super) const SEGMENTS_IN_FLIGHT: MetricId = MetricId(9);
-    pub(super) const DELIVERED: MetricId = MetricId(10);
-    pub(super) const REPEATED: MetricId = MetricId(11);
-    pub(super) const BUFFERED: MetricId = MetricId(12);
-    pub(super) const TIMEOUTS: MetricId = MetricId(13);
-    pub(super) const FAST_RETRANSMISSIONS: MetricId = MetricId(14);
-    pub(super) const ACKS_SENT: MetricId = MetricId(15);
-    pub(super) const ACKS_LOST: MetricId = MetricId(16);
-    pub(super) const ACKS_ARRIVED: MetricId = MetricId(17);
-    pub(super) const ACKS_IN_FLIGHT: MetricId = MetricId(18);
+    const GOODPUT: ValueId = METRICS.value("goodput");
+    const GOODPUT_BOUND: ValueId = METRICS.value("goodput_bound");
+    pub(super) const TRANSFERS: CounterId = METRICS.counter("transfers_completed");
+    pub(super) const TRANSFER_TIME: IntegerId = METRICS.integer("transfer_time");
+    pub(super) const ROUND_TRIP: IntegerId = METRICS.integer("round_trip_time");
+    pub(super) const SEGMENTS_SENT: CounterId = METRICS.counter("segments_sent");
+    pub(super) const RETRANSMITTED: CounterId = METRICS.counter("segments_retransmitted");
+    pub(super) const SEGMENTS_LOST: CounterId = METRICS.counter("segments_lost");
+    pub(super) const SEGMENTS_ARRIVED: CounterId = METRICS.counter("segments_arrived");
+    pub(super) const SEGMENTS_IN_FLIGHT: CounterId = METRICS.counter("segments_in_flight");
+    pub(super) const DELIVERED: CounterId = METRICS.counter("segments_delivered");
+    pub(super) const REPEATED: CounterId = METRICS.counter("segments_repeated");
+    pub(super) const BUFFERED: CounterId = METRICS.counter("segments_buffered");
+    pub(super) const TIMEOUTS: CounterId = METRICS.counter("timeouts");
+    pub(super) const FAST_RETRANSMISSIONS: CounterId = METRICS.counter("fast_retransmissions");
+    pub(super) const ACKS_SENT: CounterId = METRICS.counter("acks_sent");
+    pub(super) const ACKS_LOST: CounterId = METRICS.counter("acks_lost");
+    pub(super) const ACKS_ARRIVED: CounterId = METRICS.counter("acks_arrived");
+    pub(super) const ACKS_IN_FLIGHT: CounterId = METRICS.counter("acks_in_flight");
     /// A table with a row for each pair. Its sums are segments delivered, sent, retransmitted and lost;
     /// transfers; timeouts; fast retransmissions.
-    pub(super) const FLOWS: MetricId = MetricId(19);
-}
-
-pub(super) fn declare() -> Metrics {
-    let mut metrics = Metrics::new();
-    let columns = [
-        ("flow", Unit::Count),
-        ("goodput", Unit::BitsPerSecond),
-        ("delivered", Unit::Bytes),
-        ("segments_delivered", Unit::Count),
-        ("segments_sent", Unit::Count),
-        ("segments_retransmitted", Unit::Count),
-        ("segments_lost", Unit::Count),
-        ("transfers_completed", Unit::Count),
-        ("timeouts", Unit::Count),
-        ("fast_retransmissions", Unit::Count),
-    ];
-    let columns = columns.map(|(name, unit)| Column::new(name, unit)).into();
-    let declared: [MetricId; 20] = [
-        metrics.value("goodput", Unit::BitsPerSecond).into(),
-        metrics.value("goodput_bound", Unit::BitsPerSecond).into(),
-        metrics.counter("transfers_completed", Unit::Count).into(),
-        metrics.histogram("transfer_time", Unit::Picoseconds).into(),
-        metrics.histogram("round_trip_time", Unit::Picoseconds).into(),
-        metrics.counter("segments_sent", Unit::Count).into(),
-        metrics.counter("segments_retransmitted", Unit::Count).into(),
-        metrics.counter("segments_lost", Unit::Count).into(),
-        metrics.counter("segments_arrived", Unit::Count).into(),
-        metrics.counter("segments_in_flight", Unit::Count).into(),
-        metrics.counter("segments_delivered", Unit::Count).into(),
-        metrics.counter("segments_repeated", Unit::Count).into(),
-        metrics.counter("segments_buffered", Unit::Count).into(),
-        metrics.counter("timeouts", Unit::Count).into(),
-        metrics.counter("fast_retransmissions", Unit::Count).into(),
-        metrics.counter("acks_sent", Unit::Count).into(),
-        metrics.counter("acks_lost", Unit::Count).into(),
-        metrics.counter("acks_arrived", Unit::Count).into(),
-        metrics.counter("acks_in_flight", Unit::Count).into(),
-        metrics.table("flows", columns).into(),
-    ];
-    debug_assert!(declared.into_iter().zip(0..).all(|(id, place)| id == MetricId(place)));
-    metrics
+    pub(super) const FLOWS: TableId = METRICS.table("flows");
 }
 
 /// Computes the goodput of all pairs together, and its bound. Checks that no segment or acknowledgement was
 /// lost without a count, or duplicated.
 pub(super) fn conclude(model: &Transfer, end: Time, metrics: &mut Metrics) -> Result<(), String> {
-    let counts = |metrics: &Metrics, ids: [MetricId; 4]| {
+    let counts = |metrics: &Metrics, ids: [CounterId; 4]| {
         ids.map(|id| metrics.by_id(id).and_then(MetricValue::counter).expect("it is declared as a counter"))
     };
     for (what, ids) in [

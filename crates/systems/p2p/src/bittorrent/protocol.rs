@@ -119,7 +119,7 @@ impl Protocol for Swarm {
     }
 
     fn conclude(&self, _: &End, metrics: &mut Metrics) -> Result<(), String> {
-        self.ids.conclude(metrics);
+        self.ids.conclude(self, metrics);
         Ok(())
     }
 }

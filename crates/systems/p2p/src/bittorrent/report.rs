@@ -12,12 +12,17 @@ const NOTE: &str = "note";
 /// Duplicates and losses are noted if they are more than one part in this many of the data received.
 const DUPLICATES_NOTED: u128 = 10;
 
+/// The shares of downloads, in percent, whose time of completion is a metric of this name.
+const SHARES: [(&str, usize); 2] = [("half_complete", 50), ("complete_95_percent", 95)];
+
 /// The ids of the metrics.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ids {
     completed: CounterId,
     unfinished: CounterId,
     download_time: IntegerId,
+    /// The times at which the [`SHARES`] of the downloads were complete.
+    complete_at: [ValueId; 2],
     bits_up: CounterId,
     bits_down: CounterId,
     control_messages: CounterId,
@@ -52,6 +57,7 @@ impl Ids {
             completed: metrics.counter("completed", Unit::Count),
             unfinished: metrics.counter("unfinished", Unit::Count),
             download_time: metrics.histogram("download_time", Unit::Picoseconds),
+            complete_at: SHARES.map(|(name, _)| metrics.value(name, Unit::Picoseconds)),
             bits_up: metrics.counter("bits_up", Unit::Count),
             bits_down: metrics.counter("bits_down", Unit::Count),
             control_messages: metrics.counter("control_messages", Unit::Count),
@@ -121,9 +127,29 @@ impl Ids {
         }
     }
 
+    /// Sets the times, from the start of the run, at which shares of the downloads were complete. A time has no
+    /// value if fewer are.
+    fn set_shares(&self, swarm: &Swarm, metrics: &mut Metrics) {
+        let Some(table) = metrics.by_id(self.peers).and_then(MetricValue::table) else { return };
+        let is_seed = |peer: u64| u32::try_from(peer).is_ok_and(|peer| swarm.is_seed(peer));
+        let downloads = table.iter_rows().filter(|row| !matches!(row[0], Cell::Integer(peer) if is_seed(peer)));
+        let ends: Vec<Option<u64>> =
+            downloads.map(|row| if let Cell::Integer(time) = row[2] { Some(time) } else { None }).collect();
+        let all = ends.len();
+        let mut ends: Vec<u64> = ends.into_iter().flatten().collect();
+        ends.sort_unstable();
+        for (id, (_, percent)) in self.complete_at.into_iter().zip(SHARES) {
+            let count = (all * percent).div_ceil(100);
+            if let Some(&time) = count.checked_sub(1).and_then(|last| ends.get(last)) {
+                metrics.set(id, Cell::Integer(time));
+            }
+        }
+    }
+
     /// Notes what the figures do not show by themselves: downloads without a time, and data that came in
     /// vain.
-    pub(super) fn conclude(&self, metrics: &mut Metrics) {
+    pub(super) fn conclude(&self, swarm: &Swarm, metrics: &mut Metrics) {
+        self.set_shares(swarm, metrics);
         let counters = [self.completed, self.unfinished, self.bits_down, self.duplicate_bits, self.lost_bits];
         let count = |id| metrics.by_id(id).and_then(MetricValue::counter).unwrap_or_default();
         let [completed, unfinished, bits_down, duplicate_bits, lost_bits] = counters.map(count);

@@ -33,12 +33,7 @@ pub(super) struct Ids {
     pub(super) join_time: IntegerId,
     /// Members with a wrong successor or predecessor.
     misplaced: TableId,
-    success: ValueId,
-    messages_per_node: ValueId,
-    bytes_per_node: ValueId,
-    maintenance_per_node: ValueId,
-    /// The time for which nodes were members, in picoseconds.
-    membership: CounterId,
+    ratios: Ratios,
     /// Sums for the judgement at the end: sessions by node, and look-ups. The tables stay empty.
     sessions: TableId,
     answered: TableId,
@@ -69,11 +64,7 @@ impl Ids {
             look_up_time: metrics.histogram("look_up_time", Unit::Picoseconds),
             join_time: metrics.histogram("join_time", Unit::Picoseconds),
             misplaced: metrics.table("misplaced", places),
-            success: metrics.value("success", Unit::Ratio),
-            messages_per_node: metrics.value("messages_per_node_and_second", Unit::PerSecond),
-            bytes_per_node: metrics.value("bytes_per_node_and_second", Unit::PerSecond),
-            maintenance_per_node: metrics.value("maintenance_bytes_per_node_and_second", Unit::PerSecond),
-            membership: metrics.counter("membership", Unit::Picoseconds),
+            ratios: Ratios::declare(metrics),
             sessions: metrics.table("sessions", columns(&["joined", "gone"])),
             answered: metrics.table("unjudged", columns(&["began", "ended", "key", "found"])),
             log: keeps_look_ups
@@ -104,7 +95,7 @@ impl Ids {
         let present = (peer.phase == Phase::Member).then(|| (peer.since, end.time.max(peer.since)));
         let sessions = past.into_iter().flat_map(|past| past.sessions.iter().copied()).chain(present);
         let table = chord.parameters().churn.as_ref().map(|_| self.sessions);
-        membership::add(sessions, lp, self.membership, table, metrics);
+        membership::add(sessions, lp, self.ratios.membership, table, metrics);
         let answered = past.into_iter().flat_map(|past| &past.answered);
         for (key, look_up) in membership::keys(lp).zip(answered) {
             let &LookUp { began, took, key: target, found } = look_up;
@@ -175,17 +166,8 @@ impl Ids {
             let is_right = is_right(&sessions, ring, &nodes, began, ended, identifier(key), identifier(found));
             metrics.count(if is_right { self.right_look_ups } else { self.wrong_look_ups }, 1);
         }
-        let ratios = Ratios {
-            success: self.success,
-            look_ups: [self.right_look_ups, self.wrong_look_ups, self.failed],
-            membership: self.membership,
-            rates: [
-                (self.messages, self.messages_per_node),
-                (self.bytes, self.bytes_per_node),
-                (self.maintenance_bytes, self.maintenance_per_node),
-            ],
-        };
-        ratios.set(metrics);
+        let look_ups = [self.right_look_ups, self.wrong_look_ups, self.failed];
+        self.ratios.set(look_ups, [self.messages, self.bytes, self.maintenance_bytes], metrics);
     }
 }
 

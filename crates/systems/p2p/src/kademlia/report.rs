@@ -29,12 +29,7 @@ pub(super) struct Ids {
     pub(super) hops: IntegerId,
     pub(super) look_up_time: IntegerId,
     pub(super) join_time: IntegerId,
-    success: ValueId,
-    messages_per_node: ValueId,
-    bytes_per_node: ValueId,
-    maintenance_per_node: ValueId,
-    /// The time for which nodes were members, in picoseconds.
-    membership: CounterId,
+    ratios: Ratios,
     /// Sums for the judgement at the end: sessions by node, and look-ups. The tables stay empty.
     sessions: TableId,
     ended: TableId,
@@ -63,11 +58,7 @@ impl Ids {
             hops: metrics.histogram("hops", Unit::Count),
             look_up_time: metrics.histogram("look_up_time", Unit::Picoseconds),
             join_time: metrics.histogram("join_time", Unit::Picoseconds),
-            success: metrics.value("success", Unit::Ratio),
-            messages_per_node: metrics.value("messages_per_node_and_second", Unit::PerSecond),
-            bytes_per_node: metrics.value("bytes_per_node_and_second", Unit::PerSecond),
-            maintenance_per_node: metrics.value("maintenance_bytes_per_node_and_second", Unit::PerSecond),
-            membership: metrics.counter("membership", Unit::Picoseconds),
+            ratios: Ratios::declare(metrics),
             sessions: metrics.table("sessions", columns(&["joined", "gone"])),
             ended: metrics.table("unjudged", columns(&["began", "ended", "target", "found"])),
         }
@@ -109,7 +100,7 @@ impl Ids {
             metrics.observe(self.contacts, machine.table().contacts() as u64);
         }
         let sessions = books.sessions.iter().copied().chain(present);
-        membership::add(sessions, node, self.membership, Some(self.sessions), metrics);
+        membership::add(sessions, node, self.ratios.membership, Some(self.sessions), metrics);
         for (key, ended) in membership::keys(node).zip(&books.ended) {
             let &Ended { began, ended, target, found } = ended;
             metrics.add_to_sums(self.ended, key, &[began.as_ps(), ended.as_ps(), target, u64::from(found.0)]);
@@ -126,17 +117,8 @@ impl Ids {
             let is_right = is_right(&sessions, directory, began, ended, target, found);
             metrics.count(if is_right { self.right } else { self.wrong }, 1);
         }
-        let ratios = Ratios {
-            success: self.success,
-            look_ups: [self.right, self.wrong, self.failed],
-            membership: self.membership,
-            rates: [
-                (self.messages, self.messages_per_node),
-                (self.bytes, self.bytes_per_node),
-                (self.maintenance_bytes, self.maintenance_per_node),
-            ],
-        };
-        ratios.set(metrics);
+        let look_ups = [self.right, self.wrong, self.failed];
+        self.ratios.set(look_ups, [self.messages, self.bytes, self.maintenance_bytes], metrics);
     }
 }
 

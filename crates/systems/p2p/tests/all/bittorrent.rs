@@ -95,11 +95,15 @@ fn a_crash_stops_no_other_peer() {
     }
 }
 
-/// Peers that never upload get pieces from seeds and through optimistic slots alone.
+/// Peers that never upload get pieces from seeds and through optimistic slots alone. In 40 runs, with seeds 1 to
+/// 20, they took 1.12 times as long as the others in the mean, with a deviation of 0.037 from run to run. So a
+/// single run only shows that they take longer, and the bound on the mean of 20 runs is three standard errors
+/// below that: 1.12 - 3 * 0.037 / sqrt(20).
 #[test]
 fn free_riders_wait_longer() {
     const RIDERS: usize = 4;
-    for (seed, fills_slots) in (1..=3).flat_map(|seed| [(seed, false), (seed, true)]) {
+    let mut ratios = Vec::new();
+    for (seed, fills_slots) in (1..=10).flat_map(|seed| [(seed, false), (seed, true)]) {
         let parameters = Parameters {
             peers: 24,
             seeds: 2,
@@ -119,8 +123,12 @@ fn free_riders_wait_longer() {
         let times: Vec<f64> = rows(&outcome, "peers")[2..].iter().map(time).collect();
         let (givers, riders) = times.split_at(times.len() - RIDERS);
         let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
-        assert!(mean(riders) > 1.05 * mean(givers), "seed {seed}: {} s and {} s", mean(riders), mean(givers));
+        let ratio = mean(riders) / mean(givers);
+        assert!(ratio > 1.0, "seed {seed}: {} s and {} s", mean(riders), mean(givers));
+        ratios.push(ratio);
     }
+    let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    assert!(mean > 1.095, "{mean}");
 }
 
 #[test]
@@ -221,6 +229,32 @@ fn note(outcome: &Outcome) -> Option<&str> {
     }
 }
 
+/// The times at which half and 95 % of the downloads are complete are those of the table of peers: the 12th and
+/// the 23rd of 24, counted from the start of the run. A share that is not reached has no time.
+#[test]
+fn the_times_at_which_shares_of_the_downloads_are_complete_are_measured() {
+    let value = |outcome: &Outcome, name: &str| match outcome.metrics.get(name) {
+        Some(MetricValue::Value(value)) => value.cell().clone(),
+        other => panic!("{name}: {other:?}"),
+    };
+    let outcome = run(small(), 1);
+    let mut ends: Vec<u64> = Vec::new();
+    // Peer 1 is the seed.
+    for row in &rows(&outcome, "peers")[1..] {
+        let Cell::Integer(end) = row[2] else { panic!("every peer ends: {row:?}") };
+        ends.push(end);
+    }
+    ends.sort_unstable();
+    assert_eq!((ends.len(), ends[11] < ends[22]), (24, true));
+    assert_eq!(value(&outcome, "half_complete"), Cell::Integer(ends[11]));
+    assert_eq!(value(&outcome, "complete_95_percent"), Cell::Integer(ends[22]));
+    // A run that ends between the two times has the first alone.
+    let between = RunOptions { seed: 1, ..RunOptions::until(Time::from_ps(ends[11] + 1)) };
+    let outcome = sequential::run(&model(small(), 1), between).expect("it runs");
+    assert_eq!(value(&outcome, "half_complete"), Cell::Integer(ends[11]));
+    assert_eq!(value(&outcome, "complete_95_percent"), Cell::Empty);
+}
+
 #[test]
 fn unfinished_downloads_are_counted_and_noted() {
     let options = RunOptions { seed: 1, ..RunOptions::until(Time::from_secs(2)) };
@@ -234,7 +268,6 @@ fn unfinished_downloads_are_counted_and_noted() {
     assert!(note(&run(small(), 1)).is_none_or(|note| !note.contains("unfinished")));
 }
 
-/// There are only twelve blocks, and they are short: many of them come from two neighbours.
 /// All data that came is held at the end, was a duplicate, or was lost at a departure.
 #[test]
 fn data_lost_at_departures_is_counted_and_noted() {
@@ -252,6 +285,7 @@ fn data_lost_at_departures_is_counted_and_noted() {
     assert!(with_state < without_state, "{with_state} {without_state}");
 }
 
+/// There are only twelve blocks, and they are short: many of them come from two neighbours.
 #[test]
 fn many_duplicates_are_noted() {
     let outcome = run(Parameters { pieces: 12, seeds: 12, ..small() }, 1);

@@ -13,6 +13,7 @@ mod one_answer;
 mod rumours_spread_as_theory_says;
 mod saved_runs_go_on;
 mod sessions_fit_their_law;
+mod sessions_of_a_program_begin_and_end_as_its_churn_says;
 mod the_program_and_the_machine_give_one_answer;
 mod ties_come_in_both_orders;
 mod unfinished_look_ups_are_counted;
