@@ -7,7 +7,7 @@ use crate::terminal::Terminal;
 use parades_capture::recorder::Settings;
 use parades_catalog::Choice;
 use parades_config::inputs;
-use parades_report::{CaptureOutputs, Files, Outputs, Report, table_named};
+use parades_report::{CaptureOutputs, Files, Outputs, Report, SampleOutputs, table_named};
 use parades_session::failure::STOPPED;
 use parades_session::steady::{Lengthened, WIDE, lengthen};
 use parades_session::{Failure, FinishedRun, Plan, Precision};
@@ -78,6 +78,9 @@ fn execute(
     let mut run = parades_session::run(&plan, choice, files.recording(), &mut terminal)?;
     terminal.note(parades_session::note_of(&run.outcome.metrics).as_slice());
     run.notes.extend(notes);
+    let of_files = files.notes();
+    terminal.note(&of_files);
+    run.notes.extend(of_files);
     if let Some(from) = arguments.trace_from.filter(|&from| from >= run.outcome.end) {
         let end = run.outcome.end;
         run.notes.push(format!("nothing is traced: `--trace-from` is {from}, and the run ends at {end}"));
@@ -95,6 +98,10 @@ impl RunArguments {
         })
     }
 
+    fn samples(&self) -> Option<SampleOutputs> {
+        Some(SampleOutputs { folder: self.samples.clone()?, rows_max: self.samples_limit })
+    }
+
     fn outputs(&self) -> Outputs {
         Outputs {
             folder: self.out.clone(),
@@ -104,6 +111,7 @@ impl RunArguments {
             trace: self.trace.clone(),
             timeline: self.timeline.clone(),
             captures: self.captures(),
+            samples: self.samples(),
             trace_lps: self.trace_lps.clone(),
             trace_from: self.trace_from,
             trace_before: self.trace_before,

@@ -16,6 +16,8 @@ pub struct Recording<'a> {
     pub tracer: Option<MakeTracer<'a>>,
     /// True if the tracer is also told of the messages that handlers send.
     pub sends: bool,
+    /// True if the tracer is also told of the observations that handlers record.
+    pub samples: bool,
     /// The timesheets in which workers note what they spend their wall time on.
     pub timesheets: Option<Arc<Timesheets>>,
 }
@@ -40,10 +42,11 @@ impl<'a> From<Tracer<'a>> for Tracing<'a> {
 
 impl fmt::Debug for Recording<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Recording { tracer, sends, timesheets } = self;
+        let Recording { tracer, sends, samples, timesheets } = self;
         f.debug_struct("Recording")
             .field("tracer", &tracer.is_some())
             .field("sends", sends)
+            .field("samples", samples)
             .field("timesheets", timesheets)
             .finish()
     }

@@ -153,7 +153,7 @@ impl Looker<'_> {
             });
             Ok(tracer.into())
         };
-        let recording = Recording { tracer: Some(Box::new(make)), sends, timesheets: None };
+        let recording = Recording { tracer: Some(Box::new(make)), sends, ..Recording::default() };
         let result = run_made(self.plan, self.simulation, self.choice, recording, self.observer);
         match result {
             _ if is_done => Ok(None),
