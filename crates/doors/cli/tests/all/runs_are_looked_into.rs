@@ -439,7 +439,7 @@ fn samples_are_the_values_of_the_metrics_alike_on_every_engine() {
     for (scenario, counts) in [
         ("network --until 20s", &["delay_video", "response_web", "completion_files", "completion_backup"][..]),
         ("bittorrent --set peers=12 --set pieces=8", &["download_time"]),
-        ("chord --set nodes=16 --until 100s", &["look_up_time", "hops"]),
+        ("chord --set nodes=16 --set form=machine --until 100s", &["look_up_time", "hops"]),
         ("kademlia --set nodes=16 --until 500s", &["look_up_time", "join_time"]),
         ("flows", &["duration"]),
         ("mm1 --until 100s", &["sojourn_distribution"]),
@@ -457,7 +457,8 @@ fn samples_are_the_values_of_the_metrics_alike_on_every_engine() {
             assert_eq!(of["count"].as_u64(), Some(rows), "{scenario}: {metric}");
             assert!(rows > 0, "{scenario}: {metric}");
         }
-        for engine in ["rounds --threads 2", "window --threads 2", "null-message --threads 2", "time-warp --threads 3"] {
+        for engine in ["rounds --threads 2", "window --threads 2", "null-message --threads 2", "time-warp --threads 3"]
+        {
             let (found, rows) = run(engine);
             assert_eq!(found["digest"], result["digest"], "{scenario} {engine}");
             assert!(rows == expected, "{scenario}: {engine} writes other samples");
@@ -492,7 +493,9 @@ fn samples_have_headings_flows_and_a_limit() {
     assert!(said(&output).contains("note: there are no samples of "), "{}", said(&output));
     let refused = parades(&folder.0, "run network --until 1s --quiet --out o --overwrite --samples o/tables");
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
-    folder.write("none.toml", "network = \"x\"\nuntil = \"1s\"\nnodes = [\"a\", \"b\"]\n[[link]]\nfrom = \"a\"\nto = \"b\"\n");
+    let none = "network = \"x\"\nuntil = \"1s\"\nnodes = [\"a\", \"b\"]\n\
+                link = [{ from = \"a\", to = \"b\", rate = \"1Mbps\", delay = \"1ms\" }]\n";
+    folder.write("none.toml", none);
     let refused = parades(&folder.0, "run none.toml --samples n");
     assert!(said(&refused).contains("--samples: this scenario has no samples to write"), "{}", said(&refused));
     assert_eq!(refused.status.code(), Some(2));
