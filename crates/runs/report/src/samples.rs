@@ -65,7 +65,8 @@ impl Samples {
             return Err(Failure::usage("--samples: this scenario has no samples to write", help));
         }
         if count > FILES_MAX {
-            let message = format!("--samples: {count} metrics have samples, and a run writes {FILES_MAX} files at most");
+            let message =
+                format!("--samples: {count} metrics have samples, and a run writes {FILES_MAX} files at most");
             return Err(Failure::usage(message, "use fewer apps, or measure them together"));
         }
         let path = |metric: &str| {
@@ -98,13 +99,13 @@ impl Samples {
     /// Returns notes for the user on what the files do not have, a sentence each.
     pub(crate) fn notes(&self) -> Vec<String> {
         let files = || self.files.iter().flatten();
-        let left_out = files().filter(|file| file.count > self.outputs.rows_max).map(|file| {
-            format!("{} of the {} of {}", file.count - self.outputs.rows_max, file.count, file.metric)
-        });
+        let left_out = files()
+            .filter(|file| file.count > self.outputs.rows_max)
+            .map(|file| format!("{} of the {} of {}", file.count - self.outputs.rows_max, file.count, file.metric));
         let left_out: Vec<String> = left_out.collect();
         let without = files().filter(|file| file.count == 0).map(|file| file.metric.clone()).collect::<Vec<_>>();
-        let left_out = (!left_out.is_empty())
-            .then(|| format!("`--samples-limit` leaves out samples: {}", left_out.join(", ")));
+        let left_out =
+            (!left_out.is_empty()).then(|| format!("`--samples-limit` leaves out samples: {}", left_out.join(", ")));
         let without = (!without.is_empty()).then(|| {
             let why = "no event measured any, or the model measures it at the end of the run";
             format!("there are no samples of {}: {why}", without.join(", "))

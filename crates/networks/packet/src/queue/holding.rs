@@ -3,6 +3,7 @@
 //! A discipline knows a packet by its place in the node's store, its size and the time of its arrival. So all
 //! disciplines are compiled once, whatever packets carry.
 
+use super::cake::Queues;
 use super::codel::{self, QueueMut};
 use super::fair::Fair;
 use super::own::{Departing, PortView};
@@ -12,9 +13,10 @@ use crate::port::Loss;
 use parades_core::digest::Digest;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::{Delay, Time};
+use serde::{Deserialize, Serialize};
 
 /// A packet that is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Undoable, Serialize, Deserialize)]
 #[undoable(whole)]
 pub(crate) struct Held {
     /// Its place in the store of its node, and [`CAPABLE`]. In one word, since undo records hold packets.
@@ -60,6 +62,7 @@ pub(crate) struct Holding {
 enum Scheduler {
     Codel(codel::Queue),
     Fair(Fair),
+    Cake(Box<Queues>),
     Priority(Box<Classes>),
     Other(Departing),
 }
@@ -70,6 +73,7 @@ impl Holding {
         let scheduler = match discipline {
             Discipline::Codel(_) => Scheduler::Codel(codel::Queue::new()),
             Discipline::FairCodel(_) => Scheduler::Fair(Fair::default()),
+            Discipline::Cake(_) => Scheduler::Cake(Box::default()),
             Discipline::Priority(_) => Scheduler::Priority(Box::default()),
             Discipline::Other(other) => Scheduler::Other(other.departing()?),
             _ => return None,
@@ -87,8 +91,18 @@ impl Holding {
         match &self.scheduler {
             Scheduler::Codel(queue) => queue.packets.iter().copied().collect(),
             Scheduler::Fair(fair) => fair.packets().collect(),
+            Scheduler::Cake(queues) => queues.packets().collect(),
             Scheduler::Priority(classes) => classes.packets().collect(),
             Scheduler::Other(queue) => queue.packets(),
+        }
+    }
+
+    /// Returns the time from which on the discipline lets a packet go: later than now only if it shapes the
+    /// traffic.
+    pub(crate) fn ready_at(&self, discipline: &Discipline) -> Time {
+        match (&self.scheduler, discipline) {
+            (Scheduler::Cake(queues), Discipline::Cake(cake)) => queues.ready_at(cake),
+            _ => Time::ZERO,
         }
     }
 
@@ -128,6 +142,9 @@ impl<R: Recorder<HoldingUndo>> HoldingMut<'_, R> {
             (SchedulerMut::Fair(mut fair), Discipline::FairCodel(parameters)) => {
                 fair.enqueue(packet, parameters, offered.flow, packets + 1, dropped);
             }
+            (SchedulerMut::Cake(mut queues), Discipline::Cake(cake)) => {
+                queues.enqueue(packet, offered, cake, port.now, dropped);
+            }
             (SchedulerMut::Priority(mut classes), Discipline::Priority(priority)) => {
                 classes.enqueue(packet, priority, offered.class, dropped);
             }
@@ -151,6 +168,7 @@ impl<R: Recorder<HoldingUndo>> HoldingMut<'_, R> {
         let next = match (self.scheduler(), discipline) {
             (SchedulerMut::Codel(mut queue), Discipline::Codel(codel)) => queue.dequeue(codel, now, dropped),
             (SchedulerMut::Fair(mut fair), Discipline::FairCodel(parameters)) => fair.dequeue(parameters, now, dropped),
+            (SchedulerMut::Cake(mut queues), Discipline::Cake(cake)) => queues.dequeue(cake, port, dropped),
             (SchedulerMut::Priority(mut classes), _) => classes.dequeue().map(|packet| (packet, false)),
             // A state that holds nothing is not copied.
             (SchedulerMut::Other(_), Discipline::Other(_)) if packets == 0 => None,
@@ -174,6 +192,7 @@ impl<R: Recorder<HoldingUndo>> HoldingMut<'_, R> {
         match (self.scheduler(), discipline) {
             (SchedulerMut::Codel(mut queue), _) => clear(&mut queue, &mut lose),
             (SchedulerMut::Fair(mut fair), _) => fair.clear(&mut lose),
+            (SchedulerMut::Cake(mut queues), _) => queues.clear(&mut lose),
             (SchedulerMut::Priority(mut classes), _) => {
                 while let Some(packet) = classes.dequeue() {
                     lose(packet);
