@@ -1,9 +1,10 @@
 //! Keys of a file by their paths, which the command line can set: `app.video.rate`, `link.west-east.delay`,
 //! `defaults.queue`, `routing`.
 //!
-//! A path is the table, the name in it, and the key. An event or a route has no name: it has its place, from
-//! 1. Where the queue of a link is a table, its keys have paths too: `link.west-east.queue.limit`. The kind of
-//! a queue can be set, and keys of any kind: whether they can act is known when the table is read.
+//! A path is the table, the name in it, and the key. An event or a route has no name: it has its place,
+//! counted from 1. Where the queue of a link is a table, its keys have paths too:
+//! `link.west-east.queue.limit`. The kind of a queue can be set, and keys of any kind: whether they can act is
+//! known when the table is read.
 //!
 //! In a name, `*` stands for any letters, if several tables are meant: `app.*.rate` is the rate of each app
 //! that has one. A path without `*` goes before one with it.
@@ -45,17 +46,11 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
             Some(Given { what: What::Table(own), span }) => (&own[..], span.clone()),
             _ => (&[][..], 0..0),
         };
-        let of_queue = |queue: &str| {
-            let key = rest.strip_prefix(queue)?.strip_prefix('.')?;
-            Some((key, queue_of(own, queue)?))
-        };
-        let below = |queue: &&str| rest.strip_prefix(queue).is_some_and(|rest| rest.starts_with('.'));
-        return match (QUEUE_KEYS.into_iter().find_map(of_queue), QUEUE_KEYS.into_iter().find(below)) {
-            (Some((key, (queue, span))), _) => of_table(&QUEUE_OF_LINK, queue, span, path, key).map(Some),
-            (None, Some(queue)) if shape.keys.iter().any(|key| key.is_called(queue)) => {
-                Err(no_table(own, queue, table, &rest[queue.len() + 1..]))
-            }
-            _ => of_table(shape, own, span, path, rest).map(Some),
+        let of_queue = |queue: &'static str| Some((queue, rest.strip_prefix(queue)?.strip_prefix('.')?));
+        let has = |queue: &str| shape.keys.iter().any(|key| key.is_called(queue));
+        return match QUEUE_KEYS.into_iter().filter(|queue| has(queue)).find_map(of_queue) {
+            Some((queue, key)) => of_queue_of(own, queue, table, path, key).map(Some),
+            None => of_table(shape, own, span, path, rest).map(Some),
         };
     }
     let Some((name, key)) = rest.rsplit_once('.') else {
@@ -72,23 +67,13 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
     });
     let tables: Vec<_> = tables.collect();
     let named = |name: &str| tables.iter().find(|(own_name, ..)| own_name == name);
-    let of_queue = || {
-        QUEUE_KEYS.into_iter().find_map(|queue| {
-            let link = name.strip_suffix(queue)?.strip_suffix('.')?;
-            named(link).and_then(|(_, own, _)| queue_of(own, queue))
-        })
-    };
-    if let (None, Some((queue, span))) = (named(name), of_queue()) {
-        return of_table(&QUEUE_OF_LINK, queue, span, path, key).map(Some);
-    }
-    let of_plain = || {
-        QUEUE_KEYS.into_iter().find_map(|queue| {
-            let link = name.strip_suffix(queue)?.strip_suffix('.')?;
-            named(link).map(|(_, own, _)| no_table(own, queue, &format!("{table}.{link}"), key))
-        })
-    };
-    if let (None, true, Some(error)) = (named(name), shape.name == LINK.name, of_plain()) {
-        return Err(error);
+    if let (None, true) = (named(name), shape.name == LINK.name) {
+        for queue in QUEUE_KEYS {
+            let link = name.strip_suffix(queue).and_then(|link| link.strip_suffix('.'));
+            if let Some((link, (_, own, _))) = link.and_then(|link| Some((link, named(link)?))) {
+                return of_queue_of(own, queue, &format!("{table}.{link}"), path, key).map(Some);
+            }
+        }
     }
     match named(name) {
         Some((_, own, span)) => of_table(shape, own, (*span).clone(), path, key).map(Some),
@@ -153,6 +138,14 @@ fn queue_of<'a>(link: &'a [Entry], key: &str) -> Option<(&'a [Entry], Range<usiz
     match &link.iter().find(|entry| entry.key == key)?.value {
         Given { what: What::Table(own), span } => Some((own, span.clone())),
         _ => None,
+    }
+}
+
+/// Returns a key of the queue of a link, whose path is `link`.
+fn of_queue_of(own: &[Entry], queue: &str, link: &str, path: &str, key: &str) -> Result<Target, ConfigError> {
+    match queue_of(own, queue) {
+        Some((own, span)) => of_table(&QUEUE_OF_LINK, own, span, path, key),
+        None => Err(no_table(own, queue, link, key)),
     }
 }
 

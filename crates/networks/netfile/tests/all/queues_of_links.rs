@@ -30,6 +30,28 @@ fn queue(value: &str) -> (Discipline, u32) {
     (links[0].queue.clone(), links[0].device)
 }
 
+/// Returns CAKE with all its keys.
+fn cake_in_full() -> (&'static str, Discipline) {
+    let cake = Cake {
+        rate_bps: Some(20_000_000),
+        isolation: Isolation::DualSource,
+        rtt: Delay::from_ms(30),
+        overhead: 44,
+        mpu: 84,
+        cells: Cells::Ptm,
+        is_ingress: true,
+        marks: false,
+        mtu: 1000,
+        queues: 64,
+        limit: QueueLimit::Packets(300),
+        memory: Some(1 << 20),
+    };
+    let text = "{ kind = \"cake\", limit = 300, bandwidth = \"20Mbps\", isolation = \"dual-srchost\", rtt = \"30ms\", \
+         overhead = 44, mpu = 84, cells = \"ptm\", ingress = true, ecn = false, mtu = \"1000B\", queues = 64, \
+         memory = \"1MiB\" }";
+    (text, Discipline::Cake(cake))
+}
+
 /// Returns the disciplines in the spelling that the documents use, with all their keys.
 fn all_kinds() -> Vec<(&'static str, Discipline)> {
     let packets = QueueLimit::Packets;
@@ -53,20 +75,6 @@ fn all_kinds() -> Vec<(&'static str, Discipline)> {
         limit: packets(300),
         ..Codel::default()
     };
-    let cake = Cake {
-        rate_bps: Some(20_000_000),
-        isolation: Isolation::DualSource,
-        rtt: Delay::from_ms(30),
-        overhead: 44,
-        mpu: 84,
-        cells: Cells::Ptm,
-        is_ingress: true,
-        marks: false,
-        mtu: 1000,
-        queues: 64,
-        limit: packets(300),
-        memory: Some(1 << 20),
-    };
     let fair = FairCodel { codel, queues: 64, quantum: 300, memory: 1 << 20 };
     vec![
         ("{ kind = \"droptail\", limit = 50 }", packets(50).into()),
@@ -86,12 +94,7 @@ fn all_kinds() -> Vec<(&'static str, Discipline)> {
              flows = 64, quantum = \"300B\", memory_limit = \"1MiB\" }",
             Discipline::FairCodel(fair),
         ),
-        (
-            "{ kind = \"cake\", limit = 300, bandwidth = \"20Mbps\", isolation = \"dual-srchost\", rtt = \"30ms\", \
-             overhead = 44, mpu = 84, cells = \"ptm\", ingress = true, ecn = false, mtu = \"1000B\", queues = 64, \
-             memory = \"1MiB\" }",
-            Discipline::Cake(cake),
-        ),
+        cake_in_full(),
         (
             "{ kind = \"pie\", limit = 300, target = \"10ms\", tupdate = \"5ms\", burst = \"100ms\", \
              mean_packet = \"1000B\", ecn = false }",

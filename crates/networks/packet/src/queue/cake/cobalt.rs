@@ -189,11 +189,8 @@ mod tests {
     fn of_law(first: u64, until: u64) -> Vec<u64> {
         let (mut time, mut drops) = (first as f64 + 100.0, Vec::new());
         for count in 2_u32.. {
-            let drop = time.ceil();
-            if drop >= until as f64 {
-                break;
-            }
-            drops.push(drop as u64);
+            let Some(drop) = (0..until).find(|&ms| ms as f64 >= time) else { break };
+            drops.push(drop);
             time += 100.0 / f64::from(count).sqrt();
         }
         drops
