@@ -254,6 +254,16 @@ impl<'a, M: Model> Context<'a, M> {
         self.record(Sample::integer(metric.into().into(), value));
     }
 
+    /// Records one observation of an integer metric that a flow measured. Samples then have the flow.
+    #[inline]
+    pub fn observe_of(&mut self, flow: impl FnOnce() -> u32, metric: impl Into<IntegerId>, value: u64) {
+        let sample = Sample::integer(metric.into().into(), value);
+        if self.world.has_samples {
+            self.note_sample(sample, Some(flow()));
+        }
+        self.push_sample(sample);
+    }
+
     /// Records one observation of a floating-point metric.
     #[inline]
     pub fn observe_float(&mut self, metric: impl Into<FloatId>, value: f64) {
@@ -263,8 +273,26 @@ impl<'a, M: Model> Context<'a, M> {
     /// Records a sample, which the caller has made from the id of a metric of this model.
     #[inline]
     pub fn record(&mut self, sample: Sample) {
+        if self.world.has_samples {
+            self.note_sample(sample, None);
+        }
+        self.push_sample(sample);
+    }
+
+    #[inline]
+    fn push_sample(&mut self, sample: Sample) {
         self.effects.samples.push(sample);
         self.effects.any = true;
+    }
+
+    /// Notes an observation for a trace that wants it. What LPs record while they start, or while a global
+    /// event visits them, belongs to no event, and is in no trace.
+    #[cold]
+    #[inline(never)]
+    fn note_sample(&mut self, sample: Sample, flow: Option<u32>) {
+        if matches!(self.phase, Phase::Event(_)) && self.world.observes(sample.metric()) {
+            self.effects.notes.push(Note::Observed { sample, flow });
+        }
     }
 
     /// Adds a line to the trace of this event. `text` is called only if there is a trace, so it must change

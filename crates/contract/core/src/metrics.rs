@@ -54,7 +54,7 @@ use std::sync::Arc;
 pub struct MetricId(pub u32);
 
 /// The meaning of the bits of a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Form {
     Integer,
     Float,
@@ -62,7 +62,7 @@ enum Form {
 
 /// A number that a handler recorded for a metric: 16 bytes of plain data, buffered until the event is
 /// committed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     metric: MetricId,
     form: Form,
@@ -83,6 +83,20 @@ impl Sample {
     #[inline]
     pub const fn float(metric: MetricId, x: f64) -> Sample {
         Sample { metric, form: Form::Float, bits: x.to_bits() }
+    }
+
+    /// Returns the metric.
+    pub const fn metric(&self) -> MetricId {
+        self.metric
+    }
+
+    /// Returns the number: [`Cell::Integer`] or [`Cell::Float`].
+    pub fn value(&self) -> Cell {
+        match self.form {
+            Form::Integer => Cell::Integer(self.bits),
+            // As it is recorded, without a negative zero.
+            Form::Float => Cell::Float(f64::from_bits(self.bits) + 0.0),
+        }
     }
 }
 

@@ -170,6 +170,13 @@ pub trait Model: Sized + Sync {
         None
     }
 
+    /// Returns the name of a flow, for the rows of observations ([`Context::observe_of`]). By default a flow
+    /// has no name, and is called by its number.
+    fn flow_name(&self, flow: u32) -> Option<String> {
+        let _ = flow;
+        None
+    }
+
     /// Writes the body of an event for a trace: the message or the timer, in the words of the model. By
     /// default a message is written in its `Debug` form, and a timer by its number.
     ///

@@ -37,6 +37,8 @@ pub struct RunOptions<'a> {
     pub notes: bool,
     /// True if the trace includes the messages that each handler sends and the timers that it sets.
     pub sends: bool,
+    /// True if the trace includes the observations that each handler records, in the notes of events.
+    pub samples: bool,
     /// The LPs at which packets are captured. The trace gets the packets, in the notes of events. In order,
     /// each LP once.
     pub captures: &'a [LpId],
@@ -62,6 +64,7 @@ impl RunOptions<'_> {
             digest: true,
             notes: false,
             sends: false,
+            samples: false,
             captures: &[],
             tracer: None,
             timesheets: None,

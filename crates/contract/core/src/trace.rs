@@ -14,6 +14,7 @@ use crate::capture::Captured;
 use crate::digest::Payload;
 use crate::escape::escaped;
 use crate::event::{Body, Event, EventKey, Header, LpId, Sender, TimerId};
+use crate::metrics::Sample;
 use crate::model::Model;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -68,6 +69,13 @@ pub enum Note {
         /// The sequence number that the setting took.
         sequence: u64,
     },
+    /// An observation that the handler recorded in a metric, if [`crate::run::RunOptions::samples`] is set.
+    Observed {
+        /// The observation.
+        sample: Sample,
+        /// The flow that it is of ([`crate::model::Context::observe_of`]).
+        flow: Option<u32>,
+    },
     /// A packet that the handler captured, if its LP is one of [`crate::run::RunOptions::captures`].
     Captured(Box<Captured>),
 }
@@ -92,6 +100,11 @@ impl Executed<'_> {
         shown_name(lp, self.words.name(lp))
     }
 
+    /// Returns the name that the model gives to a flow; otherwise its number.
+    pub fn flow_name(&self, flow: u32) -> String {
+        self.words.flow(flow).unwrap_or_else(|| flow.to_string())
+    }
+
     /// Returns the name of the event's sender.
     pub fn sender(&self) -> String {
         self.key.sender.as_lp().map_or_else(|| Sender::GLOBAL.to_string(), |lp| self.name_of(lp))
@@ -101,7 +114,7 @@ impl Executed<'_> {
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let noted = self.notes.iter().filter_map(|note| match note {
             Note::Line(line) => Some(format!("  | {}", escaped(line))),
-            Note::Sent { .. } | Note::Set { .. } | Note::Captured(_) => None,
+            Note::Sent { .. } | Note::Set { .. } | Note::Observed { .. } | Note::Captured(_) => None,
         });
         std::iter::once(self.to_string()).chain(noted)
     }

@@ -6,6 +6,7 @@ use crate::channel::{Channels, Port};
 use crate::cut::Span;
 use crate::error::{Error, ErrorKind, Failure, Place};
 use crate::event::{LpId, Sender};
+use crate::metrics::MetricId;
 use crate::run::RunOptions;
 use crate::time::{Delay, Instant, Time};
 use std::collections::BTreeSet;
@@ -42,6 +43,10 @@ pub struct World {
     pub(crate) notes: bool,
     /// True if a trace wants the messages that handlers send.
     pub(crate) sends: bool,
+    /// True if a trace wants the observations that handlers record. Every observation checks this one flag.
+    pub(crate) has_samples: bool,
+    /// By metric: true if handlers record observations in it. Empty if no trace wants them.
+    observed: Box<[bool]>,
     /// The LPs at which packets are captured, in order.
     captures: Box<[LpId]>,
     /// True if there are any such LPs. Every packet checks this one flag.
@@ -50,6 +55,11 @@ pub struct World {
     pub(crate) has_ties_or_send_notes: bool,
     /// The LPs that executed events in the last rounds before the bound, for the error that names them.
     last_rounds: Mutex<BTreeSet<(Time, LpId)>>,
+}
+
+/// Returns, by metric of a model, whether handlers record observations in it.
+fn observed(model: &dyn AnyModel<'_>) -> Box<[bool]> {
+    model.metrics().iter().map(|(_, _, value)| value.takes_observations()).collect()
 }
 
 impl World {
@@ -92,6 +102,8 @@ impl World {
             digest: options.digest,
             notes: options.notes,
             sends: options.sends,
+            has_samples: options.samples,
+            observed: if options.samples { observed(model) } else { Box::default() },
             captures: options.captures.into(),
             has_captures: !options.captures.is_empty(),
             has_ties_or_send_notes: options.sends || options.tie_seed.is_some(),
@@ -145,6 +157,11 @@ impl World {
     /// True if `lp` may ask for global events.
     pub(crate) fn is_controller(&self, lp: LpId) -> bool {
         self.controllers.lps.binary_search(&lp).is_ok()
+    }
+
+    /// True if a trace wants what handlers record in `metric`.
+    pub(crate) fn observes(&self, metric: MetricId) -> bool {
+        self.observed.get(metric.0 as usize).is_some_and(|is_observed| *is_observed)
     }
 
     /// True if packets at `lp` are captured.

@@ -307,6 +307,13 @@ pub(crate) struct OutputArguments {
     /// Captures at most this length of each packet: `96B` [default: whole packets].
     #[arg(long, value_name = "SIZE", value_parser = snap_length, allow_hyphen_values = true, requires = "pcap")]
     pub(crate) pcap_snap: Option<u32>,
+    /// Writes samples into a folder: a CSV file for each metric that measures values one by one (durations of
+    /// flows, delays of packets, look-ups, downloads, …), with a row for each value.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) samples: Option<PathBuf>,
+    /// The greatest number of rows of each file of samples.
+    #[arg(long, value_name = "N", requires = "samples", default_value_t = 1_000_000)]
+    pub(crate) samples_limit: u64,
 }
 
 /// The arguments of `resume`.

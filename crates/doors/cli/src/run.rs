@@ -7,7 +7,7 @@ use crate::terminal::Terminal;
 use parades_capture::recorder::Settings;
 use parades_catalog::Choice;
 use parades_config::inputs;
-use parades_report::{CaptureOutputs, Files, Outputs, Report, table_named};
+use parades_report::{CaptureOutputs, Files, Outputs, Report, SampleOutputs, table_named};
 use parades_session::failure::STOPPED;
 use parades_session::steady::{Lengthened, WIDE, lengthen};
 use parades_session::{Failure, FinishedRun, Plan, Precision, Recording, Saved};
@@ -95,6 +95,9 @@ fn run_recorded(task: &Task<'_>, mut plan: Plan, choice: &Choice, files: &mut Fi
     terminal.note(&run.notes);
     terminal.note(parades_session::note_of(&run.outcome.metrics).as_slice());
     run.notes.extend(notes);
+    let of_files = files.notes();
+    terminal.note(&of_files);
+    run.notes.extend(of_files);
     if let Some(from) = task.outputs.trace_from.filter(|&from| from >= run.outcome.end) {
         let end = run.outcome.end;
         run.notes.push(format!("nothing is traced: `--trace-from` is {from}, and the run ends at {end}"));
@@ -110,6 +113,10 @@ impl OutputArguments {
             places: self.pcap_at.clone(),
             settings: Settings { version: self.pcap_ip, snap_length: self.pcap_snap.unwrap_or(0) },
         })
+    }
+
+    fn samples(&self) -> Option<SampleOutputs> {
+        Some(SampleOutputs { folder: self.samples.clone()?, rows_max: self.samples_limit })
     }
 
     /// True if the user wants a file beside captures.
@@ -128,6 +135,7 @@ impl OutputArguments {
             trace: self.trace.clone(),
             timeline: self.timeline.clone(),
             captures: self.captures(),
+            samples: self.samples(),
             trace_lps: self.trace_lps.clone(),
             trace_from: self.trace_from.max(begin),
             trace_before: self.trace_before,

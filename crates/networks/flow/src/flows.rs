@@ -201,7 +201,8 @@ impl Flows {
                     ctx.count(FINISHED, 1);
                     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
                     ctx.count(BYTES, flow.bytes as u64);
-                    ctx.observe(DURATION, ended.at.since(flow.start).as_ps());
+                    let index = || u32::try_from(number(ended)).expect("flows are counted in 32 bits");
+                    ctx.observe_of(index, DURATION, ended.at.since(flow.start).as_ps());
                 }
                 Outcome::Failed | Outcome::Cancelled => ctx.count(FAILED, 1),
             }
@@ -268,6 +269,10 @@ impl Model for Flows {
 
     fn lp_name(&self, _: LpId) -> Option<String> {
         Some("network".to_owned())
+    }
+
+    fn flow_name(&self, flow: u32) -> Option<String> {
+        self.flows.get(flow as usize).map(|flow| flow.id.to_string())
     }
 
     fn describe(&self, _: &Event<&()>, to: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,6 +7,7 @@ use crate::shape::{Form, Key, Shape, Variant};
 use parades_config::needs::{Alternative, Term};
 use parades_config::{ConfigError, Kind, Parameter, Place, Source, Value, nearest, quoted};
 use parades_core::time::{Delay, Time};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -223,6 +224,9 @@ impl<'a> Fields<'a> {
         for entry in self.entries.iter().filter(|entry| !(has_kinds && entry.key == "kind")) {
             let name = entry.key.as_str();
             let Some(key) = keys().find(|key| key.is_called(name)) else {
+                if self.may_lack(name) {
+                    continue;
+                }
                 let known = keys().map(|key| key.name).chain(has_kinds.then_some("kind"));
                 let near = nearest(name, keys().flat_map(|key| key.also.iter().copied()).chain(known.clone()));
                 let help = near.map_or_else(|| suggestion(name, known), |near| format!("did you mean `{near}`?"));
@@ -234,17 +238,49 @@ impl<'a> Fields<'a> {
                 return Err(self.reader.error(&entry.key_span, message, "leave one of them out"));
             }
         }
+        if let Some(lacking) = self.set_keys_of_other_kinds().find(|key| !self.may_lack(key)) {
+            let kinds: Vec<&str> = self.shape.kinds_with(lacking).map(|kind| kind.name).collect();
+            let help = format!("it is a key of {}: set `kind` too", kinds.join(", "));
+            return Err(self.reader.error(&self.span, self.unknown(lacking), help));
+        }
         match keys().find(|key| key.required && !self.has(key.name)) {
             Some(missing) => Err(self.missing(missing)),
             None => Ok(()),
         }
     }
 
+    /// Returns true if the table may have a key that its kind lacks: the kind is set from outside the table, and
+    /// other kinds have the key. Then [`Fields::check_needs`] notes the key.
+    fn may_lack(&self, name: &str) -> bool {
+        let is_set = match self.entry("kind").map(|entry| &entry.value.what) {
+            Some(What::Set(_)) => true,
+            Some(What::Text(text)) => text.starts_with('$'),
+            _ => false,
+        };
+        is_set && self.shape.has_settable_kind() && self.shape.kinds_with(name).next().is_some()
+    }
+
+    /// Returns the keys of a queue that the command line sets, and that its kind lacks.
+    fn set_keys_of_other_kinds(&self) -> impl Iterator<Item = &str> {
+        let path = self.path.as_deref().filter(|_| self.shape.has_settable_kind());
+        let set = path.into_iter().flat_map(|path| self.reader.parameters.set_below(path));
+        set.filter(|name| *name != "kind" && !self.shape.keys_of(self.kind).any(|key| key.is_called(name)))
+    }
+
     /// Checks that each key that is given can act beside the others. Returns notes on keys that cannot, where
     /// the reason is the value of a parameter or of an argument, or where [`Parameters::allows_idle`] says
     /// that none is refused.
     pub(crate) fn check_needs(&self) -> Result<Vec<String>, ConfigError> {
-        let mut notes = Vec::new();
+        let lacks = |name: &&str| *name != "kind" && !self.shape.keys_of(self.kind).any(|key| key.is_called(name));
+        let of_file = self.entries.iter().map(|entry| entry.key.as_str()).filter(lacks);
+        let lacking: BTreeSet<&str> = of_file.chain(self.set_keys_of_other_kinds()).collect();
+        let mut notes: Vec<String> = lacking
+            .into_iter()
+            .map(|key| {
+                let kinds: Vec<&str> = self.shape.kinds_with(key).map(|kind| kind.name).collect();
+                format!("{} has no `{key}`, which is a key of {}", self.noun(), kinds.join(", "))
+            })
+            .collect();
         for key in self.shape.keys_of(self.kind).filter(|key| self.has(key.name)) {
             let Form::One(parameter) = &key.form else { continue };
             let Some(term) = self.unmet(parameter)? else { continue };
@@ -327,7 +363,8 @@ impl<'a> Fields<'a> {
         self.shape.kinds.iter().find(|kind| kind.is_called(name)).ok_or_else(|| {
             let help = nearest(name, names())
                 .map_or_else(|| format!("its kinds are {}", all()), |near| format!("did you mean `{near}`?"));
-            self.reader.error(&entry.value.span, format!("{} has no kind {}", self.shape.noun, quoted(name)), help)
+            let error = ConfigError::new(format!("{} has no kind {}", self.shape.noun, quoted(name)));
+            found.explain(error.with_help(help)).at(self.spot(&entry.value.span))
         })
     }
 

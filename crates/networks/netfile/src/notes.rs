@@ -150,6 +150,7 @@ pub(crate) fn of_marks(links: &[Link], apps: &[App]) -> Vec<String> {
         Discipline::Pie(pie) => pie.marks,
         Discipline::Codel(codel) => codel.marks,
         Discipline::FairCodel(fair) => fair.codel.marks,
+        Discipline::Cake(cake) => cake.marks,
         Discipline::DropTail(_) | Discipline::TokenBucket(_) | Discipline::Priority(_) => false,
         Discipline::Other(_) => true,
     });
@@ -166,7 +167,7 @@ pub(crate) fn of_marks(links: &[Link], apps: &[App]) -> Vec<String> {
         if is_dctcp && !has_marks {
             notes.push(format!(
                 "no queue marks packets, so `dctcp` of {name} reduces its window by losses alone; give a link a queue \
-                 of kind `dctcp`, or one of kind `red`, `codel` or `fqcodel`"
+                 of kind `dctcp`, or one of kind `red`, `codel`, `fqcodel` or `cake`"
             ));
         } else if asks && !has_marks {
             notes.push(format!("`ecn` of {name} has no effect: no queue marks packets"));

@@ -208,6 +208,11 @@ impl Parameters {
         self.set.iter().any(|(path, _)| path.split_once('.').is_some_and(|(first, _)| first == table))
     }
 
+    /// Returns the keys of a table that the command line sets. `path` is the beginning of their paths.
+    pub(crate) fn set_below<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a str> {
+        self.set.iter().filter_map(move |(set, _)| set.strip_prefix(path).filter(|key| !key.contains('.')))
+    }
+
     /// Returns the entry of a path that the command line sets.
     pub(crate) fn set(&self, path: &str) -> Option<&Entry> {
         self.set.iter().find(|(set, _)| set == path).map(|(_, entry)| entry)

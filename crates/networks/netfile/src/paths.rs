@@ -1,8 +1,10 @@
 //! Keys of a file by their paths, which the command line can set: `app.video.rate`, `link.west-east.delay`,
 //! `defaults.queue`, `routing`.
 //!
-//! A path is the table, the name in it, and the key. An event or a route has no name: it has its place, from
-//! 1. Where the queue of a link is a table, its keys have paths too: `link.west-east.queue.limit`.
+//! A path is the table, the name in it, and the key. An event or a route has no name: it has its place,
+//! counted from 1. Where the queue of a link is a table, its keys have paths too:
+//! `link.west-east.queue.limit`. The kind of a queue can be set, and keys of any kind: whether they can act is
+//! known when the table is read.
 //!
 //! In a name, `*` stands for any letters, if several tables are meant: `app.*.rate` is the rate of each app
 //! that has one. A path without `*` goes before one with it.
@@ -44,12 +46,10 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
             Some(Given { what: What::Table(own), span }) => (&own[..], span.clone()),
             _ => (&[][..], 0..0),
         };
-        let of_queue = |queue: &str| {
-            let key = rest.strip_prefix(queue)?.strip_prefix('.')?;
-            Some((key, queue_of(own, queue)?))
-        };
-        return match QUEUE_KEYS.into_iter().find_map(of_queue) {
-            Some((key, (queue, span))) => of_table(&QUEUE_OF_LINK, queue, span, path, key).map(Some),
+        let of_queue = |queue: &'static str| Some((queue, rest.strip_prefix(queue)?.strip_prefix('.')?));
+        let has = |queue: &str| shape.keys.iter().any(|key| key.is_called(queue));
+        return match QUEUE_KEYS.into_iter().filter(|queue| has(queue)).find_map(of_queue) {
+            Some((queue, key)) => of_queue_of(own, queue, table, path, key).map(Some),
             None => of_table(shape, own, span, path, rest).map(Some),
         };
     }
@@ -67,14 +67,13 @@ pub(crate) fn find(entries: &[Entry], path: &str) -> Result<Option<Target>, Conf
     });
     let tables: Vec<_> = tables.collect();
     let named = |name: &str| tables.iter().find(|(own_name, ..)| own_name == name);
-    let of_queue = || {
-        QUEUE_KEYS.into_iter().find_map(|queue| {
-            let link = name.strip_suffix(queue)?.strip_suffix('.')?;
-            named(link).and_then(|(_, own, _)| queue_of(own, queue))
-        })
-    };
-    if let (None, Some((queue, span))) = (named(name), of_queue()) {
-        return of_table(&QUEUE_OF_LINK, queue, span, path, key).map(Some);
+    if let (None, true) = (named(name), shape.name == LINK.name) {
+        for queue in QUEUE_KEYS {
+            let link = name.strip_suffix(queue).and_then(|link| link.strip_suffix('.'));
+            if let Some((link, (_, own, _))) = link.and_then(|link| Some((link, named(link)?))) {
+                return of_queue_of(own, queue, &format!("{table}.{link}"), path, key).map(Some);
+            }
+        }
     }
     match named(name) {
         Some((_, own, span)) => of_table(shape, own, (*span).clone(), path, key).map(Some),
@@ -142,6 +141,36 @@ fn queue_of<'a>(link: &'a [Entry], key: &str) -> Option<(&'a [Entry], Range<usiz
     }
 }
 
+/// Returns a key of the queue of a link, whose path is `link`.
+fn of_queue_of(own: &[Entry], queue: &str, link: &str, path: &str, key: &str) -> Result<Target, ConfigError> {
+    match queue_of(own, queue) {
+        Some((own, span)) => of_table(&QUEUE_OF_LINK, own, span, path, key),
+        None => Err(no_table(own, queue, link, key)),
+    }
+}
+
+/// Returns the error about a key of a queue that is no table. `path` is that of the table that has the queue.
+fn no_table(own: &[Entry], queue: &str, path: &str, key: &str) -> ConfigError {
+    let kinds = QUEUE_OF_LINK.kinds_with(key).map(|kind| kind.name).next();
+    let whole = format!("`--set {path}.{queue}=…` sets the whole queue: packets, bytes, or a kind such as `codel`");
+    let table = format!("write `{queue} = {{ kind = \"{}\", {key} = … }}` in the file", kinds.unwrap_or("droptail"));
+    let (is, help) = match own.iter().find(|entry| entry.key == queue).map(|entry| &entry.value.what) {
+        None => ("not given there".to_owned(), whole),
+        Some(What::Text(text)) if QUEUE_OF_LINK.kinds.iter().any(|kind| kind.is_called(text)) => {
+            (format!("{}, a kind without keys of its own", quoted(text)), if key == "kind" { whole } else { table })
+        }
+        Some(What::Text(text) | What::Number(text)) if text.starts_with(|c: char| c.is_ascii_digit()) => {
+            (format!("{}, a limit alone", quoted(text)), if key == "kind" { whole } else { table })
+        }
+        Some(What::Text(text)) if !text.starts_with('$') => {
+            (format!("{}, the name of a queue", quoted(text)), format!("set `queue.{text}.{key}`"))
+        }
+        Some(_) => ("no table".to_owned(), whole),
+    };
+    let message = format!("{} has no key {}: its `{queue}` is {is}", quoted(path), quoted(&format!("{queue}.{key}")));
+    ConfigError::new(message).with_help(help)
+}
+
 fn above_tables(key: &str, entry: Option<&Entry>) -> Result<Option<Target>, ConfigError> {
     let setting = || SETTINGS.iter().find(|setting| setting.key() == key && key != "scenario");
     let (form, meaning) = match (TOP.iter().find(|top| top.name == key), setting()) {
@@ -162,6 +191,16 @@ fn of_table(shape: &Shape, own: &[Entry], table: Range<usize>, path: &str, name:
     // The kind may come from a parameter: then any kind's keys will do.
     let of_any = || shape.kinds.iter().flat_map(|kind| kind.keys);
     let keys = || shape.keys_of(kind).chain(of_any().filter(|_| kind.is_none()));
+    if shape.has_settable_kind() && keys().all(|key| !key.is_called(name)) {
+        // The kind, or a key of another kind, whose form the reader of the table knows.
+        if name == "kind" {
+            let span = entry(name).map_or(table, |given| given.span.clone());
+            return Target::new(path, Form::Limit, "the kind of the queue", span);
+        }
+        if let Some(other) = of_any().find(|key| key.is_called(name)) {
+            return Target::new(path, Form::Limit, other.meaning, table);
+        }
+    }
     let key: Option<&Key> = keys().find(|key| key.is_called(name) && name != "name");
     let Some(Key { form, meaning, .. }) = key else {
         let message = format!("{} has no key {} that can be set", shape.noun, quoted(name));

@@ -6,7 +6,9 @@ use crate::shape::{self, QUEUE_DEFAULT};
 use parades_config::{ConfigError, nearest, quoted, units};
 use parades_packet::impairment::{Bursts, Impairments, Jitter};
 use parades_packet::probability::Probability;
-use parades_packet::queue::{Codel, Discipline, FairCodel, Pie, Priority, QueueLimit, Red, Threshold, TokenBucket};
+use parades_packet::queue::{
+    Cake, Cells, Codel, Discipline, FairCodel, Isolation, Pie, Priority, QueueLimit, Red, Threshold, TokenBucket,
+};
 use std::collections::BTreeMap;
 
 /// A queue of a link: its discipline, and the packets that the device below it holds.
@@ -152,6 +154,7 @@ fn discipline(fields: &Fields<'_>) -> Result<Discipline, ConfigError> {
             let (queues, quantum) = (fields.count("queues")?, size32(fields, "quantum")?);
             Discipline::FairCodel(FairCodel { codel, queues, quantum, memory: fields.size("memory")? })
         }
+        "cake" => Discipline::Cake(cake(fields, given.unwrap_or(Cake::default().limit))?),
         "priority" => Discipline::Priority(Priority { limit }),
         other => unreachable!("there is no kind of queue `{other}`"),
     })
@@ -175,6 +178,38 @@ fn red(fields: &Fields<'_>, limit: QueueLimit) -> Result<Red, ConfigError> {
         waits: fields.boolean("wait")?,
         mean_packet,
         marks: fields.boolean("ecn")?,
+    })
+}
+
+/// The words for ways to isolate, and for cells.
+pub(crate) const ISOLATIONS: [(&str, Isolation); 8] = [
+    ("none", Isolation::None),
+    ("srchost", Isolation::SourceHosts),
+    ("dsthost", Isolation::DestinationHosts),
+    ("hosts", Isolation::Hosts),
+    ("flows", Isolation::Flows),
+    ("dual-srchost", Isolation::DualSource),
+    ("dual-dsthost", Isolation::DualDestination),
+    ("triple", Isolation::Triple),
+];
+pub(crate) const CELLS: [(&str, Cells); 3] = [("none", Cells::None), ("atm", Cells::Atm), ("ptm", Cells::Ptm)];
+
+fn cake(fields: &Fields<'_>, limit: QueueLimit) -> Result<Cake, ConfigError> {
+    let isolation = fields.choice("isolation")?;
+    let cells = fields.choice("cells")?;
+    Ok(Cake {
+        rate_bps: fields.has("bandwidth").then(|| fields.rate("bandwidth")).transpose()?,
+        isolation: ISOLATIONS.iter().find(|(word, _)| *word == isolation).expect("the shape has this word").1,
+        rtt: fields.duration("rtt")?,
+        overhead: fields.count("overhead")?,
+        mpu: fields.count("mpu")?,
+        cells: CELLS.iter().find(|(word, _)| *word == cells).expect("the shape has this word").1,
+        is_ingress: fields.boolean("ingress")?,
+        marks: fields.boolean("ecn")?,
+        mtu: size32(fields, "mtu")?,
+        queues: fields.count("queues")?,
+        limit,
+        memory: fields.has("memory").then(|| fields.size("memory")).transpose()?,
     })
 }
 

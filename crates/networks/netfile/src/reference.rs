@@ -32,14 +32,15 @@ editors complete such files. This page is made from the same tables; a test fail
 The command line sets any key by its path, which is the table, the name and the key: `--set app.video.rate=5Mbps`,
 `--set link.west-east.delay=5ms`, `--set defaults.queue=50`, `--set routing=hops`. An event or a
 route has its place instead of a name: `--set event.1.at=3s`. A link without a name is `FROM-TO`. If its queue is a table,
-the table's keys are set too: `--set link.west-east.queue.limit=50`. `*` in a name sets the key of all tables that
+the table's keys and its kind are set too: `--set link.west-east.queue.limit=50`,
+`--set link.west-east.queue.kind=codel`. `*` in a name sets the key of all tables that
 know it: `--set app.*.packet=500B`. Lists, such as `nodes` and `flows`, are changed in the
 file.
 
 In names, `*` stands for any letters if several nodes, links or apps may be meant. Sizes are `1500B` or `64KiB`, durations
 `10ms`, rates `10Mbps`. A key in **bold** must be given.
 
-There is no queue of kind CAKE, and links do not fragment packets.
+Links do not fragment packets.
 
 ";
 
@@ -125,6 +126,7 @@ pub(crate) const WITHOUT_DEFAULT: &[&str] = &[
     "rate_back",
     "read_rate",
     "mtu",
+    "bandwidth",
     "delay",
     "loss",
     "stop",

@@ -96,6 +96,17 @@ impl Shape {
     pub(crate) fn keys_of(&self, kind: Option<&Variant>) -> impl Iterator<Item = &'static Key> + Clone {
         self.keys.iter().chain(kind.map_or(&[][..], |kind| kind.keys))
     }
+
+    /// Returns true if the command line may set the kind of such a table: a queue. Each kind of queue has a
+    /// default for almost all of its keys.
+    pub(crate) fn has_settable_kind(&self) -> bool {
+        self.name == QUEUES.name
+    }
+
+    /// Returns the kinds that have a key of this name.
+    pub(crate) fn kinds_with(&self, key: &str) -> impl Iterator<Item = &'static Variant> {
+        self.kinds.iter().filter(move |kind| kind.keys.iter().any(|own| own.is_called(key)))
+    }
 }
 
 /// Returns a key that may be left out.

@@ -79,6 +79,11 @@ pub trait Carried: Payload + Clone + Whole {
     /// Returns the place of the destination in the list that the plane was made with.
     fn destination(&self) -> u32;
 
+    /// Returns a number that names the source, for queues that share fairly among hosts.
+    fn source(&self) -> u32 {
+        0
+    }
+
     /// Returns a number that names the packet's flow. Packets of one flow take the same of several equal
     /// paths, and share a queue where flows have queues of their own.
     fn flow(&self) -> u32 {
@@ -261,7 +266,9 @@ impl Plane {
             }
             Policy::Managed(rules) => {
                 let (flow, class) = (flow_hash(packet.flow()), packet.class());
-                let offered = Offered { bytes, flow, class, is_capable: packet.ecn() != Ecn::NotCapable };
+                let (source, destination) = (packet.source(), packet.destination());
+                let is_capable = packet.ecn() != Ecn::NotCapable;
+                let offered = Offered { bytes, flow, source, destination, class, is_capable };
                 ports::send(&mut node, packet.clone(), exit.port, &offered, ManagedLink { line, rules })
             }
         };

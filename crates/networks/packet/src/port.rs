@@ -10,10 +10,11 @@
 
 mod managed;
 mod save;
+mod sojourns;
 
 pub(crate) use managed::Passage;
 
-use crate::line::{Line, Quality};
+use crate::line::{Line, Policy, Quality};
 use crate::queue::{Backlog, QueueLimit, Waiting};
 use managed::Managed;
 use parades_core::digest::Digest;
@@ -21,6 +22,8 @@ use parades_core::random::Rng;
 use parades_core::restore::{Recorder, Undoable};
 use parades_core::time::{Delay, Time};
 use serde::{Deserialize, Serialize};
+pub(crate) use sojourns::SojournTotals;
+use sojourns::{Sojourn, Sojourns};
 
 /// The reason why a packet is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +87,8 @@ pub(crate) struct Queue {
     backlog: Backlog,
     /// The state of a port that is more than a drop-tail queue.
     managed: Option<Box<Managed>>,
+    /// The times for which packets have waited, if a series of them is asked for.
+    sojourns: Option<Box<Sojourns>>,
 }
 
 /// The state of a port. The queue is boxed, since most ports never have one. So a port takes 40 bytes.
@@ -113,6 +118,22 @@ pub(crate) struct Totals {
 impl Port {
     fn managed(&self) -> Option<&Managed> {
         self.queue.as_ref()?.managed.as_deref()
+    }
+
+    /// Begins to measure the times for which packets wait, at a port that has done nothing yet. The last sample
+    /// of them is at `last`.
+    pub(crate) fn measure_sojourns(&mut self, line: &Line, last: Time) {
+        let queue = match &line.policy {
+            Policy::Plain(_) => Box::default(),
+            Policy::Managed(rules) => Queue::managed(&rules.discipline),
+        };
+        self.queue.insert(queue).sojourns = Some(Sojourns::until(last));
+    }
+
+    /// Takes the times for which packets have waited that have left the queue since the last call.
+    pub(crate) fn take_sojourns(&mut self, now: Time) -> SojournTotals {
+        let sojourns = self.queue.as_mut().and_then(|queue| queue.sojourns.as_mut());
+        sojourns.map_or_else(SojournTotals::default, |sojourns| sojourns.take(now))
     }
 
     /// Returns the totals of the queue until `now`.
@@ -171,7 +192,9 @@ impl Port {
         let words = [busy_until.as_ps(), busy.as_ps(), packets, bytes, u64::from(most)];
         words.into_iter().for_each(|word| digest.word(word));
         fold_lost(&lost, digest);
-        if let Some(managed) = self.managed() {
+        // A port that no packet has passed has this state only if its sojourns are measured.
+        let is_used = packets > 0 || lost.iter().any(|lost| *lost > 0);
+        if let Some(managed) = self.managed().filter(|managed| is_used || managed.held() > 0) {
             managed.fold(digest);
         }
     }
@@ -236,7 +259,8 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
             return Err(Loss::Down);
         }
         let start = self.sent.busy_until.max(now);
-        if start > now || self.meets_an_end(arrival) {
+        let waits = start > now || self.meets_an_end(arrival);
+        if waits {
             let mut state = self.queue();
             let mut state = state.get_or_insert_with(Default::default);
             if !state.backlog().offer(Waiting { start, bytes }, now, limit) {
@@ -244,6 +268,9 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
             }
         }
         let (delay, quality) = self.depart(now, start, bytes, down, at)?;
+        if waits {
+            self.note_sojourn(start, start.since(now));
+        }
         if down < Time::MAX && delay > down.since(now) {
             return Err(Loss::Down);
         }
@@ -251,6 +278,17 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
             return Err(Loss::Chance);
         }
         Ok(delay)
+    }
+
+    /// Notes the sojourn of a packet that leaves the queue at `start`, if sojourns are measured.
+    #[inline]
+    fn note_sojourn(&mut self, start: Time, waited: Delay) {
+        if let Some(mut queue) = self.queue().as_mut()
+            && let Some(mut sojourns) = queue.sojourns().as_mut()
+            && start <= sojourns.last
+        {
+            sojourns.packets().push_back(Sojourn { start, waited });
+        }
     }
 
     /// Occupies the transmitter with a packet from `start` on. Returns the delay from `now` to the arrival at

@@ -11,9 +11,10 @@
 //!
 //! # Disciplines that decide on departure
 //!
-//! [`Codel`], [`FairCodel`] and [`Priority`] hold packets until the transmitter is free. An event of the port
+//! [`Codel`], [`FairCodel`], [`Cake`] and [`Priority`] hold packets until the transmitter is free. An event of the port
 //! is due when the next transmission *starts*. A send at the end of the transmission would come too late for
 //! the lookahead of the link. So a packet that waits needs two events, and one that does not wait needs one.
+//! [`Cake`] may also wait for its shaper while the transmitter is free.
 //! Packets that are held are not pending events. The report counts them as packets in flight.
 //!
 //! # Disciplines of other crates
@@ -29,6 +30,7 @@
 
 mod backlog;
 pub(crate) mod bucket;
+pub(crate) mod cake;
 pub(crate) mod codel;
 pub(crate) mod fair;
 pub(crate) mod holding;
@@ -39,6 +41,7 @@ pub(crate) mod red;
 
 pub use backlog::{Backlog, BacklogMut, BacklogUndo, Waiting, WaitingTotals};
 pub use bucket::TokenBucket;
+pub use cake::{Cake, Cells, Isolation, WAYS};
 pub use codel::Codel;
 pub use fair::FairCodel;
 pub use own::{ArrivalQueue, Departure, DepartureQueue, Drops, HeldPacket, OtherDiscipline, PortView};
@@ -117,6 +120,8 @@ pub enum Discipline {
     Codel(Codel),
     /// A queue for each flow, with CoDel in each.
     FairCodel(FairCodel),
+    /// A shaper, and queues that share fairly by host and by flow.
+    Cake(Cake),
     /// A queue for each class of packets. The highest class goes first.
     Priority(Priority),
     /// A discipline of another crate.
@@ -141,7 +146,7 @@ impl Discipline {
     #[inline]
     pub(crate) fn decides_on_departure(&self) -> bool {
         match self {
-            Discipline::Codel(_) | Discipline::FairCodel(_) | Discipline::Priority(_) => true,
+            Discipline::Codel(_) | Discipline::FairCodel(_) | Discipline::Cake(_) | Discipline::Priority(_) => true,
             Discipline::Other(other) => other.decides_on_departure(),
             Discipline::DropTail(_)
             | Discipline::Red(_)
@@ -158,6 +163,12 @@ impl Discipline {
             Discipline::Other(other) => !other.decides_on_departure(),
             _ => false,
         }
+    }
+
+    /// Returns true if the discipline may look at the hosts of a packet.
+    #[inline]
+    pub(crate) fn looks_at_hosts(&self) -> bool {
+        matches!(self, Discipline::Cake(_) | Discipline::Other(_))
     }
 
     /// Checks the parameters.
@@ -177,6 +188,7 @@ impl Discipline {
             Discipline::TokenBucket(bucket) => bucket.check(),
             Discipline::Codel(codel) => codel.check(),
             Discipline::FairCodel(fair) => fair.check(),
+            Discipline::Cake(cake) => cake.check(),
             Discipline::Priority(priority) => priority.limit.check_positive(),
             Discipline::Other(other) => other.check(),
         }
@@ -197,6 +209,10 @@ pub struct Offered {
     pub bytes: u32,
     /// A hash of its flow and direction.
     pub flow: u32,
+    /// The number of the node that sends it.
+    pub source: u32,
+    /// The number of the node that gets it. Of a packet of a group, a number that names the group.
+    pub destination: u32,
     /// Its class, below [`crate::packet::CLASSES`]. The highest one is the most urgent.
     pub class: u8,
     /// True if its sender understands congestion marks (ECN).

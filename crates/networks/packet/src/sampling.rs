@@ -16,9 +16,9 @@
 //!   the mean delay of its packets that arrived in the period;
 //! - `link_utilisation_LINK`, `link_queue_LINK` and `link_queue_bytes_LINK` of each link that is asked for:
 //!   the utilisation of its busier direction in the period, and the packets, and the bytes of the packets,
-//!   that wait in the longer of its two queues; and `link_queue_delay_LINK`, the mean time for which packets
-//!   wait, in the queue where it is longer: by Little's law, the packets that waited on average in the period
-//!   divided by the rate at which packets left the queue. A mean of no packet has no point;
+//!   that wait in the longer of its two queues; and `link_queue_delay_LINK` and `link_queue_delay_max_LINK`,
+//!   the mean and the greatest time for which the packets have waited that left the queue in the period, in
+//!   the queue where it is longer. They have no point without such packets;
 //! - `flow_goodput_FLOW` of each flow that is asked for ([`crate::flow::name`]): the payload that the
 //!   receiver got in the period, as in `goodput`; and `flow_payload_received_FLOW`. Of a TCP flow also, at
 //!   that moment, the congestion window `flow_cwnd_FLOW`, the threshold of slow start `flow_ssthresh_FLOW`,
@@ -27,7 +27,8 @@
 //!   in the period. A threshold that is not set yet and a round trip that is not measured yet have no point.
 //!
 //! The amount of a period is the difference of two totals, and the event carries the totals of the sample
-//! before. So a visit changes nothing at a node. Sampling changes only the run's series and the digest of its
+//! before. Ports note the times for which packets have waited, at the links that are asked for, and a visit
+//! takes these notes. It changes nothing else at a node. Sampling changes only the run's series and the digest of its
 //! global events.
 
 mod flows;
@@ -36,6 +37,7 @@ use crate::description::{App, AppKind, Measure};
 use crate::network::{Layout, Network, Vocabulary};
 use crate::node::Node;
 use crate::packet::Packet;
+use crate::port::SojournTotals;
 use crate::protocols::Endpoint;
 use crate::record::Record;
 use flows::{FlowSeries, FlowState, FlowTotals};
@@ -151,8 +153,8 @@ struct Totals {
     of_flows: BTreeMap<u32, FlowTotals>,
     /// The busy time of each direction of the links that are asked for.
     busy: BTreeMap<(u32, bool), Delay>,
-    /// The times for which packets have waited there, and the packets that have left the queue.
-    waits: BTreeMap<(u32, bool), Times>,
+    /// The packets that have left the queue there.
+    started: BTreeMap<(u32, bool), u64>,
 }
 
 /// The totals of some nodes, and the packets that wait at them.
@@ -164,6 +166,9 @@ pub struct Summary {
     /// The packets and the bytes in the longer queue of each link that is asked for. The two queues are
     /// compared by packets, then by bytes.
     queues: BTreeMap<u32, (u64, u64)>,
+    /// The times for which the packets have waited that left the queue in the period, by direction of each
+    /// link that is asked for.
+    sojourns: BTreeMap<(u32, bool), SojournTotals>,
     /// The states of the flows that are asked for. Their totals are still to be added to `totals`.
     flows: BTreeMap<u32, FlowState>,
 }
@@ -197,6 +202,7 @@ struct LinkSeries {
     queue: SeriesId,
     queue_bytes: SeriesId,
     queue_delay: SeriesId,
+    queue_delay_max: SeriesId,
 }
 
 impl LinkSeries {
@@ -207,6 +213,7 @@ impl LinkSeries {
             queue: metrics.series(&format!("link_queue_{name}"), Unit::Count),
             queue_bytes: metrics.series(&format!("link_queue_bytes_{name}"), Unit::Bytes),
             queue_delay: metrics.series(&format!("link_queue_delay_{name}"), Unit::Seconds),
+            queue_delay_max: metrics.series(&format!("link_queue_delay_max_{name}"), Unit::Seconds),
         }
     }
 }
@@ -252,8 +259,19 @@ pub(crate) fn conclude(net: &Layout, end: Time, metrics: &mut Metrics) {
     }
 }
 
+/// Begins to measure the times for which packets wait at a node, at the links that are asked for.
+pub(crate) fn measure_sojourns<D: Record>(net: &Layout, id: NodeId, node: &mut Node<Packet<D>>) {
+    let Some(series) = net.ids.series.as_ref().filter(|series| !series.links.is_empty()) else { return };
+    let last = Time::from_ps(net.measure.every.as_ps().saturating_mul(net.measure.samples_max));
+    for (port, interface) in node.egress.ports.iter_mut().zip(net.topology.interfaces(id)) {
+        if series.links.contains_key(&interface.link.0) {
+            port.measure_sojourns(net.lines.by(&net.topology, *interface), last);
+        }
+    }
+}
+
 impl Summary {
-    fn of_node<D: Record>(net: &Layout, id: NodeId, node: &Node<Packet<D>>, now: Time) -> Summary {
+    fn of_node<D: Record>(net: &Layout, id: NodeId, node: &mut Node<Packet<D>>, now: Time) -> Summary {
         let mut summary = Summary::default();
         let Some(series) = &net.ids.series else { return summary };
         summary.totals.lost = node.egress.lost.values().flatten().sum();
@@ -273,7 +291,7 @@ impl Summary {
                 summary.flows.entry(flow).or_default().add(&FlowState::of_end(endpoint, payload));
             }
         }
-        for (port, interface) in node.egress.ports.iter().zip(net.topology.interfaces(id)) {
+        for (port, interface) in node.egress.ports.iter_mut().zip(net.topology.interfaces(id)) {
             let waiting = port.waiting_at(now);
             summary.waiting += waiting;
             summary.longest = summary.longest.max(waiting);
@@ -281,8 +299,8 @@ impl Summary {
             if series.links.contains_key(&link) {
                 let is_back = net.topology.link(interface.link).a != id;
                 summary.totals.busy.insert((link, is_back), port.busy_at(now, net.lines.by(&net.topology, *interface)));
-                let waited = port.totals(now).waited.as_ps().into();
-                summary.totals.waits.insert((link, is_back), Times { sum: waited, packets: port.started_at(now) });
+                summary.totals.started.insert((link, is_back), port.started_at(now));
+                summary.sojourns.insert((link, is_back), port.take_sojourns(now));
                 let longer = summary.queues.entry(link).or_default();
                 *longer = (waiting, port.waiting_bytes_at(now)).max(*longer);
             }
@@ -319,10 +337,18 @@ impl Sample {
             let (packets, bytes) = summary.queues.get(&link).copied().unwrap_or_default();
             ctx.point(of_link.queue, packets as f64);
             ctx.point(of_link.queue_bytes, bytes as f64);
-            let waits = |totals: &Totals, is_back| totals.waits.get(&(link, is_back)).copied().unwrap_or_default();
-            let means = [false, true].map(|is_back| waits(now, is_back).mean_since(waits(before, is_back)));
-            if let Some(longer) = means.into_iter().flatten().max_by(f64::total_cmp) {
+            let sojourns = |is_back| {
+                let started = |totals: &Totals| totals.started.get(&(link, is_back)).copied().unwrap_or_default();
+                let packets = started(now).saturating_sub(started(before));
+                let SojournTotals { sum, max } = summary.sojourns.get(&(link, is_back)).copied().unwrap_or_default();
+                (packets > 0).then(|| (sum as f64 / 1e12 / packets as f64, max.as_secs_f64()))
+            };
+            let directions = || [false, true].into_iter().filter_map(sojourns);
+            if let Some(longer) = directions().map(|(mean, _)| mean).max_by(f64::total_cmp) {
                 ctx.point(of_link.queue_delay, longer);
+            }
+            if let Some(longest) = directions().map(|(_, max)| max).max_by(f64::total_cmp) {
+                ctx.point(of_link.queue_delay_max, longest);
             }
         }
         for (flow, of_flow) in &series.flows {
@@ -357,7 +383,8 @@ impl<D: Record> Global<Network<D>> for Sample {
         left.waiting += right.waiting;
         left.longest = left.longest.max(right.longest);
         left.totals.busy.extend(right.totals.busy);
-        left.totals.waits.extend(right.totals.waits);
+        left.totals.started.extend(right.totals.started);
+        left.sojourns.extend(right.sojourns);
         for (app, totals) in right.totals.of_apps {
             left.totals.of_apps.entry(app).or_default().add(totals);
         }

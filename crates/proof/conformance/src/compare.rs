@@ -30,7 +30,7 @@ pub struct Answer {
     /// The trace. Each entry is an event with its notes.
     pub trace: Vec<String>,
     /// The messages that each event sent and the timers that it set, as the trace saw them.
-    pub sends: Vec<Vec<Note>>,
+    pub told: Vec<Vec<Note>>,
 }
 
 impl Answer {
@@ -58,20 +58,21 @@ pub fn ask(question: Question, run: impl FnOnce(RunOptions<'_>) -> Result<Outcom
         }
         Ok(())
     };
-    let mut sends = Vec::new();
+    let mut told = Vec::new();
     let tracer = traced.then(|| {
         Tracer::observing(TraceFilter::default(), |executed| {
-            let told = executed.notes.iter().filter(|note| !matches!(note, Note::Line(_)));
-            sends.push(told.cloned().collect());
+            let notes = executed.notes.iter().filter(|note| !matches!(note, Note::Line(_)));
+            told.push(notes.cloned().collect());
             write_lines(executed, &mut sink)
         })
     });
-    let options = RunOptions { seed, tie_seed, notes: traced, sends: traced, tracer, ..RunOptions::until(until) };
+    let [notes, sends, samples] = [traced; 3];
+    let options = RunOptions { seed, tie_seed, notes, sends, samples, tracer, ..RunOptions::until(until) };
     let result = catch_unwind(AssertUnwindSafe(|| run(options))).unwrap_or_else(|panic| {
         let kind = ErrorKind::of_panic(panic.as_ref());
         Err(Error::new(kind))
     });
-    Answer { result, trace, sends }
+    Answer { result, trace, told }
 }
 
 /// Returns the answer of `sequential`.
@@ -109,8 +110,8 @@ pub fn compare(expected: &Answer, found: &Answer) -> Result<(), String> {
         (Err(expected), Ok(_)) => Some(format!("it did not end with the error `{expected}`")),
     };
     let differs = differs.or_else(|| (expected.trace != found.trace).then(|| "the traces differ".to_string()));
-    let sends_differ = || (expected.sends != found.sends).then(|| "the traces were told of other sends".to_string());
-    let differs = differs.or_else(sends_differ);
+    let told = || (expected.told != found.told).then(|| "the traces were told of other sends or samples".to_string());
+    let differs = differs.or_else(told);
     let Some(differs) = differs else { return Ok(()) };
     Err(match first_divergence(&expected.trace, &found.trace) {
         Some(first_divergence) => format!("{differs}\n  {first_divergence}"),

@@ -153,7 +153,7 @@ fn run_joined(joined: &Joined, order: &Order) -> Option<String> {
         model.plant_fault(joined.fabric.rank());
     }
     let options = model.options();
-    let options = RunOptions { notes: order.traced, sends: order.traced, ..options };
+    let options = RunOptions { notes: order.traced, sends: order.traced, samples: order.traced, ..options };
     let fabric = Box::new(joined.fabric.clone());
     let of_rank = order.engine.run_rank(&model, options, order.workers, order.setting_seed, fabric);
     of_rank.result.err().map(|error| error.to_string())

@@ -1,10 +1,12 @@
-//! The files that a run writes while it is executed: its trace, its timeline and its captures.
+//! The files that a run writes while it is executed: its trace, its timeline, its captures and its
+//! samples.
 
 use crate::captures::Captures;
 use crate::folder::{self, trace_in};
 use crate::outputs::{Outputs, traced_lps};
 use crate::result_file::ResultFile;
 use crate::rows::parquet_is_possible;
+use crate::samples::Samples;
 use crate::timeline_file::TimelineFile;
 use crate::trace_file::{FinishedTrace, TraceInFolder, write_event};
 use parades_catalog::{Choice, Simulation};
@@ -29,6 +31,7 @@ pub struct Files {
     in_folder: Option<TraceInFolder>,
     timeline: Option<TimelineFile>,
     captures: Option<Captures>,
+    samples: Option<Samples>,
     /// The right to write into the folder of results.
     _claim: Option<Claim>,
 }
@@ -60,13 +63,19 @@ impl Files {
             in_folder: in_folder.map(TraceInFolder::create).transpose()?,
             timeline,
             captures: outputs.captures.as_ref().map(Captures::new).transpose()?,
+            samples: outputs.samples.as_ref().map(Samples::new).transpose()?,
             _claim: claim,
         })
     }
 
     /// True if the user wants any of them.
     pub fn are_wanted(&self) -> bool {
-        self.captures.is_some() || self.are_events_wanted()
+        self.has_own_filters() || self.are_events_wanted()
+    }
+
+    /// True if the user wants a file to which the choice of events for traces does not apply.
+    fn has_own_filters(&self) -> bool {
+        self.captures.is_some() || self.samples.is_some()
     }
 
     /// True if the user wants a file of events.
@@ -81,21 +90,25 @@ impl Files {
         }
         let sends = self.timeline.is_some();
         let timesheets = self.timeline.as_ref().map(|timeline| Arc::clone(&timeline.timesheets));
-        if self.filter.before <= self.filter.from && self.captures.is_none() {
+        if self.filter.before <= self.filter.from && !self.has_own_filters() {
             // No event is wanted. A tracer would only disturb the workers.
             return Recording { timesheets, ..Recording::default() };
         }
-        let has_events = self.are_events_wanted();
-        let Files { filter, lps, trace, in_folder, timeline, captures, .. } = self;
+        let (has_events, has_own_filters, has_samples) =
+            (self.are_events_wanted(), self.has_own_filters(), self.samples.is_some());
+        let Files { filter, lps, trace, in_folder, timeline, captures, samples, .. } = self;
         let make = move |simulation: &Simulation, until| {
             filter.lps = lps.as_deref().map_or(Ok(Vec::new()), |lps| traced_lps(lps, simulation))?;
             let lps = captures.as_mut().map_or(Ok(Vec::new()), |captures| captures.begin(simulation))?;
+            samples.as_mut().map_or(Ok(()), |samples| samples.begin(simulation))?;
             let of_events = filter.clone();
-            // Captures have filters of their own.
-            let of_tracer = if captures.is_some() { TraceFilter::default() } else { filter.clone() };
+            let of_tracer = if has_own_filters { TraceFilter::default() } else { filter.clone() };
             let tracer = Tracer::observing(of_tracer, move |executed| {
                 if let Some(captures) = captures {
                     captures.event(executed)?;
+                }
+                if let Some(samples) = samples {
+                    samples.event(executed)?;
                 }
                 if !has_events || !of_events.wants(executed.key.instant.time, executed.receiver) {
                     return Ok(());
@@ -106,7 +119,12 @@ impl Files {
             });
             Ok(Tracing { tracer, captures: lps })
         };
-        Recording { tracer: Some(Box::new(make)), sends, timesheets, ..Recording::default() }
+        Recording { tracer: Some(Box::new(make)), sends, samples: has_samples, timesheets, ..Recording::default() }
+    }
+
+    /// Returns notes for the user on what the files do not have, a sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        self.samples.as_ref().map_or_else(Vec::new, Samples::notes)
     }
 
     /// Returns the trace that goes into the folder of results.
@@ -125,6 +143,7 @@ impl Files {
         if let Some(captures) = self.captures.take() {
             captures.finish(end)?;
         }
+        self.samples.take().map_or(Ok(()), Samples::finish)?;
         match self.timeline.take() {
             Some(timeline) => timeline.finish(&self.filter, command),
             None => Ok(()),

@@ -4,8 +4,8 @@
 //!   forms.
 //! - [`comparison`]: one run on several engines, in each of these forms.
 //! - [`metrics`]: metrics as JSON values, with the names that all forms share.
-//! - [`Outputs`] and [`Files`]: the files that a run writes while it is executed, its trace, its timeline and
-//!   its captures.
+//! - [`Outputs`] and [`Files`]: the files that a run writes while it is executed, its trace, its timeline,
+//!   its captures and its samples.
 //! - [`ResultFile`]: a file that is whole under its own name, or not there.
 //! - [`timeline`]: the format that Perfetto and Chrome read.
 //! - [`drawing`]: tables of text; [`View`]: what is shown of them, and how wide.
@@ -45,6 +45,7 @@ mod outputs;
 mod people;
 mod plot;
 mod rows;
+mod samples;
 mod summary;
 pub mod sweep;
 mod tables;
@@ -60,6 +61,7 @@ pub use outputs::Outputs;
 pub use parades_session::result_file::{self, ResultFile};
 pub use plot::check_plot;
 pub use rows::parquet_is_possible;
+pub use samples::SampleOutputs;
 pub use tables::table_named;
 pub use trace_file::FinishedTrace;
 pub use view::View;

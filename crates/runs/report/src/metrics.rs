@@ -226,7 +226,8 @@ pub(crate) fn points(unit: Unit, series: &Series) -> impl Iterator<Item = Vec<Va
     series.points().into_iter().map(move |(time, x)| vec![float(time.as_secs_f64()), real(unit, x)])
 }
 
-fn cell(unit: Unit, cell: &Cell) -> Value {
+/// Returns a cell of a table, in the unit that its heading states.
+pub(crate) fn cell(unit: Unit, cell: &Cell) -> Value {
     match cell {
         Cell::Empty => Value::Null,
         Cell::Text(text) => json!(text),

@@ -3,6 +3,7 @@
 use crate::captures::CaptureOutputs;
 use crate::folder::results_in;
 use crate::result_file::check_apart;
+use crate::samples::SampleOutputs;
 use parades_catalog::Simulation;
 use parades_config::quoted;
 use parades_core::time::Time;
@@ -29,6 +30,8 @@ pub struct Outputs {
     pub trace: Option<PathBuf>,
     /// The captures of packets.
     pub captures: Option<CaptureOutputs>,
+    /// The samples: each observation of a metric.
+    pub samples: Option<SampleOutputs>,
     /// The file of the timeline.
     pub timeline: Option<PathBuf>,
     /// The logical processes to trace, as the user wrote them: `3,10..=20`, `east.0`. All by default.
@@ -47,11 +50,12 @@ impl Outputs {
     ///
     /// [`Failure::Input`] otherwise.
     pub fn check_apart(&self, plan: &Plan) -> Result<(), Failure> {
-        let Outputs { folder, trace, timeline, .. } = self;
+        let Outputs { folder, trace, timeline, samples, .. } = self;
         // A trace at the place of the folder's own trace is that trace.
         let is_own_trace = |path: &PathBuf| path.ends_with(TRACE) && trace.as_ref() == Some(path);
         let in_folder = folder.iter().flat_map(|folder| results_in(folder)).filter(|path| !is_own_trace(path));
-        let named = [("--trace", trace.clone()), ("--timeline", timeline.clone())];
+        let samples = samples.as_ref().map(|samples| samples.folder.clone());
+        let named = [("--trace", trace.clone()), ("--timeline", timeline.clone()), ("--samples", samples)];
         let named = named.into_iter().filter_map(|(what, path)| Some((what, path?)));
         check_apart(plan.inputs(), named.chain(in_folder.map(|path| ("--out", path))))
     }

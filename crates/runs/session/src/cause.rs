@@ -75,7 +75,7 @@ impl Causes {
                 Note::Set { timer, sequence } => {
                     self.set.insert((*receiver, *timer), (*sequence, number));
                 }
-                Note::Line(_) | Note::Captured(_) => {}
+                Note::Line(_) | Note::Observed { .. } | Note::Captured(_) => {}
             }
         }
         if let Some(target) = &self.target {

@@ -51,6 +51,7 @@ struct Go {
     until: Time,
     notes: bool,
     sends: bool,
+    samples: bool,
     /// True if workers record what they spend their time on.
     timesheets: bool,
     captures: Vec<LpId>,
@@ -111,8 +112,9 @@ impl Others {
         simulation: &Simulation,
         options: &RunOptions<'_>,
     ) -> Result<Box<dyn Fabric>, Failure> {
-        let RunOptions { until, notes, sends, captures, .. } = *options;
-        let go = Go { until, notes, sends, timesheets: options.timesheets.is_some(), captures: captures.to_vec() };
+        let RunOptions { until, notes, sends, samples, captures, .. } = *options;
+        let (timesheets, captures) = (options.timesheets.is_some(), captures.to_vec());
+        let go = Go { until, notes, sends, samples, timesheets, captures };
         let talk = match self {
             Others::Started(crew) => Arc::new(Talk::new(Box::new(crew.fabric()))),
             Others::Launched(run) => run.talk(),
@@ -202,8 +204,8 @@ fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<Option<u
     let go = handshake::follow(talk, &Identity::of(&plan, &choice, &simulation))?;
     let workers = usize::try_from(choice.threads).unwrap_or(1);
     let timesheets = go.timesheets.then(|| Arc::new(Timesheets::new(workers)));
-    let Go { notes, sends, ref captures, .. } = go;
-    let options = RunOptions { notes, sends, captures, timesheets, ..RunOptions::until(go.until) };
+    let Go { notes, sends, samples, ref captures, .. } = go;
+    let options = RunOptions { notes, sends, samples, captures, timesheets, ..RunOptions::until(go.until) };
     let memory_limit = plan.memory_limit();
     let room = memory_limit.saturating_sub(simulation.bytes);
     let execution = Execution {

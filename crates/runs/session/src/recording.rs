@@ -16,6 +16,8 @@ pub struct Recording<'a> {
     pub tracer: Option<MakeTracer<'a>>,
     /// True if the tracer is also told of the messages that handlers send.
     pub sends: bool,
+    /// True if the tracer is also told of the observations that handlers record.
+    pub samples: bool,
     /// The timesheets in which workers note what they spend their wall time on.
     pub timesheets: Option<Arc<Timesheets>>,
     /// The files in which the run is saved, so that it can go on later.
@@ -44,10 +46,11 @@ impl<'a> From<Tracer<'a>> for Tracing<'a> {
 
 impl fmt::Debug for Recording<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Recording { tracer, sends, timesheets, saving, from } = self;
+        let Recording { tracer, sends, samples, timesheets, saving, from } = self;
         f.debug_struct("Recording")
             .field("tracer", &tracer.is_some())
             .field("sends", sends)
+            .field("samples", samples)
             .field("timesheets", timesheets)
             .field("saving", saving)
             .field("from", &from.map(|saved| &saved.head))

@@ -172,6 +172,7 @@ fn run_on(
     let options = RunOptions {
         notes: tracer.is_some(),
         sends: recording.sends,
+        samples: recording.samples,
         captures: captures.as_deref().unwrap_or_default(),
         tracer,
         timesheets: recording.timesheets,

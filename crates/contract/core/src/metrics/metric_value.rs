@@ -31,6 +31,15 @@ pub enum MetricValue {
 }
 
 impl MetricValue {
+    /// True if handlers record observations in the metric, one by one: a tally, a histogram, a float, or a
+    /// steady metric.
+    pub fn takes_observations(&self) -> bool {
+        matches!(
+            self,
+            MetricValue::Tally(_) | MetricValue::Histogram(_) | MetricValue::Float(_) | MetricValue::Steady(_)
+        )
+    }
+
     /// Returns the word for the kind.
     pub fn kind(&self) -> &'static str {
         self.kind_and_input().0

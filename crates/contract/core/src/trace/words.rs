@@ -10,6 +10,8 @@ use std::fmt::{self, Write};
 pub(super) trait Words {
     /// Returns the name of an LP.
     fn name(&self, lp: LpId) -> Option<String>;
+    /// Returns the name of a flow.
+    fn flow(&self, flow: u32) -> Option<String>;
     /// Writes the body of the event.
     fn describe(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
@@ -25,6 +27,10 @@ impl<M: Model> Words for InModel<'_, M> {
         self.model.lp_name(lp)
     }
 
+    fn flow(&self, flow: u32) -> Option<String> {
+        self.model.flow_name(flow)
+    }
+
     fn describe(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.model.describe(self.event, to)
     }
@@ -35,6 +41,10 @@ pub(super) struct Plain<'a, P>(pub(super) &'a Event<P>);
 
 impl<P: Payload> Words for Plain<'_, P> {
     fn name(&self, _: LpId) -> Option<String> {
+        None
+    }
+
+    fn flow(&self, _: u32) -> Option<String> {
         None
     }
 

@@ -3,6 +3,7 @@
 
 use crate::common::{Folder, command, parades};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::process::Output;
 
 fn text(output: &Output) -> String {
@@ -423,6 +424,81 @@ fn captures_are_files_of_nodes_and_links_alike_on_every_engine() {
     run("--engine sequential --pcap all --pcap-snap 64B --pcap-ip 6");
     assert_eq!(names("all").len(), 20);
     assert!(bytes("all/west.0.pcapng").len() < bytes("sequen/west.0.pcapng").len() / 2);
+}
+
+/// Returns the samples that a run writes, by file.
+fn samples(folder: &Folder, of: &str) -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(folder.0.join(of)).expect("the folder is there").flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.map(|name| (name.clone(), folder.read(&format!("{of}/{name}")))).collect()
+}
+
+#[test]
+fn samples_are_the_values_of_the_metrics_alike_on_every_engine() {
+    let folder = Folder::new("samples");
+    for (scenario, counts) in [
+        ("network --until 20s", &["delay_video", "response_web", "completion_files", "completion_backup"][..]),
+        ("bittorrent --set peers=12 --set pieces=8", &["download_time"]),
+        ("chord --set nodes=16 --set form=machine --until 100s", &["look_up_time", "hops"]),
+        ("kademlia --set nodes=16 --until 500s", &["look_up_time", "join_time"]),
+        ("flows", &["duration"]),
+        ("mm1 --until 100s", &["sojourn_distribution"]),
+    ] {
+        let run = |engine: &str| {
+            let folder_name = engine.replace(' ', "");
+            let run = format!("run {scenario} --quiet --json --engine {engine} --samples {folder_name}");
+            (json(&folder, &run), samples(&folder, &folder_name))
+        };
+        let (result, expected) = run("sequential");
+        for metric in counts {
+            let rows = expected[&format!("{metric}.csv")].lines().count() as u64 - 1;
+            let metrics = result["metrics"].as_object().expect("an object");
+            let of = metrics.get(&format!("{metric}_s")).or(metrics.get(*metric)).expect("the metric is there");
+            assert_eq!(of["count"].as_u64(), Some(rows), "{scenario}: {metric}");
+            assert!(rows > 0, "{scenario}: {metric}");
+        }
+        for engine in ["rounds --threads 2", "window --threads 2", "null-message --threads 2", "time-warp --threads 3"]
+        {
+            let (found, rows) = run(engine);
+            assert_eq!(found["digest"], result["digest"], "{scenario} {engine}");
+            assert!(rows == expected, "{scenario}: {engine} writes other samples");
+        }
+        if scenario.starts_with("network") {
+            let (_, rows) = run("window --threads 1 --processes 2");
+            assert!(rows == expected, "{scenario}: two processes write other samples");
+        }
+    }
+}
+
+#[test]
+fn samples_have_headings_flows_and_a_limit() {
+    let folder = Folder::new("samples-limit");
+    let run = "run network --until 20s --brief --samples s --samples-limit 5 --out o --engine sequential";
+    let output = parades(&folder.0, run);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let all = samples(&folder, "s");
+    let video: Vec<&str> = all["delay_video.csv"].lines().collect();
+    assert_eq!((video[0], video.len()), ("time_s,lp,flow,delay_video_s", 6));
+    assert!(video[1].contains(",east."), "{}", video[1]);
+    assert_eq!(video[1].split(',').count(), 4);
+    let completion: Vec<&str> = all["completion_files.csv"].lines().collect();
+    let flow = completion[1].split(',').nth(2).expect("a flow");
+    let table = folder.read("o/tables/flows.csv");
+    assert!(table.lines().any(|line| line.starts_with(&format!("{flow},files,"))), "{flow}: {table}");
+    let note = "`--samples-limit` leaves out samples: ";
+    assert!(said(&output).contains(note), "{}", said(&output));
+    assert!(folder.read("o/summary.json").contains(note), "the record has the note");
+    // What is measured at the end only has no samples, and a scenario without observations is refused.
+    let output = parades(&folder.0, "run multicast --until 1ms --brief --samples m");
+    assert!(said(&output).contains("note: there are no samples of "), "{}", said(&output));
+    let refused = parades(&folder.0, "run network --until 1s --quiet --out o --overwrite --samples o/tables");
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    let none = "network = \"x\"\nuntil = \"1s\"\nnodes = [\"a\", \"b\"]\n\
+                link = [{ from = \"a\", to = \"b\", rate = \"1Mbps\", delay = \"1ms\" }]\n";
+    folder.write("none.toml", none);
+    let refused = parades(&folder.0, "run none.toml --samples n");
+    assert!(said(&refused).contains("--samples: this scenario has no samples to write"), "{}", said(&refused));
+    assert_eq!(refused.status.code(), Some(2));
 }
 
 #[test]

@@ -111,6 +111,12 @@ const KINDS: &[Variant] = &[
         &["fq-codel"],
     ),
     kind(
+        "cake",
+        "a shaper, and queues that share the link among hosts and flows, with COBALT in each (Linux `sch_cake`, with one \
+         tin: classes have no effect); 10240 packets by default",
+        CAKE,
+    ),
+    kind(
         "priority",
         "a queue for each class of packets, each with the limit; the highest class is sent first; 100 packets by default",
         &[],
@@ -148,6 +154,64 @@ const RED: &[Key] = &[
     )
     .positive()),
     ECN,
+];
+
+const CAKE: &[Key] = &[
+    also(
+        may(Parameter::rate(
+            "bandwidth",
+            MBPS,
+            "bits in a second at which packets are sent, with `overhead`; as fast as the link by default",
+        )
+        .positive()),
+        &["rate"],
+    ),
+    may(Parameter::choice(
+        "isolation",
+        "triple",
+        &["none", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple"],
+        "among whom the link is shared: `triple` is among flows, whose share is divided by the number of busy flows of their \
+         source or destination, whichever is more",
+    )),
+    may(Parameter::duration(
+        "rtt",
+        Delay::from_ms(100),
+        "the usual round trip: packets may wait a twentieth of it, and longer once in it",
+    )),
+    may(Parameter::integer("overhead", 0, 0..=256, "bytes that the link below adds to each packet for the shaper")
+        .needs("bandwidth")),
+    may(Parameter::integer("mpu", 0, 0..=256, "least bytes of a packet for the shaper, with `overhead`")
+        .needs("bandwidth")),
+    may(Parameter::choice(
+        "cells",
+        "none",
+        &["none", "atm", "ptm"],
+        "how the link below divides packets: `atm` as ADSL, `ptm` as VDSL2",
+    )
+    .needs("bandwidth")),
+    may(Parameter::boolean(
+        "ingress",
+        false,
+        "whether dropped packets count as sent, as behind a bottleneck that they have passed",
+    )),
+    ECN,
+    may(Parameter::size(
+        "mtu",
+        1514,
+        "the largest packet, by which a low `bandwidth` allows longer waits; 1514B by default",
+    )
+    .positive()
+    .needs("bandwidth")),
+    may(Parameter::integer("queues", 1024, 1..=1 << 20, "number of queues, in sets of eight")),
+    also(
+        may(Parameter::size(
+            "memory",
+            4 << 20,
+            "bytes of all queues together; four times `bandwidth` by `rtt`, and at least 4 MiB, by default",
+        )
+        .positive()),
+        &["memlimit"],
+    ),
 ];
 
 const FAIR: &[Key] = &[

@@ -1,12 +1,12 @@
 //! The queues and impairments of a network that is written out in full.
 
 use super::{float, key};
-use crate::queues::UNBOUNDED;
+use crate::queues::{CELLS, ISOLATIONS, UNBOUNDED};
 use parades_config::toml_string;
 use parades_config::units::{format_duration, format_rate, format_size};
 use parades_packet::description::Link;
 use parades_packet::impairment::{Bursts, Impairments, Jitter};
-use parades_packet::queue::{Codel, Discipline, QueueLimit, Red};
+use parades_packet::queue::{Cake, Codel, Discipline, QueueLimit, Red};
 use std::collections::BTreeMap;
 
 /// The definitions to which links refer, with the numbers in their names.
@@ -126,10 +126,37 @@ fn queue(text: &mut String, discipline: &Discipline) {
             key(text, "quantum", &toml_string(&format_size(of.quantum.into())));
             key(text, "memory", &toml_string(&format_size(of.memory)));
         }
+        Discipline::Cake(of) => {
+            kind("cake", of.limit);
+            cake(text, of);
+        }
         Discipline::Priority(of) => kind("priority", of.limit),
         // The name and nothing else: only its crate knows its parameters.
         Discipline::Other(of) => key(text, "kind", &toml_string(of.name())),
     }
+}
+
+fn cake(text: &mut String, cake: &Cake) {
+    key(text, "isolation", &toml_string(word(&ISOLATIONS, cake.isolation)));
+    key(text, "rtt", &toml_string(&format_duration(cake.rtt)));
+    if let Some(rate) = cake.rate_bps {
+        key(text, "bandwidth", &toml_string(&format_rate(rate)));
+        key(text, "overhead", &cake.overhead.to_string());
+        key(text, "mpu", &cake.mpu.to_string());
+        key(text, "cells", &toml_string(word(&CELLS, cake.cells)));
+        key(text, "mtu", &toml_string(&format_size(cake.mtu.into())));
+    }
+    key(text, "ingress", &cake.is_ingress.to_string());
+    key(text, "ecn", &cake.marks.to_string());
+    key(text, "queues", &cake.queues.to_string());
+    if let Some(memory) = cake.memory {
+        key(text, "memory", &toml_string(&format_size(memory)));
+    }
+}
+
+/// Returns the word for a value.
+fn word<T: PartialEq>(words: &[(&'static str, T)], value: T) -> &'static str {
+    words.iter().find(|(_, of)| *of == value).expect("every value has a word").0
 }
 
 fn red(text: &mut String, red: &Red) {

@@ -301,6 +301,53 @@ const ROWS: &[Row] = &[
         "queue: quantum = '5000B'",
     ),
     acts("queue/fqcodel/memory", queue!("fqcodel"), "queue: memory = '5000B'"),
+    acts("queue/cake/bandwidth", queue!("cake"), "queue: bandwidth = '500kbps'"),
+    acts(
+        "queue/cake/isolation",
+        concat!(queue!("cake"), " | app: flows = [['a', 'b'], ['a', 'b'], ['a', 'b'], ['d', 'b']]"),
+        "queue: isolation = 'none'",
+    ),
+    acts("queue/cake/rtt", queue!("cake"), "queue: rtt = '20ms'"),
+    needs(
+        "queue/cake/overhead",
+        concat!(queue!("cake"), " | queue: bandwidth = '500kbps'"),
+        "queue: overhead = 40",
+        "queue: bandwidth = ''",
+    ),
+    needs(
+        "queue/cake/mpu",
+        concat!(queue!("cake"), " | queue: bandwidth = '500kbps' | app: packet = '10B'"),
+        "queue: mpu = 200",
+        "queue: bandwidth = ''",
+    ),
+    needs(
+        "queue/cake/cells",
+        concat!(queue!("cake"), " | queue: bandwidth = '500kbps'"),
+        "queue: cells = 'atm'",
+        "queue: bandwidth = ''",
+    ),
+    acts(
+        "queue/cake/ingress",
+        concat!(queue!("cake"), " | queue: bandwidth = '500kbps' | queue: memory = '20kB'"),
+        "queue: ingress = true",
+    ),
+    acts("queue/cake/ecn", queue!("cake"), "queue: ecn = false"),
+    needs(
+        "queue/cake/mtu",
+        concat!(queue!("cake"), " | queue: bandwidth = '500kbps'"),
+        "queue: mtu = '9kB'",
+        "queue: bandwidth = ''",
+    ),
+    acts(
+        "queue/cake/queues",
+        concat!(
+            queue!("cake"),
+            " | app: flows = [['a', 'b'], ['a', 'b'], ['a', 'b'], ['a', 'b'], ['a', 'b'], ['a', 'b'], ['a', 'b'], ['a', 'b'], \
+             ['a', 'b'], ['a', 'b'], ['a', 'b'], ['d', 'b']]"
+        ),
+        "queue: queues = 8",
+    ),
+    acts("queue/cake/memory", queue!("cake"), "queue: memory = '5000B'"),
     same("impairment/name", IMPAIRED, "impairment: name = 'i'"),
     acts("impairment/jitter", IMPAIRED, "impairment: jitter = '2ms'"),
     needs(

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one program: cargo compiles and links each program by itself.
 
 mod a_trace_tells_what_became_of_a_packet;
+mod cake_shares_among_hosts;
 mod common;
 mod copies_are_no_data;
 mod every_engine_gives_the_same_answer;
@@ -25,6 +26,7 @@ mod slow_readers_close_the_window;
 mod tcp_apps_of_a_file;
 mod tcp_sends_no_data_twice_without_need;
 mod the_page_of_keys_is_true;
+mod the_page_of_results_is_true;
 mod the_schema_is_true;
 mod ties_that_a_tie_seed_shuffles;
 mod too_large_networks_are_refused_at_once;

@@ -5,7 +5,9 @@ use parades_core::time::Delay;
 use parades_netfile::{NetworkFile, explicit, schema};
 use parades_packet::description::{Description, Link};
 use parades_packet::probability::Probability;
-use parades_packet::queue::{Codel, Discipline, FairCodel, Pie, Priority, QueueLimit, Red, Threshold, TokenBucket};
+use parades_packet::queue::{
+    Cake, Cells, Codel, Discipline, FairCodel, Isolation, Pie, Priority, QueueLimit, Red, Threshold, TokenBucket,
+};
 
 /// A file with two links. `own` is the queue of the first one, and `usual` that of the table of defaults.
 fn net(own: &str, usual: &str) -> String {
@@ -26,6 +28,28 @@ fn queue(value: &str) -> (Discipline, u32) {
     let usual = described(&net("100", value)).links;
     assert_eq!(links[0].queue, usual[1].queue, "the table of defaults takes the same values as a link");
     (links[0].queue.clone(), links[0].device)
+}
+
+/// Returns CAKE with all its keys.
+fn cake_in_full() -> (&'static str, Discipline) {
+    let cake = Cake {
+        rate_bps: Some(20_000_000),
+        isolation: Isolation::DualSource,
+        rtt: Delay::from_ms(30),
+        overhead: 44,
+        mpu: 84,
+        cells: Cells::Ptm,
+        is_ingress: true,
+        marks: false,
+        mtu: 1000,
+        queues: 64,
+        limit: QueueLimit::Packets(300),
+        memory: Some(1 << 20),
+    };
+    let text = "{ kind = \"cake\", limit = 300, bandwidth = \"20Mbps\", isolation = \"dual-srchost\", rtt = \"30ms\", \
+         overhead = 44, mpu = 84, cells = \"ptm\", ingress = true, ecn = false, mtu = \"1000B\", queues = 64, \
+         memory = \"1MiB\" }";
+    (text, Discipline::Cake(cake))
 }
 
 /// Returns the disciplines in the spelling that the documents use, with all their keys.
@@ -70,6 +94,7 @@ fn all_kinds() -> Vec<(&'static str, Discipline)> {
              flows = 64, quantum = \"300B\", memory_limit = \"1MiB\" }",
             Discipline::FairCodel(fair),
         ),
+        cake_in_full(),
         (
             "{ kind = \"pie\", limit = 300, target = \"10ms\", tupdate = \"5ms\", burst = \"100ms\", \
              mean_packet = \"1000B\", ecn = false }",
@@ -123,6 +148,7 @@ fn both_spellings_of_a_kind_mean_the_same_with_the_usual_values() {
         (&["red"], Discipline::Red(Red::with_limit(100))),
         (&["codel"], Discipline::Codel(Codel::default())),
         (&["fqcodel", "fq-codel"], Discipline::FairCodel(FairCodel::default())),
+        (&["cake"], Discipline::Cake(Cake::default())),
         (&["dctcp", "threshold"], Discipline::Threshold(threshold)),
         (&["priority"], Discipline::Priority(Priority { limit: QueueLimit::Packets(100) })),
     ] {
@@ -177,6 +203,62 @@ fn the_command_line_sets_keys_of_a_table_at_a_link() {
 }
 
 #[test]
+fn the_kind_of_a_queue_is_set_and_keys_that_it_lacks_are_noted() {
+    let file = file(&net("{ kind = \"red\", limit = 10, probability = 0.1 }", "100"));
+    let with = |sets: &[&str]| {
+        let mut values = file.parameters();
+        sets.iter().for_each(|set| values.set_argument("--set", set).unwrap());
+        file.describe(&values, 1).map(|(described, _, notes)| (described.links[0].queue.clone(), notes))
+    };
+    let (queue, notes) = with(&["link.a-b.queue.kind=codel", "link.a-b.queue.target=9ms"]).unwrap();
+    let limit = QueueLimit::Packets(10);
+    assert_eq!(queue, Discipline::Codel(Codel { target: Delay::from_ms(9), limit, ..Codel::default() }));
+    let note = "a queue of kind `codel` has no `probability`, which is a key of red";
+    assert!(notes.contains(&note.to_owned()), "{notes:?}");
+    let (queue, notes) = with(&["link.a-b.queue.kind=fq-codel", "link.a-b.queue.burst=9kB"]).unwrap();
+    assert!(matches!(queue, Discipline::FairCodel(_)), "{queue:?}");
+    let note = "a queue of kind `fqcodel` has no `burst`, which is a key of pie, token-bucket";
+    assert!(notes.contains(&note.to_owned()), "{notes:?}");
+    for (sets, message) in [
+        (
+            &["link.a-b.queue.target=9ms"][..],
+            "a queue of kind `red` has no key `target`; it is a key of pie, codel, fqcodel",
+        ),
+        (&["link.a-b.queue.kind=codl"], "a queue has no kind `codl` (`--set` is `codl`); did you mean `codel`?"),
+        (&["link.a-b.queue.kind=codel", "link.a-b.queue.target=9"], "`target`"),
+    ] {
+        let error = with(sets).map(|_| ()).expect_err("it is wrong").to_string();
+        assert!(error.contains(message), "{error}");
+    }
+}
+
+#[test]
+fn keys_of_a_queue_that_is_no_table_are_refused_with_what_to_write() {
+    for (queue, set, message) in [
+        (
+            "50",
+            "link.a-b.queue.target=9ms",
+            "`link.a-b` has no key `queue.target`: its `queue` is `50`, a limit alone; write `queue = { kind = \"pie\", \
+             target = … }` in the file",
+        ),
+        (
+            "\"64KiB\"",
+            "link.a-b.queue.kind=codel",
+            "its `queue` is `64KiB`, a limit alone; `--set link.a-b.queue=…` sets the whole queue: packets, bytes, or a \
+             kind such as `codel`",
+        ),
+        ("\"codel\"", "link.a-b.queue.interval=9ms", "its `queue` is `codel`, a kind without keys of its own"),
+        ("\"own\"", "link.a-b.queue.limit=9", "its `queue` is `own`, the name of a queue; set `queue.own.limit`"),
+        ("\"own\"", "defaults.queue.limit=9", "`defaults` has no key `queue.limit`: its `queue` is `100`"),
+        ("\"own\"", "link.b-c.queue.limit=9", "`link.b-c` has no key `queue.limit`: its `queue` is not given there"),
+    ] {
+        let text = format!("{}[[queue]]\nname = \"own\"\nkind = \"droptail\"\n", net(queue, "100"));
+        let error = file(&text).parameters().set_argument("--set", set).expect_err("it is wrong").to_string();
+        assert!(error.contains(message), "{queue} {set}: {error}");
+    }
+}
+
+#[test]
 fn tables_at_links_are_valid_by_the_schema() {
     use boon::{Compiler, Schemas};
     let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
@@ -201,18 +283,18 @@ fn a_wrong_table_gets_one_sentence_with_its_place() {
         (
             "{ kind = \"blue\" }",
             "net.toml:10:18: a queue has no kind `blue`; its kinds are droptail, red, dctcp, pie, \
-          token-bucket, codel, fqcodel, priority",
+          token-bucket, codel, fqcodel, cake, priority",
         ),
         ("{ kind = \"drptail\" }", "net.toml:10:18: a queue has no kind `drptail`; did you mean `droptail`?"),
         (
             "{ kind = 3 }",
             "net.toml:10:18: `kind` must be text, not a number; its kinds are droptail, red, dctcp, pie, \
-          token-bucket, codel, fqcodel, priority",
+          token-bucket, codel, fqcodel, cake, priority",
         ),
         (
             "{ limit = 3 }",
             "net.toml:10:9: a queue needs the key `kind`; its kinds are droptail, red, dctcp, pie, \
-          token-bucket, codel, fqcodel, priority",
+          token-bucket, codel, fqcodel, cake, priority",
         ),
         ("{ kind = \"red\", mn = 3 }", "net.toml:10:25: a queue of kind `red` has no key `mn`; did you mean `min`?"),
         (

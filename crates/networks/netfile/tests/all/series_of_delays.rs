@@ -38,6 +38,24 @@ fn delays_of_steady_traffic_are_those_by_hand() {
     }
 }
 
+/// 29 or 30 packets come each second, a microsecond apart, and leave a millisecond apart: the k-th waits k - 1
+/// times 0.999 ms. In the second half of each second nothing comes or leaves.
+#[test]
+fn the_greatest_and_the_mean_wait_are_those_of_packets_that_left_in_the_period() {
+    let app = "kind = \"on-off\"\nperiods = \"constant\"\nrate = \"7.76Gbps\"\non = \"29.5us\"\noff = \"999970.5us\"";
+    for queue in ["100", "{ kind = \"codel\", target = \"1s\", interval = \"2s\" }", "\"priority\""] {
+        let text = text(queue, app).replace("every = \"1s\"", "every = \"500ms\"");
+        let outcome = run(&text);
+        let (mean, max) = (points(&outcome, "link_queue_delay_a-b"), points(&outcome, "link_queue_delay_max_a-b"));
+        assert_eq!((mean.len(), max.len()), (10, 10), "{queue}: only half of the periods have packets");
+        for ((time, mean), (_, max)) in mean.iter().zip(&max) {
+            assert!((max - mean * 2.0).abs() < 1e-12, "{queue} {time}: {mean} {max}");
+            let is_so = [28.0, 29.0].iter().any(|before| (max - before * 0.999e-3).abs() < 1e-12);
+            assert!(is_so, "{queue} {time}: {max}");
+        }
+    }
+}
+
 #[test]
 fn both_series_agree_for_every_queue() {
     // What a packet takes beyond 11 ms, it has waited; losses wait too where a queue drops its head.

@@ -44,6 +44,18 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
+    /// Returns the source and the destination of packets of a direction. The destination of a group's packets
+    /// is the group, by a number above those of nodes.
+    pub(crate) fn hosts_of(&self, direction: u32) -> [u32; 2] {
+        if let Some(group) = self.slots.group(direction) {
+            let (first, _) = self.slots.role(direction);
+            return [self.flows[first as usize].source.0, !group];
+        }
+        let ends = &self.flows[(direction / 2) as usize];
+        let [source, destination] = [ends.source.0, ends.destination.0];
+        if direction.is_multiple_of(2) { [source, destination] } else { [destination, source] }
+    }
+
     /// Returns true if some flows are TCP connections.
     pub(crate) fn has_connections(&self) -> bool {
         self.apps.iter().any(|app| matches!(app.kind, AppKind::Tcp(_) | AppKind::Stream(_)))

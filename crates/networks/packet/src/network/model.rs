@@ -9,7 +9,7 @@ use crate::port::Loss;
 use crate::protocols::Endpoint;
 use crate::record::Record;
 use crate::report;
-use crate::sampling::Sample;
+use crate::sampling::{self, Sample};
 use parades_core::capture::CapturePoint;
 use parades_core::prelude::*;
 use parades_core::restore::Recorder;
@@ -64,7 +64,9 @@ impl<D: Record> Model for Network<D> {
             )
         };
         let endpoints = (0..).zip(addresses).map(start);
-        Node::new(self.layout.topology.interfaces(node).len(), endpoints.collect())
+        let mut node_state = Node::new(self.layout.topology.interfaces(node).len(), endpoints.collect());
+        sampling::measure_sojourns(&self.layout, node, &mut node_state);
+        node_state
     }
 
     // Always inlined into the kernel's function of the same name. As a call, its arguments would go through

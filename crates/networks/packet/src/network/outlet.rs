@@ -83,7 +83,11 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
     /// Sends a packet by a port that is more than a drop-tail queue.
     fn manage(&mut self, packet: Packet<D>, port: u32, bytes: u32, link: ManagedLink<'_>) -> Result<(), Loss> {
         let is_capable = packet.ecn() != Ecn::NotCapable;
-        let offered = Offered { bytes, flow: flow_hash(packet.direction()), class: packet.class(), is_capable };
+        let direction = packet.direction();
+        let [source, destination] =
+            if link.rules.discipline.looks_at_hosts() { self.net.hosts_of(direction) } else { [0; 2] };
+        let (flow, class) = (flow_hash(direction), packet.class());
+        let offered = Offered { bytes, flow, source, destination, class, is_capable };
         ports::send(self, packet, port, &offered, link)
     }
 
@@ -331,7 +335,8 @@ impl<D: Record, R: Recorder<EgressUndo<Packet<D>>>> Environment for Outlet<'_, '
     #[inline(always)]
     fn observe(&mut self, duration: Duration, value: Delay) {
         let id = self.net.ids.duration(duration, || self.net.app_of_flow[self.flow_of_endpoint() as usize]);
-        self.ctx.observe(id, value.as_ps());
+        let (net, address) = (self.net, self.address);
+        self.ctx.observe_of(|| net.slots.role(address).0, id, value.as_ps());
     }
 
     #[cold]

@@ -87,6 +87,11 @@ impl Managed {
         self.holding().map_or(0, Holding::len)
     }
 
+    /// Returns the time from which on the discipline lets a held packet go.
+    pub(super) fn ready_at(&self, discipline: &Discipline) -> Time {
+        self.holding().map_or(Time::ZERO, |holding| holding.ready_at(discipline))
+    }
+
     /// Returns the bytes of the packets that are held.
     pub(super) fn held_bytes(&self) -> u64 {
         let packets = self.holding().into_iter().flat_map(Holding::packets);
@@ -118,7 +123,7 @@ impl Managed {
 }
 
 impl Queue {
-    fn managed(discipline: &Discipline) -> Box<Queue> {
+    pub(super) fn managed(discipline: &Discipline) -> Box<Queue> {
         Box::new(Queue { managed: Some(Box::new(Managed::new(discipline))), ..Queue::default() })
     }
 }
@@ -179,10 +184,21 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         queue.backlog().drain(now);
     }
 
-    /// Gives a packet to the transmitter, and finds its way behind it.
-    fn pass(&mut self, now: Time, start: Time, bytes: u32, link: ManagedLink<'_>, rng: &Rng) -> Result<Passage, Loss> {
+    /// Gives a packet that arrived at `since` to the transmitter, and finds its way behind it.
+    fn pass(
+        &mut self,
+        now: Time,
+        since: Time,
+        start: Time,
+        bytes: u32,
+        link: ManagedLink<'_>,
+        rng: &Rng,
+    ) -> Result<Passage, Loss> {
         let down = link.line.next_down(now);
         let (delay, quality) = self.depart(now, start, bytes, down, |time| link.line.at(time))?;
+        if start > since {
+            self.note_sojourn(start, start.since(since));
+        }
         let loss = quality.loss;
         let mut queue = self.queue();
         let mut queue = queue.get_or_insert_with(|| Queue::managed(&link.rules.discipline));

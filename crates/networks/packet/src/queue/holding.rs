@@ -3,6 +3,7 @@
 //! A discipline knows a packet by its place in the node's store, its size and the time of its arrival. So all
 //! disciplines are compiled once, whatever packets carry.
 
+use super::cake::Queues;
 use super::codel::{self, QueueMut};
 use super::fair::Fair;
 use super::own::{Departing, PortView};
@@ -68,6 +69,7 @@ pub(crate) struct Holding {
 enum Scheduler {
     Codel(codel::Queue),
     Fair(Fair),
+    Cake(Box<Queues>),
     Priority(Box<Classes>),
     Other(Departing),
 }
@@ -78,6 +80,7 @@ impl Holding {
         let scheduler = match discipline {
             Discipline::Codel(_) => Scheduler::Codel(codel::Queue::new()),
             Discipline::FairCodel(_) => Scheduler::Fair(Fair::default()),
+            Discipline::Cake(_) => Scheduler::Cake(Box::default()),
             Discipline::Priority(_) => Scheduler::Priority(Box::default()),
             Discipline::Other(other) => Scheduler::Other(other.departing()?),
             _ => return None,
@@ -123,8 +126,18 @@ impl Holding {
         match &self.scheduler {
             Scheduler::Codel(queue) => queue.packets.iter().copied().collect(),
             Scheduler::Fair(fair) => fair.packets().collect(),
+            Scheduler::Cake(queues) => queues.packets().collect(),
             Scheduler::Priority(classes) => classes.packets().collect(),
             Scheduler::Other(queue) => queue.packets(),
+        }
+    }
+
+    /// Returns the time from which on the discipline lets a packet go: later than now only if it shapes the
+    /// traffic.
+    pub(crate) fn ready_at(&self, discipline: &Discipline) -> Time {
+        match (&self.scheduler, discipline) {
+            (Scheduler::Cake(queues), Discipline::Cake(cake)) => queues.ready_at(cake),
+            _ => Time::ZERO,
         }
     }
 
@@ -164,6 +177,9 @@ impl<R: Recorder<HoldingUndo>> HoldingMut<'_, R> {
             (SchedulerMut::Fair(mut fair), Discipline::FairCodel(parameters)) => {
                 fair.enqueue(packet, parameters, offered.flow, packets + 1, dropped);
             }
+            (SchedulerMut::Cake(mut queues), Discipline::Cake(cake)) => {
+                queues.enqueue(packet, offered, cake, port.now, dropped);
+            }
             (SchedulerMut::Priority(mut classes), Discipline::Priority(priority)) => {
                 classes.enqueue(packet, priority, offered.class, dropped);
             }
@@ -187,6 +203,7 @@ impl<R: Recorder<HoldingUndo>> HoldingMut<'_, R> {
         let next = match (self.scheduler(), discipline) {
             (SchedulerMut::Codel(mut queue), Discipline::Codel(codel)) => queue.dequeue(codel, now, dropped),
             (SchedulerMut::Fair(mut fair), Discipline::FairCodel(parameters)) => fair.dequeue(parameters, now, dropped),
+            (SchedulerMut::Cake(mut queues), Discipline::Cake(cake)) => queues.dequeue(cake, port, dropped),
             (SchedulerMut::Priority(mut classes), _) => classes.dequeue().map(|packet| (packet, false)),
             // A state that holds nothing is not copied.
             (SchedulerMut::Other(_), Discipline::Other(_)) if packets == 0 => None,
@@ -210,6 +227,7 @@ impl<R: Recorder<HoldingUndo>> HoldingMut<'_, R> {
         match (self.scheduler(), discipline) {
             (SchedulerMut::Codel(mut queue), _) => clear(&mut queue, &mut lose),
             (SchedulerMut::Fair(mut fair), _) => fair.clear(&mut lose),
+            (SchedulerMut::Cake(mut queues), _) => queues.clear(&mut lose),
             (SchedulerMut::Priority(mut classes), _) => {
                 while let Some(packet) = classes.dequeue() {
                     lose(packet);

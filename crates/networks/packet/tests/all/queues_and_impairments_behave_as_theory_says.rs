@@ -12,7 +12,9 @@ use parades_packet::impairment::{Bursts, Impairments, Jitter};
 use parades_packet::network::Network;
 use parades_packet::probability::Probability;
 use parades_packet::protocols::{Control, Datagrams, Transfer};
-use parades_packet::queue::{Codel, Discipline, FairCodel, Pie, Priority, QueueLimit, Red, Threshold, TokenBucket};
+use parades_packet::queue::{
+    Cake, Codel, Discipline, FairCodel, Pie, Priority, QueueLimit, Red, Threshold, TokenBucket,
+};
 use parades_packet::traffic::{Pattern, Sizes};
 use parades_topology::NodeId;
 
@@ -97,6 +99,8 @@ fn disciplines() -> Vec<Discipline> {
         Discipline::TokenBucket(TokenBucket { rate_bps: SLOW / 2, burst_bytes: 5_000, limit }),
         Discipline::Codel(Codel { limit, ..Codel::default() }),
         Discipline::FairCodel(fair),
+        Discipline::Cake(Cake { limit, queues: 8, ..Cake::default() }),
+        Discipline::Cake(Cake { limit, rate_bps: Some(SLOW / 2), ..Cake::default() }),
         Discipline::Priority(Priority { limit }),
     ]
 }
@@ -113,6 +117,7 @@ fn the_mean_queue_is_that_of_pollaczek_and_khinchine_in_every_order_of_service()
         (0, Discipline::Codel(codel)),
         (2, Discipline::Codel(codel)),
         (0, Discipline::FairCodel(FairCodel { codel, ..FairCodel::default() })),
+        (0, Discipline::Cake(Cake { limit, rtt: Delay::from_secs(200), ..Cake::default() })),
         (1, Discipline::Priority(Priority { limit })),
     ] {
         let marking = Marking { class: 3, is_ecn_capable: false };

@@ -140,7 +140,16 @@ fn queue(draw: &Draw) -> String {
         1 => format!("\"{}B\"", draw.between(1, 9000)),
         2 => draw.pick(&["\"q0\"", "\"q1\""]).to_owned(),
         3 => draw
-            .pick(&["\"red\"", "\"pie\"", "\"codel\"", "\"fqcodel\"", "\"dctcp\"", "\"priority\"", "\"droptail\""])
+            .pick(&[
+                "\"red\"",
+                "\"pie\"",
+                "\"codel\"",
+                "\"fqcodel\"",
+                "\"cake\"",
+                "\"dctcp\"",
+                "\"priority\"",
+                "\"droptail\"",
+            ])
             .to_owned(),
         _ => format!("{{ {} }}", queue_keys(draw).join(", ")),
     }
@@ -148,7 +157,7 @@ fn queue(draw: &Draw) -> String {
 
 /// Returns the keys of a queue.
 fn queue_keys(draw: &Draw) -> Vec<String> {
-    let kinds = ["droptail", "red", "pie", "codel", "fqcodel", "dctcp", "priority", "token-bucket"];
+    let kinds = ["droptail", "red", "pie", "codel", "fqcodel", "cake", "dctcp", "priority", "token-bucket"];
     let kind = draw.pick(&kinds);
     let mut keys = vec![text("kind", kind)];
     if draw.chance(0.7) {
@@ -184,6 +193,21 @@ fn queue_keys(draw: &Draw) -> Vec<String> {
             keys.extend(waits().into_iter().chain([ecn(), plain("queues", draw.between(1, 8))]));
             keys.push(text("quantum", format!("{}B", draw.between(100, 3000))));
             keys.push(text("memory", format!("{}B", draw.between(1000, 40_000))));
+        }
+        "cake" => {
+            let isolations = ["none", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple", "triple"];
+            keys.extend([
+                text("isolation", draw.pick(&isolations)),
+                text("rtt", draw.pick(&["500us", "5ms", "100ms"])),
+            ]);
+            keys.extend([plain("ingress", draw.chance(0.3)), ecn(), plain("queues", 8 * draw.between(1, 2))]);
+            if draw.chance(0.6) {
+                keys.extend([text("bandwidth", draw.pick(&RATES)), plain("overhead", draw.between(0, 44))]);
+                keys.extend([plain("mpu", draw.between(0, 100)), text("cells", draw.pick(&["none", "atm", "ptm"]))]);
+            }
+            if draw.chance(0.5) {
+                keys.push(text("memory", format!("{}B", draw.between(1000, 40_000))));
+            }
         }
         _ => {}
     }

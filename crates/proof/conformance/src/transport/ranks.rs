@@ -66,8 +66,8 @@ struct Shared<'a> {
     until: Time,
     seed: u64,
     tie_seed: Option<u64>,
-    /// True for a digest, for notes, and for a trace of sends, in this order.
-    flags: [bool; 3],
+    /// True for a digest, for notes, for a trace of sends, and for one of observations, in this order.
+    flags: [bool; 4],
     captures: &'a [LpId],
     control: Option<&'a Control>,
     memory_limit: Option<u64>,
@@ -75,12 +75,14 @@ struct Shared<'a> {
 
 impl<'a> Shared<'a> {
     fn of(options: &RunOptions<'a>) -> Shared<'a> {
-        let RunOptions { until, seed, tie_seed, digest, notes, sends, captures, control, memory_limit, .. } = *options;
-        Shared { until, seed, tie_seed, flags: [digest, notes, sends], captures, control, memory_limit }
+        let RunOptions { until, seed, tie_seed, digest, notes, sends, samples, captures, .. } = *options;
+        let RunOptions { control, memory_limit, .. } = *options;
+        Shared { until, seed, tie_seed, flags: [digest, notes, sends, samples], captures, control, memory_limit }
     }
 
     fn options(self) -> RunOptions<'a> {
-        let Shared { until, seed, tie_seed, flags: [digest, notes, sends], captures, control, memory_limit } = self;
+        let Shared { until, seed, tie_seed, flags, captures, control, memory_limit } = self;
+        let [digest, notes, sends, samples] = flags;
         let (tracer, timesheets) = (None, None);
         RunOptions {
             until,
@@ -89,6 +91,7 @@ impl<'a> Shared<'a> {
             digest,
             notes,
             sends,
+            samples,
             captures,
             tracer,
             timesheets,

@@ -35,6 +35,7 @@ fn together_they_have_every_kind_of_queue_app_and_change() {
                 Discipline::TokenBucket(_) => "token-bucket",
                 Discipline::Codel(_) => "codel",
                 Discipline::FairCodel(_) => "fqcodel",
+                Discipline::Cake(_) => "cake",
                 Discipline::Priority(_) => "priority",
                 Discipline::Other(_) => "other",
             });
@@ -66,7 +67,8 @@ fn together_they_have_every_kind_of_queue_app_and_change() {
         sampled += usize::from(!description.measure.links.is_empty());
     }
     let all = |of: &[&'static str]| of.iter().copied().collect::<BTreeSet<_>>();
-    assert_eq!(queues, all(&["droptail", "red", "pie", "dctcp", "token-bucket", "codel", "fqcodel", "priority"]));
+    let kinds = ["droptail", "red", "pie", "dctcp", "token-bucket", "codel", "fqcodel", "cake", "priority"];
+    assert_eq!(queues, all(&kinds));
     let protocols = ["datagrams", "multicast", "transfer", "requests", "newreno", "cubic", "dctcp", "bbr", "vegas"];
     assert_eq!(apps, all(&protocols));
     assert_eq!(changes, all(&["link up", "link down", "node up", "node down", "quality"]));

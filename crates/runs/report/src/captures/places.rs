@@ -1,5 +1,6 @@
 //! The nodes and links that a user means.
 
+use crate::result_file::FILES_MAX;
 use parades_capture::recorder::Place;
 use parades_catalog::Simulation;
 use parades_config::{nearest, quoted};
@@ -8,9 +9,6 @@ use parades_core::event::LpId;
 use parades_session::lp_names::NoLp;
 use parades_session::{Failure, LpNames};
 use std::collections::BTreeSet;
-
-/// The most files of a run. A process can usually hold about a thousand files open.
-const FILES_MAX: usize = 800;
 
 /// Finds nodes and links by their names; without names, all nodes where flows end.
 pub(super) fn find(wanted: &[String], points: &[CapturePoint], simulation: &Simulation) -> Result<Vec<Place>, Failure> {

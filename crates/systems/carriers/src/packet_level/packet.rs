@@ -108,6 +108,9 @@ impl<M: Payload + Clone> Carried for Message<M> {
     fn destination(&self) -> u32 {
         self.to.0
     }
+    fn source(&self) -> u32 {
+        self.from.0
+    }
     fn flow(&self) -> u32 {
         self.flow
     }

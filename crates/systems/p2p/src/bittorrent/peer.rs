@@ -504,7 +504,10 @@ impl<D: Dependencies<Message>> At<'_, D> {
 
     fn complete(&mut self) {
         let now = self.driver.now();
-        self.peer.books.completed.get_or_insert(now);
+        if let (Some(joined), None) = (self.peer.books.joined, self.peer.books.completed) {
+            self.peer.books.completed = Some(now);
+            self.driver.observe(self.swarm.ids.download_time, now.since(joined).as_ps());
+        }
         self.announce(Event::Completed);
         let all = self.peer.count;
         let done = self.peer.neighbours.iter().filter(|neighbour| neighbour.count == all);

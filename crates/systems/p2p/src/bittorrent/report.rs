@@ -20,9 +20,9 @@ const SHARES: [(&str, usize); 2] = [("half_complete", 50), ("complete_95_percent
 pub(super) struct Ids {
     completed: CounterId,
     unfinished: CounterId,
-    download_time: IntegerId,
     /// The times at which the [`SHARES`] of the downloads were complete.
     complete_at: [ValueId; 2],
+    pub(super) download_time: IntegerId,
     bits_up: CounterId,
     bits_down: CounterId,
     control_messages: CounterId,
@@ -102,10 +102,7 @@ impl Ids {
         metrics.observe(self.neighbours, books.connections);
         match (books.joined, books.completed) {
             _ if swarm.is_seed(node.0) => {}
-            (Some(joined), Some(completed)) => {
-                metrics.count(self.completed, 1);
-                metrics.observe(self.download_time, completed.since(joined).as_ps());
-            }
+            (Some(_), Some(_)) => metrics.count(self.completed, 1),
             _ => metrics.count(self.unfinished, 1),
         }
         let time = |time: Option<Time>| time.map_or(Cell::Empty, |time| time.as_ps().into());

@@ -43,7 +43,7 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         let port = self.seen(now, link.line, rng);
         let (start, is_marked) = self.decide(arrival, port, offered, link.rules)?;
         self.drain(now, link.rules);
-        let passage = self.pass(now, start, offered.bytes, link, rng);
+        let passage = self.pass(now, now, start, offered.bytes, link, rng);
         self.settle(now, start, link.line.next_down(now), offered, link.rules);
         passage.map(|passage| Passage { is_marked, ..passage })
     }

@@ -1,6 +1,6 @@
 //! The steps of a port whose discipline holds packets until the device takes one.
 
-use super::{MemoryMut, Passage};
+use super::{Managed, MemoryMut, Passage};
 use crate::line::{ManagedLink, PortRules};
 use crate::port::{Loss, PortMut, PortUndo, Queue};
 use crate::queue::holding::{Dropped, Held};
@@ -83,10 +83,13 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
                 holding.clear(&link.rules.discipline, dropped);
                 return None;
             }
+            if holding.ready_at(&link.rules.discipline) > now {
+                return None;
+            }
             let (mut packet, is_marked) = holding.dequeue(&link.rules.discipline, &port, dropped)?;
             let start = self.sent.busy_until.max(now);
             self.leave(now, start, packet);
-            match self.pass(now, start, packet.bytes, link, rng) {
+            match self.pass(now, packet.since, start, packet.bytes, link, rng) {
                 Ok(passage) => return Some((packet.slot(), Passage { is_marked, ..passage })),
                 // The packet has been counted as one that leaves, so it has not waited here any more.
                 Err(loss) => {
@@ -118,6 +121,8 @@ impl<R: Recorder<PortUndo>> PortMut<'_, R> {
         let held = queue.managed.as_ref().map_or(0, |managed| managed.held());
         let planned = u32::try_from(queue.backlog.packets().len()).unwrap_or(u32::MAX);
         queue.backlog().note_length(held.saturating_add(planned));
+        let ready_at = |managed: &Managed| managed.ready_at(&rules.discipline);
+        let from = from.max(queue.managed.as_deref().map_or(Time::ZERO, ready_at));
         let mut managed = queue.managed();
         let mut managed = managed.as_mut()?;
         if held == 0 || managed.is_waking {
