@@ -2,8 +2,8 @@
 //! use.
 
 use crate::engines::Subject;
-use parades_carriers::underlay::{Jitter, Routing, draw_places};
 use parades_carriers::packet_level::Format;
+use parades_carriers::underlay::{Jitter, Routing, draw_places};
 use parades_carriers::{Both, Capacity, Constant, FlowLevel, PacketLevel, Underlay, Which};
 use parades_core::any_model::SaveModel;
 use parades_core::model::Model;
@@ -21,8 +21,8 @@ use parades_p2p::kademlia::{self, Kademlia};
 use parades_packet::network::Settings;
 use parades_packet::plane::Plane;
 use parades_packet::queue::{Discipline, FairCodel};
-use parades_topology::{Link, NodeId, Topology};
 use parades_topology::generators::TransitStub;
+use parades_topology::{Link, NodeId, Topology};
 
 /// Returns a churn with these mean lengths of sessions and absences in seconds.
 fn churn(session: u64, absence: u64) -> Churn {

@@ -105,7 +105,8 @@ impl Swarm {
             return false;
         }
         neighbour.count = neighbour.pieces.count();
-        neighbour.wanted = u32::try_from(neighbour.pieces.without(&[own]).count()).expect("pieces are counted in 32 bits");
+        neighbour.wanted =
+            u32::try_from(neighbour.pieces.without(&[own]).count()).expect("pieces are counted in 32 bits");
         let Neighbour { queue, on_way, received, sent, .. } = neighbour;
         queue.iter().all(|&block| self.bits_of(block).is_some())
             && on_way.complete(|block| self.bits_of(block))
