@@ -15,7 +15,8 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A program as a model, which engines run. Its state cannot be restored, since a process that has begun
-/// cannot be copied. So optimistic engines refuse it by its type.
+/// cannot be copied. So optimistic engines refuse it by its type. Nor can its state be written: it has no
+/// [`parades_core::any_model::SaveModel`], and a run can only be executed again from its start.
 pub struct Processes<P> {
     program: Arc<P>,
     layout: Layout,

@@ -29,14 +29,14 @@ fn bytes_at<'k, M: SaveModel>(model: &'k Typed<'k, '_, M>, time: Time) -> Vec<u8
     let bytes = Arc::new(Mutex::new(Vec::new()));
     let written = Arc::clone(&bytes);
     let act = move |run: &mut AtRest<'_, '_>| {
-        run.write(&mut written.lock().unwrap());
+        run.write(&mut written.lock().expect("no holder of this lock panics"));
         Then::Leave
     };
     let cuts = Some(Cuts { next: time, at_end: false, act: Box::new(act) });
     let options = RunOptions { cuts, ..RunOptions::until(Time::MAX) };
     let reached = sequential::advance(model, Span { save: Some(model), ..Span::from(options) });
     assert!(matches!(reached, Ok(Reached::Cut(_))), "the run comes to the cut");
-    std::mem::take(&mut *bytes.lock().unwrap())
+    std::mem::take(&mut *bytes.lock().expect("no holder of this lock panics"))
 }
 
 /// Lets a run go on from a cut to its end.
@@ -48,10 +48,10 @@ fn go_on<'k>(model: &'k dyn AnySave<'k>, cut: Cut<'k>, until: Time) -> Result<Ou
 /// Returns the place of the first `nodes` LPs in the bytes of a cut.
 fn place_of_nodes<'k, M: SaveModel>(model: &'k Typed<'k, '_, M>, nodes: u32, bytes: &[u8]) -> Range<usize> {
     let mut lps = Vec::new();
-    Cut::read(model, &mut &*bytes).unwrap().lps.put_down(0);
+    Cut::read(model, &mut &*bytes).expect("it was written").lps.put_down(0);
     let placement = Placement::one(AnyModel::lps(model));
     (0..nodes).for_each(|id| model.write_lp(LpId(id), &placement, &mut lps));
-    let begin = bytes.windows(lps.len()).position(|window| window == lps).unwrap();
+    let begin = bytes.windows(lps.len()).position(|window| window == lps).expect("they are written in one piece");
     begin..begin + lps.len()
 }
 
@@ -60,12 +60,12 @@ fn place_of_nodes<'k, M: SaveModel>(model: &'k Typed<'k, '_, M>, nodes: u32, byt
 fn check<P: SaveProtocol, C: SaveCarrier<P::Message>>(model: &AsModel<P, C>, at: u64, until: u64) {
     let (name, nodes) = (std::any::type_name::<P>(), model.protocol().nodes());
     let [at, until] = [at, until].map(Time::from_secs);
-    let whole = sequential::run(model, RunOptions::until(until)).unwrap();
+    let whole = sequential::run(model, RunOptions::until(until)).expect("the model has no fault");
     with_model(model, RunOptions::until(until), |model, _| {
         assert_eq!(model.can_save(), Ok(()));
         let bytes = bytes_at(model, at);
         let read = |bytes: &[u8]| Cut::read(model, &mut &*bytes);
-        let outcome = go_on(model, read(&bytes).unwrap(), until).unwrap();
+        let outcome = go_on(model, read(&bytes).expect("it was written"), until).expect("as the whole run");
         assert_eq!((outcome.digest, outcome.events), (whole.digest, whole.events), "{name}");
         assert_eq!(outcome.metrics, whole.metrics, "{name}");
 
@@ -74,8 +74,9 @@ fn check<P: SaveProtocol, C: SaveCarrier<P::Message>>(model: &AsModel<P, C>, at:
         let mut refused = 0;
         for _ in 0..200 {
             let mut changed = bytes.clone();
-            let place = states.start + usize::try_from(rng.below(states.len() as u64)).unwrap();
-            changed[place] = if rng.chance(0.5) { changed[place] ^ 1 << rng.below(8) } else { rng.next_u64() as u8 };
+            let place = states.start + usize::try_from(rng.below(states.len() as u64)).expect("an index");
+            changed[place] =
+                if rng.chance(0.5) { changed[place] ^ 1 << rng.below(8) } else { rng.next_u64().to_le_bytes()[0] };
             let Ok(cut) = read(&changed) else {
                 refused += 1;
                 continue;
@@ -90,16 +91,16 @@ fn check<P: SaveProtocol, C: SaveCarrier<P::Message>>(model: &AsModel<P, C>, at:
 }
 
 fn churn() -> Churn {
-    let law = |mean| Law::exponential(Delay::from_secs(mean)).unwrap();
+    let law = |mean| Law::exponential(Delay::from_secs(mean)).expect("it is possible");
     Churn::random(law(20), law(3), Time::MAX).with_crash(0.5).with_keep(0.5)
 }
 
 fn transit_stub(peers: u32, routing: Routing) -> Underlay {
     let sizes = TransitStub { transit_domains: 2, transit_nodes: 3, stub_domains: 6, stub_nodes: 8 };
-    let domains = sizes.generate(&Rng::shared(1, 0)).unwrap();
+    let domains = sizes.generate(&Rng::shared(1, 0)).expect("it is possible");
     let routers: Vec<NodeId> = domains.stub_routers().collect();
-    let places = draw_places(&routers, peers, "stub routers", &Rng::shared(1, 1)).unwrap();
-    Underlay::transit_stub(&domains, &places, routing).unwrap()
+    let places = draw_places(&routers, peers, "stub routers", &Rng::shared(1, 1)).expect("it is possible");
+    Underlay::transit_stub(&domains, &places, routing).expect("it is possible")
 }
 
 #[test]
@@ -140,7 +141,8 @@ fn of_chord() {
 
 /// Returns a Chord whose nodes come and go.
 fn few() -> chord::Chord {
-    chord::Chord::new(chord::Parameters { nodes: 16, churn: Some(churn()), ..chord::Parameters::default() }, 1).unwrap()
+    let parameters = chord::Parameters { nodes: 16, churn: Some(churn()), ..chord::Parameters::default() };
+    chord::Chord::new(parameters, 1).expect("it is possible")
 }
 
 #[test]
