@@ -122,8 +122,8 @@ fn changed_bytes_are_refused_or_the_network_goes_on() {
                 let mut changed = written(&network);
                 for _ in 0..1 + below(&rng, 2) {
                     let place = below(&rng, changed.len());
-                    changed[place] = [0, 0xff, changed[place] ^ 1 << below(&rng, 8), changed[place].wrapping_add(1)]
-                        [below(&rng, 4)];
+                    changed[place] =
+                        [0, 0xff, changed[place] ^ 1 << below(&rng, 8), changed[place].wrapping_add(1)][below(&rng, 4)];
                 }
                 let Ok(mut other) = FluidNetwork::read(Arc::clone(&platform), model, &mut &changed[..]) else {
                     refused += 1;
@@ -157,9 +157,11 @@ fn a_run_of_flows_goes_on_from_its_bytes() {
             let continued = run(&flows, Some(&cut), None);
             assert_eq!(continued.0, whole.0, "{model:?}, {ms} ms");
             let early = run(&flows, None, Some(Time::from_ms(ms / 2 + 1))).1;
-            assert!(run(&flows, Some(&early), Some(Time::from_ms(ms + 1))).1 == {
-                run(&flows, None, Some(Time::from_ms(ms + 1))).1
-            });
+            assert!(
+                run(&flows, Some(&early), Some(Time::from_ms(ms + 1))).1 == {
+                    run(&flows, None, Some(Time::from_ms(ms + 1))).1
+                }
+            );
         }
     }
 }

@@ -82,7 +82,8 @@ fn description(fails: bool) -> Description {
     let half = Probability::quotient(1, 50);
     let bursts = Bursts { to_bad: half, to_good: Probability::quotient(1, 3), loss_bad: half, ..Bursts::default() };
     let jitter = Jitter::Uniform { most: Delay::from_us(800) };
-    let impaired = Impairments { jitter, keeps_order: true, duplicate: half, bursts: Some(bursts), ..Impairments::default() };
+    let impaired =
+        Impairments { jitter, keeps_order: true, duplicate: half, bursts: Some(bursts), ..Impairments::default() };
     let link = |(from, queue): (u32, Discipline)| Link {
         name: format!("l{from}"),
         from,
@@ -134,7 +135,11 @@ fn description(fails: bool) -> Description {
         nodes: (0..count).map(|node| format!("n{node}")).collect(),
         links: (0..).zip(disciplines).map(link).collect(),
         apps: (0..).zip(kinds).map(app).collect(),
-        events: if fails { vec![down(60, false), down(90, true), gone(150, false), gone(190, true)] } else { Vec::new() },
+        events: if fails {
+            vec![down(60, false), down(90, true), gone(150, false), gone(190, true)]
+        } else {
+            Vec::new()
+        },
         measure: Measure { every: Delay::from_ms(20), percentiles: true, links: vec![0, 5], ..Measure::default() },
         ..Description::default()
     }
