@@ -253,6 +253,7 @@ impl<'k> Cut<'k> {
             if messages.iter().any(|event| event.receiver().0 >= lps || event.time() < time) {
                 return Err(Malformed::new("a message is before the cut, or to no LP"));
             }
+            messages.iter().try_for_each(|event| model.check_event(event))?;
             let mut declared = model.channels();
             declared.seal(lps).map_err(Malformed::new)?;
             let mut metrics = model.metrics();

@@ -132,24 +132,24 @@ impl Forwarding {
         }
     }
 
-    /// Returns true if a packet that was read, at this step, is led from `node` to endpoints that `receives`
-    /// names by their node and slot. Where tables lead it, it is led from anywhere.
-    pub(crate) fn leads(
+    /// Returns true if a packet that was read is led from `node` to endpoints that `receives` names by their
+    /// node and slot. Where tables lead it, it is led from anywhere.
+    pub(crate) fn leads<D: Record>(
         &self,
         topology: &Topology,
         lines: &Lines,
         node: NodeId,
-        step: NonZeroU32,
+        packet: &Packet<D>,
         receives: impl Fn(NodeId, u32) -> bool,
     ) -> bool {
         let exit = |node: NodeId, port: u32, kind: u32| {
             let end = topology.interfaces(node).get(port as usize);
             end.filter(|end| lines.kind_by(topology, **end) == kind).map(|end| end.neighbour)
         };
-        if step == LOOK_UP {
-            return self.tables.is_some();
+        if packet.step() == LOOK_UP {
+            return self.tables_of(packet.direction()).is_some();
         }
-        let (mut node, mut step) = (node, step);
+        let (mut node, mut step) = (node, packet.step());
         while let Some(Step { interface, kind_or_slot }) = self.routes.get(step) {
             if interface == ARRIVED {
                 return receives(node, kind_or_slot);

@@ -277,7 +277,6 @@ fn after_on_time(
     off: &Period,
     rng: &Rng,
 ) -> Option<Time> {
-    debug_assert!(from <= *on_until, "an on period rests while its source does");
     for _ in 0..PERIODS_MAX {
         let left = on_until.since(from);
         if gap <= left {

@@ -1,7 +1,8 @@
 //! The table of a model whose runs can be saved.
 
-use super::{AnyWire, Typed, WireModel};
-use crate::event::LpId;
+use super::typed::open;
+use super::{AnyEvent, AnyWire, Typed, WireModel, body_ref};
+use crate::event::{Body, LpId};
 use crate::lp::{Kernel, Lp};
 use crate::placement::Placement;
 use crate::time::Time;
@@ -34,6 +35,16 @@ pub trait SaveModel: WireModel {
     /// If the bytes are not those of a state of this LP: also if an index, a count or a time in them is one
     /// that no state of this model has. No bytes may make the run panic later, or take memory without bound.
     fn read_state(&self, lp: LpId, from: &mut &[u8]) -> Result<Self::State, Malformed>;
+
+    /// Checks a message that was read, and that is on its way to `lp`.
+    ///
+    /// # Errors
+    ///
+    /// If no message of this model is like this: as for states.
+    fn check_message(&self, lp: LpId, message: &Self::Message) -> Result<(), Malformed> {
+        let _ = (lp, message);
+        Ok(())
+    }
 }
 
 /// A model of any type whose runs can be saved.
@@ -55,6 +66,13 @@ pub trait AnySave<'k>: AnyWire<'k> {
     ///
     /// If the bytes are not those of an LP.
     fn read_lp(&self, id: LpId, time: Time, from: &mut &[u8]) -> Result<(), Malformed>;
+
+    /// Checks a message in transit that was read ([`SaveModel::check_message`]).
+    ///
+    /// # Errors
+    ///
+    /// If the event is no message, or no message of the model is like this.
+    fn check_event(&self, event: &AnyEvent<'k>) -> Result<(), Malformed>;
 
     /// Drops the lists that have been put down.
     fn drop_lps(&self);
@@ -87,6 +105,13 @@ impl<'k, M: SaveModel> AnySave<'k> for Typed<'k, '_, M> {
         }
         dock[0].push(lp);
         Ok(())
+    }
+
+    fn check_event(&self, event: &AnyEvent<'k>) -> Result<(), Malformed> {
+        match open(self.kind(), body_ref(event)) {
+            Body::Message(message) => self.value().model().check_message(event.receiver(), message),
+            Body::Timer(_) => Err(Malformed::new("a wake of a timer is among the messages")),
+        }
     }
 
     fn drop_lps(&self) {

@@ -8,3 +8,4 @@ mod malformed;
 mod network;
 mod platforms;
 mod solver;
+mod states_are_written_and_read;

@@ -214,7 +214,9 @@ impl<'a, 'c, D: Record, R: Recorder<EgressUndo<Packet<D>>>> Outlet<'a, 'c, D, R>
     pub(super) fn on_timer<E: Recorder<At<EndpointUndo>>>(&mut self, endpoints: &mut Endpoints<'_, E>, timer: TimerId) {
         let addresses = self.net.slots.of(self.node());
         let (slot, number) = endpoint_and_number(timer, addresses.len());
-        let address = addresses[slot as usize];
+        let Some(&address) = addresses.get(slot as usize) else {
+            return self.ctx.fail("has a timer, and no endpoint that has set it");
+        };
         let now = self.ctx.now();
         match self.net.away_until(self.ctx.id(), now) {
             Some(Time::MAX) => {}
@@ -384,5 +386,5 @@ pub(super) fn endpoint_and_number(TimerId(timer): TimerId, endpoints: usize) -> 
         return (timer, 0);
     }
     let endpoints = u32::try_from(endpoints).expect("endpoints are counted in 32 bits");
-    (timer % endpoints, timer / endpoints)
+    (timer % endpoints.max(1), timer / endpoints.max(1))
 }

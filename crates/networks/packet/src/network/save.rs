@@ -5,6 +5,7 @@ use crate::description::AppKind;
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::record::Record;
+use crate::save::check;
 use crate::segment::TcpSegment;
 use parades_core::any_model::SaveModel;
 use parades_core::prelude::*;
@@ -24,6 +25,20 @@ impl<D: Record> SaveModel for Network<D> {
     fn read_state(&self, lp: LpId, from: &mut &[u8]) -> Result<Node<Packet<D>>, Malformed> {
         Node::read(&self.layout, NodeId(lp.0), from)
     }
+
+    fn check_message(&self, lp: LpId, packet: &Packet<D>) -> Result<(), Malformed> {
+        let node = NodeId(lp.0);
+        let is_possible = match packet.waking_port() {
+            _ if !packet.is_served() => self.layout.may_arrive(node, packet),
+            Some(port) => {
+                let interface = self.layout.topology.interfaces(node).get(port as usize);
+                let policy = interface.map(|end| &self.layout.lines.by(&self.layout.topology, *end).policy);
+                matches!(policy, Some(Policy::Managed(_)))
+            }
+            None => self.layout.slots.of(node).get(packet.served_slot() as usize) == Some(&packet.direction()),
+        };
+        check(is_possible, "a packet")
+    }
 }
 
 impl Layout {
@@ -40,7 +55,7 @@ impl Layout {
         if packet.is_served() || direction >= self.slots.end() {
             return false;
         }
-        let (flow, group) = (self.slots.role(direction).0, self.slots.group(direction));
+        let ((flow, begins), group) = (self.slots.role(direction), self.slots.group(direction));
         let is_group = matches!(self.kind_of(flow), AppKind::Multicast(_));
         let needs_segment = matches!(self.kind_of(flow), AppKind::Tcp(_) | AppKind::Stream(_));
         let has_segment = packet.record().is_some_and(|record| record.segment().is_some_and(TcpSegment::is_possible));
@@ -51,9 +66,15 @@ impl Layout {
                 None => address == self.slots.receiver(direction),
             })
         };
+        // Segments of a transfer are numbered from 0, and acknowledgements name the next one.
+        let number_max = match self.kind_of(flow) {
+            AppKind::Transfer(transfer) => transfer.segments() - u32::from(begins),
+            _ => u32::MAX,
+        };
         is_group == group.is_some()
             && has_segment == needs_segment
-            && self.forwarding.leads(&self.topology, &self.lines, node, packet.step(), receives)
+            && packet.number() <= number_max
+            && self.forwarding.leads(&self.topology, &self.lines, node, packet, receives)
     }
 
     /// Returns the address of the source that sends to an endpoint, if the endpoint belongs to a group.

@@ -388,16 +388,16 @@ impl Receiver {
     /// Returns true if the receiver of a transfer may have this state. One that was read may be none.
     pub(crate) fn is_possible(&self, of: &Transfer, has_percentiles: bool) -> bool {
         let Receiver { next, sent, .. } = *self;
-        let bits = Receiver::words(of) * 64;
+        let is_free = |number: u32| {
+            let (word, bit) = self.place(number);
+            self.out_of_order[word] & bit == 0 || number > next && number < of.segments()
+        };
+        let bits = u32::try_from(Receiver::words(of) * 64).unwrap_or(u32::MAX);
         self.out_of_order.len() == Receiver::words(of)
             && next <= of.segments()
             && is_number(sent)
             && self.sink.is_possible(has_percentiles)
-            && (0..bits as u64).all(|ahead| {
-                let number = u64::from(next) + ahead;
-                let (word, bit) = (number as usize / 64 % self.out_of_order.len(), 1 << (number % 64));
-                self.out_of_order[word] & bit == 0 || ahead > 0 && number < of.segments().into()
-            })
+            && (0..bits).all(|ahead| next.checked_add(ahead).is_none_or(is_free))
     }
 
     pub(crate) fn fold(&self, digest: &mut Digest) {

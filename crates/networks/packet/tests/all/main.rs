@@ -9,6 +9,7 @@ mod packets_queue_and_arrive_as_computed_by_hand;
 mod protocols_of_other_crates_send_measure_and_roll_back;
 mod queues_and_impairments_behave_as_theory_says;
 mod queues_of_other_crates_have_the_place_of_our_own;
+mod runs_are_saved_and_go_on;
 mod sampling_changes_nothing_but_its_series;
 mod tcp_streams_arrive_whole;
 mod tshark_counts_the_retransmissions_of_a_stream;
