@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most files of one kind that a run writes at a time. A process can usually hold about a thousand files
 /// open.
-pub(crate) const FILES_MAX: usize = 800;
+pub const FILES_MAX: usize = 800;
 
 /// The ending of a file that is not whole yet.
 pub const PART: &str = "parades-part";

@@ -2,6 +2,7 @@
 
 use super::{Layout, Network};
 use crate::description::AppKind;
+use crate::line::Policy;
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::record::Record;

@@ -38,6 +38,11 @@ impl Sojourns {
         Box::new(Sojourns { packets: VecDeque::new(), last })
     }
 
+    /// True if packets leave in turn.
+    pub(super) fn is_in_order(&self) -> bool {
+        self.packets.iter().is_sorted_by_key(|packet| packet.start)
+    }
+
     /// Takes the packets out that have left the queue by `now`.
     pub(super) fn take(&mut self, now: Time) -> SojournTotals {
         let mut totals = SojournTotals::default();

@@ -18,6 +18,7 @@
 //! (`besteffort`), since packets have no DSCP, and no filter of acknowledgements.
 
 mod cobalt;
+mod save;
 mod shaper;
 
 pub use shaper::Cells;

@@ -93,6 +93,7 @@ impl Holding {
         match &self.scheduler {
             Scheduler::Codel(queue) => queue.write(to),
             Scheduler::Fair(fair) => fair.write(to),
+            Scheduler::Cake(queues) => queues.write(to),
             Scheduler::Priority(classes) => classes.write(to),
             Scheduler::Other(queue) => queue.write(to),
         }
@@ -103,6 +104,7 @@ impl Holding {
         let scheduler = match of {
             Discipline::Codel(_) => Scheduler::Codel(codel::Queue::read(from)?),
             Discipline::FairCodel(of) => Scheduler::Fair(Fair::read(of, from)?),
+            Discipline::Cake(of) => Scheduler::Cake(Box::new(Queues::read(of, from)?)),
             Discipline::Priority(_) => Scheduler::Priority(Box::new(Classes::read(from)?)),
             Discipline::Other(other) => match other.departing() {
                 Some(queue) => Scheduler::Other(queue.read(from)?),
