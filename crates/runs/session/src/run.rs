@@ -252,7 +252,7 @@ fn cuts_of<'a>(
     until: Time,
     found: &Arc<Mutex<Found>>,
 ) -> Result<Option<Cuts<'a>>, Failure> {
-    from.map_or(Ok(()), |saved| saved.check(simulation.lps()))?;
+    from.map_or(Ok(()), |saved| saved.check(simulation.lps(), until))?;
     if saving.is_none() && from.is_none() {
         return Ok(None);
     }

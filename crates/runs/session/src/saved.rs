@@ -118,7 +118,7 @@ impl Saved {
     }
 
     /// Checks that the model which was made for this run is the one that was saved.
-    pub(crate) fn check(&self, lps: u32) -> Result<(), Failure> {
+    pub(crate) fn check(&self, lps: u32, until: Time) -> Result<(), Failure> {
         let seen = inputs::seen();
         let changed = self
             .head
@@ -129,6 +129,10 @@ impl Saved {
         if let Some(input) = changed {
             let what = format!("the file {} has changed since the run was saved", input.path.display());
             return Err(wrong(what, "restore the file, or start the run again"));
+        }
+        if until < self.head.time() {
+            let what = format!("the run was saved at {}, and `--until` is {until}", self.head.time());
+            return Err(wrong(what, "give a later end"));
         }
         if lps != self.head.lps {
             let what = format!("the run has {} logical processes, and its scenario has {lps}", self.head.lps);

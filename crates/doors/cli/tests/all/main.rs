@@ -15,6 +15,7 @@ mod parameters_without_effect_are_refused;
 mod processes_give_one_answer;
 mod results_are_whole_or_not_there;
 mod runs_are_looked_into;
+mod saved_runs_go_on;
 mod shards_add_up_to_one_sweep;
 mod sweeps_add_up_and_go_on;
 mod tables_fit_the_terminal;

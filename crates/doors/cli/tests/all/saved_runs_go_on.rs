@@ -1,0 +1,179 @@
+//! `run --save`, `resume`: a run that is broken and goes on elsewhere is the unbroken one.
+
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+use crate::common::{Folder, check, parades};
+use serde_json::Value;
+
+/// Runs the command, which must succeed, and returns its JSON.
+fn json(folder: &Folder, arguments: &str) -> Value {
+    let output = parades(&folder.0, &format!("{arguments} --json --quiet"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments}: {said}");
+    serde_json::from_slice(&output.stdout).expect("it is JSON")
+}
+
+/// The facts of a run that do not depend on how it was executed.
+fn answer(run: &Value) -> [Value; 5] {
+    ["digest", "events", "global_events", "virtual_time_s", "metrics"].map(|field| run[field].clone())
+}
+
+/// Scenarios, the time of the cut and the end.
+const SCENARIOS: [(&str, &str, &str); 11] = [
+    ("mm1 --set customers=3000", "1s", "2500ms"),
+    ("phold --set lps=40", "30s", "60s"),
+    ("multicast", "2s", "5s"),
+    ("campus --set traffic=tcp --set networks=1", "300ms", "700ms"),
+    ("transfer", "500ms", "2s"),
+    ("flows", "1s", "2s"),
+    ("averaging --set nodes=60", "3s", "9s"),
+    ("gossipsub --set nodes=30", "2s", "5s"),
+    ("bittorrent --set peers=8 --set network=capacity", "40s", "200s"),
+    ("chord --set nodes=40 --set form=machine", "60s", "150s"),
+    // A program: it is replayed.
+    ("kademlia --set nodes=30 --set form=program", "20s", "40s"),
+];
+
+#[test]
+fn a_run_that_goes_on_under_another_engine_is_the_unbroken_run() {
+    let folder = Folder::new("resumed");
+    let engines = ["sequential", "window --threads 2", "rounds --threads 2", "null-message --threads 2"];
+    for (number, (scenario, cut, end)) in SCENARIOS.iter().enumerate() {
+        let whole = json(&folder, &format!("run {scenario} --until {end} --engine sequential"));
+        let [before, after] = [number, number / 2 + 1].map(|number| engines[number % engines.len()]);
+        json(&folder, &format!("run {scenario} --until {cut} --engine {before} --save a.save"));
+        let resumed = json(&folder, &format!("resume a.save --until {end} --engine {after}"));
+        assert_eq!(answer(&resumed), answer(&whole), "{scenario}: {before}, then {after}");
+    }
+}
+
+#[test]
+fn files_of_one_cut_are_equal_whoever_made_it() {
+    let folder = Folder::new("equal-cuts");
+    let mut feet = Vec::new();
+    for engine in
+        ["sequential", "window --threads 3", "rounds --threads 2", "null-message --threads 2", "time-warp --threads 2"]
+    {
+        json(
+            &folder,
+            &format!("run campus --set traffic=tcp --set networks=1 --until 300ms --engine {engine} --save a.save"),
+        );
+        let bytes = std::fs::read(folder.0.join("a.save")).unwrap();
+        // The length and the hash of the cut; the hash of the file follows.
+        feet.push(bytes[bytes.len() - 40..bytes.len() - 16].to_vec());
+    }
+    assert!(feet.iter().all(|foot| *foot == feet[0]), "{feet:?}");
+}
+
+#[test]
+fn a_run_is_saved_while_it_goes_on() {
+    let folder = Folder::new("periodic-saves");
+    let scenario = "mm1 --set customers=3000";
+    let whole = json(&folder, &format!("run {scenario} --engine sequential"));
+    let saved = json(&folder, &format!("run {scenario} --save a.save --save-every-virtual 300ms --save-every 1ms"));
+    assert_eq!(answer(&saved), answer(&whole));
+    let resumed = json(&folder, "resume a.save --save b.save");
+    assert_eq!(answer(&resumed), answer(&whole), "at the end, before the global events of that time");
+    assert_eq!(answer(&json(&folder, "resume b.save")), answer(&whole));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_stopped_run_goes_on() {
+    use crate::common::command;
+    use std::process::{Command, Stdio};
+    let folder = Folder::new("stopped-and-resumed");
+    let arguments = "run phold --set work=100000 --until 2000s --engine sequential --save a.save --json";
+    let child = command(&folder.0, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let id = child.id().to_string();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let stopped: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let until = stopped["until"].as_str().unwrap();
+    let resumed = json(&folder, &format!("resume a.save --until {until} --engine window"));
+    assert_eq!(answer(&resumed), answer(&stopped));
+}
+
+#[test]
+fn files_that_are_no_saved_run_are_refused_in_a_sentence() {
+    let folder = Folder::new("bad-saves");
+    json(&folder, "run mm1 --set customers=300 --until 100ms --save a.save");
+    let good = std::fs::read(folder.0.join("a.save")).unwrap();
+    folder.write("text.save", "no saved run");
+    folder.write("short.save", &good[..good.len() / 2]);
+    let mut changed = good.clone();
+    changed[good.len() - 60] ^= 1;
+    folder.write("changed.save", &changed);
+    let help = "use a file that `--save` wrote, or start again";
+    check(
+        &folder,
+        &[
+            (
+                "resume nowhere.save",
+                2,
+                "nowhere.save: the file cannot be read: No such file or directory; check its name and permissions",
+            ),
+            (
+                "resume text.save",
+                2,
+                &format!("text.save cannot be resumed: it is no saved run of this version; {help}"),
+            ),
+            ("resume short.save", 2, &format!("short.save cannot be resumed: it is damaged, or not whole; {help}")),
+            ("resume changed.save", 2, &format!("changed.save cannot be resumed: it is damaged, or not whole; {help}")),
+            (
+                "resume a.save --until 50ms",
+                2,
+                "a.save: the run was saved at 0.1s, and `--until` is 0.05s; give a later end",
+            ),
+            (
+                "resume a.save --processes 2",
+                2,
+                "a run of several processes is neither saved nor resumed; use one process, with as many threads as you like",
+            ),
+            (
+                "resume a.save --no-digest",
+                2,
+                "`--no-digest` has no effect: the run was saved with its digest; leave that out",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_has_changed_since_the_save_is_named() {
+    let folder = Folder::new("changed-inputs");
+    folder.write("lat.txt", "0 10 20\n10 0 30\n20 30 0\n");
+    let scenario = "averaging --set nodes=3 --set topology=matrix --set matrix=lat.txt";
+    let saved = parades(&folder.0, &format!("run {scenario} --until 1s --save a.save --quiet"));
+    assert_eq!(saved.status.code(), Some(0), "{}", String::from_utf8_lossy(&saved.stderr));
+    folder.write("lat.txt", "0 10 20\n10 0 31\n20 31 0\n");
+    let output = parades(&folder.0, "resume a.save");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("lat.txt has changed since the run was saved; restore the file"), "{said}");
+}
+
+/// Bytes that are changed behind the hashes are refused, or lead to an answer; never to a panic.
+#[test]
+fn changed_bytes_do_no_harm() {
+    let folder = Folder::new("mutated-saves");
+    json(&folder, "run campus --set traffic=tcp --set networks=1 --until 300ms --save a.save");
+    let good = std::fs::read(folder.0.join("a.save")).unwrap();
+    for number in 0..30 {
+        let mut changed = good.clone();
+        let place = (number * 7919 + 13) % (good.len() - 60) + 20;
+        changed[place] = changed[place].wrapping_add(1 + u8::try_from(number).unwrap());
+        let whole = changed.len() - 16;
+        let hash = twox_hash::XxHash3_128::oneshot(&changed[..whole]).to_le_bytes();
+        changed[whole..].copy_from_slice(&hash);
+        folder.write("b.save", &changed);
+        let output = parades(&folder.0, "resume b.save --until 310ms --quiet");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            matches!(output.status.code(), Some(0..=2)) && !said.contains("itself is at fault"),
+            "{number}: {said}"
+        );
+    }
+}
