@@ -92,7 +92,6 @@ fn run_recorded(task: &Task<'_>, mut plan: Plan, choice: &Choice, files: &mut Fi
     }
     let recording = Recording { saving: saving.as_ref(), from: task.from, ..files.recording() };
     let mut run = parades_session::run(&plan, choice, recording, &mut terminal)?;
-    terminal.note(&run.notes);
     terminal.note(parades_session::note_of(&run.outcome.metrics).as_slice());
     run.notes.extend(notes);
     let of_files = files.notes();

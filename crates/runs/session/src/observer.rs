@@ -44,6 +44,11 @@ pub trait Observer: Send {
 
     /// The run is over.
     fn ends(&mut self) {}
+
+    /// Called after the end, with sentences on what the user has asked for and has not got.
+    fn misses(&mut self, notes: &[String]) {
+        let _ = notes;
+    }
 }
 
 impl Observer for () {}

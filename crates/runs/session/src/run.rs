@@ -195,11 +195,10 @@ fn run_on(
             (ErrorKind::Malformed(what), Some(saved)) => saved.malformed(what),
             _ => failed(error),
         })?;
-    let found = std::mem::take(&mut *saved::lock(&found));
+    let mut found = std::mem::take(&mut *saved::lock(&found));
     if let (true, Some(saved)) = (found.differs, recording.from) {
         return Err(saved.differs());
     }
-    notes.extend(found.notes);
     let outcome = outcome.expect("rank 0 has the outcome");
     let others = others.map(Others::finish).transpose()?.unwrap_or_default();
     let ending = others.out_of_memory.unwrap_or(ending);
@@ -207,8 +206,11 @@ fn run_on(
     notes.extend(note_of(&outcome.metrics));
     if plan.request.digest && outcome.digest.is_none() {
         let end = outcome.end;
-        notes.push(format!("stopped among the events of {end}: some of them are not executed, so there is no digest"));
+        let note = format!("stopped among the events of {end}: some of them are not executed, so there is no digest");
+        found.notes.push(note);
     }
+    observer.misses(&found.notes);
+    notes.extend(found.notes);
     notes.extend(idle_threads(&outcome.engine_stats, choice.threads * choice.processes, simulation.lps()));
     Ok(FinishedRun {
         plan: plan.clone(),
@@ -272,7 +274,7 @@ fn cuts_of<'a>(
         Ok::<_, Failure>((saving, head))
     });
     let resumed = from.map(|saved| (saved.head.time(), saved.head.digest));
-    Ok(Some(Saver { saving: saving.transpose()?, resumed, found: Arc::clone(found) }.into_cuts()))
+    Ok(Some(Saver { saving: saving.transpose()?, until, resumed, found: Arc::clone(found) }.into_cuts()))
 }
 
 pub(crate) struct Executed {

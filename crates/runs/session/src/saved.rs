@@ -277,6 +277,8 @@ pub(crate) struct Found {
 pub(crate) struct Saver<'a> {
     /// The user's wish, and the head of the files; it gets time, events and digest from each cut.
     pub(crate) saving: Option<(&'a Saving, Head)>,
+    /// The end of the run.
+    pub(crate) until: Time,
     /// The time and the digest of the run that is gone on with, until they are checked.
     pub(crate) resumed: Option<(Time, Option<u64>)>,
     pub(crate) found: Arc<Mutex<Found>>,
@@ -318,7 +320,9 @@ impl AtCut for Saver<'_> {
                 lock(&self.found).differs = true;
                 return Then::End;
             }
-            return Then::Continue(self.next_after(time));
+            if time < self.until {
+                return Then::Continue(self.next_after(time));
+            }
         }
         if let Some((saving, head)) = &mut self.saving
             && let Err(why) = save(saving, head, run)

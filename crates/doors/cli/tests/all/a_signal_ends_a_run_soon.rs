@@ -41,6 +41,12 @@ fn a_window_of_very_many_events_is_left() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{engine}: {said}");
         let run: Value = serde_json::from_slice(&output.stdout).expect("the results so far");
+        if run["digest"].is_null() {
+            // On a machine that is busy with other work, the grace may be over before a consistent cut.
+            let notes = run["notes"].to_string();
+            assert!(notes.contains("stopped among the events"), "{engine}: {notes}");
+            continue;
+        }
         // The cut is consistent: a run until there has the same digest, whatever engine executes it.
         let until = run["until"].as_str().unwrap();
         let again = parades(&folder.0, &format!("{CROWDED} --engine sequential --until {until}"));

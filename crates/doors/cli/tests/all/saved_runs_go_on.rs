@@ -1,7 +1,5 @@
 //! `run --save`, `resume`: a run that is broken and goes on elsewhere is the unbroken one.
 
-#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
-
 use crate::common::{Folder, check, parades};
 use serde_json::Value;
 
@@ -22,7 +20,7 @@ fn answer(run: &Value) -> [Value; 5] {
 const SCENARIOS: [(&str, &str, &str); 11] = [
     ("mm1 --set customers=3000", "1s", "2500ms"),
     ("phold --set lps=40", "30s", "60s"),
-    ("multicast", "2s", "5s"),
+    ("multicast --set trees=3 --set levels=4", "2s", "5s"),
     ("campus --set traffic=tcp --set networks=1", "300ms", "700ms"),
     ("transfer", "500ms", "2s"),
     ("flows", "1s", "2s"),
@@ -58,7 +56,7 @@ fn files_of_one_cut_are_equal_whoever_made_it() {
             &folder,
             &format!("run campus --set traffic=tcp --set networks=1 --until 300ms --engine {engine} --save a.save"),
         );
-        let bytes = std::fs::read(folder.0.join("a.save")).unwrap();
+        let bytes = std::fs::read(folder.0.join("a.save")).expect("the test's own files, and its command");
         // The length and the hash of the cut; the hash of the file follows.
         feet.push(bytes[bytes.len() - 40..bytes.len() - 16].to_vec());
     }
@@ -84,14 +82,20 @@ fn a_stopped_run_goes_on() {
     use std::process::{Command, Stdio};
     let folder = Folder::new("stopped-and-resumed");
     let arguments = "run phold --set work=100000 --until 2000s --engine sequential --save a.save --json";
-    let child = command(&folder.0, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = command(&folder.0, arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the test's own files, and its command");
     let id = child.id().to_string();
     std::thread::sleep(std::time::Duration::from_millis(700));
-    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
+    assert!(
+        Command::new("kill").args(["-TERM", &id]).status().expect("the test's own files, and its command").success()
+    );
+    let output = child.wait_with_output().expect("the test's own files, and its command");
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     let stopped: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-    let until = stopped["until"].as_str().unwrap();
+    let until = stopped["until"].as_str().expect("the test's own files, and its command");
     let resumed = json(&folder, &format!("resume a.save --until {until} --engine window"));
     assert_eq!(answer(&resumed), answer(&stopped));
 }
@@ -100,7 +104,7 @@ fn a_stopped_run_goes_on() {
 fn files_that_are_no_saved_run_are_refused_in_a_sentence() {
     let folder = Folder::new("bad-saves");
     json(&folder, "run mm1 --set customers=300 --until 100ms --save a.save");
-    let good = std::fs::read(folder.0.join("a.save")).unwrap();
+    let good = std::fs::read(folder.0.join("a.save")).expect("the test's own files, and its command");
     folder.write("text.save", "no saved run");
     folder.write("short.save", &good[..good.len() / 2]);
     let mut changed = good.clone();
@@ -145,7 +149,7 @@ fn files_that_are_no_saved_run_are_refused_in_a_sentence() {
 fn a_file_that_has_changed_since_the_save_is_named() {
     let folder = Folder::new("changed-inputs");
     folder.write("lat.txt", "0 10 20\n10 0 30\n20 30 0\n");
-    let scenario = "averaging --set nodes=3 --set topology=matrix --set matrix=lat.txt";
+    let scenario = "averaging --set nodes=3 --set underlay=matrix --set matrix=lat.txt --set unit=1ms";
     let saved = parades(&folder.0, &format!("run {scenario} --until 1s --save a.save --quiet"));
     assert_eq!(saved.status.code(), Some(0), "{}", String::from_utf8_lossy(&saved.stderr));
     folder.write("lat.txt", "0 10 20\n10 0 31\n20 31 0\n");
@@ -160,11 +164,12 @@ fn a_file_that_has_changed_since_the_save_is_named() {
 fn changed_bytes_do_no_harm() {
     let folder = Folder::new("mutated-saves");
     json(&folder, "run campus --set traffic=tcp --set networks=1 --until 300ms --save a.save");
-    let good = std::fs::read(folder.0.join("a.save")).unwrap();
+    let good = std::fs::read(folder.0.join("a.save")).expect("the test's own files, and its command");
     for number in 0..30 {
         let mut changed = good.clone();
         let place = (number * 7919 + 13) % (good.len() - 60) + 20;
-        changed[place] = changed[place].wrapping_add(1 + u8::try_from(number).unwrap());
+        changed[place] =
+            changed[place].wrapping_add(1 + u8::try_from(number).expect("the test's own files, and its command"));
         let whole = changed.len() - 16;
         let hash = twox_hash::XxHash3_128::oneshot(&changed[..whole]).to_le_bytes();
         changed[whole..].copy_from_slice(&hash);
