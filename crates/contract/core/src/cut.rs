@@ -170,8 +170,8 @@ impl fmt::Debug for AtRest<'_, '_> {
 }
 
 impl<'k> AtRest<'_, 'k> {
-    /// Returns the digest of the run so far: of everything that the LPs have executed, of their states, and of
-    /// the global events. It is the same on every engine. It means nothing if digests are switched off.
+    /// Returns the digest of the run so far: of everything that the LPs have executed, of their states, and
+    /// of the global events. It is the same on every engine. It means nothing if digests are switched off.
     pub fn digest(&mut self) -> u64 {
         combined_digest(&self.resting.digests(), self.globals)
     }

@@ -36,7 +36,8 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Appends the bytes of the kernel's part. The wakes of timers are left out, as they depend on the engine.
+    /// Appends the bytes of the kernel's part. The wakes of timers are left out, as they depend on the
+    /// engine.
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         let Kernel { rng, sequence, digest, last: _, timers } = self;
         wire::write(&(rng, sequence, digest, timers.settings()), to);

@@ -142,8 +142,8 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Asks the run for a cut ([`Cuts`]) as soon as possible, and to go on after it. Safe to call from a signal
-    /// handler. A run without cuts ignores it.
+    /// Asks the run for a cut ([`Cuts`]) as soon as possible, and to go on after it. Safe to call from a
+    /// signal handler. A run without cuts ignores it.
     pub fn ask_for_cut(&self) {
         // Ordering: Relaxed; the flag publishes nothing else.
         self.cut.store(true, Ordering::Relaxed);

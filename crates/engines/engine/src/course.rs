@@ -150,8 +150,8 @@ impl<'k> Course<'k> {
         self.next_cut > self.bound.max(self.earliest_cut) && self.wants_cut()
     }
 
-    /// Brings the run to a cut at `time` if the user has asked for one and no other comes earlier. No event at
-    /// `time` or after it has been executed.
+    /// Brings the run to a cut at `time` if the user has asked for one and no other comes earlier. No event
+    /// at `time` or after it has been executed.
     pub(crate) fn come_to_cut(&mut self, time: Time) {
         if self.wants_cut() {
             self.next_cut = self.next_cut.min(time.max(self.earliest_cut));

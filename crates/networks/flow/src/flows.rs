@@ -106,7 +106,8 @@ struct Progress {
 const EVENTS_PER_CHECKPOINT: usize = 64;
 
 const TIMER: TimerId = TimerId(0);
-/// The columns of the table of flows. The last one is there where unfinished flows count with their time so far.
+/// The columns of the table of flows. The last one is there where unfinished flows count with their time so
+/// far.
 const COLUMNS: &[(&str, Unit)] = &[
     ("id", Unit::Count),
     ("start", Unit::Picoseconds),

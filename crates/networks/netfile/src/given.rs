@@ -249,8 +249,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Returns true if the table may have a key that its kind lacks: the kind is set from outside the table, and
-    /// other kinds have the key. Then [`Fields::check_needs`] notes the key.
+    /// Returns true if the table may have a key that its kind lacks: the kind is set from outside the table,
+    /// and other kinds have the key. Then [`Fields::check_needs`] notes the key.
     fn may_lack(&self, name: &str) -> bool {
         let is_set = match self.entry("kind").map(|entry| &entry.value.what) {
             Some(What::Set(_)) => true,

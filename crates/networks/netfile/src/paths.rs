@@ -3,8 +3,8 @@
 //!
 //! A path is the table, the name in it, and the key. An event or a route has no name: it has its place,
 //! counted from 1. Where the queue of a link is a table, its keys have paths too:
-//! `link.west-east.queue.limit`. The kind of a queue can be set, and keys of any kind: whether they can act is
-//! known when the table is read.
+//! `link.west-east.queue.limit`. The kind of a queue can be set, and keys of any kind: whether they can act
+//! is known when the table is read.
 //!
 //! In a name, `*` stands for any letters, if several tables are meant: `app.*.rate` is the rate of each app
 //! that has one. A path without `*` goes before one with it.

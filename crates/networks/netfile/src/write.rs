@@ -18,8 +18,8 @@ use parades_packet::traffic::{Pattern, Period, Sizes};
 use parades_topology::routing::{Metric, Paths};
 use std::fmt::Write;
 
-/// Returns true if the key `headers` says more than its absence. Apps of kind `tcp` have headers of their own,
-/// and a file with such apps alone that has the key is told that it has no effect.
+/// Returns true if the key `headers` says more than its absence. Apps of kind `tcp` have headers of their
+/// own, and a file with such apps alone that has the key is told that it has no effect.
 fn has_headers(description: &Description) -> bool {
     let has_frames = description.links.iter().any(|link| link.framing != Framing::None);
     let is_tcp = |app: &App| matches!(app.kind, AppKind::Tcp(_));

@@ -55,7 +55,8 @@ impl<R: Recorder<DelayHistogramUndo>> DelayHistogramMut<'_, R> {
 }
 
 impl DelayHistogram {
-    /// Returns true if these may be `packets` delays between `min` and `max`. Those that were read may be none.
+    /// Returns true if these may be `packets` delays between `min` and `max`. Those that were read may be
+    /// none.
     pub(crate) fn is_possible(&self, packets: u64, min: u64, max: u64) -> bool {
         let counted: u64 = self.counts.iter().map(|&count| u64::from(count)).sum();
         let (Some(&front), Some(&back)) = (self.counts.front(), self.counts.back()) else { return packets == 0 };

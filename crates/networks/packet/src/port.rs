@@ -120,8 +120,8 @@ impl Port {
         self.queue.as_ref()?.managed.as_deref()
     }
 
-    /// Begins to measure the times for which packets wait, at a port that has done nothing yet. The last sample
-    /// of them is at `last`.
+    /// Begins to measure the times for which packets wait, at a port that has done nothing yet. The last
+    /// sample of them is at `last`.
     pub(crate) fn measure_sojourns(&mut self, line: &Line, last: Time) {
         let queue = match &line.policy {
             Policy::Plain(_) => Box::default(),

@@ -11,9 +11,10 @@
 //!
 //! # Disciplines that decide on departure
 //!
-//! [`Codel`], [`FairCodel`], [`Cake`] and [`Priority`] hold packets until the transmitter is free. An event of the port
-//! is due when the next transmission *starts*. A send at the end of the transmission would come too late for
-//! the lookahead of the link. So a packet that waits needs two events, and one that does not wait needs one.
+//! [`Codel`], [`FairCodel`], [`Cake`] and [`Priority`] hold packets until the transmitter is free. An event
+//! of the port is due when the next transmission *starts*. A send at the end of the transmission would come
+//! too late for the lookahead of the link. So a packet that waits needs two events, and one that does not
+//! wait needs one.
 //! [`Cake`] may also wait for its shaper while the transmitter is free.
 //! Packets that are held are not pending events. The report counts them as packets in flight.
 //!

@@ -28,8 +28,8 @@
 //!
 //! The amount of a period is the difference of two totals, and the event carries the totals of the sample
 //! before. Ports note the times for which packets have waited, at the links that are asked for, and a visit
-//! takes these notes. It changes nothing else at a node. Sampling changes only the run's series and the digest of its
-//! global events.
+//! takes these notes. It changes nothing else at a node. Sampling changes only the run's series and the
+//! digest of its global events.
 
 mod flows;
 

@@ -187,8 +187,8 @@ pub trait CongestionControl: Debug + Send + Sync {
     /// Returns a copy, by which a rollback restores the state.
     fn copy(&self) -> Box<dyn CongestionControl>;
 
-    /// Returns the bytes of the state, from which [`CongestionControl::restore`] makes an equal one. `None` if
-    /// the state cannot be written: then runs with this control cannot be saved.
+    /// Returns the bytes of the state, from which [`CongestionControl::restore`] makes an equal one. `None`
+    /// if the state cannot be written: then runs with this control cannot be saved.
     fn save(&self) -> Option<Vec<u8>> {
         None
     }

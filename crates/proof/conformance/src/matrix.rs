@@ -82,8 +82,8 @@ impl Case {
 /// Stands for a run to the end of virtual time. Only there is a delay past that end an error.
 const TO_THE_END_MS: u64 = u64::MAX;
 
-/// Makes the case of a model that runs until `until_ms` of virtual time, over bytes and on ranks too, and whose
-/// runs can be saved.
+/// Makes the case of a model that runs until `until_ms` of virtual time, over bytes and on ranks too, and
+/// whose runs can be saved.
 fn saved<M: Subject + SaveModel + 'static>(name: &'static str, until_ms: u64, model: M) -> Case {
     let all = || engines().into_iter().chain(engines_on_ranks()).collect();
     case_on(all, name, until_ms, Views { wire: Some(wire_view), save: Some(save_view) }, model)

@@ -1,8 +1,8 @@
 //! The samples of a run: every observation that handlers record in a metric, as a row of a file.
 //!
-//! Each metric of observations (tally, histogram, float, steady) has a file, `NAME.csv`. A row has the time of
-//! the event that recorded the observation, the logical process, the flow if the observation is of one, and
-//! the value. Rows come in the one order of events, so the bytes are the same on every engine.
+//! Each metric of observations (tally, histogram, float, steady) has a file, `NAME.csv`. A row has the time
+//! of the event that recorded the observation, the logical process, the flow if the observation is of one,
+//! and the value. Rows come in the one order of events, so the bytes are the same on every engine.
 
 use crate::metrics::{cell, float, name};
 use crate::result_file::{FILES_MAX, ResultFile, check_apart, late};

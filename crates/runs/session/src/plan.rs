@@ -112,9 +112,9 @@ impl Plan {
         self.as_file_in(None, until)
     }
 
-    /// Returns a scenario file whose run is the same, as long as the file is in `folder`, which exists: a file
-    /// that the user named by a relative path has one from there. So the folder can be moved together with
-    /// such files. Without a folder, as [`Plan::as_file`].
+    /// Returns a scenario file whose run is the same, as long as the file is in `folder`, which exists: a
+    /// file that the user named by a relative path has one from there. So the folder can be moved together
+    /// with such files. Without a folder, as [`Plan::as_file`].
     ///
     /// # Errors
     ///

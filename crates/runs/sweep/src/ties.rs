@@ -58,8 +58,8 @@ impl Spread {
 
 /// Returns the effect of the tie seed on each metric, in the order in which runs have them. The runs of a
 /// group differ in the tie seed alone, and each run is given by its metrics. A list stands for a column of a
-/// table: `links.rate` is one of the table `links`. If its texts name each row of a table, rows are matched by
-/// them, since the order of rows may depend on results.
+/// table: `links.rate` is one of the table `links`. If its texts name each row of a table, rows are matched
+/// by them, since the order of rows may depend on results.
 ///
 /// ```
 /// use parades_sweep::ties::{Greatest, Spread, effects};

@@ -387,8 +387,8 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
     }
 }
 
-/// The solver writes its network, and the message of each flow by its slot. Flows that have ended are delivered
-/// at the same time, and the timer follows from the network.
+/// The solver writes its network, and the message of each flow by its slot. Flows that have ended are
+/// delivered at the same time, and the timer follows from the network.
 impl<M: Payload + Clone + Wire> SaveCarrier<M> for FlowLevel<M> {
     fn write_access(&self, (): &(), _: &mut Vec<u8>) {}
 

@@ -350,8 +350,8 @@ impl Swarm {
     }
 
     /// Returns two limits of the endgame, which are equal: the most requests of a neighbour that gets another
-    /// one, and the most neighbours that were asked for a block for which another one is asked. They are 1, as
-    /// in libtorrent, if blocks need several packets, or if the file is short.
+    /// one, and the most neighbours that were asked for a block for which another one is asked. They are 1,
+    /// as in libtorrent, if blocks need several packets, or if the file is short.
     fn repeats_max(&self) -> u16 {
         let Parameters { pieces, piece_bits, block_bits, .. } = self.parameters;
         let share = u64::from(pieces) * u64::from(self.blocks_max()) / REPEATS_SHARE;

@@ -60,7 +60,8 @@ pub trait AnySave<'k>: AnyWire<'k> {
     /// ([`Lps::put_down`](super::Lps::put_down)). The lists are those of the partitions of `placement`.
     fn write_lp(&self, id: LpId, placement: &Placement, to: &mut Vec<u8>);
 
-    /// Reads the LP `id` of a run at rest at `time`, and adds it to the list of partition 0 that has been put down.
+    /// Reads the LP `id` of a run at rest at `time`, and adds it to the list of partition 0 that has been put
+    /// down.
     ///
     /// # Errors
     ///

@@ -11,8 +11,8 @@ use std::time::Duration;
 /// The times at which a run is saved, and the file.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SavingArguments {
-    /// Saves the run as it is at its end, or where Ctrl-C, a signal or the memory limit ended it: `resume` goes
-    /// on from there. The signal SIGUSR1 saves a run that goes on.
+    /// Saves the run as it is at its end, or where Ctrl-C, a signal or the memory limit ended it: `resume`
+    /// goes on from there. The signal SIGUSR1 saves a run that goes on.
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     /// Saves the run into the file of `--save` each time that this wall time has passed: `10min`.

@@ -183,7 +183,8 @@ impl FluidNetwork {
         Ok(())
     }
 
-    /// Puts an activity into the next slot. Returns its slot, its variable, and the rate of that, if it shares.
+    /// Puts an activity into the next slot. Returns its slot, its variable, and the rate of that, if it
+    /// shares.
     fn resume_activity(
         &mut self,
         slot: u32,

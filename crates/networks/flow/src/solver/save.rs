@@ -1,8 +1,8 @@
 //! The bytes of a system's state.
 //!
 //! Penalties, bounds and elements of variables are not written, nor are the demands, which are exact sums:
-//! who reads a system gives it the variables again. The order of the users of a constraint is written, as sums
-//! of their usages are rounded.
+//! who reads a system gives it the variables again. The order of the users of a constraint is written, as
+//! sums of their usages are rounded.
 
 use super::demand::{UNBOUNDED, units_of_demand};
 use super::{Demand, Status, System, User, Variable, VariableId};

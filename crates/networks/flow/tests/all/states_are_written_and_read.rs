@@ -1,5 +1,5 @@
-//! A network that is written and read goes on as the one it was, to the bit. Changed bytes are refused, or the
-//! network goes on without a panic.
+//! A network that is written and read goes on as the one it was, to the bit. Changed bytes are refused, or
+//! the network goes on without a panic.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 

@@ -5,8 +5,8 @@ use parades_core::metrics::Cell;
 use parades_core::run::Outcome;
 use parades_engine::sequential;
 
-/// Host `a` has one flow, and host `b` four, to hosts of their own. Each offers more than its share of 10 Mbit/s, which CAKE takes of a
-/// link of 100 Mbit/s. Packets have 1000 bytes with their headers.
+/// Host `a` has one flow, and host `b` four, to hosts of their own. Each offers more than its share of 10
+/// Mbit/s, which CAKE takes of a link of 100 Mbit/s. Packets have 1000 bytes with their headers.
 fn text(queue: &str, until: &str) -> String {
     format!(
         "network = \"cake\"\nuntil = \"{until}\"\nnodes = [\"a\", \"b\", \"router\", \"far\", \"c\", \"d\", \"e\", \"f\", \"g\"]\n\

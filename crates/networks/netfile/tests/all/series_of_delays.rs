@@ -38,8 +38,8 @@ fn delays_of_steady_traffic_are_those_by_hand() {
     }
 }
 
-/// 29 or 30 packets come each second, a microsecond apart, and leave a millisecond apart: the k-th waits k - 1
-/// times 0.999 ms. In the second half of each second nothing comes or leaves.
+/// 29 or 30 packets come each second, a microsecond apart, and leave a millisecond apart: the k-th waits k -
+/// 1 times 0.999 ms. In the second half of each second nothing comes or leaves.
 #[test]
 fn the_greatest_and_the_mean_wait_are_those_of_packets_that_left_in_the_period() {
     let app = "kind = \"on-off\"\nperiods = \"constant\"\nrate = \"7.76Gbps\"\non = \"29.5us\"\noff = \"999970.5us\"";

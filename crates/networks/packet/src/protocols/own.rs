@@ -130,8 +130,8 @@ pub trait PacketEnd: Debug + Send + Sync {
     /// Returns a copy: for another flow, or for a rollback.
     fn copy(&self) -> Box<dyn PacketEnd>;
 
-    /// Returns the bytes of the state, from which [`PacketEnd::restore`] makes an equal one. `None` if the state
-    /// cannot be written: then runs with this protocol cannot be saved.
+    /// Returns the bytes of the state, from which [`PacketEnd::restore`] makes an equal one. `None` if the
+    /// state cannot be written: then runs with this protocol cannot be saved.
     fn save(&self) -> Option<Vec<u8>> {
         None
     }

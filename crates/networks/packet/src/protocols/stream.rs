@@ -121,8 +121,8 @@ pub trait StreamEnd: Debug + Send + Sync {
     /// Returns a copy: for another flow, or for a rollback.
     fn copy(&self) -> Box<dyn StreamEnd>;
 
-    /// Returns the bytes of the state, from which [`StreamEnd::restore`] makes an equal one. `None` if the state
-    /// cannot be written: then runs with this application cannot be saved.
+    /// Returns the bytes of the state, from which [`StreamEnd::restore`] makes an equal one. `None` if the
+    /// state cannot be written: then runs with this application cannot be saved.
     fn save(&self) -> Option<Vec<u8>> {
         None
     }

@@ -374,8 +374,8 @@ impl Receiver {
         Receiver { sink, next: 0, sent: 0, out_of_order: vec![0; Receiver::words(transfer)].into() }
     }
 
-    /// Returns the number of words for the segments that have arrived out of order: one bit more than the window
-    /// has segments. The bit of the expected segment is never set.
+    /// Returns the number of words for the segments that have arrived out of order: one bit more than the
+    /// window has segments. The bit of the expected segment is never set.
     fn words(transfer: &Transfer) -> usize {
         (transfer.window as usize + 1).div_ceil(64)
     }

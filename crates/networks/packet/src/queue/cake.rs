@@ -8,13 +8,14 @@
 //! - *Queues*. A hash of the flow selects a set of eight queues. In it, a flow takes a free queue, and shares
 //!   one only if there is none. So collisions are rare.
 //! - *Turns* (DRR++). A queue that becomes active is *sparse*, and is served before all others until it has
-//!   sent a quantum. Then it is *bulk*, and takes turns with the others. The quantum of a bulk queue is divided
-//!   by the number of bulk queues of its host, as [`Isolation`] says. An empty queue stays in the rotation of
+//!   sent a quantum. Then it is *bulk*, and takes turns with the others. The quantum of a bulk queue is
+//!   divided by the number of bulk queues of its host, as [`Isolation`] says. An empty queue stays in the
+//!   rotation of
 //!   *decaying* queues until COBALT has come to rest.
 //! - *Overflow*. Where there is no room, the longest queue loses its first packet.
 //!
-//! *Deviations*: hosts are told apart exactly, not by a hash. Memory counts the bytes of packets, not those of
-//! a kernel's buffers. Quanta are rounded up, not at random. Roots are exact. There is one tin
+//! *Deviations*: hosts are told apart exactly, not by a hash. Memory counts the bytes of packets, not those
+//! of a kernel's buffers. Quanta are rounded up, not at random. Roots are exact. There is one tin
 //! (`besteffort`), since packets have no DSCP, and no filter of acknowledgements.
 
 mod cobalt;
@@ -104,8 +105,8 @@ pub struct Cake {
     pub queues: u32,
     /// The limit of all queues together.
     pub limit: QueueLimit,
-    /// The limit of all queues together in bytes, in addition. `None`: four times the rate times `rtt`, and at
-    /// least 4 MiB; without a rate, no such limit.
+    /// The limit of all queues together in bytes, in addition. `None`: four times the rate times `rtt`, and
+    /// at least 4 MiB; without a rate, no such limit.
     pub memory: Option<u64>,
 }
 
@@ -259,8 +260,8 @@ impl Queues {
         if of.rate_bps.is_some() { self.shaper.ready_at() } else { Time::ZERO }
     }
 
-    /// Returns the queue for packets of a tag: that which has them, or a free one of the set, or one that they
-    /// share.
+    /// Returns the queue for packets of a tag: that which has them, or a free one of the set, or one that
+    /// they share.
     fn select(&self, tag: u32, of: &Cake) -> u32 {
         let hash = tag % of.queues;
         let first = hash - hash % WAYS;
@@ -452,8 +453,8 @@ impl<R: Recorder<QueuesUndo>> QueuesMut<'_, R> {
         (is_last || !drops).then_some(marks)
     }
 
-    /// Ends the turn of a queue that has used up its quantum. It goes to the end of the old queues, with a new
-    /// quantum.
+    /// Ends the turn of a queue that has used up its quantum. It goes to the end of the old queues, with a
+    /// new quantum.
     fn end_turn(&mut self, number: u32, of: &Cake) {
         let flow = &self.flows[&number];
         let (turn, is_empty) = (flow.account.turn, flow.packets.is_empty());

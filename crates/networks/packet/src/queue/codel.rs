@@ -122,8 +122,8 @@ impl Law {
         self.drop_next = time.saturating_add(codel.interval.scaled(factor));
     }
 
-    /// Improves `root`, the estimate of `1 / sqrt(count)`, by one step of Newton's method. It uses fixed-point
-    /// numbers, as Linux and ns-3 do.
+    /// Improves `root`, the estimate of `1 / sqrt(count)`, by one step of Newton's method. It uses
+    /// fixed-point numbers, as Linux and ns-3 do.
     fn improve_root(&mut self) {
         let root = u64::from(self.root) << 16;
         let square = (root * root) >> 32;

@@ -118,8 +118,8 @@ pub trait ArrivalQueue: Debug + Send + Sync {
     /// Returns a copy: for another port, or for a rollback.
     fn copy(&self) -> Box<dyn ArrivalQueue>;
 
-    /// Returns the bytes of the state, from which [`ArrivalQueue::restore`] makes an equal one. `None` if the state
-    /// cannot be written: then runs with this queue cannot be saved.
+    /// Returns the bytes of the state, from which [`ArrivalQueue::restore`] makes an equal one. `None` if the
+    /// state cannot be written: then runs with this queue cannot be saved.
     fn save(&self) -> Option<Vec<u8>> {
         None
     }
@@ -164,8 +164,8 @@ pub trait DepartureQueue: Debug + Send + Sync {
     /// its queue is a new copy again.
     fn copy(&self) -> Box<dyn DepartureQueue>;
 
-    /// Returns the bytes of the state, from which [`DepartureQueue::restore`] makes an equal one. `None` if the state
-    /// cannot be written: then runs with this queue cannot be saved.
+    /// Returns the bytes of the state, from which [`DepartureQueue::restore`] makes an equal one. `None` if
+    /// the state cannot be written: then runs with this queue cannot be saved.
     fn save(&self) -> Option<Vec<u8>> {
         None
     }

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 /// The time of data that a connection holds, beside that of a round trip.
 const BUFFER: Delay = Delay::from_ms(500);
 
-/// The time that a very slow connection, of 500 bit/s, takes for a bit, in picoseconds. A block counts as lost
-/// no sooner than such a connection would deliver it.
+/// The time that a very slow connection, of 500 bit/s, takes for a bit, in picoseconds. A block counts as
+/// lost no sooner than such a connection would deliver it.
 const PS_PER_BIT_MAX: u64 = 2_000_000_000;
 
 /// The least room of a connection, in bits.

@@ -124,8 +124,8 @@ impl Ids {
         }
     }
 
-    /// Sets the times, from the start of the run, at which shares of the downloads were complete. A time has no
-    /// value if fewer are.
+    /// Sets the times, from the start of the run, at which shares of the downloads were complete. A time has
+    /// no value if fewer are.
     fn set_shares(&self, swarm: &Swarm, metrics: &mut Metrics) {
         let Some(table) = metrics.by_id(self.peers).and_then(MetricValue::table) else { return };
         let is_seed = |peer: u64| u32::try_from(peer).is_ok_and(|peer| swarm.is_seed(peer));

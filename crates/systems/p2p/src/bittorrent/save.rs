@@ -2,8 +2,8 @@
 //!
 //! A peer writes its pieces, and of the pieces that have begun the blocks that have come. The number of
 //! neighbours that are asked for a block follows from the requests to them, and the number of neighbours that
-//! have a piece from their pieces. The order of pieces by rarity is written, since equally rare ones are drawn
-//! from it.
+//! have a piece from their pieces. The order of pieces by rarity is written, since equally rare ones are
+//! drawn from it.
 
 use super::block::{Begun, Gain};
 use super::neighbour::Neighbour;
@@ -52,8 +52,8 @@ impl Swarm {
         exists.then(|| self.block_bits(block))
     }
 
-    /// Completes a peer that has been read, with the blocks that have `come`, and all pieces in the `order` of
-    /// their rarity. The error is a sentence on what is impossible.
+    /// Completes a peer that has been read, with the blocks that have `come`, and all pieces in the `order`
+    /// of their rarity. The error is a sentence on what is impossible.
     fn complete(&self, peer: &mut Peer, come: &[Block], order: Box<[u32]>) -> Result<(), &'static str> {
         let &Parameters { pieces, peers, connections, .. } = self.parameters();
         let is_peer = |id: u32| (FIRST_PEER..=peers).contains(&id);

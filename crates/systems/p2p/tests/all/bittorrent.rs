@@ -95,10 +95,10 @@ fn a_crash_stops_no_other_peer() {
     }
 }
 
-/// Peers that never upload get pieces from seeds and through optimistic slots alone. In 40 runs, with seeds 1 to
-/// 20, they took 1.12 times as long as the others in the mean, with a deviation of 0.037 from run to run. So a
-/// single run only shows that they take longer, and the bound on the mean of 20 runs is three standard errors
-/// below that: 1.12 - 3 * 0.037 / sqrt(20).
+/// Peers that never upload get pieces from seeds and through optimistic slots alone. In 40 runs, with seeds 1
+/// to 20, they took 1.12 times as long as the others in the mean, with a deviation of 0.037 from run to run.
+/// So a single run only shows that they take longer, and the bound on the mean of 20 runs is three standard
+/// errors below that: 1.12 - 3 * 0.037 / sqrt(20).
 #[test]
 fn free_riders_wait_longer() {
     const RIDERS: usize = 4;
@@ -229,8 +229,8 @@ fn note(outcome: &Outcome) -> Option<&str> {
     }
 }
 
-/// The times at which half and 95 % of the downloads are complete are those of the table of peers: the 12th and
-/// the 23rd of 24, counted from the start of the run. A share that is not reached has no time.
+/// The times at which half and 95 % of the downloads are complete are those of the table of peers: the 12th
+/// and the 23rd of 24, counted from the start of the run. A share that is not reached has no time.
 #[test]
 fn the_times_at_which_shares_of_the_downloads_are_complete_are_measured() {
     let value = |outcome: &Outcome, name: &str| match outcome.metrics.get(name) {

@@ -1,4 +1,5 @@
-//! Runs of all protocols over several carriers go on from their bytes, and bytes that were changed do no harm.
+//! Runs of all protocols over several carriers go on from their bytes, and bytes that were changed do no
+//! harm.
 
 use parades_carriers::packet_level::Format;
 use parades_carriers::underlay::{Jitter, Partition, Recorded, Routing, draw_places};

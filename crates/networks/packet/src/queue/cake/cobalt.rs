@@ -6,9 +6,9 @@
 //! the law resumes where the queue was last controlled. The second drop comes an interval over the root of 2
 //! after the first. Waits must be *above* the target. And the last packet of a queue is never dropped.
 //!
-//! *BLUE* (Feng et al., IEEE/ACM Transactions on Networking 10(4), 2002) drops at random. The probability rises
-//! by 1/256 when a packet is dropped because there is no room, and falls by 1/4096 when the queue is found
-//! empty, each at most once in a target.
+//! *BLUE* (Feng et al., IEEE/ACM Transactions on Networking 10(4), 2002) drops at random. The probability
+//! rises by 1/256 when a packet is dropped because there is no room, and falls by 1/4096 when the queue is
+//! found empty, each at most once in a target.
 
 use parades_core::random::Rng;
 use parades_core::restore::Undoable;
@@ -184,8 +184,8 @@ mod tests {
         found
     }
 
-    /// Returns the drops of a queue whose waits exceed the target at `first`: an interval later, and from then
-    /// on by the root of the number of drops. A packet leaves each millisecond.
+    /// Returns the drops of a queue whose waits exceed the target at `first`: an interval later, and from
+    /// then on by the root of the number of drops. A packet leaves each millisecond.
     fn of_law(first: u64, until: u64) -> Vec<u64> {
         let (mut time, mut drops) = (first as f64 + 100.0, Vec::new());
         for count in 2_u32.. {

@@ -37,7 +37,8 @@ impl Cells {
 pub(super) struct Shaper {
     /// The time at which the next packet may leave.
     next: Time,
-    /// The same by half the rate, without the packets that were dropped. However many are dropped, some leave.
+    /// The same by half the rate, without the packets that were dropped. However many are dropped, some
+    /// leave.
     failsafe: Time,
 }
 
