@@ -271,31 +271,31 @@ pub fn run_rank<M: WireModel>(
     settings: &Settings,
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
-    with_model(model, options, |model, options| run_any_rank(model, options, settings, fabric))
+    with_model(model, options, |model, options| run_any_rank(model, options.into(), settings, fabric))
 }
 
-/// Does the same as [`run_rank`], for a model of any type.
+/// Does the same as [`run_rank`], for a model of any type, from the start or from a cut to the end. All ranks
+/// are given the same cut.
 ///
 /// # Errors
 ///
 /// As [`run_rank`].
 pub fn run_any_rank<'k>(
     model: &'k dyn AnyWire<'k>,
-    options: RunOptions<'k>,
+    span: Span<'k>,
     settings: &Settings,
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
     let of_all = Settings { threads: settings.threads * fabric.ranks(), ..*settings };
     let threads = Threads::new(settings.threads, partitions_max(&of_all), BarrierKind::default());
-    let timesheets = options.timesheets.clone();
+    let timesheets = span.options.timesheets.clone();
     on_ranked::<Conservative>(model, fabric, threads, settings.threads, timesheets, |ranked| {
-        let world = world_of_rank(model, &options)?;
+        let world = world_of_rank(model, &span)?;
         let settings = Settings { retreats: Retreats::Never, ..*settings };
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model });
         let (shared, partitioning) = partition(&world, &settings, peers.ranks());
         let seat = Seat { transport: Arc::clone(&ranked) as _, peers };
-        let (crew, leader) =
-            window::assemble(model, options.into(), world, &partitioning, &shared, seat, settings.threads)?;
+        let (crew, leader) = window::assemble(model, span, world, &partitioning, &shared, seat, settings.threads)?;
         run_crew(crew, ranked, leader, settings.nulls).map(|reached| reached.map(Reached::end))
     })
 }

@@ -14,12 +14,13 @@ mod words;
 
 use crate::ledger::{EarliestFailure, Ledger};
 use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, AnyWire, Codec, parcel};
+use parades_core::cut::Span;
 use parades_core::effects::Request;
 use parades_core::error::{Error, ErrorKind, Failure, Place};
 use parades_core::event::{Body, EventKey, LpId};
 use parades_core::global::{Scheduled, Visits};
 use parades_core::metrics::{Metrics, Recorded};
-use parades_core::run::{Outcome, RunOptions};
+use parades_core::run::Outcome;
 use parades_core::time::Time;
 use parades_core::timesheet::Timesheets;
 use parades_core::trace::Note;
@@ -237,11 +238,11 @@ pub(crate) fn on_ranked<'k, T: Traffic>(
 ///
 /// # Errors
 ///
-/// As [`World::new`]. Also if the options ask for cuts, which only a run on one rank comes to.
-pub(crate) fn world_of_rank<'k>(model: &'k dyn AnyModel<'k>, options: &RunOptions<'k>) -> Result<World, Error> {
-    match options.cuts {
+/// As [`World::of_span`]. Also if the options ask for cuts, which only a run on one rank comes to.
+pub(crate) fn world_of_rank<'k>(model: &'k dyn AnyModel<'k>, span: &Span<'k>) -> Result<World, Error> {
+    match span.options.cuts {
         Some(_) => Err(Error::new(ErrorKind::Ranks("a run of several processes comes to no cuts".into()))),
-        None => World::new(model, options),
+        None => World::of_span(model, span),
     }
 }
 

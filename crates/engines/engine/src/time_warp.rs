@@ -238,10 +238,11 @@ pub fn run_rank<M: Restorable + WireModel>(
     settings: &Settings,
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
-    with_model(model, options, |model, options| run_any_rank(model, model, options, settings, fabric))
+    with_model(model, options, |model, options| run_any_rank(model, model, options.into(), settings, fabric))
 }
 
-/// Does the same as [`run_rank`], for a model of any type, which is both `model` and `wire`.
+/// Does the same as [`run_rank`], for a model of any type, which is both `model` and `wire`, from the start or
+/// from a cut to the end. All ranks are given the same cut.
 ///
 /// # Errors
 ///
@@ -249,21 +250,21 @@ pub fn run_rank<M: Restorable + WireModel>(
 pub fn run_any_rank<'k>(
     model: &'k dyn AnyRestorable<'k>,
     wire: &'k dyn AnyWire<'k>,
-    options: RunOptions<'k>,
+    span: Span<'k>,
     settings: &Settings,
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
     let all = settings.threads * fabric.ranks();
     let partitions = u32::try_from(all).unwrap_or(u32::MAX);
-    let timesheets = options.timesheets.clone();
+    let timesheets = span.options.timesheets.clone();
     let threads = Threads::new(settings.threads, partitions, BarrierKind::default());
     on_ranked::<Optimistic>(wire, fabric, threads, settings.threads, timesheets, |ranked| {
-        let world = world_of_rank(model, &options)?;
+        let world = world_of_rank(model, &span)?;
         let settings = Settings { retreats: Retreats::Never, ..*settings };
         let placement = place(&world, all, settings.placing);
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model: wire });
         let seat = Seat { transport: ranked, peers };
-        let reached = run_seated(model, options.into(), world, placement, &settings, seat, settings.threads)?;
+        let reached = run_seated(model, span, world, placement, &settings, seat, settings.threads)?;
         Ok(reached.map(Reached::end))
     })
 }

@@ -224,51 +224,52 @@ pub fn run_rank<M: WireModel>(
     settings: &Settings,
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
-    with_model(model, options, |model, options| run_any_rank(model, options, settings, fabric))
+    with_model(model, options, |model, options| run_any_rank(model, options.into(), settings, fabric))
 }
 
-/// Does the same as [`run_rank`], for a model of any type.
+/// Does the same as [`run_rank`], for a model of any type, from the start or from a cut to the end. All ranks
+/// are given the same cut.
 ///
 /// # Errors
 ///
 /// As [`run_rank`].
 pub fn run_any_rank<'k>(
     model: &'k dyn AnyWire<'k>,
-    options: RunOptions<'k>,
+    span: Span<'k>,
     settings: &Settings,
     fabric: Box<dyn Fabric>,
 ) -> OfRank {
-    run_rank_over(model, options, settings, fabric, &|transport| transport)
+    run_rank_over(model, span, settings, fabric, &|transport| transport)
 }
 
 /// Does the same as [`run_rank`]. `wrap` may replace the transport of this rank, for measurements and tests.
 pub fn run_rank_over<'k>(
     model: &'k dyn AnyWire<'k>,
-    options: RunOptions<'k>,
+    span: Span<'k>,
     settings: &Settings,
     fabric: Box<dyn Fabric>,
     wrap: &dyn Fn(Arc<dyn Transport<'k, Conservative> + 'k>) -> Arc<dyn Transport<'k, Conservative> + 'k>,
 ) -> OfRank {
     let of_all = Settings { threads: settings.threads * fabric.ranks(), ..*settings };
     let threads = Threads::new(settings.threads, partitions_max(&of_all), settings.barrier);
-    let timesheets = options.timesheets.clone();
+    let timesheets = span.options.timesheets.clone();
     on_ranked::<Conservative>(model, fabric, threads, settings.threads, timesheets, |ranked| {
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model });
-        run_seated(model, options, settings, Seat { transport: wrap(ranked), peers })
+        run_seated(model, span, settings, Seat { transport: wrap(ranked), peers })
     })
 }
 
 /// Runs the workers of this rank, and concludes the run.
 fn run_seated<'k>(
     model: &'k dyn AnyWire<'k>,
-    options: RunOptions<'k>,
+    span: Span<'k>,
     settings: &Settings,
     seat: Seat<'k, Conservative>,
 ) -> Result<Option<Outcome>, Error> {
-    let world = world_of_rank(model, &options)?;
+    let world = world_of_rank(model, &span)?;
     let partitioning = first_partition(&world, settings, seat.peers.ranks());
     let settings = Settings { retreats: Retreats::Never, ..*settings };
-    let (crew, leader) = assemble(model, options.into(), world, &partitioning, &settings, seat, settings.threads)?;
+    let (crew, leader) = assemble(model, span, world, &partitioning, &settings, seat, settings.threads)?;
     crew.run(leader).map(|reached| reached.map(Reached::end))
 }
 

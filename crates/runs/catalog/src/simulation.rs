@@ -168,16 +168,7 @@ impl Simulation {
     /// model.
     pub fn resume(&self, choice: &Choice, options: RunOptions<'_>, cut: &[u8]) -> Result<Outcome, Error> {
         let outcome = self.with_options(options, |tables, options| {
-            let malformed = |what: String| Error::new(ErrorKind::Malformed(what));
-            let Some(save) = tables.save.filter(|save| save.can_save().is_ok()) else {
-                return Err(malformed("the states of this model cannot be read".into()));
-            };
-            let mut rest = cut;
-            let cut = Cut::read(save, &mut rest).map_err(|error| malformed(error.what().into()))?;
-            if !rest.is_empty() {
-                return Err(malformed("there is more than a run".into()));
-            }
-            let span = Span { save: Some(save), from: Some(Box::new(cut)), options };
+            let span = span_from(&tables, options, cut)?;
             choice.advance_any(tables, span).map(Reached::end)
         });
         outcome.map_err(|error| error.with_names(|lp| self.lp_name(lp)))
@@ -190,15 +181,28 @@ impl Simulation {
 }
 
 impl Simulation {
-    /// Runs the model as one of several ranks, which `fabric` connects. Returns the outcome on rank 0, and
+    /// Runs the model as one of several ranks, which `fabric` connects, from its start or from the bytes of a
+    /// cut, which are the same on all ranks. Returns the outcome on rank 0, and
     /// `None` on the other ranks.
     ///
     /// # Errors
     ///
     /// Those of [`Simulation::run`], and a lost rank. Also an error if the model was not made by
     /// [`Simulation::distributed`] or [`Simulation::distributed_unrestorable`].
-    pub fn run_rank(&self, choice: &Choice, options: RunOptions<'_>, fabric: Box<dyn Fabric>) -> OfRank {
-        let of_rank = self.with_options(options, |tables, options| choice.run_rank_any(tables, options, fabric));
+    pub fn run_rank(
+        &self,
+        choice: &Choice,
+        options: RunOptions<'_>,
+        cut: Option<&[u8]>,
+        fabric: Box<dyn Fabric>,
+    ) -> OfRank {
+        let of_rank = self.with_options(options, |tables, options| {
+            let span = match cut {
+                Some(cut) => span_from(&tables, options, cut)?,
+                None => options.into(),
+            };
+            choice.run_rank_any(tables, span, fabric)
+        });
         of_rank.map_err(|error| error.with_names(|lp| self.lp_name(lp)))
     }
 
@@ -235,6 +239,24 @@ impl Debug for Simulation {
         let Simulation { until, notes, .. } = self;
         f.debug_struct("Simulation").field("lps", &self.lps()).field("until", until).field("notes", notes).finish()
     }
+}
+
+/// Returns the part of a run from the bytes of a cut to its end.
+///
+/// # Errors
+///
+/// [`ErrorKind::Malformed`] if the bytes are not those of a cut of this model.
+fn span_from<'k>(tables: &ModelTables<'k>, options: RunOptions<'k>, cut: &[u8]) -> Result<Span<'k>, Error> {
+    let malformed = |what: String| Error::new(ErrorKind::Malformed(what));
+    let Some(save) = tables.save.filter(|save| save.can_save().is_ok()) else {
+        return Err(malformed("the states of this model cannot be read".into()));
+    };
+    let mut rest = cut;
+    let cut = Cut::read(save, &mut rest).map_err(|error| malformed(error.what().into()))?;
+    if !rest.is_empty() {
+        return Err(malformed("there is more than a run".into()));
+    }
+    Ok(Span { save: Some(save), from: Some(Box::new(cut)), options })
 }
 
 /// Returns the options of a run that ends at its start.

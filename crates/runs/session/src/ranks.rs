@@ -49,6 +49,8 @@ struct Order {
 #[derive(Debug, Serialize, Deserialize)]
 struct Go {
     until: Time,
+    /// The number of bytes of the cut from which the run goes on, which follow; 0 if it starts.
+    cut_bytes: usize,
     notes: bool,
     sends: bool,
     samples: bool,
@@ -111,15 +113,19 @@ impl Others {
         choice: &Choice,
         simulation: &Simulation,
         options: &RunOptions<'_>,
+        cut: Option<&[u8]>,
     ) -> Result<Box<dyn Fabric>, Failure> {
         let RunOptions { until, notes, sends, samples, captures, .. } = *options;
         let (timesheets, captures) = (options.timesheets.is_some(), captures.to_vec());
-        let go = Go { until, notes, sends, samples, timesheets, captures };
+        let go = Go { until, cut_bytes: cut.map_or(0, <[u8]>::len), notes, sends, samples, timesheets, captures };
         let talk = match self {
             Others::Started(crew) => Arc::new(Talk::new(Box::new(crew.fabric()))),
             Others::Launched(run) => run.talk(),
         };
         handshake::lead(&talk, &Identity::of(plan, choice, simulation), &go)?;
+        if let Some(cut) = cut {
+            talk.others().for_each(|rank| talk.tell_bytes(rank, cut));
+        }
         Ok(Box::new(talk))
     }
 
@@ -202,6 +208,7 @@ fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<Option<u
     let simulation = plan.simulation()?;
     let choice = simulation.resolve(&choice);
     let go = handshake::follow(talk, &Identity::of(&plan, &choice, &simulation))?;
+    let cut = if go.cut_bytes > 0 { Some(talk.hear_bytes(0, go.cut_bytes)?) } else { None };
     let workers = usize::try_from(choice.threads).unwrap_or(1);
     let timesheets = go.timesheets.then(|| Arc::new(Timesheets::new(workers)));
     let Go { notes, sends, samples, ref captures, .. } = go;
@@ -214,7 +221,7 @@ fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<Option<u
         simulation: &simulation,
         memory_limit,
         room,
-        from: None,
+        cut: cut.as_deref(),
         save_every: None,
     };
     let executed = execution.execute(options, Some(Box::new(Arc::clone(talk))), &mut (), begin);

@@ -123,9 +123,8 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<FinishedRun, Failure> {
     let begin = Instant::now();
-    if choice.processes > 1 && (recording.saving.is_some() || recording.from.is_some()) {
-        let message = "a run of several processes is neither saved nor resumed";
-        return Err(Failure::usage(message, "use one process, with as many threads as you like"));
+    if choice.processes > 1 {
+        check_processes(&recording)?;
     }
     observer.prepares();
     // The other processes make the model at the same time.
@@ -134,6 +133,18 @@ pub fn run(
     let making = begin.elapsed();
     let finished = run_on(others, plan, &simulation, choice, recording, observer)?;
     Ok(FinishedRun { setup_wall: making + finished.setup_wall, ..finished })
+}
+
+/// Checks that a run of several processes can be recorded so.
+fn check_processes(recording: &Recording<'_>) -> Result<(), Failure> {
+    let help = "use one process, with as many threads as you like";
+    if recording.saving.is_some() {
+        return Err(Failure::usage("a run of several processes is not saved", help));
+    }
+    if recording.from.is_some_and(|saved| saved.head.replayed.is_some()) {
+        return Err(Failure::usage("a run that is replayed is not resumed on several processes", help));
+    }
+    Ok(())
 }
 
 /// Runs the model of a plan, which has been made, on an engine. Otherwise as [`run`].
@@ -184,12 +195,13 @@ fn run_on(
         notes.extend(saved::check(saving, simulation.why_not_saved().as_deref())?);
         interrupt::listen_for_saves();
     }
-    let options = RunOptions { cuts, ..options };
-    let fabric = others.as_ref().map(|others| others.greet(plan, &choice, simulation, &options)).transpose()?;
+    // Several processes come to no cuts. They go on from one, whose bytes have the hash that was saved.
+    let options = RunOptions { cuts: cuts.filter(|_| choice.processes < 2), ..options };
+    let cut = recording.from.filter(|saved| saved.head.replayed.is_none()).map(|saved| saved.cut.as_slice());
+    let fabric = others.as_ref().map(|others| others.greet(plan, &choice, simulation, &options, cut)).transpose()?;
     observer.begins(&choice, &notes);
     let save_every = recording.saving.and_then(|saving| saving.every);
-    let execution =
-        Execution { plan, choice: &choice, simulation, memory_limit, room, from: recording.from, save_every };
+    let execution = Execution { plan, choice: &choice, simulation, memory_limit, room, cut, save_every };
     let Executed { outcome, walls: [setup_wall, run_wall, results_wall], ending } =
         execution.execute(options, fabric, observer, begin).map_err(|error| match (error.kind(), recording.from) {
             (ErrorKind::Malformed(what), Some(saved)) => saved.malformed(what),
@@ -238,8 +250,8 @@ pub(crate) struct Execution<'a> {
     pub(crate) memory_limit: u64,
     /// The bytes that the model leaves of them to the engine.
     pub(crate) room: u64,
-    /// The saved run from which the run goes on.
-    pub(crate) from: Option<&'a Saved>,
+    /// The bytes of the cut from which the run goes on.
+    pub(crate) cut: Option<&'a [u8]>,
     /// The wall time after which the run is saved each time.
     pub(crate) save_every: Option<Duration>,
 }
@@ -296,7 +308,7 @@ impl Execution<'_> {
         observer: &mut dyn Observer,
         begin: Instant,
     ) -> Result<Executed, Error> {
-        let Execution { plan, choice, simulation, memory_limit, room, from, save_every } = self;
+        let Execution { plan, choice, simulation, memory_limit, room, cut, save_every } = self;
         let entered: Arc<[OnceLock<Instant>; 2]> = Arc::default();
         let enters = Arc::clone(&entered);
         let control = Arc::new(Control::with_phases(move |phase| {
@@ -320,11 +332,11 @@ impl Execution<'_> {
             let watch = std::thread::Builder::new().spawn_scoped(scope, move || watched.watch(&over, observer)).ok();
             let interruptible = Interruptible::new(&control);
             let outcome = match fabric {
-                None => match from.filter(|saved| saved.head.replayed.is_none()) {
-                    Some(saved) => simulation.resume(choice, options, &saved.cut).map(Some),
+                None => match cut {
+                    Some(cut) => simulation.resume(choice, options, cut).map(Some),
                     None => simulation.run(choice, options).map(Some),
                 },
-                Some(fabric) => simulation.run_rank(choice, options, fabric),
+                Some(fabric) => simulation.run_rank(choice, options, cut, fabric),
             };
             drop((interruptible, going_on));
             (outcome, watch.and_then(|watch| watch.join().unwrap_or(None)))

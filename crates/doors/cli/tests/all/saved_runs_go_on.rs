@@ -46,6 +46,21 @@ fn a_run_that_goes_on_under_another_engine_is_the_unbroken_run() {
 }
 
 #[test]
+fn a_run_goes_on_over_several_processes() {
+    let folder = Folder::new("resumed-on-processes");
+    for (scenario, cut, end) in [SCENARIOS[1], SCENARIOS[3], SCENARIOS[8]] {
+        let whole = json(&folder, &format!("run {scenario} --until {end} --engine sequential"));
+        json(&folder, &format!("run {scenario} --until {cut} --engine window --threads 2 --save a.save"));
+        for engine in
+            ["window --processes 3 --threads 1", "null-message --processes 2", "time-warp --processes 2 --threads 1"]
+        {
+            let resumed = json(&folder, &format!("resume a.save --until {end} --engine {engine}"));
+            assert_eq!(answer(&resumed), answer(&whole), "{scenario}: {engine}");
+        }
+    }
+}
+
+#[test]
 fn files_of_one_cut_are_equal_whoever_made_it() {
     let folder = Folder::new("equal-cuts");
     let mut feet = Vec::new();
@@ -132,9 +147,9 @@ fn files_that_are_no_saved_run_are_refused_in_a_sentence() {
                 "a.save: the run was saved at 0.1s, and `--until` is 0.05s; give a later end",
             ),
             (
-                "resume a.save --processes 2",
+                "run mm1 --save b.save --processes 2",
                 2,
-                "a run of several processes is neither saved nor resumed; use one process, with as many threads as you like",
+                "a run of several processes is not saved; use one process, with as many threads as you like",
             ),
             (
                 "resume a.save --no-digest",

@@ -3,6 +3,7 @@
 use super::Choice;
 use super::tables::{ModelTables, UndoTables};
 use crate::engine::Engine;
+use parades_core::cut::Span;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::run::{Outcome, RunOptions};
 use parades_engine::auto::{self, Suits};
@@ -37,31 +38,26 @@ impl Choice {
         Choice { threads, processes, why: Some(why), ..Choice::with_defaults(engine, 1) }
     }
 
-    /// Runs a model as one of several ranks, which `fabric` connects.
+    /// Runs a model as one of several ranks, which `fabric` connects, from its start or from a cut.
     ///
     /// # Errors
     ///
     /// Those of the engine, and a lost rank. Also an error if the messages of the model cannot cross
     /// processes, or if the engine rolls back and the state of the model cannot be restored.
-    pub(crate) fn run_rank_any<'k>(
-        &self,
-        tables: ModelTables<'k>,
-        options: RunOptions<'k>,
-        fabric: Box<dyn Fabric>,
-    ) -> OfRank {
+    pub(crate) fn run_rank_any<'k>(&self, tables: ModelTables<'k>, span: Span<'k>, fabric: Box<dyn Fabric>) -> OfRank {
         let ModelTables { undo, wire, .. } = tables;
         let Some(wire) = wire else {
             let what = "the messages of this model cannot cross processes; use one process";
             return Err(Error::new(ErrorKind::Model(what.into())));
         };
         match (self.engine, undo) {
-            (Engine::Auto, _) => self.for_model(&tables, &options).run_rank_any(tables, options, fabric),
-            (Engine::Window, _) => outcome(window::run_any_rank(wire, options, &self.window_settings(), fabric)),
+            (Engine::Auto, _) => self.for_model(&tables, &span.options).run_rank_any(tables, span, fabric),
+            (Engine::Window, _) => outcome(window::run_any_rank(wire, span, &self.window_settings(), fabric)),
             (Engine::NullMessage, _) => {
-                outcome(null_message::run_any_rank(wire, options, &self.null_message_settings(), fabric))
+                outcome(null_message::run_any_rank(wire, span, &self.null_message_settings(), fabric))
             }
             (Engine::TimeWarp, Some(UndoTables { restorable, .. })) => {
-                outcome(time_warp::run_any_rank(restorable, wire, options, &self.time_warp_settings(), fabric))
+                outcome(time_warp::run_any_rank(restorable, wire, span, &self.time_warp_settings(), fabric))
             }
             (Engine::Sequential | Engine::RollbackCheck | Engine::Rounds | Engine::TimeWarp, _) => {
                 let what = format!("the engine `{}` cannot run this model on several processes", self.engine);

@@ -17,6 +17,9 @@ use std::time::Duration;
 /// The longest time between two looks for news. The bell ends most waits.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// The bytes of a saved run that are sent at a time.
+const PIECE_BYTES: usize = 1 << 16;
+
 /// A fabric whose ranks also exchange words. During a run it carries the bytes of the run.
 pub(super) struct Talk {
     fabric: Box<dyn Fabric>,
@@ -95,17 +98,39 @@ impl Talk {
     ///
     /// If the rank has ended, or ends the run instead.
     pub(super) fn hear<T: DeserializeOwned>(&self, rank: usize) -> Result<T, Failure> {
-        let next = || {
+        let bytes = self.hear_piece(rank)?;
+        serde_json::from_slice(&bytes).map_err(|_| {
+            Failure::simulation(format!("rank {rank} is another program; start the same one on every rank"))
+        })
+    }
+
+    /// Sends bytes to a rank, which must [`hear_bytes`](Talk::hear_bytes) as many.
+    pub(super) fn tell_bytes(&self, rank: usize, bytes: &[u8]) {
+        bytes.chunks(PIECE_BYTES).for_each(|piece| self.fabric.send(rank, piece));
+    }
+
+    /// Waits for `count` bytes of a rank.
+    ///
+    /// # Errors
+    ///
+    /// As [`Talk::hear`].
+    pub(super) fn hear_bytes(&self, rank: usize, count: usize) -> Result<Vec<u8>, Failure> {
+        let mut all = Vec::with_capacity(count);
+        while all.len() < count {
+            all.extend(self.hear_piece(rank)?);
+        }
+        Ok(all)
+    }
+
+    /// Waits for the next byte string of a rank.
+    fn hear_piece(&self, rank: usize) -> Result<Vec<u8>, Failure> {
+        self.wait(rank, || {
             let state = &mut *lock(&self.state);
             self.fabric.receive(&mut |from, bytes| state.early.push_back((from, bytes.to_vec())));
             let bytes = state.first_of(rank)?;
             let mut word = None;
             state.sort(rank, &bytes, &mut |_, bytes| word = Some(bytes.to_vec()));
             word
-        };
-        let bytes = self.wait(rank, next)?;
-        serde_json::from_slice(&bytes).map_err(|_| {
-            Failure::simulation(format!("rank {rank} is another program; start the same one on every rank"))
         })
     }
 

@@ -105,7 +105,9 @@ impl Job {
         let (outcome, seconds) = timed(|| {
             let outcome = match splits {
                 true => with_model(&model, options, |model, options| {
-                    window::run_rank_over(model, options, &settings, fabric, &|ranked| Arc::new(OneByOne(ranked)))
+                    window::run_rank_over(model, options.into(), &settings, fabric, &|ranked| {
+                        Arc::new(OneByOne(ranked))
+                    })
                 }),
                 false => window::run_rank(&model, options, &settings, fabric),
             };
