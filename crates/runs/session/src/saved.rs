@@ -146,7 +146,8 @@ impl Saved {
         let how = if self.head.replayed.is_some() { "was executed again" } else { "was read" };
         Failure::simulation(format!(
             "{}: at {} the run that {how} does not have the digest of the run that was saved; \
-             the file was altered, or something outside the model influences it (`compare` finds out)",
+             the program has changed since, the file was altered, or something outside the model influences it \
+             (`compare` finds out)",
             self.path.display(),
             self.head.time()
         ))

@@ -96,7 +96,10 @@ fn files_of_sessions_are_refused_at_the_wrong_time() {
             case("far"),
             "far.txt:1:5: `1e300` is no time in seconds; write `host n start_1 end_1 … start_n end_n`, or `node join_s leave_s` in all lines",
         ),
-        (case("nan"), "nan.txt:1:6: `nan` is no time in seconds; write `node join_s leave_s`"),
+        (
+            case("nan"),
+            "nan.txt:1:6: `nan` is no time in seconds; write `node join_s leave_s` as numbers, `3 0 9.5`, and no line of names",
+        ),
         (
             case("node"),
             "--set churn_file=node.txt: the file has sessions of node 70, but the last node is 19; raise `nodes`, or leave its lines out",

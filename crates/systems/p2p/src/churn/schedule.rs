@@ -158,7 +158,7 @@ impl Line<'_> {
 
     /// Reads a line `node join_s leave_s`.
     fn session(&self) -> Result<Placed, Refusal> {
-        const FORM: &str = "write `node join_s leave_s`";
+        const FORM: &str = "write `node join_s leave_s` as numbers, `3 0 9.5`, and no line of names";
         let [node, join, leave] = self.words[..] else {
             let message = format!("this line has {} words, not 3", self.words.len());
             return Err((self.span(self.text), message, FORM));

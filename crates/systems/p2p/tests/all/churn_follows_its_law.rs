@@ -141,7 +141,7 @@ fn a_file_says_when_nodes_come_and_go() {
 #[test]
 fn a_line_that_is_no_session_is_refused_with_its_place() {
     let refused = |text: &str| Schedule::parse("t".as_ref(), text.to_owned()).expect_err("no schedule").to_string();
-    let form = "write `node join_s leave_s`";
+    let form = "write `node join_s leave_s` as numbers, `3 0 9.5`, and no line of names";
     assert_eq!(refused("0 1 2\n3 4\n"), format!("t:2:1: this line has 2 words, not 3; {form}"));
     assert_eq!(refused("-1 1 2"), format!("t:1:1: `-1` is no number of a node; {form}"));
     assert_eq!(refused("0 now 2"), format!("t:1:3: `now` is no time in seconds; {form}"));
