@@ -255,6 +255,7 @@ pub(crate) struct RunArguments {
 /// The files that a run writes.
 #[derive(Args, Clone, Debug)]
 #[command(group(ArgGroup::new("traced").args(["trace", "timeline", "out_trace"]).multiple(true)))]
+#[command(group(ArgGroup::new("kept").args(["out", "samples"]).multiple(true)))]
 pub(crate) struct OutputArguments {
     /// Writes the results as files into a folder: summary, metrics, each table and series as
     /// `tables/NAME.csv`.
@@ -264,8 +265,8 @@ pub(crate) struct OutputArguments {
     /// that parameters name. A network it reads from `network.toml`, which has all of it.
     #[arg(long, requires = "out")]
     pub(crate) copy_inputs: bool,
-    /// Lets the results replace those of another run in the folder of `--out`.
-    #[arg(long, requires = "out")]
+    /// Lets the results replace those of another run in the folders of `--out` and `--samples`.
+    #[arg(long, requires = "kept")]
     pub(crate) overwrite: bool,
     /// Writes the trace into the folder of `--out` too, as `trace.txt`. With it, `diff` finds where two runs
     /// diverge.

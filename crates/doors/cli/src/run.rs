@@ -115,7 +115,7 @@ impl OutputArguments {
     }
 
     fn samples(&self) -> Option<SampleOutputs> {
-        Some(SampleOutputs { folder: self.samples.clone()?, rows_max: self.samples_limit })
+        Some(SampleOutputs { folder: self.samples.clone()?, rows_max: self.samples_limit, overwrites: self.overwrite })
     }
 
     /// True if the user wants a file beside captures.

@@ -78,7 +78,7 @@ impl Observer for Terminal {
         line.set_message(format!("t = {:.3} s  {:.1} M events/s", time.as_secs_f64(), events_per_s / 1e6));
     }
 
-    fn misses(&mut self, notes: &[String]) {
+    fn says(&mut self, notes: &[String]) {
         self.note(notes);
     }
 

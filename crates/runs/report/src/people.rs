@@ -73,11 +73,10 @@ impl Report<'_> {
         if outcome.global_events > 0 {
             rows.push(("global events", group(u128::from(outcome.global_events))));
         }
-        let speed = if run > 0.0 { outcome.events as f64 / run } else { 0.0 };
         let seconds = |wall| figure(Unit::Seconds, wall);
         let others = format!("{} set-up, {} results", seconds(setup), seconds(results));
         rows.push(("run time", format!("{} ({others})", seconds(run))));
-        rows.push(("speed", figure(Unit::PerSecond, speed)));
+        rows.push(("speed", figure(Unit::PerSecond, self.run.events_per_s())));
         rows.push(("peak memory", figure(Unit::Bytes, self.run.peak_rss_bytes as f64)));
         rows.extend(outcome.digest.map(|digest| ("digest", format!("{digest:016x}"))));
         rows

@@ -23,6 +23,8 @@ pub struct SampleOutputs {
     pub folder: PathBuf,
     /// The greatest number of rows of a file.
     pub rows_max: u64,
+    /// True if the files may replace those of another run.
+    pub overwrites: bool,
 }
 
 /// The samples of a run, while they are written.
@@ -75,6 +77,11 @@ impl Samples {
         };
         let inputs = inputs::seen().into_iter().map(|seen| ("an input", seen.path));
         check_apart(inputs, metrics.iter().map(|(metric, ..)| ("--samples", path(metric))))?;
+        let kept = metrics.iter().map(|(metric, ..)| path(metric)).find(|path| path.exists());
+        if let (Some(kept), false) = (kept, self.outputs.overwrites) {
+            let message = format!("--samples: {} is there, of another run", kept.display());
+            return Err(Failure::usage(message, "name another folder, or add `--overwrite`"));
+        }
         for (metric, unit, value) in metrics.iter() {
             let file = value.takes_observations().then(|| SamplesOfMetric::create(path(metric), metric, unit));
             self.files.push(file.transpose()?);

@@ -52,7 +52,7 @@ impl Report<'_> {
             "global_events": outcome.global_events,
             "digest": outcome.digest.map(|digest| format!("{digest:016x}")),
             "wall_s": {"setup": run.setup_wall.as_secs_f64(), "run": run_s, "results": run.results_wall.as_secs_f64()},
-            "events_per_s": if run_s > 0.0 { outcome.events as f64 / run_s } else { 0.0 },
+            "events_per_s": run.events_per_s(),
             "peak_rss_bytes": run.peak_rss_bytes,
             "notes": run.notes,
             "inputs": inputs::as_json(&run.inputs),

@@ -45,8 +45,8 @@ pub trait Observer: Send {
     /// The run is over.
     fn ends(&mut self) {}
 
-    /// Called after the end, with sentences on what the user has asked for and has not got.
-    fn misses(&mut self, notes: &[String]) {
+    /// Called after the end, with sentences on what became of the user's wishes.
+    fn says(&mut self, notes: &[String]) {
         let _ = notes;
     }
 }

@@ -4,10 +4,11 @@ use crate::interrupt::{self, Interruptible};
 use crate::machine::{Machine, peak_rss_bytes};
 use crate::ranks::{self, Others};
 use crate::recorded::RecordedInput;
+use crate::request::quote;
 use crate::saved::{self, Found, Head, Saved, Saver, Saving};
 use crate::watchman::Watched;
 use crate::{Failure, Observer, Plan, Recording, Tracing};
-use parades_catalog::{Choice, Simulation};
+use parades_catalog::{Choice, Simulation, program_name};
 use parades_config::inputs::{self, Seen};
 use parades_core::cut::Cuts;
 use parades_core::error::{Error, ErrorKind};
@@ -32,6 +33,8 @@ pub struct FinishedRun {
     pub choice: Choice,
     /// The results of the engine: metrics, digest, counts.
     pub outcome: Outcome,
+    /// The number of events that were executed before, if the run went on from a file.
+    pub events_before: u64,
     /// The number of logical processes.
     pub lps: u32,
     /// Notes for the user on the run, a sentence each.
@@ -71,6 +74,13 @@ pub enum Ending {
 }
 
 impl FinishedRun {
+    /// Returns the events executed here in a second of wall time.
+    pub fn events_per_s(&self) -> f64 {
+        let seconds = self.run_wall.as_secs_f64();
+        let events = self.outcome.events.saturating_sub(self.events_before);
+        if seconds > 0.0 { events as f64 / seconds } else { 0.0 }
+    }
+
     /// Returns true if an interrupt stopped the run, so that its results are those so far.
     ///
     /// # Errors
@@ -207,7 +217,7 @@ fn run_on(
             (ErrorKind::Malformed(what), Some(saved)) => saved.malformed(what),
             _ => failed(error),
         })?;
-    let mut found = std::mem::take(&mut *saved::lock(&found));
+    let found = std::mem::take(&mut *saved::lock(&found));
     if let (true, Some(saved)) = (found.differs, recording.from) {
         return Err(saved.differs());
     }
@@ -216,18 +226,15 @@ fn run_on(
     let ending = others.out_of_memory.unwrap_or(ending);
     notes.extend(outcome.metrics.incomplete().map(str::to_owned));
     notes.extend(note_of(&outcome.metrics));
-    if plan.request.digest && outcome.digest.is_none() {
-        let end = outcome.end;
-        let note = format!("stopped among the events of {end}: some of them are not executed, so there is no digest");
-        found.notes.push(note);
-    }
-    observer.misses(&found.notes);
-    notes.extend(found.notes);
+    let of_end = end_notes(found, &outcome, ending, recording.saving, plan.request.digest);
+    observer.says(&of_end);
+    notes.extend(of_end);
     notes.extend(idle_threads(&outcome.engine_stats, choice.threads * choice.processes, simulation.lps()));
     Ok(FinishedRun {
         plan: plan.clone(),
         choice,
         outcome,
+        events_before: cut.and(recording.from).map_or(0, |saved| saved.head.events),
         lps: simulation.lps(),
         notes,
         machine,
@@ -239,6 +246,26 @@ fn run_on(
         ending,
         inputs: inputs::seen(),
     })
+}
+
+/// Returns notes on what became of the user's wishes, a sentence each.
+fn end_notes(
+    found: Found,
+    outcome: &Outcome,
+    ending: Ending,
+    saving: Option<&Saving>,
+    wants_digest: bool,
+) -> Vec<String> {
+    let Found { mut notes, saved, .. } = found;
+    if wants_digest && outcome.digest.is_none() {
+        let end = outcome.end;
+        notes.push(format!("stopped among the events of {end}: some of them are not executed, so there is no digest"));
+    }
+    if let (Ending::Interrupted, Some(saving), Some(time)) = (ending, saving, saved) {
+        let file = quote(&saving.file.display().to_string());
+        notes.push(format!("saved at {time}: `{} resume {file}` goes on", program_name()));
+    }
+    notes
 }
 
 /// A model and the engine on which it is run.

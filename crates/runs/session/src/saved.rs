@@ -270,6 +270,8 @@ pub struct Saving {
 pub(crate) struct Found {
     /// Notes for the user.
     pub(crate) notes: Vec<String>,
+    /// The time of the last save.
+    pub(crate) saved: Option<Time>,
     /// True if the run is not the one that was saved.
     pub(crate) differs: bool,
 }
@@ -325,13 +327,12 @@ impl AtCut for Saver<'_> {
                 return Then::Continue(self.next_after(time));
             }
         }
-        if let Some((saving, head)) = &mut self.saving
-            && let Err(why) = save(saving, head, run)
-        {
-            let note = format!("the run could not be saved at {}: {why}", run.time);
+        if let Some((saving, head)) = &mut self.saving {
+            let saved = save(saving, head, run);
             let mut found = lock(&self.found);
-            if found.notes.last() != Some(&note) {
-                found.notes.push(note);
+            match saved {
+                Ok(()) => found.saved = Some(run.time),
+                Err(why) => found.notes.push(format!("the run could not be saved at {}: {why}", run.time)),
             }
         }
         Then::Continue(self.next_after(run.time))
