@@ -188,3 +188,13 @@ fn a_file_that_cannot_be_written_whole_is_not_there() {
     assert_eq!(folder.read("t.txt"), "before");
     assert_eq!(names(&folder.0), ["o", "t.txt"]);
 }
+
+#[test]
+fn samples_of_another_run_are_kept() {
+    let folder = Folder::new("kept-samples");
+    let run = "run mm1 --set customers=100 --samples s --quiet";
+    assert!(parades(&folder.0, run).status.success());
+    let message = "--samples: s/sojourn.csv is there, of another run; name another folder, or add `--overwrite`";
+    check(&folder, &[(run, 2, message)]);
+    assert!(parades(&folder.0, &format!("{run} --overwrite")).status.success());
+}

@@ -109,6 +109,8 @@ fn a_stopped_run_goes_on() {
     );
     let output = child.wait_with_output().expect("the test's own files, and its command");
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("resume a.save` goes on"), "{said}");
     let stopped: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let until = stopped["until"].as_str().expect("the test's own files, and its command");
     let resumed = json(&folder, &format!("resume a.save --until {until} --engine window"));
