@@ -446,7 +446,7 @@ fn samples_are_the_values_of_the_metrics_alike_on_every_engine() {
     ] {
         let run = |engine: &str| {
             let folder_name = engine.replace(' ', "");
-            let run = format!("run {scenario} --quiet --json --engine {engine} --samples {folder_name}");
+            let run = format!("run {scenario} --quiet --json --engine {engine} --samples {folder_name} --overwrite");
             (json(&folder, &run), samples(&folder, &folder_name))
         };
         let (result, expected) = run("sequential");
