@@ -285,8 +285,8 @@ impl<'a, M: Model> Context<'a, M> {
         self.effects.any = true;
     }
 
-    /// Notes an observation for a trace that wants it. What LPs record while they start, or while a global
-    /// event visits them, belongs to no event, and is in no trace.
+    /// Notes an observation for a trace that wants it. An observation that an LP records while it starts, or
+    /// while a global event visits it, is in no trace.
     #[cold]
     #[inline(never)]
     fn note_sample(&mut self, sample: Sample, flow: Option<u32>) {

@@ -257,6 +257,7 @@ impl<'k> Cut<'k> {
             let mut declared = model.channels();
             declared.seal(lps).map_err(Malformed::new)?;
             let mut metrics = model.metrics();
+            metrics.check_recorded(&recorded, lps)?;
             metrics.merge_recorded(recorded);
             let mut all = model.new_lps();
             all.pick_up(0);

@@ -19,6 +19,7 @@
 //! *Read next*: [`Steady`], how its interval stays honest.
 
 use serde::{Deserialize, Serialize};
+mod check;
 mod declared;
 mod float;
 mod histogram;

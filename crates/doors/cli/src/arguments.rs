@@ -140,10 +140,8 @@ impl Command {
             SweepWorker, Why,
         };
         match self {
-            Run(RunArguments { how, .. }) | Compare(CompareArguments { how, .. }) | Why(WhyArguments { how, .. }) => {
-                how.memory_limit
-            }
-            Resume(ResumeArguments { how, .. }) => how.memory_limit,
+            Run(RunArguments { task, .. }) | Resume(ResumeArguments { task, .. }) => task.how.memory_limit,
+            Compare(CompareArguments { how, .. }) | Why(WhyArguments { how, .. }) => how.memory_limit,
             Sweep(_)
             | Merge(_)
             | SweepWorker(_)
@@ -230,6 +228,20 @@ pub(crate) enum Simulator {
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
+    #[command(flatten)]
+    pub(crate) task: TaskArguments,
+    /// A steady-state metric that counts for `--until-interval` (repeatable): `sojourn`.
+    #[arg(long = "metric", value_name = "NAME", requires = "until_interval")]
+    pub(crate) metrics: Vec<String>,
+    /// Makes the run longer until the 95 % interval of each `--metric` is at most this share of its mean to
+    /// either side: `1%`.
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, requires = "metrics")]
+    pub(crate) until_interval: Option<f64>,
+}
+
+/// The arguments of a run that do not say what is simulated.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TaskArguments {
     /// The engine: `auto`, `sequential`, … (`parades list --engines`) [default: auto].
     #[arg(long, value_name = "E")]
     pub(crate) engine: Option<String>,
@@ -243,13 +255,6 @@ pub(crate) struct RunArguments {
     pub(crate) outputs: OutputArguments,
     #[command(flatten)]
     pub(crate) saving: SavingArguments,
-    /// A steady-state metric that counts for `--until-interval` (repeatable): `sojourn`.
-    #[arg(long = "metric", value_name = "NAME", requires = "until_interval")]
-    pub(crate) metrics: Vec<String>,
-    /// Makes the run longer until the 95 % interval of each `--metric` is at most this share of its mean to
-    /// either side: `1%`.
-    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, requires = "metrics")]
-    pub(crate) until_interval: Option<f64>,
 }
 
 /// The files that a run writes.
@@ -326,19 +331,8 @@ pub(crate) struct ResumeArguments {
     /// The virtual end time, with a unit: `10s`, `250ms` [default: that of the run].
     #[arg(long, value_name = "T", value_parser = until, allow_hyphen_values = true)]
     pub(crate) until: Option<Time>,
-    /// The engine: any, whatever the run had: `auto`, `sequential`, … [default: auto].
-    #[arg(long, value_name = "E")]
-    pub(crate) engine: Option<String>,
     #[command(flatten)]
-    pub(crate) workers: Workers,
-    #[command(flatten)]
-    pub(crate) how: HowArguments,
-    #[command(flatten)]
-    pub(crate) viewing: ViewArguments,
-    #[command(flatten)]
-    pub(crate) outputs: OutputArguments,
-    #[command(flatten)]
-    pub(crate) saving: SavingArguments,
+    pub(crate) task: TaskArguments,
 }
 
 /// The arguments of `why`: an event, or the failure of a run.

@@ -89,11 +89,8 @@ fn side(run: &str) -> Result<(Side, bool), Failure> {
     if path.is_dir() {
         return Ok((Side::Folder(Recorded::read(path)?), false));
     }
-    let arguments = options_of(run)?;
-    Ok((
-        Side::Request(arguments.workers.of(arguments.how.request(&arguments.scenario, arguments.engine.as_deref()))),
-        arguments.how.quiet,
-    ))
+    let RunArguments { scenario, task, .. } = options_of(run)?;
+    Ok((Side::Request(task.workers.of(task.how.request(&scenario, task.engine.as_deref()))), task.how.quiet))
 }
 
 /// Parses the options of a run, given as one argument.
@@ -119,10 +116,11 @@ fn options_of(run: &str) -> Result<RunArguments, Failure> {
             if is_one_word && name != "-" && !is_file && Scenario::named(name).is_err() {
                 return Err(wrong("there is no such folder, and no such scenario"));
             }
-            let how = &arguments.how;
-            let writes = arguments.outputs.writes();
+            let how = &arguments.task.how;
+            let writes = arguments.task.outputs.writes() || arguments.task.saving.save.is_some();
             if writes || how.json || how.no_digest || arguments.until_interval.is_some() {
-                let what = "`--out`, `--trace`, `--timeline`, `--json`, `--no-digest` and `--until-interval` have no meaning here";
+                let what =
+                    "options that write files, `--json`, `--no-digest` and `--until-interval` have no meaning here";
                 return Err(wrong(what));
             }
             Ok(arguments)

@@ -58,7 +58,8 @@ fn sweep_shard(mut arguments: SweepArguments, place: LaunchedRank) -> Result<Exi
 fn refuse_machines(command: &Command) -> Result<(), Failure> {
     let is_set = |how: &HowArguments| how.tune.iter().any(|setting| is_ranks_per_machine(setting));
     match command {
-        Command::Run(run) if is_set(&run.how) => {}
+        Command::Run(run) if is_set(&run.task.how) => {}
+        Command::Resume(resume) if is_set(&resume.task.how) => {}
         Command::Compare(compare) if is_set(&compare.how) => {}
         _ => return Ok(()),
     }

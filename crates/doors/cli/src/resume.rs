@@ -1,15 +1,15 @@
 //! `parades resume`: a saved run, which goes on.
 
-use crate::arguments::ResumeArguments;
+use crate::arguments::{ResumeArguments, TaskArguments};
 use crate::program;
-use crate::run::{Task, execute};
+use crate::run::execute;
 use parades_config::inputs;
 use parades_session::machine::default_memory_limit;
 use parades_session::{Failure, Plan, Request, Saved};
 use std::process::ExitCode;
 
-pub(crate) fn resume(arguments: &ResumeArguments) -> Result<ExitCode, Failure> {
-    let ResumeArguments { file, until, engine, workers, how, viewing, outputs, saving } = arguments;
+pub(crate) fn resume(ResumeArguments { file, until, task }: &ResumeArguments) -> Result<ExitCode, Failure> {
+    let TaskArguments { engine, workers, how, .. } = task;
     inputs::forget_seen();
     let saved = Saved::read(file, how.memory_limit.or_else(default_memory_limit).unwrap_or(u64::MAX))?;
     let program = program();
@@ -24,7 +24,5 @@ pub(crate) fn resume(arguments: &ResumeArguments) -> Result<ExitCode, Failure> {
         memory_limit: how.memory_limit,
         ..workers.of(request)
     };
-    let plan = Plan::of(&request)?;
-    let task = Task { how, viewing, outputs, saving, interval: None, from: Some(&saved) };
-    execute(plan, &task)
+    execute(Plan::of(&request)?, task, None, Some(&saved))
 }

@@ -1,6 +1,6 @@
 //! `parades run`: one simulation, from arguments to results.
 
-use crate::arguments::{HowArguments, OutputArguments, RunArguments, SavingArguments, ViewArguments};
+use crate::arguments::{OutputArguments, RunArguments, TaskArguments};
 use crate::printing::{print, print_by, say};
 use crate::program;
 use crate::terminal::Terminal;
@@ -13,43 +13,42 @@ use parades_session::steady::{Lengthened, WIDE, lengthen};
 use parades_session::{Failure, FinishedRun, Plan, Precision, Recording, Saved};
 use std::process::ExitCode;
 
-pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
-    if arguments.workers.processes.is_some_and(|processes| processes > 1) {
+pub(crate) fn run(
+    RunArguments { scenario, task, metrics, until_interval }: &RunArguments,
+) -> Result<ExitCode, Failure> {
+    let TaskArguments { engine, workers, how, .. } = task;
+    if workers.processes.is_some_and(|processes| processes > 1) {
         // The other processes get the files as this one has read them.
         inputs::hold([]);
     }
     inputs::forget_seen();
-    let plan =
-        Plan::of(&arguments.workers.of(arguments.how.request(&arguments.scenario, arguments.engine.as_deref())))?;
-    let RunArguments { how, viewing, outputs, saving, metrics, until_interval, .. } = arguments;
+    let plan = Plan::of(&workers.of(how.request(scenario, engine.as_deref())))?;
     let interval =
         until_interval.map(|relative_half_width| Precision { relative_half_width, metrics: metrics.clone() });
-    execute(plan, &Task { how, viewing, outputs, saving, interval, from: None })
+    execute(plan, task, interval, None)
 }
 
-/// A run that a user asks for, beside its plan.
-pub(crate) struct Task<'a> {
-    pub(crate) how: &'a HowArguments,
-    pub(crate) viewing: &'a ViewArguments,
-    pub(crate) outputs: &'a OutputArguments,
-    pub(crate) saving: &'a SavingArguments,
-    /// The intervals for which the run is made longer.
-    pub(crate) interval: Option<Precision>,
-    /// The saved run from which the run goes on.
-    pub(crate) from: Option<&'a Saved>,
-}
-
-/// Executes a plan, prints the results, and writes the files.
-pub(crate) fn execute(plan: Plan, task: &Task<'_>) -> Result<ExitCode, Failure> {
+/// Executes a plan, prints the results, and writes the files. The run is made longer until an interval is
+/// narrow enough, or goes on from a saved run.
+pub(crate) fn execute(
+    plan: Plan,
+    task: &TaskArguments,
+    interval: Option<Precision>,
+    from: Option<&Saved>,
+) -> Result<ExitCode, Failure> {
     let choice = plan.choice()?;
-    let outputs = task.outputs.outputs(task.from);
+    let outputs = task.outputs.outputs(from);
     outputs.check_apart(&plan)?;
     let view = task.viewing.view();
     if let Some(table) = &view.table {
         table_named(&plan.simulation()?.metrics(), table)?;
     }
     let mut files = Files::open(&outputs, &choice)?;
-    let run = run_recorded(task, plan, &choice, &mut files)?;
+    let mut terminal = Terminal::new(task.how.quiet);
+    let run = match interval {
+        Some(precision) => run_to_precision(task, plan, &choice, &precision, &mut files, &mut terminal)?,
+        None => run_once(task, &plan, &choice, from, &mut files, &mut terminal)?,
+    };
     let program = program();
     let trace = files.trace();
     let report = Report {
@@ -71,37 +70,53 @@ pub(crate) fn execute(plan: Plan, task: &Task<'_>) -> Result<ExitCode, Failure> 
     Ok(if run.is_interrupted()? { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
 }
 
-/// Executes the plan. If an interval should be narrow, executes it at growing lengths.
-fn run_recorded(task: &Task<'_>, mut plan: Plan, choice: &Choice, files: &mut Files) -> Result<FinishedRun, Failure> {
-    let mut terminal = Terminal::new(task.how.quiet);
-    let mut notes = Vec::new();
-    let saving = task.saving.wish();
-    if let Some(precision) = &task.interval {
-        let found = lengthen(&plan, choice, precision, &mut terminal)?;
-        let Lengthened { mut finished, is_narrow, .. } = found;
-        if !is_narrow {
-            say(format_args!("note: {WIDE}"));
-        }
-        if !(files.are_wanted() || saving.is_some()) || finished.outcome.stopped_at.is_some() {
-            finished.notes.extend(found.notes);
-            return Ok(finished);
-        }
+/// Executes a plan at growing lengths until an interval is narrow.
+fn run_to_precision(
+    task: &TaskArguments,
+    mut plan: Plan,
+    choice: &Choice,
+    precision: &Precision,
+    files: &mut Files,
+    terminal: &mut Terminal,
+) -> Result<FinishedRun, Failure> {
+    let found = lengthen(&plan, choice, precision, terminal)?;
+    let Lengthened { mut finished, is_narrow, .. } = found;
+    if !is_narrow {
+        say(format_args!("note: {WIDE}"));
+    }
+    let is_recorded = files.are_wanted() || task.saving.wish().is_some();
+    if is_recorded && finished.outcome.stopped_at.is_none() {
         // The files are those of the run with the last length.
         plan.until = Some(finished.outcome.end);
-        notes = found.notes;
+        finished = run_once(task, &plan, choice, None, files, terminal)?;
     }
-    let recording = Recording { saving: saving.as_ref(), from: task.from, ..files.recording() };
-    let mut run = parades_session::run(&plan, choice, recording, &mut terminal)?;
+    finished.notes.extend(found.notes);
+    Ok(finished)
+}
+
+/// Executes a plan, from its start or from a saved run.
+fn run_once(
+    task: &TaskArguments,
+    plan: &Plan,
+    choice: &Choice,
+    from: Option<&Saved>,
+    files: &mut Files,
+    terminal: &mut Terminal,
+) -> Result<FinishedRun, Failure> {
+    let saving = task.saving.wish();
+    let recording = Recording { saving: saving.as_ref(), from, ..files.recording() };
+    let mut run = parades_session::run(plan, choice, recording, terminal)?;
     terminal.note(parades_session::note_of(&run.outcome.metrics).as_slice());
-    run.notes.extend(notes);
-    let of_files = files.notes();
-    terminal.note(&of_files);
-    run.notes.extend(of_files);
+    let mut notes = files.notes();
+    if let Some(saved) = from.filter(|_| files.are_wanted()) {
+        notes.push(saved.note_on_files());
+    }
     if let Some(from) = task.outputs.trace_from.filter(|&from| from >= run.outcome.end) {
         let end = run.outcome.end;
-        run.notes.push(format!("nothing is traced: `--trace-from` is {from}, and the run ends at {end}"));
-        terminal.note(&run.notes);
+        notes.push(format!("nothing is traced: `--trace-from` is {from}, and the run ends at {end}"));
     }
+    terminal.note(&notes);
+    run.notes.extend(notes);
     Ok(run)
 }
 
@@ -118,9 +133,9 @@ impl OutputArguments {
         Some(SampleOutputs { folder: self.samples.clone()?, rows_max: self.samples_limit, overwrites: self.overwrite })
     }
 
-    /// True if the user wants a file beside captures.
+    /// True if the user wants a file.
     pub(crate) fn writes(&self) -> bool {
-        self.out.is_some() || self.trace.is_some() || self.timeline.is_some()
+        [&self.out, &self.trace, &self.timeline, &self.pcap, &self.samples].into_iter().any(Option::is_some)
     }
 
     /// Returns the files that the user wants. Those of a run that goes on from a file begin there.

@@ -85,6 +85,21 @@ fn a_run_has_the_results_and_files_of_one_process() {
 }
 
 #[test]
+fn a_saved_run_goes_on_over_ranks() {
+    let folder = Folder::new("mpirun-resume");
+    let scenario = "run campus --set networks=2 --set traffic=tcp";
+    let whole = parades(&folder.0, &format!("{scenario} --until 600ms --json --engine sequential"));
+    let saved = parades(&folder.0, &format!("{scenario} --until 300ms --engine window --threads 2 --save a.save"));
+    assert!(saved.status.success(), "{}", said(&saved));
+    let resumed = on_ranks(&folder, "2", "resume a.save --until 600ms --json --engine window --threads 1");
+    let [whole, resumed] = [json(&whole), json(&resumed)];
+    for field in ["digest", "events", "metrics"] {
+        assert_eq!(resumed[field], whole[field], "{field}");
+    }
+    assert_eq!(resumed["processes"], 2);
+}
+
+#[test]
 fn runs_at_growing_lengths_are_runs_on_the_same_ranks() {
     let folder = Folder::new("ranks-lengths");
     let run = "run mm1 --until-interval 20% --metric sojourn --until 100s --json";

@@ -34,7 +34,7 @@ impl<P: Undoable> Store<P> {
         wire::write(&(&self.packets, &self.free), to);
     }
 
-    /// Reads a state whose packets are at these places, each of which is named once.
+    /// Reads a state whose packets are at these places, without repetitions.
     pub(crate) fn read(places: impl IntoIterator<Item = u32>, from: &mut &[u8]) -> Result<Store<P>, Malformed>
     where
         P: Wire,

@@ -117,6 +117,17 @@ impl Saved {
         Ok(Request { digest, allows_idle: true, ..Request::of(file.display().to_string()) })
     }
 
+    /// Returns a note on the files of events that the rest of the run writes.
+    pub fn note_on_files(&self) -> String {
+        let time = self.head.time();
+        match self.head.replayed {
+            None => format!("a trace, captures and samples begin at {time}, where the run goes on"),
+            Some(_) => {
+                format!("a trace begins at {time}, where the run goes on; captures and samples begin at its start")
+            }
+        }
+    }
+
     /// Checks that the model which was made for this run is the one that was saved.
     pub(crate) fn check(&self, lps: u32, until: Time) -> Result<(), Failure> {
         let seen = inputs::seen();

@@ -92,6 +92,17 @@ impl Histogram {
         }
     }
 
+    /// Returns the counts of the buckets.
+    pub(super) fn bucket_counts(&self) -> &[u64] {
+        &self.buckets
+    }
+
+    /// Returns true if there are no more buckets than integers of 64 bits need, and the last one has the largest
+    /// observation.
+    pub(super) fn are_buckets_within_range(&self) -> bool {
+        self.buckets.len() == self.tally.max().map_or(0, |max| bucket(max) + 1)
+    }
+
     /// Returns the exact statistics of the observations.
     pub fn tally(&self) -> &Tally {
         &self.tally

@@ -13,9 +13,11 @@ pub(super) struct PerLp<T> {
     /// The rank of the sender of `slots[0]`.
     first: u32,
     /// By rank, from `first` on: the index in `entries` plus one, or 0 for a sender that has not recorded.
+    /// Empty if the recordings were read from bytes, until the next one is added: the ranks are checked first,
+    /// since this table may be large.
     slots: Vec<u32>,
     /// In the order of first recording. That order depends on the interleaving of LPs, so it is never
-    /// visible.
+    /// visible. Recordings that were read are in the order of senders.
     entries: Vec<(Sender, T)>,
 }
 
@@ -34,11 +36,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for PerLp<T> {
         if !entries.is_sorted_by(|(a, _), (b, _)| a < b) {
             return Err(D::Error::custom("recordings are not in the order of LPs"));
         }
-        let mut all = PerLp::default();
-        for (from, value) in entries {
-            all.insert(from, value);
-        }
-        Ok(all)
+        Ok(PerLp { entries, ..PerLp::default() })
     }
 }
 
@@ -62,15 +60,34 @@ impl<T: Default> PerLp<T> {
         let offset = from.rank().wrapping_sub(self.first) as usize;
         match self.slots.get(offset) {
             Some(&slot) if slot > 0 => &mut self.entries[slot as usize - 1].1,
-            _ => self.insert(from, T::default()),
+            _ => self.first_entry(from),
+        }
+    }
+
+    #[cold]
+    fn first_entry(&mut self, from: Sender) -> &mut T {
+        self.make_slots();
+        let offset = from.rank().wrapping_sub(self.first) as usize;
+        match self.slots.get(offset) {
+            Some(&slot) if slot > 0 => &mut self.entries[slot as usize - 1].1,
+            _ => self.add(from, T::default()),
         }
     }
 }
 
 impl<T> PerLp<T> {
+    /// Makes the table of recordings that were read.
+    fn make_slots(&mut self) {
+        if self.slots.is_empty() {
+            for (from, value) in std::mem::take(&mut self.entries) {
+                self.add(from, value);
+            }
+        }
+    }
+
     /// Adds the first value of `from`.
     #[cold]
-    fn insert(&mut self, from: Sender, value: T) -> &mut T {
+    fn add(&mut self, from: Sender, value: T) -> &mut T {
         let rank = from.rank();
         if self.slots.is_empty() {
             self.first = rank;
@@ -96,16 +113,16 @@ impl<T> PerLp<T> {
 
     /// Returns the recordings by id, the global events first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Sender, &T)> {
-        self.slots.iter().filter(|&&slot| slot > 0).map(|&slot| {
-            let (from, value) = &self.entries[slot as usize - 1];
-            (*from, value)
-        })
+        let as_read = if self.slots.is_empty() { &self.entries[..] } else { &[] };
+        let by_slot = self.slots.iter().filter(|&&slot| slot > 0).map(|&slot| &self.entries[slot as usize - 1]);
+        as_read.iter().chain(by_slot).map(|(from, value)| (*from, value))
     }
 
     /// Adds the recordings of the LPs of `other`. Panics if one of them recorded here too.
     pub(super) fn merge(&mut self, other: PerLp<T>) {
+        self.make_slots();
         for (from, value) in other.entries {
-            self.insert(from, value);
+            self.add(from, value);
         }
     }
 
@@ -114,7 +131,7 @@ impl<T> PerLp<T> {
         let (mut kept, mut moved) = (PerLp::default(), PerLp::default());
         for (from, value) in std::mem::take(self).entries {
             let moves = from.as_lp().is_some_and(moves);
-            if moves { &mut moved } else { &mut kept }.insert(from, value);
+            if moves { &mut moved } else { &mut kept }.add(from, value);
         }
         *self = kept;
         moved

@@ -33,15 +33,21 @@ impl Rows {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Row<'_>> {
         let mut rest = &self.0[..];
-        std::iter::from_fn(move || {
-            if rest.is_empty() {
-                return None;
+        std::iter::from_fn(move || (!rest.is_empty()).then(|| read_row(&mut rest).expect(WRITTEN_HERE)))
+    }
+
+    /// Returns true if the bytes are those of rows with this number of cells. Bytes that come from a file may be
+    /// none.
+    pub(super) fn are_rows_of(&self, cells: usize) -> bool {
+        let mut rest = &self.0[..];
+        while !rest.is_empty() {
+            let Some(Row(mut row)) = read_row(&mut rest) else { return false };
+            let is_right = (0..cells).all(|_| read_cell(&mut row).is_some()) && row.is_empty();
+            if !is_right {
+                return false;
             }
-            let length = usize::try_from(read_number(&mut rest)).expect(WRITTEN_HERE);
-            let (row, after) = rest.split_at(length);
-            rest = after;
-            Some(Row(row))
-        })
+        }
+        true
     }
 }
 
@@ -61,7 +67,7 @@ impl<'a> Row<'a> {
     /// Returns the cells from left to right.
     pub(super) fn cells(self) -> impl Iterator<Item = Cell> + 'a {
         let mut rest = self.0;
-        std::iter::from_fn(move || (!rest.is_empty()).then(|| read_cell(&mut rest)))
+        std::iter::from_fn(move || (!rest.is_empty()).then(|| read_cell(&mut rest).expect(WRITTEN_HERE)))
     }
 }
 
@@ -84,17 +90,18 @@ fn write_cell(cell: &Cell, to: &mut Vec<u8>) {
     }
 }
 
-fn read_cell(from: &mut &[u8]) -> Cell {
-    match read_bytes(from, 1)[0] {
+fn read_row<'a>(from: &mut &'a [u8]) -> Option<Row<'a>> {
+    read_counted(from).map(Row)
+}
+
+fn read_cell(from: &mut &[u8]) -> Option<Cell> {
+    Some(match read_byte(from)? {
         EMPTY => Cell::Empty,
-        TEXT => {
-            let length = usize::try_from(read_number(from)).expect(WRITTEN_HERE);
-            Cell::Text(std::str::from_utf8(read_bytes(from, length)).expect(WRITTEN_HERE).into())
-        }
-        INTEGER => Cell::Integer(read_number(from)),
-        FLOAT => Cell::Float(f64::from_le_bytes(read_bytes(from, 8).try_into().expect(WRITTEN_HERE))),
-        _ => unreachable!("{WRITTEN_HERE}"),
-    }
+        TEXT => Cell::Text(std::str::from_utf8(read_counted(from)?).ok()?.into()),
+        INTEGER => Cell::Integer(read_number(from)?),
+        FLOAT => Cell::Float(f64::from_le_bytes(from.split_off(..8)?.try_into().ok()?)),
+        _ => return None,
+    })
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "only the low seven bits are kept")]
@@ -106,22 +113,26 @@ fn write_number(mut x: u64, to: &mut Vec<u8>) {
     to.push(x as u8);
 }
 
-fn read_number(from: &mut &[u8]) -> u64 {
+fn read_number(from: &mut &[u8]) -> Option<u64> {
     let (mut x, mut shift) = (0, 0);
     loop {
-        let byte = read_bytes(from, 1)[0];
-        x |= u64::from(byte & 0x7f) << shift;
+        let byte = read_byte(from)?;
+        x |= u64::from(byte & 0x7f).checked_shl(shift)?;
         shift += 7;
         if byte < 0x80 {
-            return x;
+            return Some(x);
         }
     }
 }
 
-fn read_bytes<'a>(from: &mut &'a [u8], count: usize) -> &'a [u8] {
-    let (bytes, rest) = from.split_at(count);
-    *from = rest;
-    bytes
+fn read_byte(from: &mut &[u8]) -> Option<u8> {
+    from.split_off_first().copied()
+}
+
+/// Reads a number, and as many bytes.
+fn read_counted<'a>(from: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let count = usize::try_from(read_number(from)?).ok()?;
+    from.split_off(..count)
 }
 
 #[cfg(test)]

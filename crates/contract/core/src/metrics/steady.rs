@@ -25,7 +25,7 @@ use crate::event::{LpId, Sender};
 use serde::{Deserialize, Serialize};
 
 /// At this number of batches, they are joined in pairs, and half as many remain.
-const BATCHES_MAX: usize = 64;
+pub(super) const BATCHES_MAX: usize = 64;
 /// With fewer batches than this there is no interval, and no warm-up.
 const BATCHES_MIN: usize = BATCHES_MAX / 2;
 /// The warm-up is the number of batches divided by this number, rounded up.
@@ -35,11 +35,11 @@ const WARM_UP: usize = 16;
 /// bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Batches {
-    sums: Vec<f64>,
+    pub(super) sums: Vec<f64>,
     /// The number of observations in each full batch, a power of two.
-    length: u64,
+    pub(super) length: u64,
     /// The sum of the batch that is not full yet, and the number of its observations.
-    partial: (f64, u64),
+    pub(super) partial: (f64, u64),
 }
 
 impl Default for Batches {

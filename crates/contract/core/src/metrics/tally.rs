@@ -20,13 +20,13 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    sum: u128,
+    pub(super) sum: u128,
     /// The low 128 bits of the sum of squares.
-    squares_low: u128,
-    squares_high: u64,
-    count: u64,
-    min: u64,
-    max: u64,
+    pub(super) squares_low: u128,
+    pub(super) squares_high: u64,
+    pub(super) count: u64,
+    pub(super) min: u64,
+    pub(super) max: u64,
 }
 
 impl Default for Tally {

@@ -163,7 +163,7 @@ fn each_marked_block_is_what_the_program_prints() {
             assert!(printed.len() >= lines.len(), "{}: parades {arguments} prints less", path.display());
             for (line, printed) in lines.into_iter().zip(printed) {
                 let is_label = |label: &&str| line.starts_with(label) && printed.starts_with(label);
-                // What such a line measures may differ, and perhaps the unit of a time.
+                // The number of such a line may differ, and perhaps the unit of a time.
                 let same_words = DIFFERING.iter().any(is_label) && words_of(line) == words_of(printed);
                 if unaligned(line) != unaligned(printed) && !same_words {
                     wrong += &format!("{}: parades {arguments}\n  says   {line}\n  prints {printed}\n", path.display());

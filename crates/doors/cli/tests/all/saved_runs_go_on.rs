@@ -2,6 +2,8 @@
 
 use crate::common::{Folder, check, parades};
 use serde_json::Value;
+use std::io::{Read, Write};
+use twox_hash::XxHash3_128;
 
 /// Runs the command, which must succeed, and returns its JSON.
 fn json(folder: &Folder, arguments: &str) -> Value {
@@ -118,6 +120,37 @@ fn a_stopped_run_goes_on() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_signal_saves_a_run_that_goes_on() {
+    use crate::common::command;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    let folder = Folder::new("saved-by-a-signal");
+    let scenario = "phold --set lps=64 --set work=100000 --until 200s";
+    let mut child = command(&folder.0, &format!("run {scenario} --save a.save --json"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command was built");
+    // From this line on, the run listens to the signal.
+    let mut lines = BufReader::new(child.stderr.take().expect("it is a pipe")).lines();
+    let line = lines.next().expect("`auto` says what it chooses").expect("it is text");
+    assert!(line.starts_with("engine: "), "{line}");
+    let signalled = Command::new("kill").args(["-USR1", &child.id().to_string()]).status().expect("there is `kill`");
+    assert!(signalled.success());
+    let saved = folder.0.join("a.save");
+    while !saved.exists() {
+        assert!(child.try_wait().expect("it is a child").is_none(), "the run ended before it was saved");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::fs::copy(&saved, folder.0.join("b.save")).expect("it is whole");
+    let output = child.wait_with_output().expect("it is a child");
+    let whole: Value = serde_json::from_slice(&output.stdout).expect("the run went on");
+    let resumed = json(&folder, "resume b.save");
+    assert_eq!(answer(&resumed), answer(&whole));
+}
+
+#[test]
 fn files_that_are_no_saved_run_are_refused_in_a_sentence() {
     let folder = Folder::new("bad-saves");
     json(&folder, "run mm1 --set customers=300 --until 100ms --save a.save");
@@ -176,26 +209,59 @@ fn a_file_that_has_changed_since_the_save_is_named() {
     assert!(said.contains("lat.txt has changed since the run was saved; restore the file"), "{said}");
 }
 
-/// Bytes that are changed behind the hashes are refused, or lead to an answer; never to a panic.
+/// The parts of a saved run that a forger must keep consistent.
+struct Forged {
+    /// The kind of the file and its head.
+    head: Vec<u8>,
+    /// The bytes of the cut.
+    cut: Vec<u8>,
+}
+
+impl Forged {
+    fn of(file: &[u8]) -> Forged {
+        let length = u32::from_le_bytes(file[16..20].try_into().expect("these are four bytes"));
+        let (head, rest) = file.split_at(20 + usize::try_from(length).expect("it is short"));
+        let mut cut = Vec::new();
+        lz4_flex::frame::FrameDecoder::new(&rest[..rest.len() - 40]).read_to_end(&mut cut).expect("it is a frame");
+        Forged { head: head.to_vec(), cut }
+    }
+
+    /// Returns the file, with the right length and the right hashes.
+    fn file(&self) -> Vec<u8> {
+        let mut encoder = lz4_flex::frame::FrameEncoder::new(self.head.clone());
+        encoder.write_all(&self.cut).expect("memory takes everything");
+        let mut file = encoder.finish().expect("memory takes everything");
+        file.extend((self.cut.len() as u64).to_le_bytes());
+        file.extend(XxHash3_128::oneshot(&self.cut).to_le_bytes());
+        let whole = XxHash3_128::oneshot(&file);
+        file.extend(whole.to_le_bytes());
+        file
+    }
+}
+
+/// Bytes that are changed behind the hashes are refused, or lead to an answer; never to a panic. The beginning of
+/// a cut has its metrics and global events.
 #[test]
 fn changed_bytes_do_no_harm() {
     let folder = Folder::new("mutated-saves");
-    json(&folder, "run campus --set traffic=tcp --set networks=1 --until 300ms --save a.save");
-    let good = std::fs::read(folder.0.join("a.save")).expect("the test's own files, and its command");
-    for number in 0..30 {
-        let mut changed = good.clone();
-        let place = (number * 7919 + 13) % (good.len() - 60) + 20;
-        changed[place] =
-            changed[place].wrapping_add(1 + u8::try_from(number).expect("the test's own files, and its command"));
-        let whole = changed.len() - 16;
-        let hash = twox_hash::XxHash3_128::oneshot(&changed[..whole]).to_le_bytes();
-        changed[whole..].copy_from_slice(&hash);
-        folder.write("b.save", &changed);
-        let output = parades(&folder.0, "resume b.save --until 310ms --quiet");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            matches!(output.status.code(), Some(0..=2)) && !said.contains("itself is at fault"),
-            "{number}: {said}"
-        );
+    for scenario in ["mm1 --set customers=300", "campus --set traffic=tcp --set networks=1"] {
+        json(&folder, &format!("run {scenario} --until 200ms --save a.save"));
+        let forged = Forged::of(&std::fs::read(folder.0.join("a.save")).expect("it was saved"));
+        folder.write("b.save", forged.file());
+        json(&folder, "resume b.save --until 210ms");
+        let mut refused = 0;
+        for number in 0..40 {
+            let mut changed = Forged { head: forged.head.clone(), cut: forged.cut.clone() };
+            let most = if number % 2 == 0 { changed.cut.len() } else { changed.cut.len().min(400) };
+            let place = (number * 7919 + 13) % most;
+            changed.cut[place] = changed.cut[place].wrapping_add([1, 0x7f, 0x80, 0xff][number % 4]);
+            folder.write("b.save", changed.file());
+            let output = parades(&folder.0, "resume b.save --until 210ms --quiet");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(matches!(output.status.code(), Some(0..=2)), "{scenario} {place}: {said}");
+            assert!(!said.contains("itself is at fault"), "{scenario} {place}: {said}");
+            refused += usize::from(!output.status.success());
+        }
+        assert!(refused > 10, "{scenario}: {refused} of 40 are refused");
     }
 }

@@ -279,7 +279,7 @@ impl Queues {
         i64::try_from(quantum).expect("a quantum is below 2 KiB")
     }
 
-    /// Returns the number of the queue with the most bytes, among those with packets, which may have no bytes.
+    /// Returns the number of the queue with the most bytes, among those with packets. A packet may have no bytes.
     fn longest(&self) -> Option<u32> {
         let busy = self.flows.iter().filter(|(_, flow)| !flow.packets.is_empty());
         let longest = busy.max_by_key(|(number, flow)| (flow.bytes, Reverse(**number)));

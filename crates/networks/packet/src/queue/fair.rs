@@ -91,7 +91,7 @@ impl Fair {
             let flow = flows.get_mut(number).filter(|flow| !flow.is_listed);
             flow.ok_or_else(|| Malformed::new("FQ-CoDel lists a queue twice, or none"))?.is_listed = true;
         }
-        if flows.values().any(|flow| !flow.is_listed && flow.queue.bytes > 0) {
+        if flows.values().any(|flow| !flow.is_listed && !flow.queue.packets.is_empty()) {
             return Err(Malformed::new("FQ-CoDel does not list a queue with packets"));
         }
         let bytes = flows.values().map(|flow| flow.queue.bytes).sum();
@@ -102,9 +102,10 @@ impl Fair {
         self.flows.values().flat_map(|flow| flow.queue.packets.iter().copied())
     }
 
-    /// Returns the number of the queue with the most bytes.
+    /// Returns the number of the queue with the most bytes, among those with packets. A packet may have no bytes.
     fn longest(&self) -> Option<u32> {
-        let longest = self.flows.iter().max_by_key(|(number, flow)| (flow.queue.bytes, std::cmp::Reverse(**number)));
+        let busy = self.flows.iter().filter(|(_, flow)| !flow.queue.packets.is_empty());
+        let longest = busy.max_by_key(|(number, flow)| (flow.queue.bytes, std::cmp::Reverse(**number)));
         longest.map(|(&number, _)| number)
     }
 }

@@ -39,15 +39,7 @@ impl Driven {
 
     fn take(&mut self, now: Time) -> (Option<(Held, bool)>, Dropped) {
         let mut dropped = Dropped::new();
-        let port = PortView {
-            now,
-            rate_bps: 1,
-            waiting: 0,
-            waiting_bytes: 0,
-            busy_until: now,
-            must_wait: false,
-            rng: &self.rng,
-        };
+        let port = port(now, &self.rng);
         let next = self.queues.unrecorded().dequeue(&self.of, &port, &mut dropped);
         (next, dropped)
     }
@@ -65,6 +57,11 @@ impl Driven {
         }
         shares
     }
+}
+
+/// An idle port.
+fn port(now: Time, rng: &Rng) -> PortView<'_> {
+    PortView { now, rate_bps: 1, waiting: 0, waiting_bytes: 0, busy_until: now, must_wait: false, rng }
 }
 
 /// CAKE that accepts any wait.
@@ -235,15 +232,7 @@ fn undoing_restores_every_part() {
             is_capable: flow % 2 == 0,
         };
         let held = Held::new(flow, 500, now, offered.is_capable);
-        let port = PortView {
-            now,
-            rate_bps: 1,
-            waiting: 0,
-            waiting_bytes: 0,
-            busy_until: now,
-            must_wait: false,
-            rng: &cake.rng,
-        };
+        let port = port(now, &cake.rng);
         let is_arrival = draw.below(3) > 0 && step % 1000 < 700;
         let before = cake.queues.clone();
         let mut log = UndoLog::default();
@@ -273,4 +262,15 @@ fn undoing_restores_every_part() {
     cake.queues.unrecorded().clear(&mut |_| lose += 1);
     assert_eq!(lose, waiting);
     assert_eq!(cake.queues.packets().count(), 0);
+}
+
+#[test]
+fn packets_without_bytes_are_limited_in_number_too() {
+    let mut driven = Driven::new(Cake { limit: QueueLimit::Packets(4), ..patient(Isolation::Flows) });
+    let offer = |driven: &mut Driven, flow| driven.offer(Ends { flow, source: flow, destination: 0 }, 0, Time::ZERO);
+    // A queue that has run empty has as many bytes as the others.
+    assert_eq!(offer(&mut driven, 0).len(), 0);
+    assert!(driven.take(Time::ZERO).0.is_some());
+    let dropped: usize = (1..10).map(|flow| offer(&mut driven, flow).len()).sum();
+    assert_eq!(dropped, 5);
 }
