@@ -8,7 +8,7 @@ use crate::request::quote;
 use crate::saved::{self, Found, Head, Saved, Saver, Saving};
 use crate::watchman::Watched;
 use crate::{Failure, Observer, Plan, Recording, Tracing};
-use parades_catalog::{Choice, Simulation, program_name};
+use parades_catalog::{Choice, Engine, Simulation, program_name};
 use parades_config::inputs::{self, Seen};
 use parades_core::cut::Cuts;
 use parades_core::error::{Error, ErrorKind};
@@ -133,9 +133,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<FinishedRun, Failure> {
     let begin = Instant::now();
-    if choice.processes > 1 {
-        check_processes(&recording)?;
-    }
+    check_recording(choice, &recording)?;
     observer.prepares();
     // The other processes make the model at the same time.
     let others = ranks::start(plan, choice)?;
@@ -145,8 +143,17 @@ pub fn run(
     Ok(FinishedRun { setup_wall: making + finished.setup_wall, ..finished })
 }
 
-/// Checks that a run of several processes can be recorded so.
-fn check_processes(recording: &Recording<'_>) -> Result<(), Failure> {
+/// Checks that a run can be saved, or go on from a file, in this way.
+fn check_recording(choice: &Choice, recording: &Recording<'_>) -> Result<(), Failure> {
+    let is_in_parts = recording.saving.is_some() || recording.from.is_some();
+    if is_in_parts && choice.engine == Engine::RollbackCheck {
+        let message =
+            format!("the engine `{}` executes a run in one piece, and neither saves nor resumes it", choice.engine);
+        return Err(Failure::usage(message, "use another engine: the answer is the same"));
+    }
+    if choice.processes < 2 {
+        return Ok(());
+    }
     let help = "use one process, with as many threads as you like";
     if recording.saving.is_some() {
         return Err(Failure::usage("a run of several processes is not saved", help));

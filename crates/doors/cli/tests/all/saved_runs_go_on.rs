@@ -182,6 +182,12 @@ fn files_that_are_no_saved_run_are_refused_in_a_sentence() {
                 "a.save: the run was saved at 0.1s, and `--until` is 0.05s; give a later end",
             ),
             (
+                "run mm1 --save b.save --engine rollback-check",
+                2,
+                "the engine `rollback-check` executes a run in one piece, and neither saves nor resumes it; use another \
+                 engine: the answer is the same",
+            ),
+            (
                 "run mm1 --save b.save --processes 2",
                 2,
                 "a run of several processes is not saved; use one process, with as many threads as you like",
