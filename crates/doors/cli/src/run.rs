@@ -7,10 +7,13 @@ use crate::terminal::Terminal;
 use parades_capture::recorder::Settings;
 use parades_catalog::Choice;
 use parades_config::inputs;
-use parades_report::{CaptureOutputs, Files, Outputs, Report, SampleOutputs, table_named};
+use parades_report::{
+    CaptureOutputs, Files, Outputs, Report, SampleOutputs, TraceOutputs, TracedEvents, table_named,
+};
 use parades_session::failure::STOPPED;
 use parades_session::steady::{Lengthened, WIDE, lengthen};
 use parades_session::{Failure, FinishedRun, Plan, Precision, Recording, Saved};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub(crate) fn run(
@@ -37,24 +40,24 @@ pub(crate) fn execute(
     from: Option<&Saved>,
 ) -> Result<ExitCode, Failure> {
     let choice = plan.choice()?;
-    let outputs = task.outputs.outputs(from);
+    let outputs = task.outputs.outputs(from)?;
     outputs.check_apart(&plan)?;
     let view = task.viewing.view();
     if let Some(table) = &view.table {
         table_named(&plan.simulation()?.metrics(), table)?;
     }
-    let mut files = Files::open(&outputs, &choice)?;
+    let mut files = Files::open(&outputs, &choice, task.saving.wish().is_some(), from)?;
     let mut terminal = Terminal::new(task.how.quiet);
     let run = match interval {
-        Some(precision) => run_to_precision(task, plan, &choice, &precision, &mut files, &mut terminal)?,
-        None => run_once(task, &plan, &choice, from, &mut files, &mut terminal)?,
+        Some(precision) => run_to_precision(task, plan, &choice, &precision, &files, &mut terminal)?,
+        None => run_once(task, &plan, &choice, from, &files, &mut terminal)?,
     };
     let program = program();
     let trace = files.trace();
     let report = Report {
         trace: trace.as_ref(),
         parquet: outputs.parquet,
-        copy_inputs: task.outputs.copy_inputs,
+        copy_inputs: outputs.copy_inputs,
         ..Report::of(&run, &program)
     };
     // The results are printed first, so they are not lost if a file cannot be written.
@@ -76,7 +79,7 @@ fn run_to_precision(
     mut plan: Plan,
     choice: &Choice,
     precision: &Precision,
-    files: &mut Files,
+    files: &Files,
     terminal: &mut Terminal,
 ) -> Result<FinishedRun, Failure> {
     let found = lengthen(&plan, choice, precision, terminal)?;
@@ -100,22 +103,23 @@ fn run_once(
     plan: &Plan,
     choice: &Choice,
     from: Option<&Saved>,
-    files: &mut Files,
+    files: &Files,
     terminal: &mut Terminal,
 ) -> Result<FinishedRun, Failure> {
     let saving = task.saving.wish();
+    let mut notes = saving.as_ref().map_or_else(Vec::new, |_| files.notes_on_saves());
+    terminal.note(&notes);
     let recording = Recording { saving: saving.as_ref(), from, ..files.recording() };
     let mut run = parades_session::run(plan, choice, recording, terminal)?;
     terminal.note(parades_session::note_of(&run.outcome.metrics).as_slice());
-    let mut notes = files.notes();
-    if let Some(saved) = from.filter(|_| files.are_wanted()) {
-        notes.push(saved.note_on_files());
-    }
+    let mut of_end = files.notes();
+    of_end.extend(from.filter(|_| files.has_new_ones()).map(Saved::note_on_files));
     if let Some(from) = task.outputs.trace_from.filter(|&from| from >= run.outcome.end) {
         let end = run.outcome.end;
-        notes.push(format!("nothing is traced: `--trace-from` is {from}, and the run ends at {end}"));
+        of_end.push(format!("nothing is traced: `--trace-from` is {from}, and the run ends at {end}"));
     }
-    terminal.note(&notes);
+    terminal.note(&of_end);
+    notes.extend(of_end);
     run.notes.extend(notes);
     Ok(run)
 }
@@ -138,21 +142,29 @@ impl OutputArguments {
         [&self.out, &self.trace, &self.timeline, &self.pcap, &self.samples].into_iter().any(Option::is_some)
     }
 
-    /// Returns the files that the user wants. Those of a run that goes on from a file begin there.
-    fn outputs(&self, from: Option<&Saved>) -> Outputs {
-        let begin = from.map(|saved| saved.head.time());
-        Outputs {
+    /// Returns the files that the user wants. New files of a run that goes on from a file begin there.
+    fn outputs(&self, from: Option<&Saved>) -> Result<Outputs, Failure> {
+        let events = TracedEvents {
+            lps: self.trace_lps.clone(),
+            from: self.trace_from.max(from.map(|saved| saved.head.time())),
+            before: self.trace_before,
+        };
+        let of = |path: &Option<PathBuf>| Some(TraceOutputs { path: path.clone()?, events: events.clone() });
+        let outputs = Outputs {
             folder: self.out.clone(),
             overwrite: self.overwrite,
-            trace_in_folder: self.out_trace,
+            trace_in_folder: self.out_trace.then(|| events.clone()),
             parquet: self.out_parquet,
-            trace: self.trace.clone(),
-            timeline: self.timeline.clone(),
+            copy_inputs: self.copy_inputs,
+            trace: of(&self.trace),
+            timeline: of(&self.timeline),
             captures: self.captures(),
             samples: self.samples(),
-            trace_lps: self.trace_lps.clone(),
-            trace_from: self.trace_from.max(begin),
-            trace_before: self.trace_before,
+            ..Outputs::default()
+        };
+        match from {
+            Some(saved) => outputs.going_on_with(saved),
+            None => Ok(outputs),
         }
     }
 }

@@ -103,6 +103,16 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
+    /// Goes on with a file whose interfaces have these greatest lengths of frames, in order.
+    pub fn going_on(to: W, snap_lengths: Vec<u32>) -> Writer<W> {
+        Writer { to, snap_lengths, block: Vec::new() }
+    }
+
+    /// Returns the receiver of the bytes.
+    pub fn receiver(&mut self) -> &mut W {
+        &mut self.to
+    }
+
     /// Adds an interface, and returns its number.
     pub fn add_interface(&mut self, interface: &Interface<'_>) -> io::Result<u32> {
         self.begin(block::INTERFACE_DESCRIPTION);

@@ -6,13 +6,14 @@
 mod file;
 
 use crate::address::IpVersion;
-use crate::fields::PacketFields;
+use crate::fields::{Host, PacketFields};
 use file::CaptureFile;
 use parades_core::capture::{CapturePoint, Captured};
 use parades_core::event::LpId;
 use parades_core::time::Time;
 use parades_core::trace::{Executed, Note};
-use std::collections::BTreeMap;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 /// A node or link whose packets are captured.
@@ -25,7 +26,7 @@ pub enum Place {
 }
 
 /// The settings of captures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// The version of IP; `None` for that of the network.
     pub version: Option<IpVersion>,
@@ -50,6 +51,22 @@ pub struct Recorder<W> {
     waiting: BTreeMap<(Time, u64), Captured>,
     /// The number of captured packets.
     count: u64,
+}
+
+/// What a recorder remembers beside its files, so that another one can go on with them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The captured packets that are not in the files yet, in the order in which they come there.
+    waiting: Vec<Captured>,
+    /// The hosts whose names are in the files, file by file.
+    named: Vec<BTreeSet<Host>>,
+}
+
+impl Memory {
+    /// Returns the number of files.
+    pub fn files(&self) -> usize {
+        self.named.len()
+    }
 }
 
 /// An interface in a file.
@@ -85,21 +102,62 @@ impl<W: Write> Recorder<W> {
     ///
     /// The errors of `to`. So for all methods.
     pub fn add_file(&mut self, place: &Place, to: W) -> io::Result<()> {
-        let file = self.files.len();
-        let sent_only = matches!(place, Place::Link(_));
+        let mut file = CaptureFile::begin(to)?;
+        for index in self.points_at(place) {
+            let point = &self.points[index];
+            let node = self.names.get(point.lp.index()).map_or("", String::as_str);
+            file.add_interface(point, node, self.settings.snap_length)?;
+        }
+        self.add(place, file);
+        Ok(())
+    }
+
+    /// Goes on with files of another recorder, which remembered `memory`. Each file comes with its place, in
+    /// the order in which they were added there. `None` if the recorder had another number of files.
+    pub fn go_on(&mut self, files: Vec<(Place, W)>, memory: Memory) -> Option<()> {
+        let Memory { waiting, named } = memory;
+        if files.len() != named.len() {
+            return None;
+        }
+        for ((place, to), named) in files.into_iter().zip(named) {
+            let interfaces = self.points_at(&place).len();
+            self.add(&place, CaptureFile::going_on(to, interfaces, self.settings.snap_length, named));
+        }
+        waiting.into_iter().for_each(|captured| self.wait(captured));
+        Some(())
+    }
+
+    /// Returns what another recorder must remember to go on with the files.
+    pub fn memory(&self) -> Memory {
+        let named = self.files.iter().map(|file| file.named().clone()).collect();
+        Memory { waiting: self.waiting.values().cloned().collect(), named }
+    }
+
+    /// Returns the receivers of the files.
+    pub fn receivers(&mut self) -> impl Iterator<Item = &mut W> {
+        self.files.iter_mut().map(CaptureFile::receiver)
+    }
+
+    /// Returns the ports at a place, by their position in the list of all ports. They are the interfaces of its
+    /// file, in order.
+    fn points_at(&self, place: &Place) -> Vec<usize> {
         let is_here = |point: &CapturePoint| match place {
             Place::Node(lp) => point.lp == *lp,
             Place::Link(link) => point.link == *link,
         };
-        let mut begun = CaptureFile::begin(to)?;
-        for (index, point) in self.points.iter().enumerate().filter(|(_, point)| is_here(point)) {
-            let node = self.names.get(point.lp.index()).map_or("", String::as_str);
-            let number = begun.add_interface(point, node, self.settings.snap_length)?;
-            let interface = Interface { file, number, point: index, sent_only };
-            self.interfaces.entry((point.lp, point.port)).or_default().push(interface);
+        let points = self.points.iter().enumerate();
+        points.filter(|(_, point)| is_here(point)).map(|(index, _)| index).collect()
+    }
+
+    /// Adds a file that has its interfaces.
+    fn add(&mut self, place: &Place, file: CaptureFile<W>) {
+        let sent_only = matches!(place, Place::Link(_));
+        for (number, point) in (0..).zip(self.points_at(place)) {
+            let interface = Interface { file: self.files.len(), number, point, sent_only };
+            let CapturePoint { lp, port, .. } = self.points[point];
+            self.interfaces.entry((lp, port)).or_default().push(interface);
         }
-        self.files.push(begun);
-        Ok(())
+        self.files.push(file);
     }
 
     /// Returns the LPs at which packets are captured, in order.
@@ -114,11 +172,16 @@ impl<W: Write> Recorder<W> {
         self.write_before(executed.key.instant.time)?;
         for note in executed.notes {
             if let Note::Captured(captured) = note {
-                self.waiting.insert((captured.time, self.count), (**captured).clone());
-                self.count += 1;
+                self.wait((**captured).clone());
             }
         }
         Ok(())
+    }
+
+    /// Adds a packet that comes into the files once all earlier ones are known.
+    fn wait(&mut self, captured: Captured) {
+        self.waiting.insert((captured.time, self.count), captured);
+        self.count += 1;
     }
 
     /// Writes the packets before `time`. No event to come captures an earlier one.

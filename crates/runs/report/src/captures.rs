@@ -2,19 +2,22 @@
 
 mod places;
 
+use crate::begin::Begin;
 use crate::result_file::{ResultFile, late};
-use parades_capture::recorder::{Place, Recorder, Settings};
+use parades_capture::recorder::{Memory, Place, Recorder, Settings};
 use parades_catalog::Simulation;
 use parades_core::event::LpId;
 use parades_core::time::Time;
 use parades_core::trace::{Executed, shown_name};
+use parades_session::saved::outputs::{FileAtCut, keep_file};
 use parades_session::{Failure, safe_name};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::{fs, io};
 
 /// The captures that a user wants of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CaptureOutputs {
     /// The folder of the files.
     pub folder: PathBuf,
@@ -28,16 +31,19 @@ pub struct CaptureOutputs {
 #[derive(Debug)]
 pub(crate) struct Captures {
     outputs: CaptureOutputs,
+    begin: Begin,
+    /// What the recorder of the saved run remembered, until this one goes on.
+    memory: Memory,
     /// The recorder, once the model is known.
     recorder: Option<Recorder<ResultFile>>,
 }
 
 impl Captures {
     /// Makes the folder of the files.
-    pub(crate) fn new(outputs: &CaptureOutputs) -> Result<Captures, Failure> {
+    pub(crate) fn new(outputs: &CaptureOutputs, begin: Begin, memory: Memory) -> Result<Captures, Failure> {
         let folder = &outputs.folder;
         fs::create_dir_all(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
-        Ok(Captures { outputs: outputs.clone(), recorder: None })
+        Ok(Captures { outputs: outputs.clone(), begin, memory, recorder: None })
     }
 
     /// Finds the places in the model, and begins their files. Returns the LPs at which packets are captured.
@@ -54,13 +60,28 @@ impl Captures {
                 Place::Link(link) => link,
             };
             let file = format!("{}.pcapng", free_name(name, &mut taken));
-            files.push(ResultFile::create(&self.outputs.folder.join(file))?);
+            files.push(self.begin.file(&self.outputs.folder.join(file), "--pcap")?);
         }
         let recorder = self.recorder.insert(Recorder::new(points, names, self.outputs.settings));
-        for (place, file) in places.iter().zip(files) {
-            recorder.add_file(place, file).map_err(|error| late(&error))?;
+        let files = places.into_iter().zip(files);
+        if self.begin.is_going_on() {
+            let memory = std::mem::take(&mut self.memory);
+            recorder.go_on(files.collect(), memory).ok_or_else(|| {
+                Failure::usage("the saved run has another number of captures", "write them elsewhere with `--pcap`")
+            })?;
+        } else {
+            for (place, file) in files {
+                recorder.add_file(&place, file).map_err(|error| late(&error))?;
+            }
         }
         Ok(recorder.lps())
+    }
+
+    /// Brings the files to the disk, adds them to a record, and returns what the recorder remembers.
+    pub(crate) fn keep(&mut self, files: &mut Vec<FileAtCut>) -> io::Result<Memory> {
+        let Some(recorder) = &mut self.recorder else { return Ok(Memory::default()) };
+        recorder.receivers().try_for_each(|file| keep_file(file, files))?;
+        Ok(recorder.memory())
     }
 
     /// Adds the packets that an event captured.

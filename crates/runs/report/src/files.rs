@@ -1,135 +1,179 @@
 //! The files that a run writes while it is executed: its trace, its timeline, its captures and its
 //! samples.
 
+use crate::begin::Begin;
 use crate::captures::Captures;
 use crate::folder::{self, trace_in};
-use crate::outputs::{Outputs, traced_lps};
+use crate::outputs::{Outputs, TraceOutputs};
 use crate::result_file::ResultFile;
 use crate::rows::parquet_is_possible;
 use crate::samples::Samples;
 use crate::timeline_file::TimelineFile;
-use crate::trace_file::{FinishedTrace, TraceInFolder, write_event};
+use crate::trace_file::{Chosen, FinishedTrace, TraceFile};
+use parades_capture::recorder;
 use parades_catalog::{Choice, Simulation};
+use parades_core::event::LpId;
 use parades_core::time::Time;
-use parades_core::trace::{TraceFilter, Tracer};
+use parades_core::trace::{Executed, TraceFilter, Tracer};
 use parades_session::recorded::TRACE;
-use parades_session::{Claim, Failure, Recording, Tracing};
-use serde_json::Value;
-use std::sync::Arc;
+use parades_session::saved::outputs::{KeepOutputs, OutputsAtCut, keep_file};
+use parades_session::{Claim, Failure, Recording, Saved, Tracing};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The files of a run. Dropping this value removes the files that are not at their places yet. So a run that
-/// fails leaves nothing.
+/// The files of a run. Dropping this value removes the files that are not at their places yet, except those
+/// with which a saved run goes on. So a run that fails leaves nothing.
 #[derive(Debug)]
 pub struct Files {
-    filter: TraceFilter,
-    /// The logical processes to trace, as the user wrote them.
-    lps: Option<String>,
-    /// The choice of events, in the user's words.
-    events: Value,
-    trace: Option<ResultFile>,
-    /// The trace that goes into the folder of results.
-    in_folder: Option<TraceInFolder>,
-    timeline: Option<TimelineFile>,
-    captures: Option<Captures>,
-    samples: Option<Samples>,
+    writers: Mutex<Writers>,
+    /// The wishes of the user, as saves record them.
+    wishes: Outputs,
+    /// True if one of the files does not go on from a saved run.
+    has_new_ones: bool,
     /// The right to write into the folder of results.
     _claim: Option<Claim>,
 }
 
+/// The files, while they are written.
+#[derive(Debug)]
+struct Writers {
+    trace: Option<TraceFile>,
+    /// The trace that goes into the folder of results.
+    in_folder: Option<TraceFile>,
+    timeline: Option<TimelineFile>,
+    captures: Option<Captures>,
+    samples: Option<Samples>,
+}
+
+/// What the writers remember of a saved run.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Memory {
+    captures: recorder::Memory,
+    /// The number of observations of each file of samples.
+    samples: Vec<u64>,
+}
+
 impl Files {
-    /// Opens the files, and makes the folder of results, before the run.
+    /// Opens the files, and makes the folder of results, before the run. `is_saved` says that the run is saved,
+    /// and `from` is the saved run from which it goes on.
     ///
     /// # Errors
     ///
-    /// [`Failure::Input`] if one of them cannot be written.
-    pub fn open(outputs: &Outputs, choice: &Choice) -> Result<Files, Failure> {
-        let filter = outputs.filter();
+    /// [`Failure::Input`] if one of them cannot be written, or is not that of the saved run.
+    pub fn open(outputs: &Outputs, choice: &Choice, is_saved: bool, from: Option<&Saved>) -> Result<Files, Failure> {
         if outputs.parquet {
             parquet_is_possible("--out-parquet", "read the CSV files that `--out` writes")?;
         }
+        // A replayed run writes all its files again.
+        let at = from.filter(|saved| saved.head.replayed.is_none()).and_then(|saved| saved.head.outputs.clone());
+        let memory = at.as_ref().map_or(Ok(Memory::default()), |at| serde_json::from_value(at.memory.clone()));
+        let malformed = |error| Failure::usage(format!("the record of outputs is wrong: {error}"), "start the run again");
+        let Memory { captures, samples } = memory.map_err(malformed)?;
+        let at = at.map(Arc::new);
+        let begin = |goes_on: bool| match &at {
+            Some(at) if goes_on => Begin::GoingOn(Arc::clone(at)),
+            _ if goes_on || is_saved => Begin::ForSaves,
+            _ => Begin::New,
+        };
+        let goes_on = outputs.goes_on;
         let folder = outputs.folder.as_deref();
-        let claim = folder.map(|folder| folder::make_for_run(folder, outputs.overwrite)).transpose()?;
+        let scenario = from.filter(|_| goes_on.folder).map(|saved| saved.head.scenario.as_str());
+        let claim =
+            folder.map(|folder| folder::make_for_run(folder, outputs.overwrite, scenario)).transpose()?;
         // A trace at the path of the folder's own trace goes into the folder.
         let own = folder.map(|folder| folder.join(TRACE));
-        let is_own = own.is_some() && outputs.trace == own;
-        let in_folder = folder.filter(|_| outputs.trace_in_folder || is_own).map(trace_in);
-        let trace = outputs.trace.as_deref().filter(|_| !is_own);
-        let timeline = outputs.timeline.as_deref().map(|path| TimelineFile::at(path, choice.threads)).transpose()?;
-        Ok(Files {
-            filter,
-            lps: outputs.trace_lps.clone(),
-            events: outputs.traced_events(),
-            trace: trace.map(ResultFile::create).transpose()?,
-            in_folder: in_folder.map(TraceInFolder::create).transpose()?,
-            timeline,
-            captures: outputs.captures.as_ref().map(Captures::new).transpose()?,
-            samples: outputs.samples.as_ref().map(Samples::new).transpose()?,
-            _claim: claim,
-        })
+        let own_trace = outputs.trace.as_ref().filter(|trace| own.as_ref() == Some(&trace.path));
+        let events_in_folder = outputs.trace_in_folder.as_ref().or(own_trace.map(|trace| &trace.events));
+        let open_in = |folder| {
+            events_in_folder.map(|events| {
+                Ok::<_, Failure>(TraceFile::new(open_in_folder(folder, begin(goes_on.folder))?, events))
+            })
+        };
+        let open = |TraceOutputs { path, events }: &TraceOutputs| {
+            Ok::<_, Failure>(TraceFile::new(begin(goes_on.trace).file(path, "--trace")?, events))
+        };
+        let writers = Writers {
+            trace: outputs.trace.as_ref().filter(|_| own_trace.is_none()).map(open).transpose()?,
+            in_folder: folder.and_then(open_in).transpose()?,
+            timeline: outputs.timeline.as_ref().map(|of| TimelineFile::new(of, choice.threads)).transpose()?,
+            captures: outputs
+                .captures
+                .as_ref()
+                .map(|of| Captures::new(of, begin(goes_on.captures), captures))
+                .transpose()?,
+            samples: outputs.samples.as_ref().map(|of| Samples::new(of, begin(goes_on.samples), samples)).transpose()?,
+        };
+        let wishes = Outputs {
+            trace_in_folder: events_in_folder.cloned(),
+            trace: outputs.trace.clone().filter(|_| writers.trace.as_ref().is_some_and(|trace| trace.to.goes_on())),
+            ..outputs.clone()
+        };
+        let has_new_ones = outputs.has_new_files();
+        Ok(Files { writers: Mutex::new(writers), wishes: wishes.for_save(), has_new_ones, _claim: claim })
+    }
+
+    fn writers(&self) -> MutexGuard<'_, Writers> {
+        self.writers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True if the user wants any of them.
     pub fn are_wanted(&self) -> bool {
-        self.has_own_filters() || self.are_events_wanted()
+        self.writers().are_wanted()
     }
 
-    /// True if the user wants a file to which the choice of events for traces does not apply.
-    fn has_own_filters(&self) -> bool {
-        self.captures.is_some() || self.samples.is_some()
-    }
-
-    /// True if the user wants a file of events.
-    fn are_events_wanted(&self) -> bool {
-        self.trace.is_some() || self.in_folder.is_some() || self.timeline.is_some()
+    /// True if one of them does not go on from a saved run.
+    pub fn has_new_ones(&self) -> bool {
+        self.has_new_ones
     }
 
     /// Returns the data that the run must record for these files.
-    pub fn recording(&mut self) -> Recording<'_> {
-        if !self.are_wanted() {
-            return Recording::default();
-        }
-        let sends = self.timeline.is_some();
-        let timesheets = self.timeline.as_ref().map(|timeline| Arc::clone(&timeline.timesheets));
-        if self.filter.before <= self.filter.from && !self.has_own_filters() {
+    pub fn recording(&self) -> Recording<'_> {
+        let outputs = Some(self as &dyn KeepOutputs).filter(|_| !self.wishes.are_none());
+        let writers = self.writers();
+        let sends = writers.timeline.is_some();
+        let samples = writers.samples.is_some();
+        let timesheets = writers.timeline.as_ref().map(|timeline| Arc::clone(&timeline.timesheets));
+        let recording = Recording { timesheets, outputs, ..Recording::default() };
+        let wants_events = writers.chosen().any(|chosen| chosen.filter.from < chosen.filter.before);
+        if !wants_events && !writers.has_own_filters() {
             // No event is wanted. A tracer would only disturb the workers.
-            return Recording { timesheets, ..Recording::default() };
+            return recording;
         }
-        let (has_events, has_own_filters, has_samples) =
-            (self.are_events_wanted(), self.has_own_filters(), self.samples.is_some());
-        let Files { filter, lps, trace, in_folder, timeline, captures, samples, .. } = self;
         let make = move |simulation: &Simulation, until| {
-            filter.lps = lps.as_deref().map_or(Ok(Vec::new()), |lps| traced_lps(lps, simulation))?;
-            let lps = captures.as_mut().map_or(Ok(Vec::new()), |captures| captures.begin(simulation))?;
-            samples.as_mut().map_or(Ok(()), |samples| samples.begin(simulation))?;
-            let of_events = filter.clone();
-            let of_tracer = if has_own_filters { TraceFilter::default() } else { filter.clone() };
-            let tracer = Tracer::observing(of_tracer, move |executed| {
-                if let Some(captures) = captures {
-                    captures.event(executed)?;
-                }
-                if let Some(samples) = samples {
-                    samples.event(executed)?;
-                }
-                if !has_events || !of_events.wants(executed.key.instant.time, executed.receiver) {
-                    return Ok(());
-                }
-                trace.as_mut().map_or(Ok(()), |file| write_event(executed, file))?;
-                in_folder.as_mut().map_or(Ok(()), |file| file.event(executed))?;
-                timeline.as_mut().map_or(Ok(()), |timeline| timeline.event(executed, &of_events, until))
-            });
-            Ok(Tracing { tracer, captures: lps })
+            let mut writers = self.writers();
+            let captures = writers.begin(simulation)?;
+            let tracer = Tracer::observing(writers.filter(), move |executed| self.writers().event(executed, until));
+            Ok(Tracing { tracer, captures })
         };
-        Recording { tracer: Some(Box::new(make)), sends, samples: has_samples, timesheets, ..Recording::default() }
+        Recording { tracer: Some(Box::new(make)), sends, samples, ..recording }
     }
 
     /// Returns notes for the user on what the files do not have, a sentence each.
     pub fn notes(&self) -> Vec<String> {
-        self.samples.as_ref().map_or_else(Vec::new, Samples::notes)
+        self.writers().samples.as_ref().map_or_else(Vec::new, Samples::notes)
+    }
+
+    /// Returns notes for the user on the files that do not go on if the run is saved, a sentence each.
+    pub fn notes_on_saves(&self) -> Vec<String> {
+        let writers = self.writers();
+        let trace = writers.trace.as_ref().filter(|trace| !trace.to.goes_on());
+        let trace = trace.map(|trace| {
+            let path = trace.to.path().display();
+            format!("{path} is no file, so the trace does not go on when the saved run does")
+        });
+        let timeline = writers.timeline.as_ref().map(|_| {
+            "the timeline does not go on when the saved run does, since it has wall times of this process: \
+             `resume --timeline` begins another"
+                .to_owned()
+        });
+        trace.into_iter().chain(timeline).collect()
     }
 
     /// Returns the trace that goes into the folder of results.
     pub fn trace(&self) -> Option<FinishedTrace> {
-        self.in_folder.as_ref().map(|file| FinishedTrace { path: file.path().to_owned(), events: self.events.clone() })
+        self.writers().in_folder.as_ref().and_then(TraceFile::for_folder)
     }
 
     /// Finishes all files after the run, which ended at `end`. A timeline names `command` as its origin.
@@ -138,15 +182,85 @@ impl Files {
     ///
     /// [`Failure::Simulation`] if one of them could not be written.
     pub fn finish(&mut self, command: &str, end: Time) -> Result<(), Failure> {
-        self.trace.take().map_or(Ok(()), ResultFile::finish)?;
-        self.in_folder.as_mut().map_or(Ok(()), TraceInFolder::finish)?;
-        if let Some(captures) = self.captures.take() {
-            captures.finish(end)?;
+        let mut writers = self.writers();
+        writers.trace.take().map_or(Ok(()), |trace| trace.to.finish())?;
+        if let Some(trace) = &mut writers.in_folder {
+            let flushed = io::Write::flush(&mut trace.to);
+            flushed.map_err(|error| Failure::written_late(trace.to.path(), &error))?;
         }
-        self.samples.take().map_or(Ok(()), Samples::finish)?;
-        match self.timeline.take() {
-            Some(timeline) => timeline.finish(&self.filter, command),
-            None => Ok(()),
+        writers.captures.take().map_or(Ok(()), |captures| captures.finish(end))?;
+        writers.samples.take().map_or(Ok(()), Samples::finish)?;
+        writers.timeline.take().map_or(Ok(()), |timeline| timeline.finish(command))
+    }
+}
+
+/// Opens the trace that goes into a folder of results. The folder has one writer, so the file has one too.
+fn open_in_folder(folder: &Path, begin: Begin) -> Result<ResultFile, Failure> {
+    let place = folder.join(TRACE);
+    let file = match begin {
+        Begin::New => ResultFile::create_beside(&place, |_| trace_in(folder)),
+        Begin::ForSaves | Begin::GoingOn(_) => begin.file(&place, "--out"),
+    }?;
+    if file.path_beside().is_none() {
+        return Err(Failure::usage(format!("{} is no file", place.display()), "name another folder for `--out`"));
+    }
+    Ok(file)
+}
+
+impl KeepOutputs for Files {
+    fn keep(&self) -> io::Result<OutputsAtCut> {
+        let mut writers = self.writers();
+        let Writers { trace, in_folder, captures, samples, .. } = &mut *writers;
+        let mut files = Vec::new();
+        for trace in trace.iter_mut().chain(in_folder) {
+            keep_file(&mut trace.to, &mut files)?;
         }
+        let captures = captures.as_mut().map(|captures| captures.keep(&mut files)).transpose()?.unwrap_or_default();
+        let samples = samples.as_mut().map(|samples| samples.keep(&mut files)).transpose()?.unwrap_or_default();
+        let memory = serde_json::to_value(Memory { captures, samples })?;
+        Ok(OutputsAtCut { wishes: serde_json::to_value(&self.wishes)?, files, memory })
+    }
+}
+
+impl Writers {
+    fn are_wanted(&self) -> bool {
+        self.has_own_filters() || self.chosen().next().is_some()
+    }
+
+    /// True if the user wants a file to which the choice of events for traces does not apply.
+    fn has_own_filters(&self) -> bool {
+        self.captures.is_some() || self.samples.is_some()
+    }
+
+    /// Returns the choices of events of all files that have one.
+    fn chosen(&self) -> impl Iterator<Item = &Chosen> {
+        let traces = self.trace.iter().chain(&self.in_folder).map(|trace| &trace.chosen);
+        traces.chain(self.timeline.iter().map(|timeline| &timeline.chosen))
+    }
+
+    /// Returns a filter that lets through the events of all files.
+    fn filter(&self) -> TraceFilter {
+        let mut filters = self.chosen().map(|chosen| &chosen.filter);
+        let first = filters.next().filter(|_| !self.has_own_filters());
+        first.filter(|&first| filters.all(|filter| filter == first)).cloned().unwrap_or_default()
+    }
+
+    /// Begins the files, now that the model is known. Returns the LPs at which packets are captured.
+    fn begin(&mut self, simulation: &Simulation) -> Result<Vec<LpId>, Failure> {
+        let Writers { trace, in_folder, timeline, captures, samples } = self;
+        let traces = trace.iter_mut().chain(in_folder).map(|trace| &mut trace.chosen);
+        let mut chosen = traces.chain(timeline.iter_mut().map(|timeline| &mut timeline.chosen));
+        chosen.try_for_each(|chosen| chosen.begin(simulation))?;
+        samples.as_mut().map_or(Ok(()), |samples| samples.begin(simulation))?;
+        captures.as_mut().map_or(Ok(Vec::new()), |captures| captures.begin(simulation))
+    }
+
+    /// Writes an event into each file that wants it.
+    fn event(&mut self, executed: &Executed<'_>, until: Time) -> io::Result<()> {
+        self.captures.as_mut().map_or(Ok(()), |captures| captures.event(executed))?;
+        self.samples.as_mut().map_or(Ok(()), |samples| samples.event(executed))?;
+        self.trace.as_mut().map_or(Ok(()), |trace| trace.event(executed))?;
+        self.in_folder.as_mut().map_or(Ok(()), |trace| trace.event(executed))?;
+        self.timeline.as_mut().map_or(Ok(()), |timeline| timeline.event(executed, until))
     }
 }

@@ -18,7 +18,7 @@ use crate::Report;
 use crate::metrics::{AllMetrics, figures};
 use crate::result_file::{Temporary, remove, uninterrupted};
 use crate::rows::{table_of, write_csv, write_parquet};
-use crate::summary::Summary;
+use crate::summary::{Summary, resumed_as_json};
 use parades_config::inputs::{self, Seen};
 use parades_session::circumstances::Circumstances;
 use parades_session::recorded::inputs::{as_json as inputs_as_json, copy_name};
@@ -76,13 +76,26 @@ pub(crate) fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Makes the folder of results of a run that a user asks for: [`make`], but the results of another run are
-/// replaced only if `overwrites` says so, and a sweep's folder is refused.
+/// replaced only if `overwrites` says so, and a sweep's folder is refused. If the run goes on from a save with
+/// the scenario file `scenario`, only results of that run are replaced.
 ///
 /// # Errors
 ///
 /// [`Failure::Input`] if the folder is refused, or if files cannot be written.
-pub(crate) fn make_for_run(folder: &Path, overwrites: bool) -> Result<Claim, Failure> {
+pub(crate) fn make_for_run(folder: &Path, overwrites: bool, scenario: Option<&str>) -> Result<Claim, Failure> {
+    if let Some(scenario) = scenario
+        && let Ok(there) = fs::read_to_string(folder.join(SCENARIO))
+        && !without_end(&there).eq(without_end(scenario))
+    {
+        let message = format!("{} has the results of another run than the saved one", folder.display());
+        return Err(Failure::usage(message, "write the results elsewhere with `--out`"));
+    }
     make_for_user(&RUN, folder, overwrites)
+}
+
+/// Returns the lines of a scenario file that do not depend on the end of the run.
+fn without_end(scenario: &str) -> impl Iterator<Item = &str> {
+    scenario.lines().filter(|line| !line.starts_with("until = "))
 }
 
 /// Makes a folder of results that a user asks for. Otherwise as [`make_for_run`].
@@ -214,7 +227,12 @@ impl Report<'_> {
     ///
     /// [`Failure::Simulation`] if a file cannot be written.
     pub fn write_folder(&self, folder: &Path) -> Result<(), Failure> {
-        write(&RUN, folder, |gathered| self.gather(gathered))
+        write(&RUN, folder, |gathered| self.gather(gathered))?;
+        if let Some(trace) = self.trace.filter(|trace| trace.stays) {
+            // The folder has it now.
+            remove(&trace.path);
+        }
+        Ok(())
     }
 
     /// Writes all files of the run into an empty folder.
@@ -226,7 +244,12 @@ impl Report<'_> {
         };
         if let Some(trace) = self.trace {
             let path = folder.join(TRACE);
-            fs::rename(&trace.path, &path).map_err(late(&path))?;
+            let moved = if trace.stays {
+                fs::hard_link(&trace.path, &path).or_else(|_| fs::copy(&trace.path, &path).map(drop))
+            } else {
+                fs::rename(&trace.path, &path)
+            };
+            moved.map_err(late(&path))?;
         }
         if let Some(text) = self.run.plan.network_in_full()? {
             let path = folder.join(NETWORK);
@@ -259,11 +282,13 @@ impl Report<'_> {
 
     /// Returns the circumstances of the run: when, on what, by what and from what.
     pub(crate) fn record(&self) -> Value {
-        json!({
+        let mut record = json!({
             "circumstances": Circumstances::now(), "machine": self.run.machine, "version": self.program.version,
             "commit": self.program.commit, "build": self.program.build, "command": self.program.command,
             "inputs": inputs_as_json(&self.run.inputs),
-        })
+        });
+        self.run.resumed.iter().for_each(|resumed| record["resumed"] = resumed_as_json(resumed));
+        record
     }
 }
 

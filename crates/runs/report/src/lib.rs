@@ -33,6 +33,7 @@
 
 #![forbid(unsafe_code)]
 
+mod begin;
 mod captures;
 pub mod comparison;
 pub mod drawing;
@@ -57,7 +58,7 @@ mod view;
 
 pub use captures::CaptureOutputs;
 pub use files::Files;
-pub use outputs::Outputs;
+pub use outputs::{GoesOn, Outputs, TraceOutputs, TracedEvents};
 pub use parades_session::result_file::{self, ResultFile};
 pub use plot::check_plot;
 pub use rows::parquet_is_possible;

@@ -10,36 +10,82 @@ use parades_core::time::Time;
 use parades_core::trace::TraceFilter;
 use parades_session::lp_names::NoLp;
 use parades_session::recorded::TRACE;
-use parades_session::{Failure, LpNames, Plan};
+use parades_session::{Failure, LpNames, Plan, Saved};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// The files that a user wants of a run, and the events that the user wants in them.
-#[derive(Clone, Debug, Default)]
+/// The files that a user wants of a run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outputs {
     /// The folder of results.
     pub folder: Option<PathBuf>,
-    /// True if the trace goes into the folder of results.
-    pub trace_in_folder: bool,
+    /// The events of the trace that goes into the folder of results, if one does.
+    pub trace_in_folder: Option<TracedEvents>,
     /// True if the results may replace those of another run in that folder.
     pub overwrite: bool,
     /// True if tables go into the folder of results as Parquet files too.
     pub parquet: bool,
-    /// The file of the trace.
-    pub trace: Option<PathBuf>,
+    /// True if the files that the run reads are copied into the folder of results.
+    pub copy_inputs: bool,
+    /// The trace.
+    pub trace: Option<TraceOutputs>,
     /// The captures of packets.
     pub captures: Option<CaptureOutputs>,
     /// The samples: each observation of a metric.
     pub samples: Option<SampleOutputs>,
-    /// The file of the timeline.
-    pub timeline: Option<PathBuf>,
-    /// The logical processes to trace, as the user wrote them: `3,10..=20`, `east.0`. All by default.
-    pub trace_lps: Option<String>,
-    /// The time from which events are traced.
-    pub trace_from: Option<Time>,
-    /// The time before which events are traced.
-    pub trace_before: Option<Time>,
+    /// The timeline.
+    pub timeline: Option<TraceOutputs>,
+    /// The outputs that are those of a saved run, and go on.
+    #[serde(skip)]
+    pub goes_on: GoesOn,
+}
+
+/// A file of events, and the events in it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TraceOutputs {
+    /// The file.
+    pub path: PathBuf,
+    /// The events.
+    pub events: TracedEvents,
+}
+
+/// A choice of events, in the user's words.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TracedEvents {
+    /// The logical processes that execute them: `3,10..=20`, `east.0`. All by default.
+    pub lps: Option<String>,
+    /// The time from which there are events.
+    pub from: Option<Time>,
+    /// The time before which there are events.
+    pub before: Option<Time>,
+}
+
+/// The kinds of outputs of a saved run that go on when the run does.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GoesOn {
+    pub(crate) folder: bool,
+    pub(crate) trace: bool,
+    pub(crate) captures: bool,
+    pub(crate) samples: bool,
+}
+
+impl TracedEvents {
+    /// Returns the filter of these events, without the logical processes: see [`traced_lps`].
+    pub(crate) fn filter(&self) -> TraceFilter {
+        TraceFilter {
+            lps: Vec::new(),
+            from: self.from.unwrap_or(Time::ZERO),
+            before: self.before.unwrap_or(Time::MAX),
+        }
+    }
+
+    /// Returns the choice as the summary records it.
+    pub(crate) fn as_json(&self) -> Value {
+        let text = |time: Option<Time>| time.map(|time| time.to_string());
+        json!({"lps": self.lps, "from": text(self.from), "before": text(self.before)})
+    }
 }
 
 impl Outputs {
@@ -50,32 +96,92 @@ impl Outputs {
     ///
     /// [`Failure::Input`] otherwise.
     pub fn check_apart(&self, plan: &Plan) -> Result<(), Failure> {
+        let path = |outputs: &Option<TraceOutputs>| outputs.as_ref().map(|outputs| outputs.path.clone());
         let Outputs { folder, trace, timeline, samples, .. } = self;
+        let (trace, timeline) = (path(trace), path(timeline));
         // A trace at the place of the folder's own trace is that trace.
         let is_own_trace = |path: &PathBuf| path.ends_with(TRACE) && trace.as_ref() == Some(path);
         let in_folder = folder.iter().flat_map(|folder| results_in(folder)).filter(|path| !is_own_trace(path));
         let samples = samples.as_ref().map(|samples| samples.folder.clone());
-        let named = [("--trace", trace.clone()), ("--timeline", timeline.clone()), ("--samples", samples)];
+        let named = [("--trace", trace.clone()), ("--timeline", timeline), ("--samples", samples)];
         let named = named.into_iter().filter_map(|(what, path)| Some((what, path?)));
         check_apart(plan.inputs(), named.chain(in_folder.map(|path| ("--out", path))))
     }
 
-    /// Returns the filter of the trace and the timeline, without the logical processes: see [`traced_lps`].
-    pub(crate) fn filter(&self) -> TraceFilter {
-        TraceFilter {
-            lps: Vec::new(),
-            from: self.trace_from.unwrap_or(Time::ZERO),
-            before: self.trace_before.unwrap_or(Time::MAX),
-        }
+    /// Returns the places of the outputs that can go on, by their options.
+    fn places(&self) -> [(&'static str, Option<&PathBuf>); 4] {
+        let Outputs { folder, trace, captures, samples, .. } = self;
+        [
+            ("--out", folder.as_ref()),
+            ("--trace", trace.as_ref().map(|trace| &trace.path)),
+            ("--pcap", captures.as_ref().map(|captures| &captures.folder)),
+            ("--samples", samples.as_ref().map(|samples| &samples.folder)),
+        ]
     }
 
-    /// Returns the choice of events as the summary records it.
-    pub(crate) fn traced_events(&self) -> Value {
-        json!({
-            "lps": self.trace_lps,
-            "from": self.trace_from.map(|time| time.to_string()),
-            "before": self.trace_before.map(|time| time.to_string()),
+    /// True if there are none.
+    pub(crate) fn are_none(&self) -> bool {
+        self.timeline.is_none() && self.places().iter().all(|(_, place)| place.is_none())
+    }
+
+    /// True if there is a file of events that does not go on from a saved run.
+    pub(crate) fn has_new_files(&self) -> bool {
+        let Outputs { trace, captures, samples, timeline, trace_in_folder, goes_on, .. } = self;
+        let new = [
+            timeline.is_some(),
+            trace.is_some() && !goes_on.trace,
+            captures.is_some() && !goes_on.captures,
+            samples.is_some() && !goes_on.samples,
+            trace_in_folder.is_some() && !goes_on.folder,
+        ];
+        new.contains(&true)
+    }
+
+    /// Adds the outputs of a saved run, of each kind of which there is none here: they go on.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`] if a path here is that of an output which could go on.
+    pub fn going_on_with(self, saved: &Saved) -> Result<Outputs, Failure> {
+        let Some(at) = &saved.head.outputs else { return Ok(self) };
+        let earlier: Outputs = serde_json::from_value(at.wishes.clone())
+            .map_err(|error| saved.malformed(&format!("its record of outputs is wrong: {error}")))?;
+        for ((option, here), (_, there)) in self.places().into_iter().zip(earlier.places()) {
+            if here.is_some_and(|here| std::path::absolute(here).ok().as_ref() == there) {
+                let message = format!("`{option}` names an output of the saved run, which goes on by itself");
+                return Err(Failure::usage(message, "leave the option out, or name another place"));
+            }
+        }
+        let goes_on = GoesOn {
+            folder: self.folder.is_none() && earlier.folder.is_some(),
+            trace: self.trace.is_none() && earlier.trace.is_some(),
+            captures: self.captures.is_none() && earlier.captures.is_some(),
+            samples: self.samples.is_none() && earlier.samples.is_some(),
+        };
+        let of_folder = if goes_on.folder { earlier.clone() } else { self.clone() };
+        Ok(Outputs {
+            trace: self.trace.or(earlier.trace),
+            captures: self.captures.or(earlier.captures),
+            samples: self.samples.or(earlier.samples),
+            timeline: self.timeline,
+            goes_on,
+            ..of_folder
         })
+    }
+
+    /// Returns the outputs as a save records them: those that go on, with absolute paths.
+    pub(crate) fn for_save(mut self) -> Outputs {
+        let Outputs { folder, trace, captures, samples, .. } = &mut self;
+        let samples = samples.as_mut().map(|samples| {
+            samples.overwrites = true;
+            &mut samples.folder
+        });
+        let captures = captures.as_mut().map(|captures| &mut captures.folder);
+        let trace = trace.as_mut().map(|trace| &mut trace.path);
+        for path in [folder.as_mut(), trace, captures, samples].into_iter().flatten() {
+            *path = std::path::absolute(&*path).unwrap_or_else(|_| path.clone());
+        }
+        Outputs { timeline: None, overwrite: true, ..self }
     }
 }
 

@@ -4,20 +4,23 @@
 //! of the event that recorded the observation, the logical process, the flow if the observation is of one,
 //! and the value. Rows come in the one order of events, so the bytes are the same on every engine.
 
+use crate::begin::Begin;
 use crate::metrics::{cell, float, name};
 use crate::result_file::{FILES_MAX, ResultFile, check_apart, late};
 use parades_catalog::Simulation;
 use parades_config::inputs;
 use parades_core::metrics::{Sample, Unit};
 use parades_core::trace::{Executed, Note};
+use parades_session::saved::outputs::FileAtCut;
 use parades_session::{Failure, safe_name};
 use parades_sweep::results;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::{fs, io};
 
 /// The samples that a user wants of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SampleOutputs {
     /// The folder of the files.
     pub folder: PathBuf,
@@ -31,6 +34,9 @@ pub struct SampleOutputs {
 #[derive(Debug)]
 pub(crate) struct Samples {
     outputs: SampleOutputs,
+    begin: Begin,
+    /// The number of observations that the saved run had written, by file.
+    counts: Vec<u64>,
     /// By metric. `None` for metrics without observations. Empty until the model is known.
     files: Vec<Option<SamplesOfMetric>>,
 }
@@ -52,10 +58,10 @@ impl std::fmt::Debug for SamplesOfMetric {
 
 impl Samples {
     /// Makes the folder of the files.
-    pub(crate) fn new(outputs: &SampleOutputs) -> Result<Samples, Failure> {
+    pub(crate) fn new(outputs: &SampleOutputs, begin: Begin, counts: Vec<u64>) -> Result<Samples, Failure> {
         let folder = &outputs.folder;
         fs::create_dir_all(folder).map_err(|error| Failure::cannot_write(folder, &error))?;
-        Ok(Samples { outputs: outputs.clone(), files: Vec::new() })
+        Ok(Samples { outputs: outputs.clone(), begin, counts, files: Vec::new() })
     }
 
     /// Begins the files of the metrics that the model declares.
@@ -82,11 +88,31 @@ impl Samples {
             let message = format!("--samples: {} is there, of another run", kept.display());
             return Err(Failure::usage(message, "name another folder, or add `--overwrite`"));
         }
+        if self.begin.is_going_on() && self.counts.len() != count {
+            let message = "the saved run has another number of files of samples";
+            return Err(Failure::usage(message, "write them elsewhere with `--samples`"));
+        }
+        let mut counts = self.counts.iter();
         for (metric, unit, value) in metrics.iter() {
-            let file = value.takes_observations().then(|| SamplesOfMetric::create(path(metric), metric, unit));
-            self.files.push(file.transpose()?);
+            let mut open = || {
+                let file = self.begin.file(&path(metric), "--samples")?;
+                let count = counts.next().copied().filter(|_| self.begin.is_going_on());
+                SamplesOfMetric::begin(file, metric, unit, count)
+            };
+            self.files.push(value.takes_observations().then(&mut open).transpose()?);
         }
         Ok(())
+    }
+
+    /// Brings the files to the disk, adds them to a record, and returns their numbers of observations.
+    pub(crate) fn keep(&mut self, files: &mut Vec<FileAtCut>) -> io::Result<Vec<u64>> {
+        let mut counts = Vec::new();
+        for file in self.files.iter_mut().flatten() {
+            file.to.flush()?;
+            files.extend(file.to.get_ref().keep()?);
+            counts.push(file.count);
+        }
+        Ok(counts)
     }
 
     /// Writes the observations that an event recorded.
@@ -131,11 +157,14 @@ impl Samples {
 }
 
 impl SamplesOfMetric {
-    fn create(path: PathBuf, metric: &str, unit: Unit) -> Result<SamplesOfMetric, Failure> {
-        let mut to = csv::Writer::from_writer(ResultFile::create(&path)?);
-        let headings = ["time_s", "lp", "flow", &name(metric, unit)];
-        to.write_record(headings).map_err(|error| late(&error.into()))?;
-        Ok(SamplesOfMetric { metric: metric.to_owned(), unit, to, count: 0 })
+    /// Begins a file, or goes on with one that has had `count` observations.
+    fn begin(file: ResultFile, metric: &str, unit: Unit, count: Option<u64>) -> Result<SamplesOfMetric, Failure> {
+        let mut to = csv::Writer::from_writer(file);
+        if count.is_none() {
+            let headings = ["time_s", "lp", "flow", &name(metric, unit)];
+            to.write_record(headings).map_err(|error| late(&error.into()))?;
+        }
+        Ok(SamplesOfMetric { metric: metric.to_owned(), unit, to, count: count.unwrap_or(0) })
     }
 
     fn write(&mut self, executed: &Executed<'_>, sample: &Sample, flow: Option<u32>) -> io::Result<()> {

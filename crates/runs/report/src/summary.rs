@@ -7,8 +7,8 @@ use crate::Report;
 use crate::metrics::{AllMetrics, float};
 use parades_config::{Kind, Values};
 use parades_core::run::Outcome;
-use parades_session::FinishedRun;
 use parades_session::recorded::inputs;
+use parades_session::{FinishedRun, Resumed};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use std::io::{self, BufWriter, Write};
@@ -62,6 +62,9 @@ impl Report<'_> {
         if !run.peak_rss_bytes_of_others.is_empty() {
             object["peak_rss_bytes_of_others"] = json!(run.peak_rss_bytes_of_others);
         }
+        if let Some(resumed) = &run.resumed {
+            object["resumed"] = resumed_as_json(resumed);
+        }
         if let Some(trace) = self.trace {
             object["trace"] = trace.events.clone();
         }
@@ -73,6 +76,11 @@ impl Report<'_> {
             _ => unreachable!("it is written as an object above"),
         }
     }
+}
+
+/// Returns the save from which a run went on: its file, and the virtual time of the cut.
+pub(crate) fn resumed_as_json(Resumed { file, time }: &Resumed) -> Value {
+    json!({"file": file.to_string_lossy(), "time": time.to_string()})
 }
 
 /// A run as a JSON object.

@@ -1,53 +1,68 @@
 //! A trace as a file.
 
-use crate::result_file::Temporary;
-use parades_core::trace::{Executed, write_lines};
-use parades_session::Failure;
+use crate::outputs::{TracedEvents, traced_lps};
+use parades_catalog::Simulation;
+use parades_core::trace::{Executed, TraceFilter, write_lines};
+use parades_session::{Failure, ResultFile};
 use serde_json::Value;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 /// A trace that goes into the folder of results.
 #[derive(Clone, Debug)]
 pub struct FinishedTrace {
     /// The place of its file before it is moved.
     pub(crate) path: PathBuf,
+    /// True if the file stays there until the folder has it, because a saved run goes on with it.
+    pub(crate) stays: bool,
     /// The choice of events in it.
     pub(crate) events: Value,
 }
 
-/// Writes an event to a trace.
-pub(crate) fn write_event(executed: &Executed<'_>, to: &mut impl Write) -> io::Result<()> {
-    write_lines(executed, |line| writeln!(to, "{line}"))
-}
-
-/// A trace on its way into the folder of results. The folder has one writer, so the file has one too.
+/// A choice of events, as a filter once the model is known.
 #[derive(Debug)]
-pub(crate) struct TraceInFolder {
-    to: BufWriter<File>,
-    part: Temporary,
+pub(crate) struct Chosen {
+    pub(crate) events: TracedEvents,
+    pub(crate) filter: TraceFilter,
 }
 
-impl TraceInFolder {
-    pub(crate) fn create(path: PathBuf) -> Result<TraceInFolder, Failure> {
-        let made = Temporary::made(path.clone(), |path| File::create(path));
-        let (part, file) = made.map_err(|error| Failure::cannot_write(&path, &error))?;
-        Ok(TraceInFolder { to: BufWriter::new(file), part })
+impl Chosen {
+    pub(crate) fn new(events: &TracedEvents) -> Chosen {
+        Chosen { events: events.clone(), filter: events.filter() }
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        self.part.path()
+    /// Finds the logical processes in the model.
+    pub(crate) fn begin(&mut self, simulation: &Simulation) -> Result<(), Failure> {
+        if let Some(lps) = &self.events.lps {
+            self.filter.lps = traced_lps(lps, simulation)?;
+        }
+        Ok(())
+    }
+}
+
+/// A trace on its way into a file.
+#[derive(Debug)]
+pub(crate) struct TraceFile {
+    pub(crate) to: ResultFile,
+    pub(crate) chosen: Chosen,
+}
+
+impl TraceFile {
+    pub(crate) fn new(to: ResultFile, events: &TracedEvents) -> TraceFile {
+        TraceFile { to, chosen: Chosen::new(events) }
     }
 
+    /// Writes an event, if it is one of those that are wanted.
     pub(crate) fn event(&mut self, executed: &Executed<'_>) -> io::Result<()> {
-        let named = |error: io::Error| {
-            io::Error::new(error.kind(), format!("{} cannot be written: {error}", self.part.path().display()))
-        };
-        write_event(executed, &mut self.to).map_err(named)
+        if !self.chosen.filter.wants(executed.key.instant.time, executed.receiver) {
+            return Ok(());
+        }
+        write_lines(executed, |line| writeln!(self.to, "{line}"))
     }
 
-    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        self.to.flush().map_err(|error| Failure::written_late(self.part.path(), &error))
+    /// Returns the trace of a folder of results, unless it is no file.
+    pub(crate) fn for_folder(&self) -> Option<FinishedTrace> {
+        let path = self.to.path_beside()?.to_owned();
+        Some(FinishedTrace { path, stays: self.to.goes_on(), events: self.chosen.events.as_json() })
     }
 }

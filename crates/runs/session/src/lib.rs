@@ -76,7 +76,7 @@ pub use plan::Plan;
 pub use recording::{Recording, Tracing};
 pub use request::Request;
 pub use result_file::ResultFile;
-pub use run::{Ending, FinishedRun, NOTE, note_of, run};
+pub use run::{Ending, FinishedRun, NOTE, Resumed, note_of, run};
 pub use saved::{Saved, Saving};
 pub use why::why;
 

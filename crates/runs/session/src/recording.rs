@@ -1,5 +1,6 @@
 //! Recording a run while it goes on.
 
+use crate::saved::outputs::KeepOutputs;
 use crate::{Failure, Saved, Saving};
 use parades_catalog::Simulation;
 use parades_core::event::LpId;
@@ -22,6 +23,8 @@ pub struct Recording<'a> {
     pub timesheets: Option<Arc<Timesheets>>,
     /// The files in which the run is saved, so that it can go on later.
     pub saving: Option<&'a Saving>,
+    /// The files of events that the run writes, for its saves.
+    pub outputs: Option<&'a dyn KeepOutputs>,
     /// The saved run from which the run goes on.
     pub from: Option<&'a Saved>,
 }
@@ -46,13 +49,14 @@ impl<'a> From<Tracer<'a>> for Tracing<'a> {
 
 impl fmt::Debug for Recording<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Recording { tracer, sends, samples, timesheets, saving, from } = self;
+        let Recording { tracer, sends, samples, timesheets, saving, outputs, from } = self;
         f.debug_struct("Recording")
             .field("tracer", &tracer.is_some())
             .field("sends", sends)
             .field("samples", samples)
             .field("timesheets", timesheets)
             .field("saving", saving)
+            .field("outputs", &outputs.is_some())
             .field("from", &from.map(|saved| &saved.head))
             .finish()
     }

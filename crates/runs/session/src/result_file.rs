@@ -8,8 +8,14 @@
 //! the process ends. A killed process leaves the file beside the place; the next writer begins it again.
 //!
 //! Devices, pipes and standard output have no place to be moved to. They are written directly.
+//!
+//! Files of a run that is saved stay beside their places: see [`ResultFile::create_to_go_on`].
+
+mod going_on;
 
 use crate::Failure;
+pub use going_on::UNFINISHED;
+use going_on::{Written, in_use};
 use parades_core::digest::Digest;
 
 use std::collections::BTreeSet;
@@ -25,7 +31,7 @@ pub const FILES_MAX: usize = 800;
 /// The ending of a file that is not whole yet.
 pub const PART: &str = "parades-part";
 
-/// The longest name of a file, in bytes, to which [`PART`] is added. Most file systems allow 255 bytes.
+/// The longest name of a file, in bytes, to which [`PART`] or [`UNFINISHED`] is added. Most file systems allow 255 bytes.
 const NAME_BYTES_MAX: usize = 240;
 
 /// The most symbolic links that are followed to a file; Linux follows as many.
@@ -44,6 +50,8 @@ pub struct ResultFile {
     /// The open file. Devices and pipes are opened by the first write, since the reader of a pipe takes its
     /// closing for the end.
     to: Option<BufWriter<File>>,
+    /// What saves of the run have to know, if the file goes on with them.
+    written: Option<Written>,
 }
 
 #[derive(Debug)]
@@ -59,32 +67,38 @@ impl ResultFile {
     ///
     /// [`Failure::Input`] if it cannot be written, or if another process writes it.
     pub fn create(path: &Path) -> Result<ResultFile, Failure> {
+        ResultFile::create_beside(path, |target| beside(target, PART))
+    }
+
+    /// Begins a file that is written at a path which `part` makes from its place, in the same file system.
+    /// Otherwise as [`ResultFile::create`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ResultFile::create`].
+    pub fn create_beside(path: &Path, part: impl FnOnce(&Path) -> PathBuf) -> Result<ResultFile, Failure> {
         let cannot = |error: io::Error| Failure::cannot_write(path, &error);
         if path.is_dir() {
             return Err(Failure::usage(format!("{} is a folder", path.display()), "name a file"));
         }
         let Place::File(target) = place(path).map_err(cannot)? else {
-            return Ok(ResultFile { path: path.to_owned(), beside: None, to: None });
+            return Ok(ResultFile { path: path.to_owned(), beside: None, to: None, written: None });
         };
         let earlier = match OpenOptions::new().append(true).open(&target) {
             Ok(file) => Some(file),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(cannot(error)),
         };
-        let in_use = || {
-            let message = format!("another process is writing {}", path.display());
-            Failure::usage(message, "name another file, or wait until that process is over")
-        };
         if earlier.as_ref().is_some_and(is_locked) {
-            return Err(in_use());
+            return Err(in_use(path));
         }
-        let (part, file) = Temporary::locked(beside(&target)).map_err(cannot)?.ok_or_else(in_use)?;
+        let (part, file) = Temporary::locked(part(&target)).map_err(cannot)?.ok_or_else(|| in_use(path))?;
         if let Some(earlier) = earlier {
             // The new file has the permissions of the one that it replaces. Some file systems have none.
             let _ = earlier.metadata().and_then(|earlier| file.set_permissions(earlier.permissions()));
         }
         let beside = Some(Beside { target, part });
-        Ok(ResultFile { path: path.to_owned(), beside, to: Some(BufWriter::new(file)) })
+        Ok(ResultFile { path: path.to_owned(), beside, to: Some(BufWriter::new(file)), written: None })
     }
 
     /// Returns the path, as the user wrote it.
@@ -113,10 +127,12 @@ impl ResultFile {
     }
 
     fn open(&mut self) -> io::Result<&mut BufWriter<File>> {
-        Ok(match &mut self.to {
+        let to = match &mut self.to {
             Some(to) => to,
             none => none.insert(BufWriter::new(open_special(&self.path)?)),
-        })
+        };
+        self.written.as_mut().map_or(Ok(()), |written| written.remove_rest(to.get_ref()))?;
+        Ok(to)
     }
 
     fn named(&self, error: &io::Error) -> io::Error {
@@ -126,7 +142,11 @@ impl ResultFile {
 
 impl Write for ResultFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.open().and_then(|to| to.write(bytes)).map_err(|error| self.named(&error))
+        let count = self.open().and_then(|to| to.write(bytes)).map_err(|error| self.named(&error))?;
+        if let Some(written) = &mut self.written {
+            written.add(&bytes[..count]);
+        }
+        Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -267,15 +287,15 @@ fn is_descriptor(path: &Path, number: u32) -> bool {
     folder == Some(own) && named.file_name() == Path::new(&number.to_string()).file_name()
 }
 
-/// Returns the place of a file while it is written.
-fn beside(target: &Path) -> PathBuf {
+/// Returns the path of a file while it is written, with this ending.
+fn beside(target: &Path, ending: &str) -> PathBuf {
     match target.file_name() {
         Some(name) if name.len() > NAME_BYTES_MAX => {
             let mut hash = Digest::default();
             hash.bytes(name.as_encoded_bytes());
-            target.with_file_name(format!("{:016x}.{PART}", hash.value()))
+            target.with_file_name(format!("{:016x}.{ending}", hash.value()))
         }
-        _ => target.with_added_extension(PART),
+        _ => target.with_added_extension(ending),
     }
 }
 
@@ -316,9 +336,29 @@ impl Temporary {
         }
     }
 
+    /// Returns a file that was there before this process, and stays unless it is moved.
+    fn kept(path: PathBuf) -> Temporary {
+        Temporary(path)
+    }
+
+    /// Lets the file stay, whatever becomes of this process. Returns true if it would have been removed before.
+    fn keep(&self) -> bool {
+        temporaries().remove(&self.0)
+    }
+
     /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// Gives the file another path, at which it is as temporary as before.
+    fn renamed(self, path: &Path) -> io::Result<Temporary> {
+        let mut all = temporaries();
+        fs::rename(&self.0, path)?;
+        all.remove(&self.0);
+        all.insert(path.to_owned());
+        drop(all);
+        Ok(Temporary(path.to_owned()))
     }
 
     /// Moves the file or folder to its place.

@@ -16,6 +16,8 @@ use parades_core::metrics::{Cell, Metrics};
 use parades_core::run::{Control, Outcome, Phase, RunOptions};
 use parades_core::time::Time;
 use parades_transport::Fabric;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -53,8 +55,19 @@ pub struct FinishedRun {
     pub peak_rss_bytes_of_others: Vec<u64>,
     /// How the run ended.
     pub ending: Ending,
-    /// The files that this process has read for it.
+    /// The files that this process, or the run that was saved, has read for it.
     pub inputs: Vec<Seen>,
+    /// The save from which the run went on.
+    pub resumed: Option<Resumed>,
+}
+
+/// A save from which a run went on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resumed {
+    /// The absolute path of the file.
+    pub file: PathBuf,
+    /// The virtual time of the cut.
+    pub time: Time,
 }
 
 /// How a run ended.
@@ -182,7 +195,7 @@ fn run_on(
     plan: &Plan,
     simulation: &Simulation,
     choice: &Choice,
-    recording: Recording<'_>,
+    mut recording: Recording<'_>,
     observer: &mut dyn Observer,
 ) -> Result<FinishedRun, Failure> {
     let machine = Machine::this();
@@ -195,7 +208,7 @@ fn run_on(
     simulation.check(&choice, plan.scenario.name).map_err(|refusal| plan.refused(refusal))?;
     let mut notes = simulation.notes.clone();
     let until = plan.until.unwrap_or(simulation.until);
-    let tracing = recording.tracer.map(|make| make(simulation, until)).transpose()?;
+    let tracing = recording.tracer.take().map(|make| make(simulation, until)).transpose()?;
     let (tracer, captures) = tracing.map(|Tracing { tracer, captures }| (tracer, captures)).unzip();
     let options = RunOptions {
         notes: tracer.is_some(),
@@ -203,11 +216,11 @@ fn run_on(
         samples: recording.samples,
         captures: captures.as_deref().unwrap_or_default(),
         tracer,
-        timesheets: recording.timesheets,
+        timesheets: recording.timesheets.take(),
         ..RunOptions::until(until)
     };
     let found = Arc::new(Mutex::new(Found::default()));
-    let cuts = cuts_of(plan, simulation, &choice, recording.saving, recording.from, until, &found)?;
+    let cuts = cuts_of(plan, simulation, &choice, &recording, until, &found)?;
     if let Some(saving) = recording.saving {
         notes.extend(saved::check(saving, simulation.why_not_saved().as_deref())?);
         interrupt::listen_for_saves();
@@ -251,7 +264,8 @@ fn run_on(
         peak_rss_bytes: peak_rss_bytes(),
         peak_rss_bytes_of_others: others.peak_rss_bytes,
         ending,
-        inputs: inputs::seen(),
+        inputs: inputs_of(recording.from),
+        resumed: recording.from.map(Saved::resumed),
     })
 }
 
@@ -295,11 +309,11 @@ fn cuts_of<'a>(
     plan: &Plan,
     simulation: &Simulation,
     choice: &Choice,
-    saving: Option<&'a Saving>,
-    from: Option<&'a Saved>,
+    recording: &Recording<'a>,
     until: Time,
     found: &Arc<Mutex<Found>>,
 ) -> Result<Option<Cuts<'a>>, Failure> {
+    let Recording { saving, outputs, from, .. } = *recording;
     from.map_or(Ok(()), |saved| saved.check(simulation.lps(), until))?;
     if saving.is_none() && from.is_none() {
         return Ok(None);
@@ -315,12 +329,24 @@ fn cuts_of<'a>(
             digest: plan.request.digest.then_some(0),
             replayed: simulation.why_not_saved(),
             engine: choice.engine.name().to_owned(),
-            inputs: inputs::seen().into_iter().map(RecordedInput::from).collect(),
+            inputs: inputs_of(from).into_iter().map(RecordedInput::from).collect(),
+            outputs: None,
         };
         Ok::<_, Failure>((saving, head))
     });
     let resumed = from.map(|saved| (saved.head.time(), saved.head.digest));
-    Ok(Some(Saver { saving: saving.transpose()?, until, resumed, found: Arc::clone(found) }.into_cuts()))
+    let saver = Saver { saving: saving.transpose()?, outputs, until, resumed, found: Arc::clone(found) };
+    Ok(Some(saver.into_cuts()))
+}
+
+/// Returns the files that a run has read. Of a run that goes on from a save, these are the files that it has
+/// read so far and in this process, without the save.
+fn inputs_of(from: Option<&Saved>) -> Vec<Seen> {
+    let seen = inputs::seen();
+    let Some(saved) = from else { return seen };
+    let before = saved.head.inputs.iter().cloned().map(Seen::from);
+    let by_path = before.chain(seen).map(|seen| (seen.path.clone(), seen));
+    by_path.filter(|(path, _)| !saved.is_at(path)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
 pub(crate) struct Executed {

@@ -19,14 +19,18 @@
 //! crates. Their files have no bytes of a cut. Such a run goes on from its start, and at the time of the cut
 //! its digest must be that of the head.
 
+pub mod outputs;
+
 use crate::recorded::RecordedInput;
 use crate::result_file::{self, ResultFile};
+use crate::run::Resumed;
 use crate::{Failure, Request};
 use lz4_flex::frame::{BlockMode, BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
 use parades_config::inputs::{self, Input};
 use parades_config::quoted;
 use parades_core::cut::{AtCut, AtRest, Cuts, Then};
 use parades_core::time::{Delay, Time};
+use outputs::{KeepOutputs, OutputsAtCut};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -65,6 +69,8 @@ pub struct Head {
     pub engine: String,
     /// The files that the run read.
     pub inputs: Vec<RecordedInput>,
+    /// The files of events that the run writes, and its folder of results.
+    pub outputs: Option<OutputsAtCut>,
 }
 
 impl Head {
@@ -117,6 +123,17 @@ impl Saved {
         Ok(Request { digest, allows_idle: true, ..Request::of(file.display().to_string()) })
     }
 
+    /// Returns the record of the save in the results of the run that goes on from it.
+    pub(crate) fn resumed(&self) -> Resumed {
+        let file = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
+        Resumed { file, time: self.head.time() }
+    }
+
+    /// True if a path is that of this file, or of the scenario file that is held in its name.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        path.starts_with(self.resumed().file)
+    }
+
     /// Returns a note on the files of events that the rest of the run writes.
     pub fn note_on_files(&self) -> String {
         let time = self.head.time();
@@ -165,7 +182,7 @@ impl Saved {
     }
 
     /// Returns the error of bytes that the model does not understand.
-    pub(crate) fn malformed(&self, what: &str) -> Failure {
+    pub fn malformed(&self, what: &str) -> Failure {
         unusable(&self.path, what)
     }
 }
@@ -249,7 +266,7 @@ pub fn write(head: &Head, run: &mut AtRest<'_, '_>, to: impl Write) -> io::Resul
             }
         });
         written?;
-        frame.finish().map_err(io::Error::other)?;
+        frame.finish().map_err(io::Error::from)?;
     }
     let hash = hash.finish_128();
     to.write_all(&bytes.to_le_bytes())?;
@@ -291,6 +308,8 @@ pub(crate) struct Found {
 pub(crate) struct Saver<'a> {
     /// The user's wish, and the head of the files; it gets time, events and digest from each cut.
     pub(crate) saving: Option<(&'a Saving, Head)>,
+    /// The files of events that the run writes.
+    pub(crate) outputs: Option<&'a dyn KeepOutputs>,
     /// The end of the run.
     pub(crate) until: Time,
     /// The time and the digest of the run that is gone on with, until they are checked.
@@ -319,10 +338,17 @@ impl<'a> Saver<'a> {
 }
 
 /// Saves a run at rest.
-fn save(saving: &Saving, head: &mut Head, run: &mut AtRest<'_, '_>) -> Result<(), String> {
+fn save(
+    saving: &Saving,
+    outputs: Option<&dyn KeepOutputs>,
+    head: &mut Head,
+    run: &mut AtRest<'_, '_>,
+) -> Result<(), String> {
     (head.time_ps, head.events) = (run.time.as_ps(), run.events);
     head.digest = head.digest.map(|_| run.digest());
     let mut file = ResultFile::create(&saving.file).map_err(|failure| failure.to_string())?;
+    let kept = outputs.map(KeepOutputs::keep).transpose();
+    head.outputs = kept.map_err(|error| result_file::late(&error).to_string())?;
     write(head, run, &mut file).map_err(|error| result_file::late(&error).to_string())?;
     file.finish().map_err(|failure| failure.to_string())
 }
@@ -339,7 +365,7 @@ impl AtCut for Saver<'_> {
             }
         }
         if let Some((saving, head)) = &mut self.saving {
-            let saved = save(saving, head, run);
+            let saved = save(saving, self.outputs, head, run);
             let mut found = lock(&self.found);
             match saved {
                 Ok(()) => found.saved = Some(run.time),

@@ -11,6 +11,7 @@ mod configurations_of_speer_become_scenarios;
 mod documents_say_what_the_program_does;
 mod impossible_networks_get_one_sentence;
 mod names_in_files_are_shown_escaped_and_shortened;
+mod outputs_of_saved_runs_go_on;
 mod parameters_without_effect_are_refused;
 mod processes_give_one_answer;
 mod results_are_whole_or_not_there;

@@ -26,6 +26,20 @@ impl<W: Write> CaptureFile<W> {
         Ok(CaptureFile { writer: Writer::new(to, "parades")?, named: BTreeSet::new(), frame: Vec::new() })
     }
 
+    /// Goes on with a file that has a number of interfaces, and the names of `named`.
+    pub(super) fn going_on(to: W, interfaces: usize, snap_length: u32, named: BTreeSet<Host>) -> CaptureFile<W> {
+        CaptureFile { writer: Writer::going_on(to, vec![snap_length; interfaces]), named, frame: Vec::new() }
+    }
+
+    /// Returns the hosts whose names are in the file.
+    pub(super) fn named(&self) -> &BTreeSet<Host> {
+        &self.named
+    }
+
+    pub(super) fn receiver(&mut self) -> &mut W {
+        self.writer.receiver()
+    }
+
     /// Adds a port of `node` as an interface, and returns its number.
     pub(super) fn add_interface(&mut self, point: &CapturePoint, node: &str, snap_length: u32) -> io::Result<u32> {
         let name = format!("{} at {node}", point.link);

@@ -24,6 +24,12 @@ impl From<Seen> for RecordedInput {
     }
 }
 
+impl From<RecordedInput> for Seen {
+    fn from(RecordedInput { path, bytes, hash }: RecordedInput) -> Seen {
+        Seen { path, bytes, hash }
+    }
+}
+
 /// Returns the files that a run read, as its summary has them.
 pub fn as_json(inputs: &[Seen]) -> Value {
     let file = |Seen { path, bytes, hash }: &Seen| json!({"path": path.to_string_lossy(), "bytes": bytes, "hash": format!("{hash:016x}")});
