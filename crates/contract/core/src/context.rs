@@ -408,18 +408,14 @@ impl<'a, M: Model> Context<'a, M> {
 
     /// Returns the instant at which a send without delay arrives, usually in the next round.
     ///
-    /// A delay above zero may be passed only if it leads past the end of virtual time. In a run that ends
-    /// earlier, the event then arrives at the last time. In a run to the end of virtual time, the execution
-    /// fails, and the result is `None`. The same happens at the bound on rounds.
+    /// A delay above zero may be passed only if it leads past the end of virtual time. The event then has the
+    /// last time, at which no run executes anything. At the bound on rounds, the execution fails, and the result
+    /// is `None`.
     #[inline(never)]
     #[track_caller]
     fn instant_without_delay(&mut self, receiver: LpId, delay: Delay) -> Option<Instant> {
         if delay > Delay::ZERO {
-            let last = self.world.beyond_virtual_time();
-            if last.is_none() {
-                self.misuse(ErrorKind::TimeOverflow { delay });
-            }
-            return last.map(Instant::at);
+            return Some(Instant::at(Time::MAX));
         }
         if !matches!(self.phase, Phase::Event(_)) {
             return Some(self.now);

@@ -7,17 +7,22 @@
 //!
 //! A cut does not depend on the engine that made it. It holds the timers that are set, and no wakes, of which
 //! an engine may have any number. An engine that goes on from a cut makes one wake for each timer.
+//!
+//! *Ranks.* All ranks of a run come to a cut together. Each rank calls its own [`AtCut`], which all must be given
+//! the same times and must decide alike, and writes its part: its LPs and the messages on their way to them. The
+//! parts one after another, in the order of ranks, are the bytes of a cut. Read and written again by one process,
+//! they are the bytes that one process would have written.
 
 use crate::any_model::parcel::{self, Conservative};
 use crate::any_model::{AnyEvent, AnyModel, AnySave, Codec, Lps};
 use crate::channel::Channels;
-use crate::event::{Body, LpId};
+use crate::event::{Body, LpId, Sender};
 use crate::global::GlobalQueue;
 use crate::metrics::{Metrics, Recorded};
 use crate::placement::Placement;
 use crate::run::{Outcome, RunOptions, combined_digest};
 use crate::time::Time;
-use crate::wire::{self, Destination, FrameWriter, Malformed};
+use crate::wire::{self, FrameWriter, Malformed};
 use std::fmt;
 
 /// The length of the pieces in which a cut is written, or a little more.
@@ -127,7 +132,8 @@ impl fmt::Debug for Cuts<'_> {
 pub enum Then {
     /// The run goes on. The next cut is at this time, or at the end if that is earlier.
     Continue(Time),
-    /// This span ends here. Another engine, or another number of workers, may go on.
+    /// This span ends here. Another engine, or another number of workers, may go on. A run of several ranks
+    /// cannot be left: its parts are in several processes.
     Leave,
     /// The run ends here: the global events of this time are executed, and then the results are made.
     End,
@@ -172,11 +178,29 @@ impl fmt::Debug for AtRest<'_, '_> {
 impl<'k> AtRest<'_, 'k> {
     /// Returns the digest of the run so far: of everything that the LPs have executed, of their states, and
     /// of the global events. It is the same on every engine. It means nothing if digests are switched off.
+    /// All ranks call this together.
     pub fn digest(&mut self) -> u64 {
         combined_digest(&self.resting.digests(), self.globals)
     }
 
-    /// Appends the bytes of the cut. They are the same on every engine.
+    /// Returns the number of this rank, from 0.
+    pub fn rank(&self) -> usize {
+        self.resting.rank()
+    }
+
+    /// Returns the number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.resting.ranks()
+    }
+
+    /// Returns the bytes of all ranks, in rank order, the same on every rank. All ranks call this together.
+    /// `None` once a rank is lost: the run then ends with an error that names it.
+    pub fn share(&mut self, mine: Vec<u8>) -> Option<Vec<Vec<u8>>> {
+        self.resting.share(mine)
+    }
+
+    /// Appends the bytes of this rank's part of the cut. If it is the only rank, they are the same on every
+    /// engine.
     ///
     /// # Panics
     ///
@@ -185,7 +209,7 @@ impl<'k> AtRest<'_, 'k> {
         self.write_in_pieces(&mut |piece| to.extend_from_slice(piece));
     }
 
-    /// Passes the bytes of the cut to `sink`, a piece at a time.
+    /// Passes the bytes of this rank's part of the cut to `sink`, a piece at a time.
     ///
     /// # Panics
     ///
@@ -196,22 +220,32 @@ impl<'k> AtRest<'_, 'k> {
             self.resting.take_pending().into_iter().partition(|event| matches!(event.body, Body::Timer(_)));
         wakes.into_iter().for_each(|event| self.resting.push(event));
         let mut messages = parcel::of_events(model.form(), in_order(messages));
-        let mut metrics = self.metrics.clone();
+        let (is_first, is_whole) = (self.rank() == 0, self.ranks() == 1);
+        // The metrics of global events are the same on all ranks.
+        let mut metrics = if is_first { self.metrics.clone() } else { self.metrics.declarations() };
         self.resting.add_metrics(&mut metrics);
+        let ranges = if is_whole { vec![(0, model.lps())] } else { ranges_of(&self.resting.ids()) };
         let placement = self.resting.put_down();
         let channels = Some(self.channels).filter(|channels| is_changed(channels, model));
         let count = u32::try_from(parcel::parcel_len(messages.hide())).expect("memory holds fewer events than 2^32");
-        FrameWriter::new(Destination::Elsewhere).within(|| {
+        FrameWriter::of_file().within(|| {
             let mut piece = Vec::new();
-            wire::write(&(self.time, self.events, channels, metrics.into_recorded(), model.lps(), count), &mut piece);
-            self.globals.write(model, &mut piece);
+            if is_first {
+                let parts = u32::try_from(self.ranks()).expect("ranks are few");
+                wire::write(&(parts, self.time, self.events, channels, model.lps()), &mut piece);
+                self.globals.write(model, &mut piece);
+            }
+            wire::write(&(count, metrics.into_recorded()), &mut piece);
+            if !is_whole {
+                wire::write(&ranges, &mut piece);
+            }
             let mut pass_on = |piece: &mut Vec<u8>| {
                 if piece.len() >= PIECE_BYTES {
                     sink(piece);
                     piece.clear();
                 }
             };
-            for id in (0..model.lps()).map(LpId) {
+            for id in ranges.into_iter().flat_map(|(first, count)| first..first + count).map(LpId) {
                 model.write_lp(id, &placement, &mut piece);
                 pass_on(&mut piece);
             }
@@ -226,6 +260,18 @@ impl<'k> AtRest<'_, 'k> {
     }
 }
 
+/// Returns the ranges of consecutive ids in ids that ascend: the first of each, and their number.
+fn ranges_of(ids: &[LpId]) -> Vec<(u32, u32)> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for id in ids {
+        match ranges.last_mut() {
+            Some((first, count)) if *first + *count == id.0 => *count += 1,
+            _ => ranges.push((id.0, 1)),
+        }
+    }
+    ranges
+}
+
 /// Returns true if the channels are no longer those that the model declares.
 fn is_changed(channels: &Channels, model: &dyn AnySave<'_>) -> bool {
     let mut declared = model.channels();
@@ -233,41 +279,103 @@ fn is_changed(channels: &Channels, model: &dyn AnySave<'_>) -> bool {
 }
 
 impl<'k> Cut<'k> {
-    /// Reads a cut, whose bytes are all of `from`.
+    /// Reads a cut, whose bytes are all of `from`: the parts of all ranks that made it.
     ///
     /// # Errors
     ///
     /// If the bytes are not those of a cut of this model.
     pub fn read(model: &'k dyn AnySave<'k>, from: &mut &[u8]) -> Result<Cut<'k>, Malformed> {
         model.drop_lps();
-        let (time, events, channels, recorded, lps, count): (Time, u64, Option<Channels>, Recorded, u32, u32) =
-            wire::read(from)?;
+        let (parts, time, events, channels, lps): (u32, Time, u64, Option<Channels>, u32) = wire::read(from)?;
         if lps != model.lps() {
             return Err(Malformed::new(format!("there are {lps} LPs, and the model has {}", model.lps())));
         }
-        wire::read_frame(|| {
+        if parts == 0 {
+            return Err(Malformed::new("there is no part"));
+        }
+        let mut reading = Reading {
+            model,
+            time,
+            parts,
+            homes: if parts > 1 { vec![parts; lps as usize] } else { Vec::new() },
+            metrics: model.metrics(),
+            messages: Vec::new(),
+        };
+        let globals = wire::read_frame(|| {
             let globals = GlobalQueue::read(model, from)?;
-            (0..lps).try_for_each(|id| model.read_lp(LpId(id), time, from))?;
-            let mut messages = Codec::<Conservative>::read(model, count, from)?;
-            let messages = parcel::take_events(messages.hide());
-            if messages.iter().any(|event| event.receiver().0 >= lps || event.time() < time) {
-                return Err(Malformed::new("a message is before the cut, or to no LP"));
+            reading.read_part(0, from)?;
+            Ok(globals)
+        })?;
+        (1..parts).try_for_each(|part| wire::read_frame(|| reading.read_part(part, from)))?;
+        let Reading { homes, metrics, mut messages, .. } = reading;
+        if parts > 1 {
+            if homes.contains(&parts) {
+                return Err(Malformed::new("an LP is in no part"));
             }
-            messages.iter().try_for_each(|event| model.check_event(event))?;
-            let mut declared = model.channels();
-            declared.seal(lps).map_err(Malformed::new)?;
-            let mut metrics = model.metrics();
-            metrics.check_recorded(&recorded, lps)?;
-            metrics.merge_recorded(recorded);
-            let mut all = model.new_lps();
-            all.pick_up(0);
-            let channels = channels.unwrap_or(declared);
-            Ok(Cut { time, events, globals, channels, metrics, lps: all, messages })
-        })
+            let placement = Placement::table(&homes).ok_or_else(|| Malformed::new("the parts are too uneven"))?;
+            model.distribute(&placement, &Placement::one(lps), lps);
+            messages = in_order(messages);
+        }
+        let mut declared = model.channels();
+        declared.seal(lps).map_err(Malformed::new)?;
+        let mut all = model.new_lps();
+        all.pick_up(0);
+        let channels = channels.unwrap_or(declared);
+        Ok(Cut { time, events, globals, channels, metrics, lps: all, messages })
     }
 }
 
-/// The LPs of a run at rest, and its pending events, wherever the engine keeps them.
+/// A cut whose parts are being read.
+struct Reading<'k> {
+    model: &'k dyn AnySave<'k>,
+    time: Time,
+    parts: u32,
+    /// By LP: the part that has it, or the number of parts. Empty if there is one part, which has all.
+    homes: Vec<u32>,
+    metrics: Metrics,
+    messages: Vec<AnyEvent<'k>>,
+}
+
+impl Reading<'_> {
+    /// Reads the metrics, the LPs and the messages of a part.
+    fn read_part(&mut self, part: u32, from: &mut &[u8]) -> Result<(), Malformed> {
+        let Reading { model, time, parts, homes, metrics, messages } = self;
+        let lps = model.lps();
+        let (count, recorded): (u32, Recorded) = wire::read(from)?;
+        let ranges = if *parts == 1 { vec![(0, lps)] } else { wire::read::<Vec<(u32, u32)>>(from)? };
+        let mut next = 0;
+        for &(first, count) in &ranges {
+            let end = first.checked_add(count).filter(|end| *end <= lps && first >= next);
+            next = end.ok_or_else(|| Malformed::new("the LPs of a part are in no order"))?;
+            for home in homes.iter_mut().skip(first as usize).take(count as usize) {
+                if std::mem::replace(home, part) != *parts {
+                    return Err(Malformed::new("an LP is in two parts"));
+                }
+            }
+        }
+        // Each recorded in one part. The global events recorded in the first one.
+        let is_sender = |from: Sender| match from.as_lp() {
+            Some(lp) => lp.0 < lps && homes.get(lp.index()).is_none_or(|home| *home == part),
+            None => part == 0,
+        };
+        metrics.check_recorded(&recorded, &is_sender)?;
+        metrics.merge_recorded(recorded);
+        for id in ranges.into_iter().flat_map(|(first, count)| first..first + count).map(LpId) {
+            model.read_lp(id, part as usize, *time, from)?;
+        }
+        let mut read = Codec::<Conservative>::read(*model, count, from)?;
+        let read = parcel::take_events(read.hide());
+        if read.iter().any(|event| event.receiver().0 >= lps || event.time() < *time) {
+            return Err(Malformed::new("a message is before the cut, or to no LP"));
+        }
+        read.iter().try_for_each(|event| model.check_event(event))?;
+        messages.extend(read);
+        Ok(())
+    }
+}
+
+/// The LPs of a run at rest, and its pending events, wherever the engine keeps them. If there are several ranks,
+/// those of this rank.
 pub trait Resting<'k> {
     /// Puts down the LPs of all lists ([`Lps::put_down`]), and returns the placement of LPs on lists.
     fn put_down(&mut self) -> Placement;
@@ -277,10 +385,24 @@ pub trait Resting<'k> {
     fn take_pending(&mut self) -> Vec<AnyEvent<'k>>;
     /// Adds a pending event.
     fn push(&mut self, event: AnyEvent<'k>);
-    /// Returns the digest of each LP, in the order of ids.
+    /// Returns the digest of each LP of all ranks, in the order of ids.
     fn digests(&mut self) -> Vec<u64>;
     /// Adds the metrics that the engine keeps with the LPs.
     fn add_metrics(&mut self, to: &mut Metrics);
+    /// Returns the ids of the LPs that are on this rank, in order.
+    fn ids(&mut self) -> Vec<LpId>;
+    /// Returns the number of this rank, from 0.
+    fn rank(&self) -> usize {
+        0
+    }
+    /// Returns the number of ranks.
+    fn ranks(&self) -> usize {
+        1
+    }
+    /// Returns the bytes of all ranks, in rank order, or `None` once a rank is lost ([`AtRest::share`]).
+    fn share(&mut self, mine: Vec<u8>) -> Option<Vec<Vec<u8>>> {
+        Some(vec![mine])
+    }
 }
 
 /// Returns the messages among pending events, in the order of events.

@@ -33,12 +33,6 @@ pub enum ErrorKind {
         /// LPs that executed events in the last rounds of that time, at most eight.
         lps: Vec<LpId>,
     },
-    /// A delay led past the end of virtual time, in a run to that end. In a run that ends earlier, the event
-    /// is one of those after the end.
-    TimeOverflow {
-        /// The delay.
-        delay: Delay,
-    },
     /// The model said that it cannot go on ([`crate::model::Context::fail`]), or its results are
     /// inconsistent.
     Model(String),
@@ -196,9 +190,6 @@ impl Error {
             ErrorKind::Lookahead { .. } => "declare the channel with a shorter least delay, or send later",
             ErrorKind::NoChannel(_) => "declare the channel, or send where one leads",
             ErrorKind::Rounds { .. } => "break the loop of zero delays, or raise the model's bound on rounds",
-            ErrorKind::TimeOverflow { .. } => {
-                "shorten the delay, or end the run earlier: virtual time ends 213 days after its start"
-            }
             ErrorKind::Model(_) | ErrorKind::Panic(_) => "correct the model, or its parameters",
             ErrorKind::NotRestored(_) => "correct how the model restores its state",
             ErrorKind::NotRepeated => "let the handler depend on nothing but its state, its event and its context",
@@ -240,7 +231,6 @@ impl fmt::Display for Error {
                     write!(f, "{}{}", if i == 0 { "" } else { ", " }, self.shown(*lp))?;
                 }
             }
-            ErrorKind::TimeOverflow { delay } => write!(f, "a delay of {delay} leads past the end of virtual time")?,
             ErrorKind::Panic(message) => write!(f, "the model panicked: {message}")?,
             ErrorKind::NotRestored(what) => write!(f, "{what}")?,
             ErrorKind::NotRepeated => {

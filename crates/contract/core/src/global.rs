@@ -178,7 +178,7 @@ impl<M: Model> GlobalContext<'_, M> {
                 self.world.lps
             )));
         }
-        let Some(mut key) = self.next_key(delay) else { return };
+        let mut key = self.next_key(delay);
         key.tie = self.world.tie(key.instant, receiver, Sender::GLOBAL);
         self.sends.apply(SendMessage { key, receiver, message });
     }
@@ -190,9 +190,8 @@ impl<M: Model> GlobalContext<'_, M> {
             return self
                 .set_failure(ErrorKind::Model("it scheduled a global event for the very time it ran at".into()));
         }
-        if let Some(key) = self.next_key(delay) {
-            self.queue.pending.insert(key, Scheduled::Model(AnyGlobal::new(global)));
-        }
+        let key = self.next_key(delay);
+        self.queue.insert(key, Scheduled::Model(AnyGlobal::new(global)));
     }
 
     /// Ends the run at this time. Everything before it has been executed, and the global events of this time
@@ -220,13 +219,8 @@ impl<M: Model> GlobalContext<'_, M> {
         self.failure.get_or_insert(ErrorKind::Model(why.into()).into());
     }
 
-    #[track_caller]
-    fn next_key(&mut self, delay: Delay) -> Option<EventKey> {
-        let Some(time) = self.now.checked_add(delay).or_else(|| self.world.beyond_virtual_time()) else {
-            self.set_failure(ErrorKind::TimeOverflow { delay });
-            return None;
-        };
-        Some(self.queue.next_key(time))
+    fn next_key(&mut self, delay: Delay) -> EventKey {
+        self.queue.next_key(self.now.saturating_add(delay))
     }
 
     #[track_caller]
@@ -271,7 +265,15 @@ impl GlobalQueue {
     /// Adds a request of a controller.
     pub fn add(&mut self, Request { key, global }: Request) {
         // A tie seed shuffles events at LPs, but not global events. Their order is by sender and sequence.
-        self.pending.insert(EventKey { tie: 0, ..key }, global);
+        self.insert(EventKey { tie: 0, ..key }, global);
+    }
+
+    /// Inserts a global event, unless it is at the last time, where those past the end of virtual time are too.
+    /// A run to that end would execute it.
+    fn insert(&mut self, key: EventKey, global: Scheduled) {
+        if key.instant.time < Time::MAX {
+            self.pending.insert(key, global);
+        }
     }
 
     /// Returns the number of executed global events.

@@ -190,6 +190,12 @@ impl<'a> Tracer<'a> {
         Tracer { filter, observer: Box::new(observer) }
     }
 
+    /// Returns a trace that goes on with this one, for a part of a run.
+    pub fn reborrow(&mut self) -> Tracer<'_> {
+        let Tracer { filter, observer } = self;
+        Tracer::observing(filter.clone(), observer)
+    }
+
     /// Shows a committed event of a model, and the notes of its handler. Engines call it in the order of
     /// events.
     ///

@@ -36,7 +36,6 @@ pub struct World {
     pub(crate) channels: Channels,
     lookahead_changes: u64,
     controllers: Controllers,
-    until: Time,
     pub(crate) round_limit: u32,
     pub(crate) digest: bool,
     /// True if a trace wants the notes of handlers.
@@ -97,7 +96,6 @@ impl World {
             channels,
             lookahead_changes: 0,
             controllers,
-            until: options.until,
             round_limit: model.round_limit(),
             digest: options.digest,
             notes: options.notes,
@@ -167,15 +165,6 @@ impl World {
     /// True if packets at `lp` are captured.
     pub(crate) fn captures(&self, lp: LpId) -> bool {
         self.captures.binary_search(&lp).is_ok()
-    }
-
-    /// Returns the arrival of an event whose delay leads past the end of virtual time.
-    ///
-    /// Such an event lies beyond the end of every run that ends earlier, and is never executed there. So its
-    /// arrival is the last time. In a run to the end of virtual time, it is an error: `None`.
-    #[cold]
-    pub(crate) fn beyond_virtual_time(&self) -> Option<Time> {
-        (self.until < Time::MAX).then_some(Time::MAX)
     }
 
     /// Returns the number of times that a global event has changed a lookahead. Anything that an engine

@@ -4,7 +4,7 @@
 //! many of its events share them.
 
 use crate::digest::{Digest, Payload};
-use crate::wire::frame;
+use crate::wire::{self, frame};
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
 use std::fmt;
@@ -71,8 +71,12 @@ impl<T: Serialize + Send + Sync + 'static> Serialize for Shared<T> {
         if let Some(number) = frame::number_of_written(address) {
             return (number + 1, None::<&(u64, T)>).serialize(serializer);
         }
+        let content = frame::content_of::<T>(self.0.0, |to| wire::write(&self.0.1, to));
+        if let Some(number) = content.as_ref().and_then(frame::number_of_content) {
+            return (number + 1, None::<&(u64, T)>).serialize(serializer);
+        }
         let written = (FIRST, Some(&*self.0)).serialize(serializer)?;
-        frame::note_written(address, || self.clone());
+        frame::note_written(address, content, || self.clone());
         Ok(written)
     }
 }

@@ -100,6 +100,23 @@ fn a_saved_run_goes_on_over_ranks() {
 }
 
 #[test]
+fn a_run_over_ranks_is_saved_and_goes_on_elsewhere() {
+    let folder = Folder::new("mpirun-save");
+    let scenario = "run campus --set networks=2 --set traffic=tcp --json";
+    let whole = json(&parades(&folder.0, &format!("{scenario} --until 600ms --engine sequential")));
+    for engine in ["window", "null-message", "time-warp"] {
+        let how = format!("--engine {engine} --threads 1 --save a.save --save-every-virtual 200ms");
+        json(&on_ranks(&folder, "2", &format!("{scenario} --until 300ms {how}")));
+        for how in ["--engine sequential", "--engine window --processes 3 --threads 1"] {
+            let resumed = json(&parades(&folder.0, &format!("resume a.save --until 600ms --json {how}")));
+            for field in ["digest", "events", "metrics"] {
+                assert_eq!(resumed[field], whole[field], "{field}: {engine}, then {how}");
+            }
+        }
+    }
+}
+
+#[test]
 fn runs_at_growing_lengths_are_runs_on_the_same_ranks() {
     let folder = Folder::new("ranks-lengths");
     let run = "run mm1 --until-interval 20% --metric sojourn --until 100s --json";

@@ -59,8 +59,8 @@ pub(crate) struct Course<'k> {
 
 /// All LPs of a run at a cut, with their pending events. No LP is being executed.
 pub(crate) trait Quiescent<'k>: Resting<'k> {
-    /// Returns the time of the next pending event, on any rank.
-    fn next_time(&mut self) -> Time;
+    /// Returns the time of the next pending event, on any rank. Sets `stopped` if it is set on any rank.
+    fn next_time(&mut self, stopped: &mut bool) -> Time;
     /// Returns the LPs, for global events that record in `metrics`.
     fn lps<'b>(&'b mut self, metrics: &'b mut Metrics) -> impl AllLps<'k> + 'b;
 }
@@ -133,13 +133,16 @@ impl<'k> Course<'k> {
                 assert!(next > self.bound, "the next cut is at {next}, and the run is at {}", self.bound);
                 (self.next_cut, cuts.next) = (next, next);
             }
-            Then::Leave => self.has_left = true,
+            Then::Leave => {
+                assert!(at_rest.ranks() == 1, "a run of several ranks is not left at a cut");
+                self.has_left = true;
+            }
             Then::End => (self.until, self.options.until) = (self.bound, self.bound),
         }
     }
 
     /// True if the user has asked for a cut. A run that fails comes to no further cuts.
-    fn wants_cut(&self) -> bool {
+    pub(crate) fn wants_cut(&self) -> bool {
         self.options.cuts.is_some()
             && self.options.control.is_some_and(Control::wants_cut)
             && self.failure.place().is_none()
@@ -150,12 +153,10 @@ impl<'k> Course<'k> {
         self.next_cut > self.bound.max(self.earliest_cut) && self.wants_cut()
     }
 
-    /// Brings the run to a cut at `time` if the user has asked for one and no other comes earlier. No event
-    /// at `time` or after it has been executed.
+    /// Brings the run to a cut at `time` if no other comes earlier. No event at `time` or after it has been
+    /// executed.
     pub(crate) fn come_to_cut(&mut self, time: Time) {
-        if self.wants_cut() {
-            self.next_cut = self.next_cut.min(time.max(self.earliest_cut));
-        }
+        self.next_cut = self.next_cut.min(time.max(self.earliest_cut));
     }
 
     /// Ends this span at a cut. All LPs are in one list, and all metrics have come to the course.
@@ -306,7 +307,15 @@ impl<'k> Course<'k> {
         effects: &mut AnyEffects<'k>,
     ) -> Result<Option<Time>, Error> {
         self.enter(Phase::Executing);
-        while all.next_time() >= self.horizon() {
+        let (mut stopped, mut last) = (false, self.bound);
+        loop {
+            let next = all.next_time(&mut stopped);
+            if stopped {
+                self.until = self.until.min(just_after(last));
+            }
+            if next < self.horizon() {
+                return Ok(None);
+            }
             let time = self.horizon();
             self.bound = self.bound.max(time);
             self.reach_cut(world, all);
@@ -319,11 +328,9 @@ impl<'k> Course<'k> {
                 return Ok(Some(time));
             }
             // Without this poll, a model that has only global events could not be stopped.
-            if self.options.control.is_some_and(|control| control.poll(time, self.events)) {
-                self.until = self.until.min(just_after(time));
-            }
+            stopped = self.options.control.is_some_and(|control| control.poll(time, self.events));
+            last = time;
         }
-        Ok(None)
     }
 
     /// Polls before the run begins.
@@ -350,7 +357,9 @@ impl<'k> Course<'k> {
                 self.give_up(time);
             }
         }
-        self.come_to_cut(just_after(time));
+        if self.wants_cut() {
+            self.come_to_cut(just_after(time));
+        }
         self.bound = self.bound.min(self.next_cut);
         self.check_memory(world, pending)
     }

@@ -83,7 +83,7 @@ mod visit;
 mod worker;
 
 use crate::partition::{Partitioning, Placing};
-use crate::peers::{Alone, OfRank, Peers, Ranks, Seat, lost, on_ranked, sum, world_of_rank};
+use crate::peers::{Alone, OfRank, Peers, Ranks, Seat, lost, on_ranked, sum};
 use crate::retreat::Retreats;
 use crate::window::leader::Leader;
 use crate::window::plan::Plan;
@@ -290,7 +290,7 @@ pub fn run_any_rank<'k>(
     let threads = Threads::new(settings.threads, partitions_max(&of_all), BarrierKind::default());
     let timesheets = span.options.timesheets.clone();
     on_ranked::<Conservative>(model, fabric, threads, settings.threads, timesheets, |ranked| {
-        let world = world_of_rank(model, &span)?;
+        let world = World::of_span(model, &span)?;
         let settings = Settings { retreats: Retreats::Never, ..*settings };
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model });
         let (shared, partitioning) = partition(&world, &settings, peers.ranks());

@@ -13,8 +13,7 @@
 mod words;
 
 use crate::ledger::{EarliestFailure, Ledger};
-use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, AnyWire, Codec, parcel};
-use parades_core::cut::Span;
+use parades_core::any_model::{AnyEvent, AnyLeftover, AnyWire, Codec, parcel};
 use parades_core::effects::Request;
 use parades_core::error::{Error, ErrorKind, Failure, Place};
 use parades_core::event::{Body, EventKey, LpId};
@@ -49,6 +48,8 @@ pub(crate) trait Peers<'k>: Send + Sync {
     fn ranks(&self) -> usize;
     /// Returns the ledgers of all ranks, in rank order.
     fn share_ledger(&self, mine: Ledger<'k>) -> Result<Vec<Ledger<'k>>, Broken>;
+    /// Returns the bytes of all ranks, in rank order.
+    fn share_bytes(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Broken>;
     /// Returns the words of all ranks, in rank order.
     fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken>;
     /// Returns the visits of all ranks, in rank order.
@@ -82,6 +83,9 @@ impl<'k> Peers<'k> for Alone {
         1
     }
     fn share_ledger(&self, mine: Ledger<'k>) -> Result<Vec<Ledger<'k>>, Broken> {
+        Ok(vec![mine])
+    }
+    fn share_bytes(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Broken> {
         Ok(vec![mine])
     }
     fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken> {
@@ -162,6 +166,10 @@ impl<'k> Peers<'k> for Ranks<'k> {
         })
     }
 
+    fn share_bytes(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Broken> {
+        gather_all(&*self.group, &mine)
+    }
+
     fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken> {
         gather_all(&*self.group, &mine.to_vec())
     }
@@ -232,18 +240,6 @@ pub(crate) fn on_ranked<'k, T: Traffic>(
         Ok(outcome)
     });
     OfRank { result, crossed: ranked.crossed() }
-}
-
-/// Makes the world of a rank.
-///
-/// # Errors
-///
-/// As [`World::of_span`]. Also if the options ask for cuts, which only a run on one rank comes to.
-pub(crate) fn world_of_rank<'k>(model: &'k dyn AnyModel<'k>, span: &Span<'k>) -> Result<World, Error> {
-    match span.options.cuts {
-        Some(_) => Err(Error::new(ErrorKind::Ranks("a run of several processes comes to no cuts".into()))),
-        None => World::of_span(model, span),
-    }
 }
 
 /// Adds the timesheets of the other ranks to those of rank 0.

@@ -1,7 +1,7 @@
 //! All LPs of a run at a cut, each in the place where it is executed. The leader shows them to global events.
 
 use crate::course::{Course, Quiescent};
-use crate::peers::{Peers, least};
+use crate::peers::{Peers, greatest, least};
 use parades_core::any_model::{AnyEvent, AnyLeftover, Lps};
 use parades_core::cut::{Reached, Resting};
 use parades_core::error::ErrorKind;
@@ -37,10 +37,13 @@ pub(crate) struct Homes<'a, 'l, 'k, H> {
 }
 
 impl<'k, H: Home<'k>> Quiescent<'k> for Homes<'_, '_, 'k, H> {
-    fn next_time(&mut self) -> Time {
+    fn next_time(&mut self, stopped: &mut bool) -> Time {
         let here = self.homes.iter_mut().map(|home| home.earliest_time()).min().unwrap_or(Time::MAX);
-        match self.peers.share_words(&[here.as_ps()]) {
-            Ok(all) => Time::from_ps(least(&all, 0)),
+        match self.peers.share_words(&[here.as_ps(), u64::from(*stopped)]) {
+            Ok(all) => {
+                *stopped = greatest(&all, 1) > 0;
+                Time::from_ps(least(&all, 0))
+            }
             // Nothing more happens at this cut; the next exchange reports that a rank is lost.
             Err(Broken) => Time::ZERO,
         }
@@ -62,15 +65,44 @@ impl<'k, H: Home<'k>> Resting<'k> for Homes<'_, '_, 'k, H> {
         self.homes.iter_mut().flat_map(|home| home.take_all()).collect()
     }
     fn digests(&mut self) -> Vec<u64> {
-        let Homes { homes, placement, lps, .. } = self;
-        let digest = |id| {
-            let (lps, _) = homes[placement.partition(id) as usize].residents();
-            lps.final_digest(placement.index(id))
+        let ids = self.ids();
+        let digest = |id: &LpId| {
+            let (lps, _) = self.homes[self.placement.partition(*id) as usize].residents();
+            lps.final_digest(self.placement.index(*id))
         };
-        (0..*lps).map(LpId).map(digest).collect()
+        let mine: Vec<u64> = ids.iter().map(digest).collect();
+        if self.peers.ranks() == 1 {
+            return mine;
+        }
+        let words: Vec<u64> = ids.iter().map(|id| u64::from(id.0)).chain(mine).collect();
+        // If a rank is lost, so is the run.
+        let all = self.peers.share_words(&words).unwrap_or_default();
+        let mut digests = vec![0; self.lps as usize];
+        for of_rank in &all {
+            let (ids, of_ids) = of_rank.split_at(of_rank.len() / 2);
+            for (&id, &digest) in ids.iter().zip(of_ids) {
+                digests[usize::try_from(id).expect("ids have 32 bits")] = digest;
+            }
+        }
+        digests
     }
     fn add_metrics(&mut self, to: &mut Metrics) {
         self.homes.iter_mut().for_each(|home| to.merge(home.residents().1.clone()));
+    }
+    fn ids(&mut self) -> Vec<LpId> {
+        let Homes { homes, placement, lps, .. } = self;
+        let lens: Vec<usize> = homes.iter_mut().map(|home| home.residents().0.len()).collect();
+        let is_here = |id: &LpId| placement.index(*id) < lens[placement.partition(*id) as usize];
+        (0..*lps).map(LpId).filter(is_here).collect()
+    }
+    fn rank(&self) -> usize {
+        self.peers.rank()
+    }
+    fn ranks(&self) -> usize {
+        self.peers.ranks()
+    }
+    fn share(&mut self, mine: Vec<u8>) -> Option<Vec<Vec<u8>>> {
+        self.peers.share_bytes(mine).ok()
     }
     fn push(&mut self, event: AnyEvent<'k>) {
         let home = &mut self.homes[self.placement.partition(event.receiver()) as usize];

@@ -189,6 +189,9 @@ impl<'k> Resting<'k> for Whole<'_, 'k> {
         (0..self.lps.len()).map(|index| self.lps.final_digest(index)).collect()
     }
     fn add_metrics(&mut self, _: &mut Metrics) {}
+    fn ids(&mut self) -> Vec<LpId> {
+        (0..self.lps.len()).map(LpId::from_index).collect()
+    }
 }
 
 /// The state of a run without its LPs and pending events. It does not depend on the form of messages.

@@ -84,7 +84,7 @@ pub use parades_core::optimistic::{ExecutionId, Tagged};
 use crate::course::Course;
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Placing, Wish};
-use crate::peers::{Alone, OfRank, Ranks, Seat, lost, on_ranked, sum, world_of_rank};
+use crate::peers::{Alone, OfRank, Ranks, Seat, lost, on_ranked, sum};
 use crate::retreat::Retreats;
 use crate::workers::lock;
 use leader::Leader;
@@ -259,7 +259,7 @@ pub fn run_any_rank<'k>(
     let timesheets = span.options.timesheets.clone();
     let threads = Threads::new(settings.threads, partitions, BarrierKind::default());
     on_ranked::<Optimistic>(wire, fabric, threads, settings.threads, timesheets, |ranked| {
-        let world = world_of_rank(model, &span)?;
+        let world = World::of_span(model, &span)?;
         let settings = Settings { retreats: Retreats::Never, ..*settings };
         let placement = place(&world, all, settings.placing);
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model: wire });
@@ -313,7 +313,18 @@ fn run_seated<'k>(
         let of_sites = sites.iter_mut().map(|site| site.residents().1);
         let mut metrics: Vec<_> = std::iter::once(leader.metrics()).chain(of_sites).collect();
         Metrics::redistribute(&mut metrics, &|id| 1 + placement.partition(id) as usize);
-        cut.take_messages(&placement).into_iter().map(|messages| Mutex::new(Some(messages))).collect()
+        let mut resumes: Vec<_> =
+            cut.take_messages(&placement).into_iter().map(|messages| Mutex::new(Some(messages))).collect();
+        // Every rank has read the whole cut.
+        let here = workers * seat.peers.rank()..workers * (seat.peers.rank() + 1);
+        for (number, site) in sites.iter_mut().enumerate().filter(|(number, _)| !here.contains(number)) {
+            site.pick_up();
+            let (lps, metrics) = site.residents();
+            lps.clear();
+            *metrics = metrics.declarations();
+            resumes.get_mut(number).into_iter().for_each(|messages| *messages = Mutex::default());
+        }
+        resumes
     });
     let crew = Crew {
         model,

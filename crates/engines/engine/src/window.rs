@@ -62,7 +62,7 @@ pub use shared::Taking;
 pub(crate) use crew::{Crew, assemble};
 
 use crate::partition::{Partitioning, Placing, Wish};
-use crate::peers::{Alone, OfRank, Ranks, Seat, on_ranked, world_of_rank};
+use crate::peers::{Alone, OfRank, Ranks, Seat, on_ranked};
 use crate::retreat::Retreats;
 use crew::Orders;
 use parades_core::any_model::{AnyModel, AnyWire, WireModel, with_model};
@@ -210,8 +210,8 @@ fn advance_over<'k>(
 /// Runs `model` in windows as one of several ranks, each with `settings.threads` workers. `fabric` connects
 /// the ranks.
 ///
-/// All ranks are given the same model, settings and options. Only rank 0 is given a tracer and the control
-/// of the run. LPs do not move between ranks, and the run does not retreat to one worker.
+/// All ranks are given the same model, settings and options, and cuts at the same times. Only rank 0 is given a
+/// tracer. LPs do not move between ranks, and the run does not retreat to one worker.
 ///
 /// Rank 0 returns the outcome; the other ranks return `None`.
 ///
@@ -266,7 +266,7 @@ fn run_seated<'k>(
     settings: &Settings,
     seat: Seat<'k, Conservative>,
 ) -> Result<Option<Outcome>, Error> {
-    let world = world_of_rank(model, &span)?;
+    let world = World::of_span(model, &span)?;
     let partitioning = first_partition(&world, settings, seat.peers.ranks());
     let settings = Settings { retreats: Retreats::Never, ..*settings };
     let (crew, leader) = assemble(model, span, world, &partitioning, &settings, seat, settings.threads)?;

@@ -25,6 +25,8 @@ pub struct Report {
     pub peak_rss_bytes: u64,
     /// The memory that the process took when it stopped the run for that, in bytes.
     pub too_much_memory: Option<u64>,
+    /// True if a signal to the process stopped the run.
+    pub is_interrupted: bool,
 }
 
 /// The children of rank 0. They end when this value is dropped.

@@ -79,9 +79,6 @@ impl Case {
     }
 }
 
-/// Stands for a run to the end of virtual time. Only there is a delay past that end an error.
-const TO_THE_END_MS: u64 = u64::MAX;
-
 /// Makes the case of a model that runs until `until_ms` of virtual time, over bytes and on ranks too, and
 /// whose runs can be saved.
 fn saved<M: Subject + SaveModel + 'static>(name: &'static str, until_ms: u64, model: M) -> Case {
@@ -107,10 +104,7 @@ fn case_on<M: Model + 'static>(
     views: Views<M>,
     model: M,
 ) -> Case {
-    let until = match until_ms {
-        TO_THE_END_MS => Time::MAX,
-        until_ms => Time::from_ps(Delay::from_ms(until_ms).as_ps()),
-    };
+    let until = Time::from_ps(Delay::from_ms(until_ms).as_ps());
     let model = std::rc::Rc::new(model);
     let traced = std::rc::Rc::clone(&model);
     Case {
@@ -275,7 +269,6 @@ pub fn models() -> Vec<Case> {
         saved("network", 2_000, network()),
         saved("faulty-lookahead", 5_000, faulty(faulty::Fault::Lookahead)),
         saved("faulty-loop", 5_000, faulty(faulty::Fault::ZeroDelayLoop)),
-        saved("faulty-overflow", TO_THE_END_MS, faulty(faulty::Fault::TimeOverflow)),
         saved("faulty-panic", 5_000, faulty(faulty::Fault::Panic)),
         saved("faulty-fail", 5_000, faulty(faulty::Fault::Fail)),
         saved("faulty-channel", 5_000, faulty(faulty::Fault::NoChannel)),

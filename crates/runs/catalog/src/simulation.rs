@@ -154,8 +154,8 @@ impl Simulation {
     /// rolls back and the model's state cannot be restored; [`Simulation::check`] finds it before.
     pub fn run(&self, choice: &Choice, options: RunOptions<'_>) -> Result<Outcome, Error> {
         let outcome = self.with_options(options, |tables, options| {
-            let save = tables.save.filter(|save| save.can_save().is_ok());
-            choice.advance_any(tables, Span { save, ..options.into() }).map(Reached::end)
+            let span = span_of(&tables, options);
+            choice.advance_any(tables, span).map(Reached::end)
         });
         outcome.map_err(|error| error.with_names(|lp| self.lp_name(lp)))
     }
@@ -199,7 +199,7 @@ impl Simulation {
         let of_rank = self.with_options(options, |tables, options| {
             let span = match cut {
                 Some(cut) => span_from(&tables, options, cut)?,
-                None => options.into(),
+                None => span_of(&tables, options),
             };
             choice.run_rank_any(tables, span, fabric)
         });
@@ -239,6 +239,11 @@ impl Debug for Simulation {
         let Simulation { until, notes, .. } = self;
         f.debug_struct("Simulation").field("lps", &self.lps()).field("until", until).field("notes", notes).finish()
     }
+}
+
+/// Returns a run from its start, which can be written at cuts if the model's runs can be saved.
+fn span_of<'k>(tables: &ModelTables<'k>, options: RunOptions<'k>) -> Span<'k> {
+    Span { save: tables.save.filter(|save| save.can_save().is_ok()), ..options.into() }
 }
 
 /// Returns the part of a run from the bytes of a cut to its end.

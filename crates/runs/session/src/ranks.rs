@@ -9,8 +9,10 @@ pub mod launched;
 mod talk;
 
 use crate::machine::peak_rss_bytes;
+use crate::failure::STOPPED;
 use crate::run::{Ending, Execution};
-use crate::{Failure, Plan, Request};
+use crate::saved::Told;
+use crate::{Failure, Plan, Request, interrupt};
 use identity::Identity;
 use parades_catalog::{Choice, Simulation};
 use parades_config::inputs::{self, Input};
@@ -57,6 +59,8 @@ struct Go {
     /// True if workers record what they spend their time on.
     timesheets: bool,
     captures: Vec<LpId>,
+    /// The cuts of the run, if it is saved or goes on from a file.
+    cuts: Option<Told>,
 }
 
 /// The other ranks of a run, as rank 0 sees them.
@@ -113,11 +117,13 @@ impl Others {
         choice: &Choice,
         simulation: &Simulation,
         options: &RunOptions<'_>,
+        cuts: Option<Told>,
         cut: Option<&[u8]>,
     ) -> Result<Box<dyn Fabric>, Failure> {
         let RunOptions { until, notes, sends, samples, captures, .. } = *options;
         let (timesheets, captures) = (options.timesheets.is_some(), captures.to_vec());
-        let go = Go { until, cut_bytes: cut.map_or(0, <[u8]>::len), notes, sends, samples, timesheets, captures };
+        let cut_bytes = cut.map_or(0, <[u8]>::len);
+        let go = Go { until, cut_bytes, notes, sends, samples, timesheets, captures, cuts };
         let talk = match self {
             Others::Started(crew) => Arc::new(Talk::new(Box::new(crew.fabric()))),
             Others::Launched(run) => run.talk(),
@@ -147,7 +153,7 @@ impl Others {
             }
             ended.peak_rss_bytes.push(report.peak_rss_bytes);
             let too_much = report.too_much_memory.map(|bytes| Ending::OutOfMemory { rank, bytes });
-            ended.out_of_memory = ended.out_of_memory.or(too_much);
+            ended.ending = too_much.or(ended.ending).or(report.is_interrupted.then_some(Ending::Interrupted));
         }
         Ok(ended)
     }
@@ -158,8 +164,8 @@ impl Others {
 pub(crate) struct Ended {
     /// The most memory that each of them has held, in bytes, in rank order.
     pub(crate) peak_rss_bytes: Vec<u64>,
-    /// How the run ended, if one of them took too much memory.
-    pub(crate) out_of_memory: Option<Ending>,
+    /// How the run ended, if one of them ended it: it took too much memory, or a signal stopped it.
+    pub(crate) ending: Option<Ending>,
 }
 
 /// Serves as one of the processes that another process has started for its run. A program whose runs may have
@@ -174,31 +180,36 @@ pub fn serve() -> Result<(), Failure> {
         return Err(Failure::usage("only a run of several processes starts this", "use `--processes N`"));
     }
     let joined = join().map_err(lost)?;
+    // Before the run begins, and once it is over, a signal ends this process as it always does.
+    interrupt::listen(|_| std::process::exit(i32::from(STOPPED)));
     let result = run_joined(&joined);
     joined.report(&report_of(&result)).map_err(lost)?;
     result.map(drop)
 }
 
 /// Runs the part of a process that rank 0 has started. Returns as [`follow`].
-fn run_joined(joined: &Joined) -> Result<Option<u64>, Failure> {
+fn run_joined(joined: &Joined) -> Result<Ending, Failure> {
     let order: Order = serde_json::from_value(joined.order.clone())
         .map_err(|error| Failure::simulation(format!("rank 0 gave an order that cannot be read: {error}")))?;
     follow(order, &Arc::new(Talk::new(Box::new(Arc::clone(&joined.fabric)))))
 }
 
 /// Returns the last words of a rank other than 0.
-fn report_of(result: &Result<Option<u64>, Failure>) -> Report {
+fn report_of(result: &Result<Ending, Failure>) -> Report {
     Report {
         error: result.as_ref().err().map(ToString::to_string),
         peak_rss_bytes: peak_rss_bytes(),
-        too_much_memory: result.as_ref().ok().copied().flatten(),
+        too_much_memory: match result {
+            Ok(Ending::OutOfMemory { bytes, .. }) => Some(*bytes),
+            _ => None,
+        },
+        is_interrupted: matches!(result, Ok(Ending::Interrupted)),
     }
 }
 
-/// Runs the part of a rank other than 0. Returns the bytes of memory that it took, if it stopped the run
-/// because they were too many.
+/// Runs the part of a rank other than 0. Returns how this rank ended the run, if it did.
 #[expect(clippy::disallowed_methods, reason = "how long it takes is measured here, outside of any model")]
-fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<Option<u64>, Failure> {
+fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<Ending, Failure> {
     let begin = Instant::now();
     if !inputs.is_empty() {
         inputs::hold(inputs);
@@ -211,8 +222,12 @@ fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<Option<u
     let cut = if go.cut_bytes > 0 { Some(talk.hear_bytes(0, go.cut_bytes)?) } else { None };
     let workers = usize::try_from(choice.threads).unwrap_or(1);
     let timesheets = go.timesheets.then(|| Arc::new(Timesheets::new(workers)));
-    let Go { notes, sends, samples, ref captures, .. } = go;
-    let options = RunOptions { notes, sends, samples, captures, timesheets, ..RunOptions::until(go.until) };
+    if go.cuts.as_ref().is_some_and(Told::saves) {
+        interrupt::listen_for_saves();
+    }
+    let Go { notes, sends, samples, captures, until, cuts, .. } = go;
+    let (captures, cuts) = (captures.as_slice(), cuts.map(Told::into_cuts));
+    let options = RunOptions { notes, sends, samples, captures, timesheets, cuts, ..RunOptions::until(until) };
     let memory_limit = plan.memory_limit();
     let room = memory_limit.saturating_sub(simulation.bytes);
     let execution = Execution {
@@ -225,8 +240,5 @@ fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<Option<u
         save_every: None,
     };
     let executed = execution.execute(options, Some(Box::new(Arc::clone(talk))), &mut (), begin);
-    match executed.map_err(|error| Failure::of_run(error, &plan.command()))?.ending {
-        Ending::OutOfMemory { bytes, .. } => Ok(Some(bytes)),
-        Ending::Complete | Ending::Interrupted => Ok(None),
-    }
+    executed.map(|executed| executed.ending).map_err(|error| Failure::of_run(error, &plan.command()))
 }

@@ -126,6 +126,19 @@ impl ResultFile {
         finished.map_err(|error| Failure::written_late(&self.path, &error))
     }
 
+    /// Completes the file under another name in its folder.
+    ///
+    /// # Errors
+    ///
+    /// As [`ResultFile::finish`].
+    pub(crate) fn finish_as(mut self, path: &Path) -> Result<(), Failure> {
+        self.path = path.to_owned();
+        if let Some(beside) = &mut self.beside {
+            beside.target = path.to_owned();
+        }
+        self.finish()
+    }
+
     fn open(&mut self) -> io::Result<&mut BufWriter<File>> {
         let to = match &mut self.to {
             Some(to) => to,
@@ -233,6 +246,14 @@ enum Place {
     File(PathBuf),
     /// A device, a pipe, or a descriptor of a process.
     Special,
+}
+
+/// Returns the file that a path leads to, or would if there were one. `None` for a device or a pipe.
+pub(crate) fn file_at(path: &Path) -> Option<PathBuf> {
+    match place(path) {
+        Ok(Place::File(place)) => Some(place),
+        Ok(Place::Special) | Err(_) => None,
+    }
 }
 
 /// Follows the symbolic links of a path. The file may not exist.

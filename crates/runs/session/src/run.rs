@@ -10,7 +10,6 @@ use crate::watchman::Watched;
 use crate::{Failure, Observer, Plan, Recording, Tracing};
 use parades_catalog::{Choice, Engine, Simulation, program_name};
 use parades_config::inputs::{self, Seen};
-use parades_core::cut::Cuts;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::{Cell, Metrics};
 use parades_core::run::{Control, Outcome, Phase, RunOptions};
@@ -164,16 +163,6 @@ fn check_recording(choice: &Choice, recording: &Recording<'_>) -> Result<(), Fai
             format!("the engine `{}` executes a run in one piece, and neither saves nor resumes it", choice.engine);
         return Err(Failure::usage(message, "use another engine: the answer is the same"));
     }
-    if choice.processes < 2 {
-        return Ok(());
-    }
-    let help = "use one process, with as many threads as you like";
-    if recording.saving.is_some() {
-        return Err(Failure::usage("a run of several processes is not saved", help));
-    }
-    if recording.from.is_some_and(|saved| saved.head.replayed.is_some()) {
-        return Err(Failure::usage("a run that is replayed is not resumed on several processes", help));
-    }
     Ok(())
 }
 
@@ -220,15 +209,16 @@ fn run_on(
         ..RunOptions::until(until)
     };
     let found = Arc::new(Mutex::new(Found::default()));
-    let cuts = cuts_of(plan, simulation, &choice, &recording, until, &found)?;
+    let saver = saver_of(plan, simulation, &choice, &recording, until, &found)?;
     if let Some(saving) = recording.saving {
-        notes.extend(saved::check(saving, simulation.why_not_saved().as_deref())?);
+        notes.extend(saved::check(saving, simulation.why_not_saved().as_deref(), choice.processes)?);
         interrupt::listen_for_saves();
     }
-    // Several processes come to no cuts. They go on from one, whose bytes have the hash that was saved.
-    let options = RunOptions { cuts: cuts.filter(|_| choice.processes < 2), ..options };
+    let told = saver.as_ref().map(Saver::told);
+    let options = RunOptions { cuts: saver.map(Saver::into_cuts), ..options };
     let cut = recording.from.filter(|saved| saved.head.replayed.is_none()).map(|saved| saved.cut.as_slice());
-    let fabric = others.as_ref().map(|others| others.greet(plan, &choice, simulation, &options, cut)).transpose()?;
+    let greet = |others: &Others| others.greet(plan, &choice, simulation, &options, told, cut);
+    let fabric = others.as_ref().map(greet).transpose()?;
     observer.begins(&choice, &notes);
     let save_every = recording.saving.and_then(|saving| saving.every);
     let execution = Execution { plan, choice: &choice, simulation, memory_limit, room, cut, save_every };
@@ -243,7 +233,7 @@ fn run_on(
     }
     let outcome = outcome.expect("rank 0 has the outcome");
     let others = others.map(Others::finish).transpose()?.unwrap_or_default();
-    let ending = others.out_of_memory.unwrap_or(ending);
+    let ending = others.ending.unwrap_or(ending);
     notes.extend(outcome.metrics.incomplete().map(str::to_owned));
     notes.extend(note_of(&outcome.metrics));
     let of_end = end_notes(found, &outcome, ending, recording.saving, plan.request.digest);
@@ -304,15 +294,15 @@ pub(crate) struct Execution<'a> {
     pub(crate) save_every: Option<Duration>,
 }
 
-/// Returns the cuts of a run, if it is to be saved or goes on from a file.
-fn cuts_of<'a>(
+/// Returns what saves a run and checks it, if it is to be saved or goes on from a file.
+fn saver_of<'a>(
     plan: &Plan,
     simulation: &Simulation,
     choice: &Choice,
     recording: &Recording<'a>,
     until: Time,
     found: &Arc<Mutex<Found>>,
-) -> Result<Option<Cuts<'a>>, Failure> {
+) -> Result<Option<Saver<'a>>, Failure> {
     let Recording { saving, outputs, from, .. } = *recording;
     from.map_or(Ok(()), |saved| saved.check(simulation.lps(), until))?;
     if saving.is_none() && from.is_none() {
@@ -330,13 +320,13 @@ fn cuts_of<'a>(
             replayed: simulation.why_not_saved(),
             engine: choice.engine.name().to_owned(),
             inputs: inputs_of(from).into_iter().map(RecordedInput::from).collect(),
-            outputs: None,
+            ranks: 1,
+            ..Head::default()
         };
-        Ok::<_, Failure>((saving, head))
+        Ok::<_, Failure>((saving.clone(), head))
     });
     let resumed = from.map(|saved| (saved.head.time(), saved.head.digest));
-    let saver = Saver { saving: saving.transpose()?, outputs, until, resumed, found: Arc::clone(found) };
-    Ok(Some(saver.into_cuts()))
+    Ok(Some(Saver { saving: saving.transpose()?, outputs, until, resumed, found: Arc::clone(found) }))
 }
 
 /// Returns the files that a run has read. Of a run that goes on from a save, these are the files that it has

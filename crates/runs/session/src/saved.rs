@@ -9,17 +9,23 @@
 //! | 4 | the length of the head, as a number in little-endian order |
 //! | length | the [`Head`], as JSON |
 //! | any | the bytes of the cut, as a frame of LZ4 |
+//! | 16 for each other part | the hash of the file of that part, as it stands at its end |
 //! | 8, 16 | the length of the cut's bytes before compression, and their hash by XXH3 (128 bits) |
 //! | 16 | the hash of everything before it |
 //!
-//! The bytes of a cut do not depend on the engine, threads or processes that made it, so neither does their
-//! hash.
+//! The bytes of a cut do not depend on the engine or threads that made it, so neither does their hash.
+//!
+//! *Parts.* Of a run of several processes, the file has the part of rank 0. The parts of the others are files
+//! beside it ([`parts`]), of the same form with another kind and another head. Their names are those of the file,
+//! the time, the rank and the hash. All parts together are read as one cut, which has the bytes of a cut that one
+//! process makes once it is written again.
 //!
 //! *Replayed runs.* The states of some models cannot be written: processes as programs, protocols of other
 //! crates. Their files have no bytes of a cut. Such a run goes on from its start, and at the time of the cut
 //! its digest must be that of the head.
 
 pub mod outputs;
+mod parts;
 
 use crate::recorded::RecordedInput;
 use crate::result_file::{self, ResultFile};
@@ -31,8 +37,11 @@ use parades_config::quoted;
 use parades_core::cut::{AtCut, AtRest, Cuts, Then};
 use parades_core::time::{Delay, Time};
 use outputs::{KeepOutputs, OutputsAtCut};
+use parts::PartHead;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use twox_hash::XxHash3_128;
@@ -47,7 +56,7 @@ const HEAD_BYTES_MAX: usize = 1 << 28;
 const FILE_BYTES_MAX: u64 = 1 << 40;
 
 /// Facts on a saved run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The version of parades that saved it.
     pub version: String,
@@ -71,12 +80,26 @@ pub struct Head {
     pub inputs: Vec<RecordedInput>,
     /// The files of events that the run writes, and its folder of results.
     pub outputs: Option<OutputsAtCut>,
+    /// The number of parts: of ranks that wrote one.
+    pub ranks: u32,
+    /// The beginning of the names of the other parts.
+    pub stem: String,
+    /// The names of the parts of the file that this one has replaced. They are removed once it is at its place.
+    pub replaces: Vec<String>,
 }
 
 impl Head {
     /// Returns the virtual time of the cut.
     pub fn time(&self) -> Time {
         Time::from_ps(self.time_ps)
+    }
+
+    /// Returns the names of the parts of the ranks from 1 on, given the hashes of their files.
+    fn names_of_parts(&self, hashes: &[u128]) -> Vec<String> {
+        let (stem, time) = (&self.stem, self.time());
+        #[expect(clippy::cast_possible_truncation, reason = "a half of the hash tells files apart by their names")]
+        let name = |(rank, hash): (u32, &u128)| format!("{stem}.{time}.{rank}.{:016x}", *hash as u64);
+        (1..).zip(hashes).map(name).collect()
     }
 }
 
@@ -98,7 +121,23 @@ impl Saved {
     /// [`Failure::Input`] if the file cannot be read, is no saved run, or is damaged.
     pub fn read(path: &Path, bytes_max: u64) -> Result<Saved, Failure> {
         let bytes = inputs::read_whole(path, FILE_BYTES_MAX).map_err(|error| inputs::unreadable(path, &error))?;
-        let (head, cut) = parse(&bytes, bytes_max).map_err(|what| unusable(path, &what))?;
+        let mut cut = Vec::new();
+        let mut unpack = || {
+            let (head, file) = Packed::of(&bytes, MAGIC)?;
+            let head: Head = read_head(head)?;
+            let hashes = file.hashes(&head)?;
+            if head.replayed.is_none() {
+                file.unpack(bytes_max, &mut cut)?;
+            }
+            Ok((head, hashes))
+        };
+        let (head, hashes) = unpack().map_err(|what: String| unusable(path, &what))?;
+        let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        drop(bytes);
+        for ((rank, name), hash) in (1..).zip(head.names_of_parts(&hashes)).zip(hashes) {
+            let expected = PartHead { time_ps: head.time_ps, rank };
+            read_part(path, &place.with_file_name(&name), &expected, hash, bytes_max, &mut cut)?;
+        }
         Ok(Saved { path: path.to_owned(), head, cut })
     }
 
@@ -194,32 +233,114 @@ fn unusable(path: &Path, what: &str) -> Failure {
     )
 }
 
-/// Returns the head and the bytes of the cut of a file, or the fault of the file.
-fn parse(bytes: &[u8], bytes_max: u64) -> Result<(Head, Vec<u8>), String> {
-    let rest = bytes.strip_prefix(MAGIC).ok_or("it is no saved run of this version")?;
-    let (rest, foot) = rest.split_last_chunk::<FOOT_BYTES>().ok_or("it ends too early")?;
-    let (whole, hash) = bytes.split_at(bytes.len() - 16);
-    if XxHash3_128::oneshot(whole).to_le_bytes() != hash {
-        return Err("it is damaged, or not whole".into());
+/// Appends the bytes of a part to `cut`. `path` is the file of the run, `part` that of the part, and `hash` the
+/// hash that it must have.
+fn read_part(
+    path: &Path,
+    part: &Path,
+    expected: &PartHead,
+    hash: u128,
+    bytes_max: u64,
+    cut: &mut Vec<u8>,
+) -> Result<(), Failure> {
+    let name = part.file_name().unwrap_or_default().display();
+    let bytes = inputs::read_whole(part, FILE_BYTES_MAX).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Failure::usage(
+            format!("{}: its part {name}, which rank {} wrote, is not beside it", path.display(), expected.rank),
+            "copy it there, from the machine of that rank, or start the run again",
+        ),
+        _ => inputs::unreadable(part, &error).into(),
+    })?;
+    let mut unpack = || {
+        let (head, file) = Packed::of(&bytes, parts::MAGIC)?;
+        if read_head::<PartHead>(head)? != *expected || bytes[bytes.len() - 16..] != hash.to_le_bytes() {
+            return Err("it is a part of another run".into());
+        }
+        file.unpack(bytes_max, cut)
+    };
+    unpack().map_err(|what: String| unusable(&path.with_file_name(name.to_string()), &what))
+}
+
+fn read_head<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(text).map_err(|error| format!("its head is wrong: {error}"))
+}
+
+/// A file without its kind, its head and its last hash.
+struct Packed<'a> {
+    /// The compressed part, and the hashes of other parts.
+    body: &'a [u8],
+    /// The length and the hash of the cut.
+    foot: &'a [u8],
+}
+
+impl<'a> Packed<'a> {
+    /// Returns the head of a file, and the rest; or the fault of the file.
+    fn of(bytes: &'a [u8], magic: &[u8]) -> Result<(&'a [u8], Packed<'a>), String> {
+        let rest = bytes.strip_prefix(magic).ok_or("it is no saved run of this version")?;
+        let (rest, foot) = rest.split_last_chunk::<FOOT_BYTES>().ok_or("it ends too early")?;
+        let (whole, hash) = bytes.split_at(bytes.len() - 16);
+        if XxHash3_128::oneshot(whole).to_le_bytes() != hash {
+            return Err("it is damaged, or not whole".into());
+        }
+        let (length, rest) = rest.split_first_chunk::<4>().ok_or("it ends too early")?;
+        let length = u32::from_le_bytes(*length) as usize;
+        let (head, body) = rest.split_at_checked(length).ok_or("its head is longer than the file")?;
+        Ok((head, Packed { body, foot: &foot[..FOOT_BYTES - 16] }))
     }
-    let (length, rest) = rest.split_first_chunk::<4>().ok_or("it ends too early")?;
-    let length = u32::from_le_bytes(*length) as usize;
-    let (head, frame) = rest.split_at_checked(length).ok_or("its head is longer than the file")?;
-    let head: Head = serde_json::from_slice(head).map_err(|error| format!("its head is wrong: {error}"))?;
-    let cut_bytes = u64::from_le_bytes(foot[..8].try_into().expect("these are eight bytes"));
-    if head.replayed.is_some() {
-        return Ok((head, Vec::new()));
+
+    /// Returns the hashes of the other parts, which stand at the end of the body.
+    fn hashes(&self, head: &Head) -> Result<Vec<u128>, String> {
+        let others = (head.ranks as usize).saturating_sub(1);
+        let begin = self.body.len().checked_sub(others.saturating_mul(16)).ok_or("it ends too early")?;
+        let (hashes, _) = self.body[begin..].as_chunks::<16>();
+        Ok(hashes.iter().map(|bytes| u128::from_le_bytes(*bytes)).collect())
     }
-    if cut_bytes > bytes_max {
-        return Err(format!("it needs {cut_bytes} bytes of memory, above the limit of {bytes_max}"));
+
+    /// Appends the bytes of the cut to `cut`, which then has at most `bytes_max` bytes.
+    fn unpack(&self, bytes_max: u64, cut: &mut Vec<u8>) -> Result<(), String> {
+        let (length, hash) = self.foot.split_at(8);
+        let length = u64::from_le_bytes(length.try_into().expect("these are eight bytes"));
+        let (begin, needed) = (cut.len(), (cut.len() as u64).saturating_add(length));
+        if needed > bytes_max {
+            return Err(format!("it needs {needed} bytes of memory, above the limit of {bytes_max}"));
+        }
+        let read = FrameDecoder::new(self.body).take(length + 1).read_to_end(cut);
+        read.map_err(|error| format!("its compressed part is wrong: {error}"))?;
+        if cut.len() as u64 != needed || XxHash3_128::oneshot(&cut[begin..]).to_le_bytes() != hash {
+            return Err("its compressed part is not what was saved".into());
+        }
+        Ok(())
     }
-    let mut cut = Vec::new();
-    let read = FrameDecoder::new(frame).take(cut_bytes + 1).read_to_end(&mut cut);
-    read.map_err(|error| format!("its compressed part is wrong: {error}"))?;
-    if cut.len() as u64 != cut_bytes || XxHash3_128::oneshot(&cut).to_le_bytes() != foot[8..24] {
-        return Err("its compressed part is not what was saved".into());
+}
+
+/// Returns the names of the parts of the saved run at `place`, and of those that it has replaced and that are
+/// still there. None if there is no saved run.
+fn parts_at(place: &Path) -> Vec<String> {
+    // A pipe would wait for a writer.
+    if !std::fs::metadata(place).is_ok_and(|found| found.is_file()) {
+        return Vec::new();
     }
-    Ok((head, cut))
+    let names = || {
+        let mut file = File::open(place)?;
+        let mut begin = [0; 20];
+        file.read_exact(&mut begin)?;
+        let (magic, length) = begin.split_at(16);
+        let length = u32::from_le_bytes(length.try_into().expect("these are four bytes")) as usize;
+        if magic != MAGIC || length > HEAD_BYTES_MAX {
+            return Ok(Vec::new());
+        }
+        let mut head = vec![0; length];
+        file.read_exact(&mut head)?;
+        let head: Head = serde_json::from_slice(&head)?;
+        let mut hashes = vec![0; 16 * (head.ranks as usize).saturating_sub(1)];
+        file.seek(SeekFrom::End(-i64::try_from(hashes.len() + FOOT_BYTES).unwrap_or(i64::MAX)))?;
+        file.read_exact(&mut hashes)?;
+        let hashes: Vec<u128> = hashes.as_chunks::<16>().0.iter().map(|bytes| u128::from_le_bytes(*bytes)).collect();
+        let is_there = |name: &&String| place.with_file_name(name).exists();
+        let left = head.replaces.iter().filter(is_there).cloned();
+        Ok(head.names_of_parts(&hashes).into_iter().chain(left).collect())
+    };
+    names().unwrap_or_else(|_: io::Error| Vec::new())
 }
 
 /// Adds everything that is written to a hash.
@@ -240,40 +361,64 @@ impl<W: Write> Write for Hashing<W> {
     }
 }
 
-/// Writes a run at rest. Returns the hash of the cut's bytes.
-///
-/// # Errors
-///
-/// Those of `to`.
-pub fn write(head: &Head, run: &mut AtRest<'_, '_>, to: impl Write) -> io::Result<u128> {
-    let mut to = Hashing { to, hash: XxHash3_128::new() };
-    let text = serde_json::to_vec(head).map_err(io::Error::other)?;
-    let length = u32::try_from(text.len()).ok().filter(|_| text.len() <= HEAD_BYTES_MAX);
-    let length = length.ok_or_else(|| io::Error::other("the scenario file is too long"))?;
-    to.write_all(MAGIC)?;
-    to.write_all(&length.to_le_bytes())?;
-    to.write_all(&text)?;
-    let (mut bytes, mut hash) = (0, XxHash3_128::new());
-    if head.replayed.is_none() {
-        let info = FrameInfo::new().block_mode(BlockMode::Independent).block_size(BlockSize::Max4MB);
-        let mut frame = FrameEncoder::with_frame_info(info, &mut to);
-        let mut written = Ok(());
-        run.write_in_pieces(&mut |piece| {
-            if written.is_ok() {
-                bytes += piece.len() as u64;
-                hash.write(piece);
-                written = frame.write_all(piece);
-            }
-        });
-        written?;
-        frame.finish().map_err(io::Error::from)?;
+/// A file that is being written, of which the foot is missing.
+struct Writing<W> {
+    to: Hashing<W>,
+    /// The length and the hash of the cut.
+    cut: (u64, u128),
+}
+
+impl<W: Write> Writing<W> {
+    /// Writes the kind, the head, and this rank's part of a run at rest, if there is one to write.
+    ///
+    /// # Errors
+    ///
+    /// Those of `to`.
+    fn begin(
+        magic: &[u8],
+        head: &impl Serialize,
+        run: Option<&mut AtRest<'_, '_>>,
+        to: W,
+    ) -> io::Result<Writing<W>> {
+        let mut to = Hashing { to, hash: XxHash3_128::new() };
+        let text = serde_json::to_vec(head).map_err(io::Error::other)?;
+        let length = u32::try_from(text.len()).ok().filter(|_| text.len() <= HEAD_BYTES_MAX);
+        let length = length.ok_or_else(|| io::Error::other("the scenario file is too long"))?;
+        to.write_all(magic)?;
+        to.write_all(&length.to_le_bytes())?;
+        to.write_all(&text)?;
+        let (mut bytes, mut hash) = (0, XxHash3_128::new());
+        if let Some(run) = run {
+            let info = FrameInfo::new().block_mode(BlockMode::Independent).block_size(BlockSize::Max4MB);
+            let mut frame = FrameEncoder::with_frame_info(info, &mut to);
+            let mut written = Ok(());
+            run.write_in_pieces(&mut |piece| {
+                if written.is_ok() {
+                    bytes += piece.len() as u64;
+                    hash.write(piece);
+                    written = frame.write_all(piece);
+                }
+            });
+            written?;
+            frame.finish().map_err(io::Error::from)?;
+        }
+        Ok(Writing { to, cut: (bytes, hash.finish_128()) })
     }
-    let hash = hash.finish_128();
-    to.write_all(&bytes.to_le_bytes())?;
-    to.write_all(&hash.to_le_bytes())?;
-    let whole = to.hash.finish_128();
-    to.to.write_all(&whole.to_le_bytes())?;
-    Ok(hash)
+
+    /// Writes the foot, with the hashes of the other parts. Returns the hash of the file.
+    ///
+    /// # Errors
+    ///
+    /// Those of `to`.
+    fn finish(self, parts: &[u128]) -> io::Result<(W, u128)> {
+        let Writing { mut to, cut: (bytes, hash) } = self;
+        parts.iter().try_for_each(|part| to.write_all(&part.to_le_bytes()))?;
+        to.write_all(&bytes.to_le_bytes())?;
+        to.write_all(&hash.to_le_bytes())?;
+        let whole = to.hash.finish_128();
+        to.to.write_all(&whole.to_le_bytes())?;
+        Ok((to.to, whole))
+    }
 }
 
 /// The user's wish for saved runs.
@@ -307,8 +452,8 @@ pub(crate) struct Found {
 /// Saves a run at its cuts; and, of a run that goes on from a file, checks the digest first.
 pub(crate) struct Saver<'a> {
     /// The user's wish, and the head of the files; it gets time, events and digest from each cut.
-    pub(crate) saving: Option<(&'a Saving, Head)>,
-    /// The files of events that the run writes.
+    pub(crate) saving: Option<(Saving, Head)>,
+    /// The files of events that the run writes. Rank 0 has them.
     pub(crate) outputs: Option<&'a dyn KeepOutputs>,
     /// The end of the run.
     pub(crate) until: Time,
@@ -321,7 +466,43 @@ pub(crate) fn lock(found: &Mutex<Found>) -> MutexGuard<'_, Found> {
     found.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The cuts of a run, as rank 0 tells the other ranks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Told {
+    /// The file, whether the run is saved at its end, the virtual time of each save, and the head.
+    saving: Option<(PathBuf, bool, Option<Delay>, Head)>,
+    until: Time,
+    resumed: Option<(Time, Option<u64>)>,
+}
+
+impl Told {
+    /// Returns the cuts of a rank that was told of them.
+    pub(crate) fn into_cuts(self) -> Cuts<'static> {
+        let saving = self.saving.map(|(file, at_end, every_virtual, head)| {
+            (Saving { file, version: "", commit: "", at_end, every: None, every_virtual }, head)
+        });
+        let Told { until, resumed, .. } = self;
+        Saver { saving, outputs: None, until, resumed, found: Arc::default() }.into_cuts()
+    }
+
+    /// True if the run is saved.
+    pub(crate) fn saves(&self) -> bool {
+        self.saving.is_some()
+    }
+}
+
 impl<'a> Saver<'a> {
+    /// Returns what the other ranks must be told.
+    pub(crate) fn told(&self) -> Told {
+        let saving = self.saving.as_ref().map(|(saving, head)| {
+            let Saving { file, at_end, every_virtual, .. } = saving;
+            // Rank 0 alone writes the head.
+            let Head { digest, replayed, .. } = head.clone();
+            (file.clone(), *at_end, *every_virtual, Head { digest, replayed, ..Head::default() })
+        });
+        Told { saving, until: self.until, resumed: self.resumed }
+    }
+
     /// Returns the cuts at which the run is saved and checked.
     pub(crate) fn into_cuts(self) -> Cuts<'a> {
         let begin = self.resumed.map(|(time, _)| time);
@@ -337,22 +518,6 @@ impl<'a> Saver<'a> {
     }
 }
 
-/// Saves a run at rest.
-fn save(
-    saving: &Saving,
-    outputs: Option<&dyn KeepOutputs>,
-    head: &mut Head,
-    run: &mut AtRest<'_, '_>,
-) -> Result<(), String> {
-    (head.time_ps, head.events) = (run.time.as_ps(), run.events);
-    head.digest = head.digest.map(|_| run.digest());
-    let mut file = ResultFile::create(&saving.file).map_err(|failure| failure.to_string())?;
-    let kept = outputs.map(KeepOutputs::keep).transpose();
-    head.outputs = kept.map_err(|error| result_file::late(&error).to_string())?;
-    write(head, run, &mut file).map_err(|error| result_file::late(&error).to_string())?;
-    file.finish().map_err(|failure| failure.to_string())
-}
-
 impl AtCut for Saver<'_> {
     fn act(&mut self, run: &mut AtRest<'_, '_>) -> Then {
         if let Some((time, digest)) = self.resumed.take() {
@@ -365,7 +530,9 @@ impl AtCut for Saver<'_> {
             }
         }
         if let Some((saving, head)) = &mut self.saving {
-            let saved = save(saving, self.outputs, head, run);
+            (head.time_ps, head.events) = (run.time.as_ps(), run.events);
+            head.digest = head.digest.map(|_| run.digest());
+            let saved = parts::save(&saving.file, self.outputs, head, run);
             let mut found = lock(&self.found);
             match saved {
                 Ok(()) => found.saved = Some(run.time),
@@ -378,8 +545,12 @@ impl AtCut for Saver<'_> {
 
 /// Checks a wish for saved runs before the run: the file can be written, and the model can be saved at all.
 /// Returns a note if the run will be replayed.
-pub(crate) fn check(saving: &Saving, why_not_saved: Option<&str>) -> Result<Option<String>, Failure> {
+pub(crate) fn check(saving: &Saving, why_not_saved: Option<&str>, ranks: u64) -> Result<Option<String>, Failure> {
     drop(ResultFile::create(&saving.file)?);
+    if ranks > 1 && result_file::file_at(&saving.file).is_none() {
+        let message = format!("{} is no file, and a run of several processes is saved into files", saving.file.display());
+        return Err(Failure::usage(message, "name a file"));
+    }
     Ok(why_not_saved.map(|why| {
         format!(
             "{} will have no states, since {why}: `resume` executes the run again to the time at which it was saved",

@@ -17,8 +17,6 @@ pub enum Fault {
     Lookahead,
     /// Sends without delay that never end.
     ZeroDelayLoop,
-    /// A delay past the end of virtual time.
-    TimeOverflow,
     /// A panic in the handler.
     Panic,
     /// A report by the model that it cannot go on.
@@ -35,7 +33,6 @@ impl Words for Fault {
         ("none", Fault::None),
         ("lookahead", Fault::Lookahead),
         ("zero-delay-loop", Fault::ZeroDelayLoop),
-        ("time-overflow", Fault::TimeOverflow),
         ("panic", Fault::Panic),
         ("fail", Fault::Fail),
         ("no-channel", Fault::NoChannel),
@@ -134,7 +131,6 @@ impl Model for Faulty {
             }
             Fault::Lookahead => ctx.send(port, Delay::from_ms(9), ()),
             Fault::ZeroDelayLoop => ctx.send(port, Delay::ZERO, ()),
-            Fault::TimeOverflow => ctx.send(port, Delay::MAX, ()),
             Fault::Panic => panic!("{} was told to panic at its event {}", ctx.id(), state.events),
             Fault::Fail => ctx.fail(format!("it was told to fail at its event {}", state.events)),
             Fault::NoChannel => ctx.send(Port(7), HOP, ()),

@@ -60,13 +60,13 @@ pub trait AnySave<'k>: AnyWire<'k> {
     /// ([`Lps::put_down`](super::Lps::put_down)). The lists are those of the partitions of `placement`.
     fn write_lp(&self, id: LpId, placement: &Placement, to: &mut Vec<u8>);
 
-    /// Reads the LP `id` of a run at rest at `time`, and adds it to the list of partition 0 that has been put
+    /// Reads the LP `id` of a run at rest at `time`, and adds it to the list `number` of those that have been put
     /// down.
     ///
     /// # Errors
     ///
     /// If the bytes are not those of an LP.
-    fn read_lp(&self, id: LpId, time: Time, from: &mut &[u8]) -> Result<(), Malformed>;
+    fn read_lp(&self, id: LpId, number: usize, time: Time, from: &mut &[u8]) -> Result<(), Malformed>;
 
     /// Checks a message in transit that was read ([`SaveModel::check_message`]).
     ///
@@ -97,14 +97,14 @@ impl<'k, M: SaveModel> AnySave<'k> for Typed<'k, '_, M> {
         self.value().model().write_state(id, lp.state(), to);
     }
 
-    fn read_lp(&self, id: LpId, time: Time, from: &mut &[u8]) -> Result<(), Malformed> {
+    fn read_lp(&self, id: LpId, number: usize, time: Time, from: &mut &[u8]) -> Result<(), Malformed> {
         let kernel = Kernel::read(time, from)?;
         let lp = Lp::of_parts(kernel, self.value().model().read_state(id, from)?);
         let mut dock = self.value().dock();
-        if dock.is_empty() {
-            dock.push(Vec::new());
+        if dock.len() <= number {
+            dock.resize_with(number + 1, Vec::new);
         }
-        dock[0].push(lp);
+        dock[number].push(lp);
         Ok(())
     }
 

@@ -13,16 +13,20 @@ const COUNT_MAX: u64 = 1 << 62;
 const SUM_MAX: u128 = 1 << 126;
 
 impl Metrics {
-    /// Checks that recordings are those of a run with these metrics and this number of LPs.
+    /// Checks that recordings are those of a run with these metrics. `is_sender` returns true for those who may
+    /// have recorded.
     ///
     /// # Errors
     ///
     /// If they are not.
-    pub(crate) fn check_recorded(&self, recorded: &Recorded, lps: u32) -> Result<(), Malformed> {
+    pub(crate) fn check_recorded(
+        &self,
+        recorded: &Recorded,
+        is_sender: &dyn Fn(Sender) -> bool,
+    ) -> Result<(), Malformed> {
         let Recorded { values, mistake, incomplete } = recorded;
-        let is_sender = |from: Sender| from.as_lp().is_none_or(|lp| lp.0 < lps);
         let are_possible = values.len() == self.values.len()
-            && values.iter().zip(&self.values).all(|(value, declared)| is_possible(value, declared, &is_sender))
+            && values.iter().zip(&self.values).all(|(value, declared)| is_possible(value, declared, is_sender))
             && mistake.as_ref().is_none_or(|mistake| is_sender(mistake.0) && (mistake.1.0 as usize) < values.len())
             && incomplete.as_ref().is_none_or(|incomplete| is_sender(incomplete.0));
         if are_possible { Ok(()) } else { Err(Malformed::new("the metrics are those of no run")) }

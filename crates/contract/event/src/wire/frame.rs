@@ -6,9 +6,14 @@
 //! *Shared data.* Data that several values of a frame share is written once. Further occurrences are the
 //! number of the first one. The writer and the reader number the data in the order in which they finish
 //! writing or reading it, so both have the same numbers.
+//!
+//! A frame knows shared data by its address. A frame of a file ([`FrameWriter::of_file`]) also knows it by its
+//! content: data that came from another process lies at several addresses, and the bytes of a file must not
+//! depend on that.
 
 use super::Wire;
-use std::any::Any;
+use crate::digest::Digest;
+use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,8 +32,20 @@ pub enum Destination {
 struct Written {
     /// By the address of the data.
     numbers: BTreeMap<usize, u32>,
+    /// By the content of the data, in a frame of a file.
+    by_content: Option<BTreeMap<Content, u32>>,
     /// Keeps the data alive, so that no other data gets an address in `numbers`.
     kept: Vec<Box<dyn Any + Send>>,
+}
+
+/// The content of shared data: its type, the digest that it carries, and the length and the digest of its
+/// bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Content {
+    kind: TypeId,
+    carried: u64,
+    length: usize,
+    written: u64,
 }
 
 thread_local! {
@@ -79,6 +96,25 @@ impl FrameWriter {
         FrameWriter { destination, written: Written::default() }
     }
 
+    /// Begins a frame of a file. Equal shared data is written once, wherever it lies.
+    ///
+    /// ```
+    /// use parades_core::{shared::Shared, wire::{Destination, FrameWriter}};
+    /// let written = |mut frame: FrameWriter, data: [&Shared<Vec<u8>>; 2]| {
+    ///     let mut bytes = Vec::new();
+    ///     data.iter().for_each(|datum| frame.write(*datum, &mut bytes));
+    ///     bytes
+    /// };
+    /// let [datum, equal, other] = [7, 7, 8].map(|byte| Shared::new(vec![byte; 1000]));
+    /// assert_eq!(written(FrameWriter::of_file(), [&datum, &equal]), written(FrameWriter::of_file(), [&datum, &datum]));
+    /// assert!(written(FrameWriter::of_file(), [&datum, &other]).len() > 2000);
+    /// assert!(written(FrameWriter::new(Destination::Elsewhere), [&datum, &equal]).len() > 2000);
+    /// ```
+    pub fn of_file() -> FrameWriter {
+        let written = Written { by_content: Some(BTreeMap::new()), ..Written::default() };
+        FrameWriter { destination: Destination::Elsewhere, written }
+    }
+
     /// Appends the bytes of `value` to `to`, as [`super::write`] does.
     pub fn write<T: Wire>(&mut self, value: &T, to: &mut Vec<u8>) {
         self.within(|| super::write(value, to));
@@ -112,11 +148,36 @@ pub(crate) fn number_of_written(address: usize) -> Option<u32> {
     WRITTEN.with_borrow(|written| written.as_ref()?.numbers.get(&address).copied())
 }
 
+/// Returns the content of shared data of type `T`, if the current frame knows data by its content. `carried` is
+/// the digest that the data carries, and `write` writes the data.
+pub(crate) fn content_of<T: Any>(carried: u64, write: impl FnOnce(&mut Vec<u8>)) -> Option<Content> {
+    if !WRITTEN.with_borrow(|written| written.as_ref().is_some_and(|written| written.by_content.is_some())) {
+        return None;
+    }
+    // Data within the data is written in full meanwhile, so that its numbers do not show.
+    let frame = WRITTEN.take();
+    let mut bytes = Vec::new();
+    write(&mut bytes);
+    WRITTEN.set(frame);
+    let mut digest = Digest::default();
+    digest.bytes(&bytes);
+    Some(Content { kind: TypeId::of::<T>(), carried, length: bytes.len(), written: digest.value() })
+}
+
+/// Returns the number of shared data with this content, if the current frame already has it.
+pub(crate) fn number_of_content(content: &Content) -> Option<u32> {
+    WRITTEN.with_borrow(|written| written.as_ref()?.by_content.as_ref()?.get(content).copied())
+}
+
 /// Numbers shared data that has just been written. `keep` makes another holder of the data.
-pub(crate) fn note_written<T: Any + Send>(address: usize, keep: impl FnOnce() -> T) {
+pub(crate) fn note_written<T: Any + Send>(address: usize, content: Option<Content>, keep: impl FnOnce() -> T) {
     WRITTEN.with_borrow_mut(|written| {
-        if let Some(Written { numbers, kept }) = written {
-            numbers.insert(address, u32::try_from(kept.len()).expect("a frame has fewer bytes than 2^32"));
+        if let Some(Written { numbers, by_content, kept }) = written {
+            let number = u32::try_from(kept.len()).expect("a frame has fewer bytes than 2^32");
+            numbers.insert(address, number);
+            if let (Some(by_content), Some(content)) = (by_content, content) {
+                by_content.insert(content, number);
+            }
             kept.push(Box::new(keep()));
         }
     });

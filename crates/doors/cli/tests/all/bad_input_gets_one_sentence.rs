@@ -199,11 +199,6 @@ fn simulations_that_fail_say_where_and_how_to_see_it_again() {
             Some("Fault::ZeroDelayLoop =>"),
             "zero-delay events went on for 1000 rounds at one time, among LP 0, LP 1, LP 2, LP 3, LP 4, LP 5, LP 6, LP 7; break the loop of zero delays, or raise the model's bound on rounds",
         ),
-        case(
-            "time-overflow",
-            Some("Fault::TimeOverflow =>"),
-            "a delay of 18446744.073709551615s leads past the end of virtual time; shorten the delay, or end the run earlier: virtual time ends 213 days after its start",
-        ),
         case("fail", None, "it was told to fail at its event 5; correct the model, or its parameters"),
         case(
             "no-channel",

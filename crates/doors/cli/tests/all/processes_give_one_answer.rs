@@ -34,7 +34,7 @@ fn long_run(folder: &Folder, engine: &str) -> (Child, Vec<u32>) {
 }
 
 /// Waits until a process has this number of children.
-fn await_children(mut run: Child, number: usize) -> (Child, Vec<u32>) {
+pub(crate) fn await_children(mut run: Child, number: usize) -> (Child, Vec<u32>) {
     loop {
         let children = children_of(run.id());
         if children.len() == number {
@@ -45,7 +45,7 @@ fn await_children(mut run: Child, number: usize) -> (Child, Vec<u32>) {
     }
 }
 
-fn signal(pid: u32, name: &str) {
+pub(crate) fn signal(pid: u32, name: &str) {
     let sent = std::process::Command::new("kill").args([format!("-{name}"), pid.to_string()]).status();
     assert!(sent.expect("there is `kill`").success());
 }

@@ -63,21 +63,186 @@ fn a_run_goes_on_over_several_processes() {
 }
 
 #[test]
-fn files_of_one_cut_are_equal_whoever_made_it() {
-    let folder = Folder::new("equal-cuts");
-    let mut feet = Vec::new();
-    for engine in
-        ["sequential", "window --threads 3", "rounds --threads 2", "null-message --threads 2", "time-warp --threads 2"]
-    {
-        json(
-            &folder,
-            &format!("run campus --set traffic=tcp --set networks=1 --until 300ms --engine {engine} --save a.save"),
-        );
-        let bytes = std::fs::read(folder.0.join("a.save")).expect("the test's own files, and its command");
-        // The length and the hash of the cut; the hash of the file follows.
-        feet.push(bytes[bytes.len() - 40..bytes.len() - 16].to_vec());
+fn a_run_of_several_processes_is_saved_and_goes_on_anywhere() {
+    let folder = Folder::new("saved-on-processes");
+    for (number, (scenario, cut, end)) in SCENARIOS.iter().enumerate() {
+        let whole = json(&folder, &format!("run {scenario} --until {end} --engine sequential"));
+        let engines = ["window --processes 3", "null-message --processes 2", "time-warp --processes 2"];
+        let processes = |number: usize| {
+            let engine = engines[number % if scenario.contains("form=program") { 2 } else { 3 }];
+            format!("{engine} --threads 1")
+        };
+        json(&folder, &format!("run {scenario} --until {cut} --engine {} --save a.save", processes(number)));
+        for after in ["sequential".to_owned(), "window --threads 2".to_owned(), processes(number + 1)] {
+            let resumed = json(&folder, &format!("resume a.save --until {end} --engine {after}"));
+            assert_eq!(answer(&resumed), answer(&whole), "{scenario}: {}, then {after}", processes(number));
+        }
     }
-    assert!(feet.iter().all(|foot| *foot == feet[0]), "{feet:?}");
+}
+
+/// Returns the names of the files in a folder that begin with `start`, in order.
+fn names(folder: &Folder, start: &str) -> Vec<String> {
+    let all = std::fs::read_dir(&folder.0).expect("it is the test's own");
+    let name = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    let mut names: Vec<_> = all.flatten().map(name).filter(|name| name.starts_with(start)).collect();
+    names.sort();
+    names
+}
+
+/// Returns the length and the hash of the cut of a file.
+fn foot(folder: &Folder, name: &str) -> Vec<u8> {
+    let bytes = std::fs::read(folder.0.join(name)).expect("it was saved");
+    bytes[bytes.len() - 40..bytes.len() - 16].to_vec()
+}
+
+#[test]
+fn cuts_are_equal_whoever_made_them() {
+    let folder = Folder::new("equal-cuts");
+    let ways = [
+        "sequential",
+        "window --threads 3",
+        "rounds --threads 2",
+        "null-message --threads 2",
+        "time-warp --threads 2",
+        "window --processes 2 --threads 2",
+        "null-message --processes 3 --threads 1",
+        "time-warp --processes 3 --threads 1",
+    ];
+    for (scenario, time) in [
+        ("campus --set traffic=tcp --set networks=1", "300ms"),
+        // Its messages share data, which other processes have copies of.
+        ("multicast --set trees=3 --set levels=4", "2s"),
+        ("bittorrent --set peers=8 --set network=capacity", "40s"),
+    ] {
+        let mut feet = Vec::new();
+        for way in ways {
+            json(&folder, &format!("run {scenario} --until {time} --engine {way} --save a.save"));
+            // A file of several processes has the cut in parts. Saved again by one, it is whole.
+            json(&folder, &format!("resume a.save --until {time} --engine sequential --save a.save"));
+            assert_eq!(names(&folder, "a.save"), ["a.save"], "the parts that it replaced are removed");
+            feet.push(foot(&folder, "a.save"));
+        }
+        assert!(feet.iter().all(|foot| *foot == feet[0]), "{scenario}: {feet:?}");
+    }
+}
+
+#[test]
+fn parts_belong_to_their_file() {
+    let folder = Folder::new("parts");
+    let run = "run phold --set lps=40 --until 30s --engine window --processes 3 --threads 1";
+    json(&folder, &format!("{run} --save a.save --save-every-virtual 7s"));
+    let first = names(&folder, "a.save");
+    assert!(first.len() == 3 && first[1].starts_with("a.save.30s.1.") && first[2].starts_with("a.save.30s.2."), "{first:?}");
+    // Under other names, and elsewhere, the parts are found beside the file.
+    let elsewhere = folder.0.join("elsewhere");
+    std::fs::create_dir(&elsewhere).expect("it is the test's own");
+    for name in &first {
+        let to = if name == "a.save" { "b.save" } else { name };
+        std::fs::copy(folder.0.join(name), elsewhere.join(to)).expect("it is there");
+    }
+    let resumed = json(&folder, "resume elsewhere/b.save --until 40s");
+    assert_eq!(answer(&resumed), answer(&json(&folder, "run phold --set lps=40 --until 40s --engine sequential")));
+    json(&folder, &format!("{run} --seed 2 --save a.save"));
+    let second = names(&folder, "a.save");
+    assert!(second.len() == 3 && second[1..].iter().all(|name| !first.contains(name)), "{first:?}, then {second:?}");
+
+    let part = folder.0.join(&second[2]);
+    let good = std::fs::read(&part).expect("it was saved");
+    let refused = |what: &str| check(&folder, &[("resume a.save", 2, what)]);
+    std::fs::copy(folder.0.join("elsewhere").join(&first[2]), &part).expect("both are there");
+    let help = "use a file that `--save` wrote, or start again";
+    let of_part = |what: &str| format!("{} cannot be resumed: {what}; {help}", second[2]);
+    refused(&of_part("it is a part of another run"));
+    std::fs::write(&part, &good[..good.len() / 2]).expect("it is the test's own");
+    refused(&of_part("it is damaged, or not whole"));
+    std::fs::remove_file(&part).expect("it is the test's own");
+    refused(&format!(
+        "a.save: its part {}, which rank 2 wrote, is not beside it; copy it there, from the machine of that rank, or start \
+         the run again",
+        second[2]
+    ));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_rank_that_cannot_write_leaves_the_last_save() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new("full-disk-of-a-rank");
+    let run = "run phold --set lps=40 --engine window --processes 2 --threads 1 --save a.save";
+    json(&folder, &format!("{run} --until 10s"));
+    let before = names(&folder, "a.save");
+    // The second rank writes beside this name.
+    let beside = folder.0.join("a.save.1.parades-part");
+    symlink("/dev/full", &beside).expect("links can be made");
+    let output = parades(&folder.0, &format!("{run} --until 20s --json"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("the run could not be saved at 20s: rank 1: "), "{said}");
+    std::fs::remove_file(&beside).expect("it is the test's own");
+    assert_eq!(names(&folder, "a.save"), before);
+    let resumed = json(&folder, "resume a.save --until 20s --engine sequential");
+    let whole: Value = serde_json::from_slice(&output.stdout).expect("the run went on");
+    assert_eq!(answer(&resumed), answer(&whole));
+}
+
+#[test]
+#[cfg(unix)]
+fn signals_to_any_process_save_and_stop_a_run() {
+    use crate::common::command;
+    use crate::processes_give_one_answer::{await_children, signal};
+    use std::process::Stdio;
+    let folder = Folder::new("signals-to-ranks");
+    for engine in ["window", "null-message", "time-warp"] {
+        let how = format!("--engine {engine} --processes 2 --threads 1 --save a.save --json");
+        let run = command(&folder.0, &format!("run phold --set lps=64 --set work=20000 --until 100000s {how}"));
+        let run = { run }.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let (run, children) = await_children(run, 1);
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        let saved = folder.0.join("a.save");
+        for pid in [run.id(), children[0]] {
+            let _ = std::fs::remove_file(&saved);
+            signal(pid, "USR1");
+            while !saved.exists() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        }
+        signal(children[0], "TERM");
+        let output = run.wait_with_output().expect("it is a child");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{engine}: {said}");
+        assert!(said.contains("resume a.save` goes on"), "{engine}: {said}");
+        let stopped: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let until = stopped["until"].as_str().expect("it is text");
+        let resumed = json(&folder, &format!("resume a.save --until {until} --engine sequential"));
+        assert_eq!(answer(&resumed), answer(&stopped), "{engine}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_run_that_is_killed_while_it_saves_leaves_a_whole_file() {
+    use crate::common::command;
+    use crate::processes_give_one_answer::{await_children, signal};
+    use std::process::Stdio;
+    let folder = Folder::new("killed-saves");
+    let run = "run phold --set lps=2000 --until 100000s --engine window --processes 2 --threads 1";
+    for number in 0..12 {
+        let saving = command(&folder.0, &format!("{run} --save a.save --save-every-virtual 50ms"));
+        let saving = { saving }.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let (mut saving, children) = await_children(saving, 1);
+        while !folder.0.join("a.save").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        std::thread::sleep(std::time::Duration::from_micros(300 * number));
+        let victim = if number % 2 == 0 { saving.id() } else { children[0] };
+        signal(victim, "KILL");
+        let status = saving.wait().expect("it is a child");
+        assert!(!status.success(), "a dead worker ends the run");
+        let bytes = std::fs::read(folder.0.join("a.save")).expect("it was saved");
+        let head = serde_json::Deserializer::from_slice(&bytes[20..]).into_iter::<Value>().next();
+        let time_ps = &head.expect("there is a head").expect("it is JSON")["time_ps"];
+        json(&folder, &format!("resume a.save --until {time_ps}ps --engine sequential"));
+    }
 }
 
 #[test]
@@ -188,9 +353,9 @@ fn files_that_are_no_saved_run_are_refused_in_a_sentence() {
                  engine: the answer is the same",
             ),
             (
-                "run mm1 --save b.save --processes 2",
+                "run phold --until 1s --save /dev/null --engine window --processes 2",
                 2,
-                "a run of several processes is not saved; use one process, with as many threads as you like",
+                "/dev/null is no file, and a run of several processes is saved into files; name a file",
             ),
             (
                 "resume a.save --no-digest",

@@ -282,6 +282,9 @@ impl<'k> Resting<'k> for Striped<'_, '_, 'k> {
     fn add_metrics(&mut self, to: &mut Metrics) {
         self.held.each_stripe(|stripe| to.merge(stripe.metrics.clone()));
     }
+    fn ids(&mut self) -> Vec<LpId> {
+        self.held.lps().map(|(id, ..)| id).collect()
+    }
 }
 
 impl<'k> State<'_, '_, 'k> {

@@ -79,6 +79,8 @@ struct Cut {
     events: u64,
     /// True if the user has stopped the run.
     stopped: bool,
+    /// True if the user has asked for a cut, on any rank.
+    user_cut: bool,
 }
 
 impl Cut {
@@ -91,8 +93,10 @@ impl Cut {
         let committed = sites.iter().map(|site| site.counts().committed).sum();
         let reached = view.gvt.min(view.horizon);
         let stopped = course.options.control.is_some_and(|control| control.poll(reached, committed));
-        let all = crew.seat.peers.share_words(&[allocated(sites), committed, u64::from(stopped)])?;
-        Ok(Cut { bytes: sum(&all, 0), events: sum(&all, 1), stopped: greatest(&all, 2) > 0 })
+        let user_cut = u64::from(course.wants_cut());
+        let all = crew.seat.peers.share_words(&[allocated(sites), committed, u64::from(stopped), user_cut])?;
+        let [stopped, user_cut] = [2, 3].map(|word| greatest(&all, word) > 0);
+        Ok(Cut { bytes: sum(&all, 0), events: sum(&all, 1), stopped, user_cut })
     }
 }
 
@@ -168,8 +172,8 @@ impl<'k> Leader<'k> {
     /// Handles an outcome, the combined summary `all` of the workers. About `pending` events are pending.
     pub(super) fn observe(&mut self, crew: &Crew<'k>, world: &World, all: &Summary, view: &View, pending: usize) {
         self.gvts += 1;
-        // Across ranks there are no mode switches: a cut is wanted to stop, on whichever rank that was asked.
-        if all.wants_cut && (self.stop == Wish::Announced || crew.seat.peers.ranks() > 1) {
+        // Whichever rank was asked to stop.
+        if all.wants_cut && all.wants_stop {
             self.course.until = self.course.until.min(view.horizon);
         }
         let events = all.events - all.rolled_back;
@@ -309,7 +313,9 @@ impl<'k> Leader<'k> {
         let Leader { course, effects, placement, user_cut, .. } = self;
         course.set_events(cut.events);
         let reached = view.gvt.min(view.horizon);
-        course.come_to_cut(reached.max(course.bound));
+        if cut.user_cut {
+            course.come_to_cut(reached.max(course.bound));
+        }
         *user_cut = Wish::None;
         if cut.stopped {
             if self.cuts == 1 {

@@ -85,6 +85,7 @@ pub(crate) fn assemble<'k>(
     let part = |number| Part::new(number, members.next().unwrap_or_default(), model);
     let mut parts: Vec<Part<'k>> =
         (0..partitions_max(settings).max(partitioning.partitions()).min(world.lps())).map(part).collect();
+    let resumes = from.is_some();
     if let Some(mut cut) = from {
         let placement = partitioning.placement();
         cut.distribute(model, placement);
@@ -95,6 +96,12 @@ pub(crate) fn assemble<'k>(
     }
     let crew_of = Workers { here: workers, rank: seat.peers.rank(), ranks: seat.peers.ranks() };
     let plan = Arc::new(Plan::first(partitioning, crew_of, &world));
+    if resumes && crew_of.ranks > 1 {
+        // Every rank has read the whole cut.
+        let rank = u32::try_from(crew_of.rank).expect("ranks are few");
+        let others = parts.iter_mut().filter(|part| plan.homes.get(part.number as usize).is_some_and(|&home| home != rank));
+        others.for_each(|part| part.forget());
+    }
     seat.transport.settle(&plan.homes);
     let orders = Orders { horizon: Time::ZERO, plan, window: 0, ending: false, over: false };
     let crew = Crew {

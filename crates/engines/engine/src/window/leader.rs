@@ -58,6 +58,8 @@ struct Cut {
     stopped: bool,
     /// True if the run ends here, among its events.
     gives_up: bool,
+    /// True if the user has asked for a cut, on any rank.
+    user_cut: bool,
 }
 
 impl Cut {
@@ -66,13 +68,14 @@ impl Cut {
         let stopped = options.control.is_some_and(|control| control.poll(*bound, *events));
         let bytes: usize = parts.iter().map(|part| part.allocated_bytes()).sum();
         let executed_to = parts.iter().map(|part| part.executed_to).max().unwrap_or_default();
-        let gives_up = u64::from(leader.gives_up());
-        let mine = [next_time(parts).as_ps(), bytes as u64, u64::from(stopped), executed_to.as_ps(), gives_up];
+        let [gives_up, user_cut] = [leader.gives_up(), leader.course.wants_cut()].map(u64::from);
+        let mine =
+            [next_time(parts).as_ps(), bytes as u64, u64::from(stopped), executed_to.as_ps(), gives_up, user_cut];
         let all = crew.seat.peers.share_words(&mine)?;
         let bytes = usize::try_from(greatest(&all, 1)).unwrap_or(usize::MAX);
         let (next, executed_to) = (Time::from_ps(least(&all, 0)), Time::from_ps(greatest(&all, 3)));
-        let [stopped, gives_up] = [2, 4].map(|word| greatest(&all, word) > 0);
-        Ok(Cut { next, bytes, executed_to, stopped, gives_up })
+        let [stopped, gives_up, user_cut] = [2, 4, 5].map(|word| greatest(&all, word) > 0);
+        Ok(Cut { next, bytes, executed_to, stopped, gives_up, user_cut })
     }
 }
 
@@ -246,7 +249,9 @@ impl<'k> Leader<'k> {
             *ending = true;
         }
         world.forget_rounds_before(course.bound);
-        course.come_to_cut(course.bound);
+        if cut.user_cut {
+            course.come_to_cut(course.bound);
+        }
         let Seat { peers, .. } = &crew.seat;
         let peers = &**peers;
         let mut homes = Homes { homes: parts, placement: &plan.placement, lps: world.lps(), peers };

@@ -166,6 +166,14 @@ impl<'k> Part<'k> {
         });
     }
 
+    /// Drops what a cut has for the partition, which is another rank's.
+    pub(crate) fn forget(&mut self) {
+        self.lps.pick_up(self.number as usize);
+        self.lps.clear();
+        self.metrics = self.metrics.declarations();
+        self.resumes = None;
+    }
+
     /// Executes the events before `bound`. Stops earlier if that would take long. Updates `next` and
     /// `reached`.
     pub(crate) fn execute_before(

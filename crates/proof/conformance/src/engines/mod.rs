@@ -271,7 +271,7 @@ fn run_broken<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<
             if let (Some(save), Some(cut)) = (span.save, &mut span.from) {
                 let bytes = bytes.lock().expect("no holder of this lock panics");
                 if let Some(options) = alone.take() {
-                    let same = *bytes == bytes_on_sequential(model, save, options, cut.time);
+                    let same = *bytes == bytes_on_sequential(model, save, options, None, cut.time);
                     assert!(same, "the cut at {} is not that of `sequential`", cut.time);
                 }
                 let mut rest = bytes.as_slice();
@@ -286,11 +286,12 @@ fn run_broken<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<
     })
 }
 
-/// Returns the bytes of the cut at `time` of an unbroken run on `sequential`.
+/// Returns the bytes of the cut at `time` of a run on `sequential`, from its start or from a cut.
 fn bytes_on_sequential<'k>(
     model: &'k dyn AnyModel<'k>,
     save: &'k dyn AnySave<'k>,
     options: RunOptions<'k>,
+    from: Option<Box<Cut<'k>>>,
     time: Time,
 ) -> Vec<u8> {
     let bytes = Arc::new(Mutex::new(Vec::new()));
@@ -300,7 +301,7 @@ fn bytes_on_sequential<'k>(
         Then::Leave
     };
     let cuts = Some(Cuts { next: time, at_end: false, act: Box::new(act) });
-    let span = Span { save: Some(save), ..Span::from(RunOptions { cuts, ..options }) };
+    let span = Span { save: Some(save), from, options: RunOptions { cuts, ..options } };
     let reached = sequential::advance(model, span);
     assert!(matches!(reached, Ok(Reached::Cut(_))), "a cut that one engine reaches is reached by `sequential`");
     std::mem::take(&mut *bytes.lock().expect("no holder of this lock panics"))

@@ -1,15 +1,20 @@
 //! The engines whose workers may be split into ranks.
 
-use super::{Engine, ORDERS, PLACINGS, Setting, Subject, Varies, engine, index_below};
+use super::{Engine, ORDERS, PLACINGS, Setting, Subject, Varies, bytes_on_sequential, engine, index_below};
 use crate::transport::{Carrier, on_ranks};
+use parades_core::any_model::{Typed, with_model};
+use parades_core::cut::{AtRest, Cut, Cuts, Span, Then};
 use parades_core::error::Error;
 use parades_core::random::Rng;
-use parades_core::run::{Outcome, RunOptions};
+use parades_core::run::{Control, Outcome, RunOptions};
+use parades_core::time::Time;
+use parades_core::trace::Tracer;
 use parades_engine::time_warp::{self, Ahead};
 use parades_engine::{OfRank, WireModel};
 use parades_engine::{null_message, window};
 use parades_transport::Fabric;
 use serde::{Deserialize, Serialize};
+use std::sync::Mutex;
 
 /// Returns the engines that run on ranks. Their settings are drawn from the seed, so that all ranks have the
 /// same.
@@ -22,7 +27,121 @@ pub fn engines_on_ranks<M: Subject + WireModel>() -> Vec<Engine<M>> {
         engine("time-warp", Varies::Ranks, |model, options, setting| {
             on_threads(model, options, setting, OnRanks::TimeWarp)
         }),
+        engine("broken", Varies::Ranks, run_broken),
     ]
+}
+
+/// Runs a model on one engine after another, on the ranks of the setting's carrier. Each run but the last ends
+/// at a cut, at which every rank writes its part, and the next one goes on from the parts.
+///
+/// A model whose runs cannot be saved is run in one piece, with cuts at which it goes on.
+fn run_broken<M: Subject + WireModel>(
+    model: &M,
+    mut options: RunOptions<'_>,
+    setting: &Setting<M>,
+) -> Result<Outcome, Error> {
+    let Carrier::Ranks(ranks) = setting.carrier else { unreachable!("this engine varies the ranks") };
+    let rng = Rng::shared(setting.seed, 9);
+    let breaks = if setting.save.is_some() { 1 + rng.below(3) } else { 0 };
+    let RunOptions { until, seed, tie_seed, digest, notes, sends, samples, captures, control, .. } = options;
+    let (mut begin, mut parts) = (Time::ZERO, Vec::<Vec<u8>>::new());
+    for number in 0..=breaks {
+        let own = Control::default();
+        let leg = RunOptions {
+            seed,
+            tie_seed,
+            digest,
+            notes,
+            sends,
+            samples,
+            captures,
+            control: control.or(Some(&own)),
+            tracer: options.tracer.as_mut().map(Tracer::reborrow),
+            ..RunOptions::until(until)
+        };
+        let written = Mutex::new((vec![Vec::new(); ranks], begin));
+        let (engine, setting_seed) = (OnRanks::ALL[index_below(&rng, 3)], setting.seed.wrapping_add(number));
+        let from = (number > 0).then_some(parts.concat());
+        let result = on_ranks(ranks, setting_seed, leg, |options, fabric| {
+            let act = cuts(setting_seed, begin, until, number < breaks, options.control, &written);
+            let options = RunOptions { cuts: Some(act), ..options };
+            with_model(model, options, |model, options| {
+                let save = setting.save.map(|save| save(model));
+                let cut = from.as_ref().zip(save).map(|(bytes, save)| {
+                    let mut rest = bytes.as_slice();
+                    let cut = Cut::read(save, &mut rest).expect("a cut can be read again");
+                    assert!(rest.is_empty(), "a cut is read to its end");
+                    Box::new(cut)
+                });
+                engine.run_any_rank(model, Span { options, from: cut, save }, setting.workers, setting_seed, fabric)
+            })
+        });
+        let (of_ranks, time) = written.into_inner().expect("no holder of this lock panics");
+        (parts, begin) = (of_ranks, time);
+        if parts.iter().all(Vec::is_empty) || number == breaks {
+            return result;
+        }
+        assert!(parts.iter().all(|part| !part.is_empty()), "all ranks come to a cut");
+        if number == 0 {
+            let options = || RunOptions { seed, tie_seed, digest, ..RunOptions::until(until) };
+            assert!(is_cut_of_sequential(model, setting, options, begin, &parts.concat()), "the cut at {begin}");
+        }
+    }
+    unreachable!("the last part of the run ends it")
+}
+
+/// Returns true if the parts of a cut at `time`, once they are written again by one process, are the cut of
+/// `sequential`.
+fn is_cut_of_sequential<M: Subject + WireModel>(
+    model: &M,
+    setting: &Setting<M>,
+    options: impl Fn() -> RunOptions<'static>,
+    time: Time,
+    parts: &[u8],
+) -> bool {
+    let bytes = |from_parts: bool| {
+        with_model(model, options(), |model, options| {
+            let save = setting.save.expect("the parts were written")(model);
+            let from = from_parts.then(|| Box::new(Cut::read(save, &mut &*parts).expect("it was read before")));
+            bytes_on_sequential(model, save, options, from, time)
+        })
+    };
+    bytes(true) == bytes(false)
+}
+
+/// Returns the cuts of one rank from `begin` to `until`, which are those of all ranks: some at which the run goes
+/// on, and, if it `ends`, one at which each rank writes its part and the run ends.
+fn cuts<'a>(
+    seed: u64,
+    begin: Time,
+    until: Time,
+    ends: bool,
+    control: Option<&'a Control>,
+    written: &'a Mutex<(Vec<Vec<u8>>, Time)>,
+) -> Cuts<'a> {
+    let rng = Rng::shared(seed, 10);
+    let mut times: Vec<Time> = (0..1 + rng.below(3)).map(|_| super::time_of_cut(&rng, begin, until)).collect();
+    times.sort_unstable();
+    let (first, last, asks) = (times[0], times[times.len() - 1], rng.chance(0.5));
+    let act = move |run: &mut AtRest<'_, '_>| {
+        let all = run.share(vec![u8::try_from(run.rank()).expect("ranks are few")]).expect("no rank is lost");
+        assert!((0..).zip(&all).all(|(rank, said)| *said == [rank]), "{all:?}");
+        if run.time < last {
+            if asks && let Some(control) = control {
+                control.ask_for_cut();
+            }
+            return Then::Continue(times.iter().copied().find(|&time| time > run.time).unwrap_or(Time::MAX));
+        }
+        if !ends {
+            return Then::Continue(Time::MAX);
+        }
+        let mut written = written.lock().expect("no holder of this lock panics");
+        written.1 = run.time;
+        let rank = run.rank();
+        run.write(&mut written.0[rank]);
+        Then::End
+    };
+    Cuts { next: first, at_end: false, act: Box::new(act) }
 }
 
 /// Runs a model on the ranks of the setting's carrier, which are threads of this process.
@@ -58,6 +177,24 @@ impl OnRanks {
             OnRanks::Window => "window",
             OnRanks::NullMessage => "null-message",
             OnRanks::TimeWarp => "time-warp",
+        }
+    }
+
+    /// Does the same as [`OnRanks::run_rank`], for a model in a run, from its start or from a cut.
+    fn run_any_rank<'k, M: Subject + WireModel>(
+        self,
+        model: &'k Typed<'k, '_, M>,
+        span: Span<'k>,
+        workers: usize,
+        seed: u64,
+        fabric: Box<dyn Fabric>,
+    ) -> OfRank {
+        match self {
+            OnRanks::Window => window::run_any_rank(model, span, &window_settings(workers, seed), fabric),
+            OnRanks::NullMessage => {
+                null_message::run_any_rank(model, span, &null_message_settings(workers, seed), fabric)
+            }
+            OnRanks::TimeWarp => time_warp::run_any_rank(model, model, span, &time_warp_settings(workers, seed), fabric),
         }
     }
 

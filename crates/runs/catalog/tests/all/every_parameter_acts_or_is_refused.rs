@@ -10,7 +10,9 @@
 use parades_catalog::{Choice, SCENARIOS, Scenario, Simulation, Wish};
 use parades_config::units::parse_time;
 use parades_config::{ConfigError, Parameter, Values};
+use parades_core::cut::{AtRest, Cuts, Then};
 use parades_core::run::RunOptions;
+use parades_core::time::Time;
 use std::path::PathBuf;
 
 /// A scenario at a small size, with a row for each parameter.
@@ -530,15 +532,52 @@ struct Answer {
 /// Returns the answer of a run of these values, or the reason why there is none.
 fn answer(small: &Small, values: &Values) -> Result<Answer, String> {
     let simulation = simulation(small, values).map_err(|error| error.to_string())?;
+    Ok(answer_of(&simulation, RunOptions::until(end_of(small, &simulation))))
+}
+
+fn end_of(small: &Small, simulation: &Simulation) -> Time {
+    parse_time(small.until).unwrap().min(simulation.until)
+}
+
+fn answer_of(simulation: &Simulation, options: RunOptions<'_>) -> Answer {
     let wish = Wish { engine: "sequential", threads: None, processes: None, processes_here: None, tune: &[] };
-    let until = parse_time(small.until).unwrap().min(simulation.until);
-    Ok(match simulation.run(&Choice::of(wish).unwrap(), RunOptions::until(until)) {
+    match simulation.run(&Choice::of(wish).unwrap(), options) {
         Ok(outcome) => Answer {
             events: format!("{:?} {}", outcome.digest, outcome.events),
             metrics: format!("{:?}", outcome.metrics),
         },
         Err(error) => Answer { events: error.to_string(), metrics: String::new() },
-    })
+    }
+}
+
+/// A run to three times the end that ends at a cut at the end has the answer of the run to the end.
+#[test]
+fn nothing_before_the_end_depends_on_the_end() {
+    let (mut faults, mut compared) = (Vec::new(), 0);
+    for small in SMALL {
+        let scenario = Scenario::named(small.scenario).unwrap();
+        let rows = small.rows.iter().flat_map(|rows| rows.iter()).filter(|row| row.effect != Effect::Refused);
+        let changes = std::iter::once(["", ""]).chain(rows.map(|row| [row.beside, row.change]));
+        for [beside, change] in changes {
+            let mut values = scenario.values();
+            [small.set, beside, change].iter().for_each(|part| set(&mut values, part));
+            let Ok(simulation) = simulation(small, &values) else { continue };
+            let end = end_of(small, &simulation);
+            let later = Time::from_ps(end.as_ps().saturating_mul(3));
+            let cuts = Cuts { next: end, at_end: false, act: Box::new(|_: &mut AtRest<'_, '_>| Then::End) };
+            let [short, long] = [
+                RunOptions::until(end),
+                RunOptions { cuts: Some(cuts), ..RunOptions::until(later) },
+            ]
+            .map(|options| answer_of(&simulation, options));
+            compared += 1;
+            if short != long {
+                faults.push(format!("{}: {beside} {change}", scenario.name));
+            }
+        }
+    }
+    assert!(compared > 200, "{compared}");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 /// Returns what is wrong with the row of a parameter.

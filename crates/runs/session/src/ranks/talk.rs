@@ -241,7 +241,7 @@ mod tests {
         std::array::from_fn(|_| ends.next().expect("there are two"))
     }
 
-    const WELL: Report = Report { error: None, peak_rss_bytes: 7, too_much_memory: None };
+    const WELL: Report = Report { error: None, peak_rss_bytes: 7, too_much_memory: None, is_interrupted: false };
 
     #[test]
     fn late_bytes_of_a_run_do_not_reach_the_next_run() {

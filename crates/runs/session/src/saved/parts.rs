@@ -1,0 +1,196 @@
+//! Saving a run whose ranks are several processes: each writes its part into a file of its own.
+//!
+//! *Steps.* All ranks take them together, and none takes the next one before all have taken the last:
+//!
+//! 1. Each rank writes its part beside its place. All learn whether all have written theirs, and the hashes.
+//! 2. The ranks from 1 on move their parts to their places. Their names have the time and the hash, so they are
+//!    no names of the parts of an earlier save, unless these have the same bytes.
+//! 3. Rank 0 moves the file itself to its place. It names the other parts.
+//! 4. The parts of the file that was there before are removed.
+//!
+//! So at any moment the parts that the file at its place names are there. Ranks on other machines write into the
+//! folder of the same name there.
+
+use super::outputs::KeepOutputs;
+use super::{Head, Writing};
+use crate::result_file::{self, ResultFile};
+use parades_core::cut::AtRest;
+use parades_core::digest::Digest;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The first bytes of a part of a saved run.
+pub(super) const MAGIC: &[u8; 16] = b"parades part 1\r\n";
+
+/// The longest name of a file of which the names of parts are made as they are, in bytes.
+const STEM_BYTES_MAX: usize = 180;
+
+/// The facts by which a part is told from others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PartHead {
+    /// The virtual time of the cut, in picoseconds.
+    pub(super) time_ps: u64,
+    /// The rank that wrote it.
+    pub(super) rank: u32,
+}
+
+/// What a rank tells the others once it has written its part.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    /// The hash of its part, as a number in hexadecimal digits. Rank 0 has none.
+    hash: String,
+    /// The names of the parts of the file that is at its place, as rank 0 has found them there.
+    earlier: Vec<String>,
+}
+
+/// The file or the part that a rank has begun.
+enum Begun {
+    First(Writing<ResultFile>),
+    Part(ResultFile),
+    /// The run is replayed, and there is nothing in its file but what rank 0 writes.
+    Nothing,
+}
+
+/// Saves a run at rest into the file at `path`. All ranks call this together.
+///
+/// # Errors
+///
+/// The reason why one of the ranks could not write, as a sentence. The file at `path` is then as it was.
+pub(super) fn save(
+    path: &Path,
+    outputs: Option<&dyn KeepOutputs>,
+    head: &mut Head,
+    run: &mut AtRest<'_, '_>,
+) -> Result<(), String> {
+    let place = place_of(path, run);
+    let begun = place.and_then(|place| begin(&place, path, outputs, head, run).map(|begun| (place, begun)));
+    let mine = begun.as_ref().map(|(_, (_, written))| written).map_err(String::clone);
+    let all: Vec<Written> = agree(run, mine)?;
+    let (place, (begun, _)) = begun?;
+    let hashes: Vec<u128> = all.iter().map_while(|of| u128::from_str_radix(&of.hash, 16).ok()).collect();
+    let names = head.names_of_parts(hashes.get(1..).unwrap_or_default());
+    let earlier = all.into_iter().next().map(|of_first| of_first.earlier).unwrap_or_default();
+    let is_new = |name: &String| !earlier.contains(name);
+    let done = finish(&place, begun, &hashes, &names, run);
+    // Parts that the file does not name are of no use: those of the earlier file, or else the new ones.
+    let stale: Vec<&String> = match done {
+        Ok(()) => earlier.iter().filter(|name| !names.contains(name)).collect(),
+        Err(_) => names.iter().filter(|name| is_new(name)).collect(),
+    };
+    stale.into_iter().for_each(|name| remove(&place, name));
+    done
+}
+
+/// Removes the part `name` beside `place`, if it is one. The name may be that of a file that somebody altered.
+fn remove(place: &Path, name: &str) {
+    let is_here = Path::new(name).file_name() == Some(OsStr::new(name));
+    let part = place.with_file_name(name);
+    let mut kind = [0; MAGIC.len()];
+    let mut is_part = || File::open(&part).and_then(|mut file| file.read_exact(&mut kind)).is_ok() && kind == *MAGIC;
+    if is_here && is_part() {
+        let _ = std::fs::remove_file(part);
+    }
+}
+
+/// Returns the place that a path leads to. A device has none, and takes the run of one process only.
+fn place_of(path: &Path, run: &AtRest<'_, '_>) -> Result<PathBuf, String> {
+    match result_file::file_at(path) {
+        Some(place) => Ok(place),
+        None if run.ranks() == 1 => Ok(path.to_owned()),
+        None => Err(format!("{} is no file, and a run of several processes is saved into files", path.display())),
+    }
+}
+
+/// Writes this rank's part beside its place.
+fn begin(
+    place: &Path,
+    path: &Path,
+    outputs: Option<&dyn KeepOutputs>,
+    head: &mut Head,
+    run: &mut AtRest<'_, '_>,
+) -> Result<(Begun, Written), String> {
+    let is_whole = head.replayed.is_some();
+    head.ranks = if is_whole { 1 } else { u32::try_from(run.ranks()).expect("ranks are few") };
+    head.stem = stem_of(place);
+    let late = |error: &std::io::Error| result_file::late(error).to_string();
+    let (mut hash, mut earlier) = (String::new(), Vec::new());
+    let begun = match run.rank() {
+        0 => {
+            earlier = super::parts_at(place);
+            head.replaces.clone_from(&earlier);
+            let file = ResultFile::create(path).map_err(|failure| failure.to_string())?;
+            let kept = outputs.map(KeepOutputs::keep).transpose();
+            head.outputs = kept.map_err(|error| late(&error))?;
+            hash = "0".into();
+            let run = (!is_whole).then_some(run);
+            Begun::First(Writing::begin(super::MAGIC, head, run, file).map_err(|error| late(&error))?)
+        }
+        _ if is_whole => Begun::Nothing,
+        rank => {
+            let rank = u32::try_from(rank).expect("ranks are few");
+            let beside = place.with_file_name(format!("{}.{rank}", head.stem));
+            let file = ResultFile::create(&beside).map_err(|failure| failure.to_string())?;
+            let head = PartHead { time_ps: run.time.as_ps(), rank };
+            let writing = Writing::begin(MAGIC, &head, Some(run), file);
+            let (file, whole) = writing.and_then(|writing| writing.finish(&[])).map_err(|error| late(&error))?;
+            hash = format!("{whole:x}");
+            Begun::Part(file)
+        }
+    };
+    Ok((begun, Written { hash, earlier }))
+}
+
+/// Moves the parts to their places, and then the file itself.
+fn finish(
+    place: &Path,
+    begun: Begun,
+    hashes: &[u128],
+    names: &[String],
+    run: &mut AtRest<'_, '_>,
+) -> Result<(), String> {
+    let (mut first, mut moved) = (None, Ok(()));
+    match begun {
+        Begun::First(writing) => first = Some(writing),
+        Begun::Part(file) => {
+            moved = file.finish_as(&place.with_file_name(&names[run.rank() - 1])).map_err(|failure| failure.to_string());
+        }
+        Begun::Nothing => {}
+    }
+    agree::<()>(run, moved.as_ref().map_err(String::clone))?;
+    let finish = |writing: Writing<ResultFile>| {
+        let (file, _) = writing.finish(&hashes[1..]).map_err(|error| result_file::late(&error).to_string())?;
+        file.finish().map_err(|failure| failure.to_string())
+    };
+    let finished = first.map_or(Ok(()), finish);
+    agree::<()>(run, finished.as_ref().map_err(String::clone)).map(drop)
+}
+
+/// Returns the beginning of the names of parts of the file at `place`.
+fn stem_of(place: &Path) -> String {
+    let name = place.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    if name.len() <= STEM_BYTES_MAX && place.file_name() == Some(OsStr::new(&name)) {
+        return name;
+    }
+    let mut hash = Digest::default();
+    hash.bytes(place.file_name().unwrap_or_default().as_encoded_bytes());
+    format!("{:016x}", hash.value())
+}
+
+/// Returns what all ranks have to say, in rank order; or the first error of one.
+fn agree<T: Serialize + DeserializeOwned>(
+    run: &mut AtRest<'_, '_>,
+    mine: Result<&T, String>,
+) -> Result<Vec<T>, String> {
+    let lost = || "a rank is lost".to_owned();
+    let bytes = serde_json::to_vec(&mine).expect("it has only plain fields");
+    let all = run.share(bytes).ok_or_else(lost)?;
+    let read = |(rank, bytes): (usize, Vec<u8>)| {
+        let said: Result<T, String> = serde_json::from_slice(&bytes).map_err(|_| lost())?;
+        said.map_err(|why| if rank == 0 { why } else { format!("rank {rank}: {why}") })
+    };
+    all.into_iter().enumerate().map(read).collect()
+}
