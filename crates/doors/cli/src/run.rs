@@ -7,9 +7,7 @@ use crate::terminal::Terminal;
 use parades_capture::recorder::Settings;
 use parades_catalog::Choice;
 use parades_config::inputs;
-use parades_report::{
-    CaptureOutputs, Files, Outputs, Report, SampleOutputs, TraceOutputs, TracedEvents, table_named,
-};
+use parades_report::{CaptureOutputs, Files, Outputs, Report, SampleOutputs, TraceOutputs, TracedEvents, table_named};
 use parades_session::failure::STOPPED;
 use parades_session::steady::{Lengthened, WIDE, lengthen};
 use parades_session::{Failure, FinishedRun, Plan, Precision, Recording, Saved};

@@ -74,11 +74,7 @@ pub struct GoesOn {
 impl TracedEvents {
     /// Returns the filter of these events, without the logical processes: see [`traced_lps`].
     pub(crate) fn filter(&self) -> TraceFilter {
-        TraceFilter {
-            lps: Vec::new(),
-            from: self.from.unwrap_or(Time::ZERO),
-            before: self.before.unwrap_or(Time::MAX),
-        }
+        TraceFilter { lps: Vec::new(), from: self.from.unwrap_or(Time::ZERO), before: self.before.unwrap_or(Time::MAX) }
     }
 
     /// Returns the choice as the summary records it.

@@ -8,8 +8,8 @@ mod identity;
 pub mod launched;
 mod talk;
 
-use crate::machine::peak_rss_bytes;
 use crate::failure::STOPPED;
+use crate::machine::peak_rss_bytes;
 use crate::run::{Ending, Execution};
 use crate::saved::Told;
 use crate::{Failure, Plan, Request, interrupt};

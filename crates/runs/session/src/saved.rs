@@ -32,11 +32,11 @@ use crate::result_file::{self, ResultFile};
 use crate::run::Resumed;
 use crate::{Failure, Request};
 use lz4_flex::frame::{BlockMode, BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
+use outputs::{KeepOutputs, OutputsAtCut};
 use parades_config::inputs::{self, Input};
 use parades_config::quoted;
 use parades_core::cut::{AtCut, AtRest, Cuts, Then};
 use parades_core::time::{Delay, Time};
-use outputs::{KeepOutputs, OutputsAtCut};
 use parts::PartHead;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -374,12 +374,7 @@ impl<W: Write> Writing<W> {
     /// # Errors
     ///
     /// Those of `to`.
-    fn begin(
-        magic: &[u8],
-        head: &impl Serialize,
-        run: Option<&mut AtRest<'_, '_>>,
-        to: W,
-    ) -> io::Result<Writing<W>> {
+    fn begin(magic: &[u8], head: &impl Serialize, run: Option<&mut AtRest<'_, '_>>, to: W) -> io::Result<Writing<W>> {
         let mut to = Hashing { to, hash: XxHash3_128::new() };
         let text = serde_json::to_vec(head).map_err(io::Error::other)?;
         let length = u32::try_from(text.len()).ok().filter(|_| text.len() <= HEAD_BYTES_MAX);
@@ -548,7 +543,8 @@ impl AtCut for Saver<'_> {
 pub(crate) fn check(saving: &Saving, why_not_saved: Option<&str>, ranks: u64) -> Result<Option<String>, Failure> {
     drop(ResultFile::create(&saving.file)?);
     if ranks > 1 && result_file::file_at(&saving.file).is_none() {
-        let message = format!("{} is no file, and a run of several processes is saved into files", saving.file.display());
+        let message =
+            format!("{} is no file, and a run of several processes is saved into files", saving.file.display());
         return Err(Failure::usage(message, "name a file"));
     }
     Ok(why_not_saved.map(|why| {

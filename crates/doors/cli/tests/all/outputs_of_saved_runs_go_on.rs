@@ -181,7 +181,10 @@ fn files_that_are_not_those_of_the_saved_run_are_refused_and_left_alone() {
     let bytes = good.len();
     let help = "restore the file, or write the rest elsewhere with `--trace`";
     std::fs::remove_file(&trace).expect("it is there");
-    check(&folder, &[("resume a.save --until 400ms", 2, &format!("neither {unfinished} nor {trace} is there; {help}"))]);
+    check(
+        &folder,
+        &[("resume a.save --until 400ms", 2, &format!("neither {unfinished} nor {trace} is there; {help}"))],
+    );
     folder.write("t.txt", &good[..bytes - 1]);
     let short = format!("{trace} has {} bytes, and had {bytes} when the run was saved; {help}", bytes - 1);
     check(&folder, &[("resume a.save --until 400ms", 2, &short)]);
@@ -203,7 +206,10 @@ fn files_that_are_not_those_of_the_saved_run_are_refused_and_left_alone() {
              another place"
         )
     };
-    check(&folder, &[("resume a.save --trace t.txt", 2, &named("--trace")), ("resume a.save --samples s", 2, &named("--samples"))]);
+    check(
+        &folder,
+        &[("resume a.save --trace t.txt", 2, &named("--trace")), ("resume a.save --samples s", 2, &named("--samples"))],
+    );
     // A run that is refused later leaves all files as they were.
     let sojourns = folder.read("s/sojourn.csv");
     runs(&folder, "resume a.save --until 100ms", 2);

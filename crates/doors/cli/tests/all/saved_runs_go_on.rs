@@ -132,7 +132,10 @@ fn parts_belong_to_their_file() {
     let run = "run phold --set lps=40 --until 30s --engine window --processes 3 --threads 1";
     json(&folder, &format!("{run} --save a.save --save-every-virtual 7s"));
     let first = names(&folder, "a.save");
-    assert!(first.len() == 3 && first[1].starts_with("a.save.30s.1.") && first[2].starts_with("a.save.30s.2."), "{first:?}");
+    assert!(
+        first.len() == 3 && first[1].starts_with("a.save.30s.1.") && first[2].starts_with("a.save.30s.2."),
+        "{first:?}"
+    );
     // Under other names, and elsewhere, the parts are found beside the file.
     let elsewhere = folder.0.join("elsewhere");
     std::fs::create_dir(&elsewhere).expect("it is the test's own");

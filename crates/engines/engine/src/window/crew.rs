@@ -99,7 +99,8 @@ pub(crate) fn assemble<'k>(
     if resumes && crew_of.ranks > 1 {
         // Every rank has read the whole cut.
         let rank = u32::try_from(crew_of.rank).expect("ranks are few");
-        let others = parts.iter_mut().filter(|part| plan.homes.get(part.number as usize).is_some_and(|&home| home != rank));
+        let others =
+            parts.iter_mut().filter(|part| plan.homes.get(part.number as usize).is_some_and(|&home| home != rank));
         others.for_each(|part| part.forget());
     }
     seat.transport.settle(&plan.homes);

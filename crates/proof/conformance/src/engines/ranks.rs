@@ -194,7 +194,9 @@ impl OnRanks {
             OnRanks::NullMessage => {
                 null_message::run_any_rank(model, span, &null_message_settings(workers, seed), fabric)
             }
-            OnRanks::TimeWarp => time_warp::run_any_rank(model, model, span, &time_warp_settings(workers, seed), fabric),
+            OnRanks::TimeWarp => {
+                time_warp::run_any_rank(model, model, span, &time_warp_settings(workers, seed), fabric)
+            }
         }
     }
 

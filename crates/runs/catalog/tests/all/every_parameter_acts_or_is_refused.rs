@@ -565,11 +565,8 @@ fn nothing_before_the_end_depends_on_the_end() {
             let end = end_of(small, &simulation);
             let later = Time::from_ps(end.as_ps().saturating_mul(3));
             let cuts = Cuts { next: end, at_end: false, act: Box::new(|_: &mut AtRest<'_, '_>| Then::End) };
-            let [short, long] = [
-                RunOptions::until(end),
-                RunOptions { cuts: Some(cuts), ..RunOptions::until(later) },
-            ]
-            .map(|options| answer_of(&simulation, options));
+            let [short, long] = [RunOptions::until(end), RunOptions { cuts: Some(cuts), ..RunOptions::until(later) }]
+                .map(|options| answer_of(&simulation, options));
             compared += 1;
             if short != long {
                 faults.push(format!("{}: {beside} {change}", scenario.name));

@@ -59,8 +59,7 @@ impl ResultFile {
     /// As [`ResultFile::create`].
     pub fn create_to_go_on(path: &Path) -> Result<ResultFile, Failure> {
         let file = ResultFile::create_beside(path, |target| beside(target, UNFINISHED))?;
-        let written =
-            file.beside.is_some().then(|| Written { bytes: 0, hash: XxHash3_128::new(), has_rest: false });
+        let written = file.beside.is_some().then(|| Written { bytes: 0, hash: XxHash3_128::new(), has_rest: false });
         Ok(ResultFile { written, ..file })
     }
 

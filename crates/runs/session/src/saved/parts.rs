@@ -156,7 +156,8 @@ fn finish(
     match begun {
         Begun::First(writing) => first = Some(writing),
         Begun::Part(file) => {
-            moved = file.finish_as(&place.with_file_name(&names[run.rank() - 1])).map_err(|failure| failure.to_string());
+            moved =
+                file.finish_as(&place.with_file_name(&names[run.rank() - 1])).map_err(|failure| failure.to_string());
         }
         Begun::Nothing => {}
     }
