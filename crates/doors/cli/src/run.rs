@@ -7,9 +7,7 @@ use crate::terminal::Terminal;
 use parades_capture::recorder::Settings;
 use parades_catalog::Choice;
 use parades_config::inputs;
-use parades_report::{
-    CaptureOutputs, Files, Outputs, Report, SampleOutputs, TraceOutputs, TracedEvents, table_named,
-};
+use parades_report::{CaptureOutputs, Files, Outputs, Report, SampleOutputs, TraceOutputs, TracedEvents, table_named};
 use parades_session::failure::STOPPED;
 use parades_session::steady::{Lengthened, WIDE, lengthen};
 use parades_session::{Failure, FinishedRun, Plan, Precision, Recording, Saved};
@@ -41,7 +39,9 @@ pub(crate) fn execute(
 ) -> Result<ExitCode, Failure> {
     let choice = plan.choice()?;
     let outputs = task.outputs.outputs(from)?;
-    outputs.check_apart(&plan)?;
+    let saving = task.saving.wish().map(|saving| ("the file of `--save`", saving.file));
+    let saved = from.map(|saved| ("the saved run", saved.path().to_owned()));
+    outputs.check_apart(&plan, saving.into_iter().chain(saved))?;
     let view = task.viewing.view();
     if let Some(table) = &view.table {
         table_named(&plan.simulation()?.metrics(), table)?;

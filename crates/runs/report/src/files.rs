@@ -69,7 +69,8 @@ impl Files {
         // A replayed run writes all its files again.
         let at = from.filter(|saved| saved.head.replayed.is_none()).and_then(|saved| saved.head.outputs.clone());
         let memory = at.as_ref().map_or(Ok(Memory::default()), |at| serde_json::from_value(at.memory.clone()));
-        let malformed = |error| Failure::usage(format!("the record of outputs is wrong: {error}"), "start the run again");
+        let malformed =
+            |error| Failure::usage(format!("the record of outputs is wrong: {error}"), "start the run again");
         let Memory { captures, samples } = memory.map_err(malformed)?;
         let at = at.map(Arc::new);
         let begin = |goes_on: bool| match &at {
@@ -80,16 +81,14 @@ impl Files {
         let goes_on = outputs.goes_on;
         let folder = outputs.folder.as_deref();
         let scenario = from.filter(|_| goes_on.folder).map(|saved| saved.head.scenario.as_str());
-        let claim =
-            folder.map(|folder| folder::make_for_run(folder, outputs.overwrite, scenario)).transpose()?;
+        let claim = folder.map(|folder| folder::make_for_run(folder, outputs.overwrite, scenario)).transpose()?;
         // A trace at the path of the folder's own trace goes into the folder.
         let own = folder.map(|folder| folder.join(TRACE));
         let own_trace = outputs.trace.as_ref().filter(|trace| own.as_ref() == Some(&trace.path));
         let events_in_folder = outputs.trace_in_folder.as_ref().or(own_trace.map(|trace| &trace.events));
         let open_in = |folder| {
-            events_in_folder.map(|events| {
-                Ok::<_, Failure>(TraceFile::new(open_in_folder(folder, begin(goes_on.folder))?, events))
-            })
+            events_in_folder
+                .map(|events| Ok::<_, Failure>(TraceFile::new(open_in_folder(folder, begin(goes_on.folder))?, events)))
         };
         let open = |TraceOutputs { path, events }: &TraceOutputs| {
             Ok::<_, Failure>(TraceFile::new(begin(goes_on.trace).file(path, "--trace")?, events))
@@ -103,7 +102,11 @@ impl Files {
                 .as_ref()
                 .map(|of| Captures::new(of, begin(goes_on.captures), captures))
                 .transpose()?,
-            samples: outputs.samples.as_ref().map(|of| Samples::new(of, begin(goes_on.samples), samples)).transpose()?,
+            samples: outputs
+                .samples
+                .as_ref()
+                .map(|of| Samples::new(of, begin(goes_on.samples), samples))
+                .transpose()?,
         };
         let wishes = Outputs {
             trace_in_folder: events_in_folder.cloned(),

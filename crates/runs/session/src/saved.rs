@@ -26,11 +26,11 @@ use crate::result_file::{self, ResultFile};
 use crate::run::Resumed;
 use crate::{Failure, Request};
 use lz4_flex::frame::{BlockMode, BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
+use outputs::{KeepOutputs, OutputsAtCut};
 use parades_config::inputs::{self, Input};
 use parades_config::quoted;
 use parades_core::cut::{AtCut, AtRest, Cuts, Then};
 use parades_core::time::{Delay, Time};
-use outputs::{KeepOutputs, OutputsAtCut};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -100,6 +100,11 @@ impl Saved {
         let bytes = inputs::read_whole(path, FILE_BYTES_MAX).map_err(|error| inputs::unreadable(path, &error))?;
         let (head, cut) = parse(&bytes, bytes_max).map_err(|what| unusable(path, &what))?;
         Ok(Saved { path: path.to_owned(), head, cut })
+    }
+
+    /// Returns the path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Returns the request that leads to the same run. Its scenario file is held, and need not be on disk.
