@@ -84,11 +84,11 @@ fn a_run_that_ended_with_its_save_goes_on_with_its_files() {
         let [before, after] = [number, number / 2 + 1].map(|number| engines[number % engines.len()]);
         let saved = format!("run net.toml --until {cut} --save a.save --engine {before} --quiet {}", files(&name));
         runs(&folder, &saved, 0);
-        // Three pieces: the second one is saved again.
-        runs(&folder, &format!("resume a.save --until 1100ms --save b.save --engine {after} --quiet"), 0);
+        // Three pieces: the second one is saved again, into the file from which it went on.
+        runs(&folder, &format!("resume a.save --until 1100ms --save a.save --engine {after} --quiet"), 0);
         // Rank 0 of several has the files.
         let last = if number == 1 { "window --threads 1 --processes 2" } else { before };
-        runs(&folder, &format!("resume b.save --until 1300ms --engine {last} --quiet"), 0);
+        runs(&folder, &format!("resume a.save --until 1300ms --engine {last} --quiet"), 0);
         check_equal(&folder, "whole", &name, &format!("{cut}: {before}, {after}"));
         assert!(runs(&folder, &format!("diff whole/out {name}/out"), 0).is_empty());
         runs(&folder, &format!("rerun {name}/out --quiet"), 0);
