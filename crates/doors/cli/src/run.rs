@@ -39,7 +39,9 @@ pub(crate) fn execute(
 ) -> Result<ExitCode, Failure> {
     let choice = plan.choice()?;
     let outputs = task.outputs.outputs(from)?;
-    outputs.check_apart(&plan)?;
+    let saving = task.saving.wish().map(|saving| ("the file of `--save`", saving.file));
+    let saved = from.map(|saved| ("the saved run", saved.path().to_owned()));
+    outputs.check_apart(&plan, saving.into_iter().chain(saved))?;
     let view = task.viewing.view();
     if let Some(table) = &view.table {
         table_named(&plan.simulation()?.metrics(), table)?;

@@ -85,13 +85,17 @@ impl TracedEvents {
 }
 
 impl Outputs {
-    /// Checks that the run overwrites no file from which it is read, and that all its files have different
-    /// places.
+    /// Checks that the run overwrites no file from which it is read, and none of `saves`, and that all its files
+    /// have different places. Each save comes with the words for it.
     ///
     /// # Errors
     ///
     /// [`Failure::Input`] otherwise.
-    pub fn check_apart(&self, plan: &Plan) -> Result<(), Failure> {
+    pub fn check_apart(
+        &self,
+        plan: &Plan,
+        saves: impl IntoIterator<Item = (&'static str, PathBuf)>,
+    ) -> Result<(), Failure> {
         let path = |outputs: &Option<TraceOutputs>| outputs.as_ref().map(|outputs| outputs.path.clone());
         let Outputs { folder, trace, timeline, samples, .. } = self;
         let (trace, timeline) = (path(trace), path(timeline));
@@ -101,7 +105,7 @@ impl Outputs {
         let samples = samples.as_ref().map(|samples| samples.folder.clone());
         let named = [("--trace", trace.clone()), ("--timeline", timeline), ("--samples", samples)];
         let named = named.into_iter().filter_map(|(what, path)| Some((what, path?)));
-        check_apart(plan.inputs(), named.chain(in_folder.map(|path| ("--out", path))))
+        check_apart(plan.inputs().chain(saves), named.chain(in_folder.map(|path| ("--out", path))))
     }
 
     /// Returns the places of the outputs that can go on, by their options.

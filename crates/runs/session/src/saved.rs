@@ -141,6 +141,11 @@ impl Saved {
         Ok(Saved { path: path.to_owned(), head, cut })
     }
 
+    /// Returns the path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Returns the request that leads to the same run. Its scenario file is held, and need not be on disk.
     ///
     /// # Errors

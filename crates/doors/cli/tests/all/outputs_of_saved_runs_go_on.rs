@@ -84,11 +84,11 @@ fn a_run_that_ended_with_its_save_goes_on_with_its_files() {
         let [before, after] = [number, number / 2 + 1].map(|number| engines[number % engines.len()]);
         let saved = format!("run net.toml --until {cut} --save a.save --engine {before} --quiet {}", files(&name));
         runs(&folder, &saved, 0);
-        // Three pieces: the second one is saved again.
-        runs(&folder, &format!("resume a.save --until 1100ms --save b.save --engine {after} --quiet"), 0);
+        // Three pieces: the second one is saved again, into the file from which it went on.
+        runs(&folder, &format!("resume a.save --until 1100ms --save a.save --engine {after} --quiet"), 0);
         // Rank 0 of several has the files.
         let last = if number == 1 { "window --threads 1 --processes 2" } else { before };
-        runs(&folder, &format!("resume b.save --until 1300ms --engine {last} --quiet"), 0);
+        runs(&folder, &format!("resume a.save --until 1300ms --engine {last} --quiet"), 0);
         check_equal(&folder, "whole", &name, &format!("{cut}: {before}, {after}"));
         assert!(runs(&folder, &format!("diff whole/out {name}/out"), 0).is_empty());
         runs(&folder, &format!("rerun {name}/out --quiet"), 0);
@@ -206,9 +206,19 @@ fn files_that_are_not_those_of_the_saved_run_are_refused_and_left_alone() {
              another place"
         )
     };
+    let over_save = "--trace would write over a.save, which the saved run is; name another file";
     check(
         &folder,
-        &[("resume a.save --trace t.txt", 2, &named("--trace")), ("resume a.save --samples s", 2, &named("--samples"))],
+        &[
+            ("resume a.save --trace t.txt", 2, &named("--trace")),
+            ("resume a.save --samples s", 2, &named("--samples")),
+            ("resume a.save --trace a.save", 2, over_save),
+            (
+                "run mm1 --save b.save --trace b.save",
+                2,
+                "--trace would write over b.save, which the file of `--save` is; name another file",
+            ),
+        ],
     );
     // A run that is refused later leaves all files as they were.
     let sojourns = folder.read("s/sojourn.csv");
@@ -216,6 +226,25 @@ fn files_that_are_not_those_of_the_saved_run_are_refused_and_left_alone() {
     runs(&folder, "resume a.save --until 400ms --trace-lps 5000 --trace other.txt", 2);
     assert_eq!((folder.read("t.txt"), std::fs::read_to_string(samples).expect("it is there")), (good, sojourns));
     assert!(!Path::new(&unfinished).exists() && !folder.0.join("s/sojourn.csv.unfinished").exists());
+}
+
+#[test]
+fn a_file_that_was_empty_at_the_cut_replaces_none_of_the_users() {
+    let folder = Folder::new("empty-outputs");
+    let scenario = "mm1 --set customers=500 --engine sequential --quiet";
+    runs(&folder, &format!("run {scenario} --until 400ms --trace whole.txt --trace-from 300ms"), 0);
+    runs(&folder, &format!("run {scenario} --until 200ms --save a.save --trace t.txt --trace-from 300ms"), 0);
+    folder.write("t.txt", "the user's");
+    let trace = folder.0.canonicalize().expect("it is there").join("t.txt");
+    let message = format!(
+        "{} was empty when the run was saved; restore the file, or write the rest elsewhere with `--trace`",
+        trace.display()
+    );
+    check(&folder, &[("resume a.save --until 400ms", 2, &message)]);
+    assert_eq!(folder.read("t.txt"), "the user's");
+    std::fs::remove_file(&trace).expect("it is there");
+    runs(&folder, "resume a.save --until 400ms --quiet", 0);
+    assert_eq!(folder.read("t.txt"), folder.read("whole.txt"));
 }
 
 #[test]

@@ -105,12 +105,22 @@ impl ResultFile {
             let written = check(&file, &unfinished)?;
             (Temporary::kept(unfinished), file, written)
         } else {
-            let finished = File::open(&target).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => {
-                    refused(format!("neither {} nor {} is there", unfinished.display(), target.display()))
+            let finished = match File::open(&target) {
+                Ok(finished) => finished,
+                // Nothing had been written, so nothing is missing.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && at.bytes == 0 => {
+                    return ResultFile::create_to_go_on(path);
                 }
-                _ => cannot(error),
-            })?;
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    let message = format!("neither {} nor {} is there", unfinished.display(), target.display());
+                    return Err(refused(message));
+                }
+                Err(error) => return Err(cannot(error)),
+            };
+            if at.bytes == 0 && finished.metadata().map_err(cannot)?.len() > 0 {
+                // Nothing tells it from a file of the user.
+                return Err(refused(format!("{} was empty when the run was saved", target.display())));
+            }
             if is_locked(&finished) {
                 return Err(in_use(path));
             }
