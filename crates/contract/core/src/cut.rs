@@ -11,13 +11,15 @@
 use crate::any_model::parcel::{self, Conservative};
 use crate::any_model::{AnyEvent, AnyModel, AnySave, Codec, Lps};
 use crate::channel::Channels;
-use crate::event::{Body, LpId};
+use crate::event::{Body, Event, EventKey, LpId, Sender};
 use crate::global::GlobalQueue;
 use crate::metrics::{Metrics, Recorded};
 use crate::placement::Placement;
 use crate::run::{Outcome, RunOptions, combined_digest};
-use crate::time::Time;
+use crate::time::{Instant, Time};
 use crate::wire::{self, Destination, FrameWriter, Malformed};
+use crate::world::World;
+use std::any::Any;
 use std::fmt;
 
 /// The length of the pieces in which a cut is written, or a little more.
@@ -29,6 +31,8 @@ pub struct Cut<'k> {
     pub time: Time,
     /// The number of events executed so far.
     pub events: u64,
+    /// The number of events that have entered from outside ([`AtRest::inject`]).
+    pub injected: u64,
     /// The global events, executed and still to come.
     pub globals: GlobalQueue,
     /// The channels, with the lookahead that they have at this time.
@@ -151,10 +155,14 @@ pub struct AtRest<'a, 'k> {
     pub time: Time,
     /// The number of events executed so far.
     pub events: u64,
+    /// The number of events that have entered from outside.
+    pub injected: &'a mut u64,
+    /// The model.
+    pub model: &'k dyn AnyModel<'k>,
     /// The global events, executed and still to come.
     pub globals: &'a GlobalQueue,
-    /// The channels, with the lookahead that they have at this time.
-    pub channels: &'a Channels,
+    /// The world. Its channels have the lookahead of this time.
+    pub world: &'a World,
     /// The table by which the cut is written, if the model's runs can be saved.
     pub save: Option<&'k dyn AnySave<'k>>,
     /// The metrics of global events, and perhaps of LPs.
@@ -174,6 +182,32 @@ impl<'k> AtRest<'_, 'k> {
     /// of the global events. It is the same on every engine. It means nothing if digests are switched off.
     pub fn digest(&mut self) -> u64 {
         combined_digest(&self.resting.digests(), self.globals)
+    }
+
+    /// Adds an event from outside the run: a message to `lp` at `time`. Returns its key.
+    ///
+    /// Its sender is [`Sender::OUTSIDE`], and its sequence number is the number of events that have entered
+    /// before. No channel and no lookahead bounds `time`, since all LPs are at rest.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, and nothing is added: if `time` is before the cut, if there is no such LP, or if `message`
+    /// is no message of the model.
+    pub fn inject(&mut self, lp: LpId, time: Time, message: Box<dyn Any + Send>) -> Result<EventKey, String> {
+        if time < self.time {
+            return Err(format!("no event can enter at {time}, since the run is at {}", self.time));
+        }
+        let lps = self.world.lps();
+        if lp.0 >= lps {
+            return Err(format!("no event can enter at {lp}, since there are {lps} LPs"));
+        }
+        let message = self.model.pack(message).ok_or("a message of another model cannot enter")?;
+        let instant = Instant::at(time);
+        let (sender, sequence) = (Sender::OUTSIDE, *self.injected);
+        let key = EventKey { instant, tie: self.world.tie(instant, lp, sender), sender, sequence };
+        *self.injected += 1;
+        self.resting.push(Event::new(key, lp, Body::Message(message)));
+        Ok(key)
     }
 
     /// Appends the bytes of the cut. They are the same on every engine.
@@ -199,11 +233,12 @@ impl<'k> AtRest<'_, 'k> {
         let mut metrics = self.metrics.clone();
         self.resting.add_metrics(&mut metrics);
         let placement = self.resting.put_down();
-        let channels = Some(self.channels).filter(|channels| is_changed(channels, model));
+        let channels = Some(self.world.channels()).filter(|channels| is_changed(channels, model));
         let count = u32::try_from(parcel::parcel_len(messages.hide())).expect("memory holds fewer events than 2^32");
         FrameWriter::new(Destination::Elsewhere).within(|| {
             let mut piece = Vec::new();
-            wire::write(&(self.time, self.events, channels, metrics.into_recorded(), model.lps(), count), &mut piece);
+            let numbers = (self.time, self.events, *self.injected);
+            wire::write(&(numbers, channels, metrics.into_recorded(), model.lps(), count), &mut piece);
             self.globals.write(model, &mut piece);
             let mut pass_on = |piece: &mut Vec<u8>| {
                 if piece.len() >= PIECE_BYTES {
@@ -240,8 +275,8 @@ impl<'k> Cut<'k> {
     /// If the bytes are not those of a cut of this model.
     pub fn read(model: &'k dyn AnySave<'k>, from: &mut &[u8]) -> Result<Cut<'k>, Malformed> {
         model.drop_lps();
-        let (time, events, channels, recorded, lps, count): (Time, u64, Option<Channels>, Recorded, u32, u32) =
-            wire::read(from)?;
+        let (time, events, injected): (Time, u64, u64) = wire::read(from)?;
+        let (channels, recorded, lps, count): (Option<Channels>, Recorded, u32, u32) = wire::read(from)?;
         if lps != model.lps() {
             return Err(Malformed::new(format!("there are {lps} LPs, and the model has {}", model.lps())));
         }
@@ -253,6 +288,9 @@ impl<'k> Cut<'k> {
             if messages.iter().any(|event| event.receiver().0 >= lps || event.time() < time) {
                 return Err(Malformed::new("a message is before the cut, or to no LP"));
             }
+            if messages.iter().any(|event| event.sender() == Sender::OUTSIDE && event.key().sequence >= injected) {
+                return Err(Malformed::new("a message from outside has a number that none has had"));
+            }
             messages.iter().try_for_each(|event| model.check_event(event))?;
             let mut declared = model.channels();
             declared.seal(lps).map_err(Malformed::new)?;
@@ -262,7 +300,7 @@ impl<'k> Cut<'k> {
             let mut all = model.new_lps();
             all.pick_up(0);
             let channels = channels.unwrap_or(declared);
-            Ok(Cut { time, events, globals, channels, metrics, lps: all, messages })
+            Ok(Cut { time, events, injected, globals, channels, metrics, lps: all, messages })
         })
     }
 }
