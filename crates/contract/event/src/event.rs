@@ -52,8 +52,8 @@ pub struct Sender(u32);
 impl Sender {
     /// The sender of the events that a global event sends.
     pub const GLOBAL: Sender = Sender(0);
-    /// The sender of events that enter a run from outside, at a cut. No LP has this place, since a model has at
-    /// most 2^32 - 2 of them.
+    /// The sender of events that enter a run from outside, at a cut. No LP has this place, since a model has
+    /// at most 2^32 - 2 of them.
     pub const OUTSIDE: Sender = Sender(u32::MAX);
 
     /// Returns the LP `id` as a sender.

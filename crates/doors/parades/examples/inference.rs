@@ -5,8 +5,8 @@
 //! *Scenario*: two workers compute the prompts of requests (prefill), and two others generate the answers
 //! (decode). Between them, the KV cache of a prompt, 128 KiB a token, crosses a leaf–spine fabric with one
 //! uplink of 50 Gb/s for each side, so caches that cross at one time share it. The scheduler below knows
-//! nothing of networks: it asks when a cache has arrived. In the middle of the run the uplink falls to half of
-//! its rate.
+//! nothing of networks: it asks when a cache has arrived. In the middle of the run the uplink falls to half
+//! of its rate.
 
 use parades::flow::generators::of_topology;
 use parades::flow::platform::HostId;
@@ -72,8 +72,8 @@ pub fn run() -> Result<String, Box<dyn std::error::Error>> {
                 *place = Some(Prefill { request, done });
             }
         }
-        // The scheduler wakes at what comes first: the end of a prefill, a request, the change of the uplink. A
-        // worker may be free before that; caches arrive in between.
+        // The scheduler wakes at what comes first: the end of a prefill, a request, the change of the uplink.
+        // A worker may be free before that; caches arrive in between.
         let prefills = workers.iter().flatten().map(|prefill| prefill.done);
         let arrivals = queue.iter().map(|&request| Time::from_ms(REQUESTS[request].0));
         let wakes = prefills.chain(arrivals).chain([slows_at]).filter(|&time| time > now);

@@ -36,6 +36,7 @@ impl Model for Idle {
 }
 
 /// Calls `step` until half a second has passed. Returns the steps a second.
+#[allow(clippy::disallowed_methods, reason = "it measures")]
 fn rate(mut step: impl FnMut()) -> f64 {
     let (begin, mut steps) = (Clock::now(), 0.0);
     while begin.elapsed().as_secs_f64() < 0.5 {

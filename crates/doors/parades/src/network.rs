@@ -1,13 +1,14 @@
 //! A network that another program steps: it sends transfers, advances the time, and learns which have ended.
 //!
-//! A [`Network`] is for programs that have a loop of their own: a scheduler, a simulator of processors, a tool
-//! that replays a log. It is a stepped run ([`crate::Run`]) of a model whose transfers all come from outside. So
-//! it can be branched, and its digest tells whether two programs have done the same.
+//! A [`Network`] is for programs that have a loop of their own: a scheduler, a simulator of processors, a
+//! tool that replays a log. It is a stepped run ([`crate::Run`]) of a model whose transfers all come from
+//! outside. So it can be branched, and its digest tells whether two programs have done the same.
 //!
 //! The network is one of flows ([`crate::flow`]): a transfer has the max-min fair share of the links of its
 //! route, and no packets are simulated. An event is a beginning or an end of a transfer, whatever its size.
 //!
-//! A `PeerNetwork` (feature `systems`) has the access links of peers and the latencies of an underlay instead.
+//! A `PeerNetwork` (feature `systems`) has the access links of peers and the latencies of an underlay
+//! instead.
 //!
 //! # Examples
 //!
@@ -209,7 +210,8 @@ impl Network {
         Ok(true)
     }
 
-    /// Returns the transfers that have ended since the last call of this function, in the order of their ends.
+    /// Returns the transfers that have ended since the last call of this function, in the order of their
+    /// ends.
     ///
     /// # Errors
     ///

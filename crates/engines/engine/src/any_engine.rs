@@ -28,7 +28,8 @@ pub enum AnyEngine {
 }
 
 impl AnyEngine {
-    /// Returns true if the engine rolls executions back, so that a model must say how its states are restored.
+    /// Returns true if the engine rolls executions back, so that a model must say how its states are
+    /// restored.
     pub fn rolls_back(&self) -> bool {
         matches!(self, AnyEngine::TimeWarp(_))
     }

@@ -1,8 +1,9 @@
 //! Stepped runs: a program that is not a model advances a run step by step, looks at it, and feeds it.
 //!
-//! *Idea.* The engine runs on a thread of its own. At each cut ([`parades_core::cut`]) it comes to rest inside
-//! the function that is called there, and takes orders: to go on to a time, to show or write something, to
-//! add an event from outside, to end. So all engines step alike, and their workers stay where they are.
+//! *Idea.* The engine runs on a thread of its own. At each cut ([`parades_core::cut`]) it comes to rest
+//! inside the function that is called there, and takes orders: to go on to a time, to show or write
+//! something, to add an event from outside, to end. So all engines step alike, and their workers stay where
+//! they are.
 //!
 //! *Determinism.* A stepped run is the unbroken run: its digest, events and metrics do not depend on the
 //! steps, nor on the engines that executed it. They depend on the events from outside, with their times and
@@ -75,7 +76,8 @@ impl<M: Model> Steppable<M> {
         Steppable { restorable: Some(restorable_view), ..self }
     }
 
-    /// Returns the model as one whose runs can be saved: for [`Run::save`], [`Run::load`] and [`Run::branch`].
+    /// Returns the model as one whose runs can be saved: for [`Run::save`], [`Run::load`] and
+    /// [`Run::branch`].
     #[must_use]
     pub fn saving(self) -> Steppable<M>
     where
@@ -198,13 +200,14 @@ fn refused(what: impl Into<String>) -> Error {
 impl<M: Model + Send + 'static> Run<M> {
     /// Starts a run of a model. It is at time 0: its LPs have started, and no event has been executed.
     ///
-    /// `until` of the options is the end, to which [`Run::conclude`] goes; nothing before the end depends on it.
-    /// [`Time::MAX`] means that there is none. Of the options, a control can stop the run while it advances.
+    /// `until` of the options is the end, to which [`Run::conclude`] goes; nothing before the end depends on
+    /// it. [`Time::MAX`] means that there is none. Of the options, a control can stop the run while it
+    /// advances.
     ///
     /// # Errors
     ///
-    /// If the model declares something impossible, an LP cannot start, or the engine cannot run the model. Also
-    /// if the options ask for a trace, timesheets or cuts, which a stepped run does not have.
+    /// If the model declares something impossible, an LP cannot start, or the engine cannot run the model.
+    /// Also if the options ask for a trace, timesheets or cuts, which a stepped run does not have.
     pub fn start(
         model: impl Into<Steppable<M>>,
         engine: AnyEngine,
@@ -250,8 +253,9 @@ impl<M: Model + Send + 'static> Run<M> {
 
     /// Executes everything before `until`, and returns the time of the run.
     ///
-    /// That is `until`, or the end of the run if it comes before: the end of the options, or the time at which
-    /// the model or a control has ended the run. It stays where it is if `until` is no later than [`Run::now`].
+    /// That is `until`, or the end of the run if it comes before: the end of the options, or the time at
+    /// which the model or a control has ended the run. It stays where it is if `until` is no later than
+    /// [`Run::now`].
     ///
     /// # Errors
     ///
@@ -313,8 +317,8 @@ impl<M: Model + Send + 'static> Run<M> {
         })
     }
 
-    /// Returns the metrics so far: what handlers and global events have recorded. What the model records at its
-    /// end ([`Model::finish`], [`Model::conclude`]) is in the outcome alone.
+    /// Returns the metrics so far: what handlers and global events have recorded. What the model records at
+    /// its end ([`Model::finish`], [`Model::conclude`]) is in the outcome alone.
     ///
     /// # Errors
     ///
@@ -330,8 +334,8 @@ impl<M: Model + Send + 'static> Run<M> {
         })
     }
 
-    /// Returns the digest so far: of everything that the LPs have executed, of their states, and of the global
-    /// events. `None` if digests are switched off.
+    /// Returns the digest so far: of everything that the LPs have executed, of their states, and of the
+    /// global events. `None` if digests are switched off.
     ///
     /// # Errors
     ///
@@ -346,15 +350,17 @@ impl<M: Model + Send + 'static> Run<M> {
         self.thread.at_rest(|run, _| Some(run.digest()))
     }
 
-    /// Adds an event from outside: a message to `lp` at `time`, which is [`Run::now`] or later. Returns its key.
+    /// Adds an event from outside: a message to `lp` at `time`, which is [`Run::now`] or later. Returns its
+    /// key.
     ///
-    /// Its sender is [`Sender::OUTSIDE`](parades_core::event::Sender::OUTSIDE), which sorts after all LPs unless
-    /// a tie seed shuffles the events of one time. Events from outside are numbered in the order in which they
-    /// are added. They are executed and counted as all others.
+    /// Its sender is [`Sender::OUTSIDE`](parades_core::event::Sender::OUTSIDE), which sorts after all LPs
+    /// unless a tie seed shuffles the events of one time. Events from outside are numbered in the order in
+    /// which they are added. They are executed and counted as all others.
     ///
     /// # Errors
     ///
-    /// If `time` is before [`Run::now`], if there is no such LP, or if the run is over. Nothing is added then.
+    /// If `time` is before [`Run::now`], if there is no such LP, or if the run is over. Nothing is added
+    /// then.
     pub fn inject(&mut self, lp: LpId, time: Time, message: M::Message) -> Result<EventKey, Error> {
         self.thread.at_rest(move |run, _| run.inject(lp, time, Box::new(message)).map_err(refused))?
     }
@@ -363,8 +369,8 @@ impl<M: Model + Send + 'static> Run<M> {
     ///
     /// # Errors
     ///
-    /// If the engine rolls back, and the model is not [`Steppable::undoing`]; the run is then as it was. If the
-    /// engine cannot begin, which ends the run.
+    /// If the engine rolls back, and the model is not [`Steppable::undoing`]; the run is then as it was. If
+    /// the engine cannot begin, which ends the run.
     pub fn continue_under(&mut self, engine: AnyEngine) -> Result<(), Error> {
         if engine.rolls_back() && self.model.restorable.is_none() {
             return Err(no_rollback());
@@ -392,7 +398,7 @@ impl<M: Model + Send + 'static> Run<M> {
     ///
     /// # Errors
     ///
-    /// As [`Run::branch`]. [`ErrorKind::Trace`] if it cannot be written.
+    /// As [`Run::branch`], and if it cannot be written. The run is as it was.
     pub fn save(&mut self, mut to: impl Write) -> Result<(), Error> {
         let cut = self.cut()?;
         let (model, digest) = (type_name::<M>(), self.digest()?);
@@ -435,8 +441,8 @@ impl<M: Model + Send + 'static> Run<M> {
         })?
     }
 
-    /// Goes on to the end of the run, and returns its outcome: that of the run in one piece. The global events
-    /// of the end are executed.
+    /// Goes on to the end of the run, and returns its outcome: that of the run in one piece. The global
+    /// events of the end are executed.
     ///
     /// # Errors
     ///

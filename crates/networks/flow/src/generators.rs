@@ -39,8 +39,8 @@ pub fn star(hosts: u32) -> Result<Platform, ConfigError> {
 }
 
 /// Returns a platform with the nodes and the links of a topology. Host `i` is node `i`, and is called `n0`,
-/// `n1` and so on. Link `i` is `l0_UP` from `a` to `b` and `l0_DOWN` from `b` to `a`, which do not share; a link
-/// of one way is `l0`. A flow takes a route of the fewest links.
+/// `n1` and so on. Link `i` is `l0_UP` from `a` to `b` and `l0_DOWN` from `b` to `a`, which do not share; a
+/// link of one way is `l0`. A flow takes a route of the fewest links.
 ///
 /// ```
 /// use parades_core::time::Delay;

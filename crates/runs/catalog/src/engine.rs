@@ -190,7 +190,8 @@ impl Engine {
     }
 
     /// Returns the engine with its default settings, on at most `threads` threads, for a run that is stepped
-    /// ([`parades_engine::stepped`]). `None` for [`Engine::RollbackCheck`], which executes a run in one piece.
+    /// ([`parades_engine::stepped`]). `None` for [`Engine::RollbackCheck`], which executes a run in one
+    /// piece.
     pub fn with_threads(self, threads: usize) -> Option<AnyEngine> {
         Choice::with_defaults(self, threads).any_engine()
     }

@@ -51,8 +51,8 @@ impl<'m, M: Model> InRun<'m, M> {
         self.model
     }
 
-    /// Calls `act` with the state of an LP of a list that has been put down ([`Lps::put_down`]). The lists are
-    /// those of the partitions of `placement`.
+    /// Calls `act` with the state of an LP of a list that has been put down ([`Lps::put_down`]). The lists
+    /// are those of the partitions of `placement`.
     pub fn look(&self, id: LpId, placement: &Placement, act: impl FnOnce(&M::State)) {
         act(self.dock()[placement.partition(id) as usize][placement.index(id)].state());
     }

@@ -15,12 +15,12 @@ use parades_program::{
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A network of peers that is stepped: a transfer takes its share of the up link of its sender and of the down
-/// link of its receiver, and the latency of an underlay ([`Capacity`]).
+/// A network of peers that is stepped: a transfer takes its share of the up link of its sender and of the
+/// down link of its receiver, and the latency of an underlay ([`Capacity`]).
 ///
 /// Transfers between two peers follow each other, as on one connection. The latency is lookahead, so several
-/// threads may pay. No link of an underlay can be changed, and a transfer that has set out cannot be cancelled:
-/// [`Network`](super::Network) can do both.
+/// threads may pay. No link of an underlay can be changed, and a transfer that has set out cannot be
+/// cancelled: [`Network`](super::Network) can do both.
 ///
 /// # Examples
 ///
@@ -110,8 +110,8 @@ impl PeerNetwork {
         self.run.advance(until).map(drop)
     }
 
-    /// Returns the transfers that have ended since the last call of this function, in the order of their ends. A
-    /// transfer that a partition of the underlay cuts has failed when it was sent.
+    /// Returns the transfers that have ended since the last call of this function, in the order of their
+    /// ends. A transfer that a partition of the underlay cuts has failed when it was sent.
     ///
     /// # Errors
     ///

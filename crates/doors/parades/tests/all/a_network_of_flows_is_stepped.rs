@@ -22,7 +22,8 @@ fn secs(time: f64) -> Time {
     Time::from_secs_f64(time)
 }
 
-/// Advances to the end, and returns the times and the outcomes of all transfers in the order of their numbers.
+/// Advances to the end, and returns the times and the outcomes of all transfers in the order of their
+/// numbers.
 fn ends(network: &mut Network) -> Vec<(f64, Outcome)> {
     network.advance_to(Time::from_secs(1000)).expect("nothing fails");
     let mut ends = network.completions().expect("nothing fails");

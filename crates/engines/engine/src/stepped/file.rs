@@ -10,7 +10,8 @@ const MAGIC: &[u8; 16] = b"parades run  1\r\n";
 /// The version of the library, which alone reads the bytes.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The fields of the head: version, type of the model, time, end, seed, tie seed, memory limit, digest so far.
+/// The fields of the head: version, type of the model, time, end, seed, tie seed, memory limit, digest so
+/// far.
 type Head = (String, String, Time, Time, u64, Option<u64>, Option<u64>, Option<u64>);
 
 /// Returns a run as bytes.

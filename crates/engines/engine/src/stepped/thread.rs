@@ -1,8 +1,8 @@
 //! The thread of the engine of a stepped run, and the two letter boxes between it and the thread of the user.
 //!
-//! *Protocol.* The engine comes to a cut, says so, and takes orders until one of them makes it go on. The user
-//! gives an order only when the engine is at a cut, and waits for its answer. So each box has at most one
-//! entry. The last answer of the thread is the end of the run.
+//! *Protocol.* The engine comes to a cut, says so, and takes orders until one of them makes it go on. The
+//! user gives an order only when the engine is at a cut, and waits for its answer. So each box has at most
+//! one entry. The last answer of the thread is the end of the run.
 
 use super::Steppable;
 use crate::any_engine::AnyEngine;
@@ -44,7 +44,7 @@ enum Answer {
     /// The order [`Order::Act`] has been executed.
     Acted,
     /// The run is over. `None` if the user has left it.
-    Over(Result<Option<Outcome>, Error>),
+    Over(Result<Option<Box<Outcome>>, Error>),
 }
 
 /// The states of LPs that have been put down, without their type.
@@ -246,7 +246,7 @@ impl Thread {
             let engine = Engine { line: Arc::clone(&of_thread), engine };
             let end = catch_unwind(AssertUnwindSafe(|| run(engine)));
             let end = end.unwrap_or_else(|panic| Err(Error::new(ErrorKind::of_panic(panic.as_ref()))));
-            of_thread.answers.put(Answer::Over(end));
+            of_thread.answers.put(Answer::Over(end.map(|outcome| outcome.map(Box::new))));
         };
         let handle = thread::Builder::new().name("parades run".into()).spawn(work);
         let handle = handle.map_err(|error| Error::new(ErrorKind::Thread(error.to_string())))?;
@@ -265,7 +265,7 @@ impl Thread {
             }
             Answer::Over(Ok(Some(outcome))) => {
                 (self.now, self.events) = (outcome.end, outcome.events);
-                self.over = Some(Ok(outcome));
+                self.over = Some(Ok(*outcome));
             }
             Answer::Over(Ok(None)) => unreachable!("a run is left when its last owner drops it"),
             Answer::Over(Err(error)) => self.over = Some(Err(error)),
