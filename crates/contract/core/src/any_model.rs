@@ -49,6 +49,7 @@ use crate::time::Time;
 use crate::trace::{Note, TraceObserver};
 use crate::world::{Controllers, World};
 use parades_raw::prefetch::Records;
+use std::any::Any;
 use std::fmt::Debug;
 use std::io;
 
@@ -119,6 +120,8 @@ pub trait AnyModel<'k>: Sync {
         notes: &[Note],
         observer: &mut TraceObserver<'_>,
     ) -> io::Result<()>;
+    /// Stores a message from outside the run. Returns `None` if it is no message of the model.
+    fn pack(&self, message: Box<dyn Any + Send>) -> Option<AnyMessage<'k>>;
     /// Returns a number that identifies a message: its digest.
     fn digest(&self, message: MessageRef<'_, 'k>) -> u64;
     /// Calls `act` with the message, which can be shown for debugging.

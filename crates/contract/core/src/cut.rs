@@ -16,13 +16,15 @@
 use crate::any_model::parcel::{self, Conservative};
 use crate::any_model::{AnyEvent, AnyModel, AnySave, Codec, Lps};
 use crate::channel::Channels;
-use crate::event::{Body, LpId, Sender};
+use crate::event::{Body, Event, EventKey, LpId, Sender};
 use crate::global::GlobalQueue;
 use crate::metrics::{Metrics, Recorded};
 use crate::placement::Placement;
 use crate::run::{Outcome, RunOptions, combined_digest};
-use crate::time::Time;
+use crate::time::{Instant, Time};
 use crate::wire::{self, FrameWriter, Malformed};
+use crate::world::World;
+use std::any::Any;
 use std::fmt;
 
 /// The length of the pieces in which a cut is written, or a little more.
@@ -34,6 +36,8 @@ pub struct Cut<'k> {
     pub time: Time,
     /// The number of events executed so far.
     pub events: u64,
+    /// The number of events that have entered from outside ([`AtRest::inject`]).
+    pub injected: u64,
     /// The global events, executed and still to come.
     pub globals: GlobalQueue,
     /// The channels, with the lookahead that they have at this time.
@@ -157,10 +161,14 @@ pub struct AtRest<'a, 'k> {
     pub time: Time,
     /// The number of events executed so far.
     pub events: u64,
+    /// The number of events that have entered from outside.
+    pub injected: &'a mut u64,
+    /// The model.
+    pub model: &'k dyn AnyModel<'k>,
     /// The global events, executed and still to come.
     pub globals: &'a GlobalQueue,
-    /// The channels, with the lookahead that they have at this time.
-    pub channels: &'a Channels,
+    /// The world. Its channels have the lookahead of this time.
+    pub world: &'a World,
     /// The table by which the cut is written, if the model's runs can be saved.
     pub save: Option<&'k dyn AnySave<'k>>,
     /// The metrics of global events, and perhaps of LPs.
@@ -199,6 +207,32 @@ impl<'k> AtRest<'_, 'k> {
         self.resting.share(mine)
     }
 
+    /// Adds an event from outside the run: a message to `lp` at `time`. Returns its key.
+    ///
+    /// Its sender is [`Sender::OUTSIDE`], and its sequence number is the number of events that have entered
+    /// before. No channel and no lookahead bounds `time`, since all LPs are at rest.
+    ///
+    /// # Errors
+    ///
+    /// A sentence, and nothing is added: if `time` is before the cut, if there is no such LP, or if `message`
+    /// is no message of the model.
+    pub fn inject(&mut self, lp: LpId, time: Time, message: Box<dyn Any + Send>) -> Result<EventKey, String> {
+        if time < self.time {
+            return Err(format!("no event can enter at {time}, since the run is at {}", self.time));
+        }
+        let lps = self.world.lps();
+        if lp.0 >= lps {
+            return Err(format!("no event can enter at {lp}, since there are {lps} LPs"));
+        }
+        let message = self.model.pack(message).ok_or("a message of another model cannot enter")?;
+        let instant = Instant::at(time);
+        let (sender, sequence) = (Sender::OUTSIDE, *self.injected);
+        let key = EventKey { instant, tie: self.world.tie(instant, lp, sender), sender, sequence };
+        *self.injected += 1;
+        self.resting.push(Event::new(key, lp, Body::Message(message)));
+        Ok(key)
+    }
+
     /// Appends the bytes of this rank's part of the cut. If it is the only rank, they are the same on every
     /// engine.
     ///
@@ -226,13 +260,14 @@ impl<'k> AtRest<'_, 'k> {
         self.resting.add_metrics(&mut metrics);
         let ranges = if is_whole { vec![(0, model.lps())] } else { ranges_of(&self.resting.ids()) };
         let placement = self.resting.put_down();
-        let channels = Some(self.channels).filter(|channels| is_changed(channels, model));
+        let channels = Some(self.world.channels()).filter(|channels| is_changed(channels, model));
         let count = u32::try_from(parcel::parcel_len(messages.hide())).expect("memory holds fewer events than 2^32");
         FrameWriter::of_file().within(|| {
             let mut piece = Vec::new();
             if is_first {
                 let parts = u32::try_from(self.ranks()).expect("ranks are few");
-                wire::write(&(parts, self.time, self.events, channels, model.lps()), &mut piece);
+                let numbers = (self.time, self.events, *self.injected);
+                wire::write(&(parts, numbers, channels, model.lps()), &mut piece);
                 self.globals.write(model, &mut piece);
             }
             wire::write(&(count, metrics.into_recorded()), &mut piece);
@@ -286,7 +321,9 @@ impl<'k> Cut<'k> {
     /// If the bytes are not those of a cut of this model.
     pub fn read(model: &'k dyn AnySave<'k>, from: &mut &[u8]) -> Result<Cut<'k>, Malformed> {
         model.drop_lps();
-        let (parts, time, events, channels, lps): (u32, Time, u64, Option<Channels>, u32) = wire::read(from)?;
+        let (parts, numbers): (u32, (Time, u64, u64)) = wire::read(from)?;
+        let (time, events, injected) = numbers;
+        let (channels, lps): (Option<Channels>, u32) = wire::read(from)?;
         if lps != model.lps() {
             return Err(Malformed::new(format!("there are {lps} LPs, and the model has {}", model.lps())));
         }
@@ -316,12 +353,15 @@ impl<'k> Cut<'k> {
             model.distribute(&placement, &Placement::one(lps), lps);
             messages = in_order(messages);
         }
+        if messages.iter().any(|event| event.sender() == Sender::OUTSIDE && event.key().sequence >= injected) {
+            return Err(Malformed::new("a message from outside has a number that none has had"));
+        }
         let mut declared = model.channels();
         declared.seal(lps).map_err(Malformed::new)?;
         let mut all = model.new_lps();
         all.pick_up(0);
         let channels = channels.unwrap_or(declared);
-        Ok(Cut { time, events, globals, channels, metrics, lps: all, messages })
+        Ok(Cut { time, events, injected, globals, channels, metrics, lps: all, messages })
     }
 }
 

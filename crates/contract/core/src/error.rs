@@ -59,6 +59,8 @@ pub enum ErrorKind {
     Ranks(String),
     /// The bytes of a saved run are not those of a run of this model. The text is a part of a sentence.
     Malformed(String),
+    /// A stepped run was asked for something that it cannot do. The run is as it was. The text is a sentence.
+    Refused(String),
     /// The run was stopped from outside before its LPs were set up, so there is no result.
     Stopped,
 }
@@ -197,6 +199,7 @@ impl Error {
             ErrorKind::Memory { .. } => "raise the memory limit, or simulate less at a time",
             ErrorKind::Ranks(_) => "look at the messages of the other processes, or use one process",
             ErrorKind::Malformed(_) => "use the file as it was saved, or start the run again",
+            ErrorKind::Refused(_) => "the run is as it was",
             ErrorKind::Stopped => "start it again",
             ErrorKind::Trace(_) => "record them elsewhere, or make room for them",
         }
@@ -241,7 +244,7 @@ impl fmt::Display for Error {
             ErrorKind::Memory { limit, needed } => {
                 write!(f, "the LPs and their pending events take {needed} bytes, above the limit of {limit} bytes")?;
             }
-            ErrorKind::Ranks(what) => f.write_str(what)?,
+            ErrorKind::Ranks(what) | ErrorKind::Refused(what) => f.write_str(what)?,
             ErrorKind::Malformed(what) => write!(f, "the saved run cannot be read: {what}")?,
             ErrorKind::Thread(what) => write!(f, "a worker's thread could not be begun: {what}")?,
             ErrorKind::Stopped => f.write_str("the run was stopped while its LPs were being set up")?,

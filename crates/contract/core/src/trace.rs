@@ -13,7 +13,7 @@ use crate::any_model::{AnyModel, MessageRef};
 use crate::capture::Captured;
 use crate::digest::Payload;
 use crate::escape::escaped;
-use crate::event::{Body, Event, EventKey, Header, LpId, Sender, TimerId};
+use crate::event::{Body, Event, EventKey, Header, LpId, TimerId};
 use crate::metrics::Sample;
 use crate::model::Model;
 use crate::time::Time;
@@ -107,7 +107,7 @@ impl Executed<'_> {
 
     /// Returns the name of the event's sender.
     pub fn sender(&self) -> String {
-        self.key.sender.as_lp().map_or_else(|| Sender::GLOBAL.to_string(), |lp| self.name_of(lp))
+        self.key.sender.as_lp().map_or_else(|| self.key.sender.to_string(), |lp| self.name_of(lp))
     }
 
     /// Returns the lines of the event in a trace: its own, and those that its handler wrote.

@@ -44,13 +44,17 @@ impl fmt::Display for LpId {
     }
 }
 
-/// The sender of an event: an LP, or the reserved [`Sender::GLOBAL`], which sorts first.
+/// The sender of an event: an LP, or one of the reserved [`Sender::GLOBAL`], which sorts first, and
+/// [`Sender::OUTSIDE`], which sorts last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Sender(u32);
 
 impl Sender {
     /// The sender of the events that a global event sends.
     pub const GLOBAL: Sender = Sender(0);
+    /// The sender of events that enter a run from outside, at a cut. No LP has this place, since a model has
+    /// at most 2^32 - 2 of them.
+    pub const OUTSIDE: Sender = Sender(u32::MAX);
 
     /// Returns the LP `id` as a sender.
     #[inline]
@@ -58,16 +62,16 @@ impl Sender {
         Sender(id.0 + 1)
     }
 
-    /// Returns the LP, or `None` for [`Sender::GLOBAL`].
+    /// Returns the LP, or `None` for the reserved senders.
     pub const fn as_lp(self) -> Option<LpId> {
-        match self.0.checked_sub(1) {
-            Some(id) => Some(LpId(id)),
-            None => None,
+        match self {
+            Sender::GLOBAL | Sender::OUTSIDE => None,
+            Sender(rank) => Some(LpId(rank - 1)),
         }
     }
 
     /// Returns the position of the sender in the order of senders: 0 for [`Sender::GLOBAL`], the id plus one
-    /// for an LP.
+    /// for an LP, 2^32 - 1 for [`Sender::OUTSIDE`].
     #[inline]
     pub const fn rank(self) -> u32 {
         self.0
@@ -83,6 +87,7 @@ impl fmt::Display for Sender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.as_lp() {
             Some(id) => write!(f, "{id}"),
+            None if *self == Sender::OUTSIDE => f.write_str("OUTSIDE"),
             None => f.write_str("GLOBAL"),
         }
     }

@@ -29,7 +29,7 @@ pub(crate) fn why(arguments: &WhyArguments) -> Result<ExitCode, Failure> {
 
 fn as_json(Answer { chain, is_whole, failure, .. }: &Answer) -> Value {
     let link = |link: &Link| {
-        let sender = link.sent.0.as_lp().map_or(json!("GLOBAL"), |lp| json!(lp.0));
+        let sender = link.sent.0.as_lp().map_or_else(|| json!(link.sent.0.to_string()), |lp| json!(lp.0));
         json!({
             "time_s": link.instant.time.as_secs_f64(), "round": link.instant.round, "lp": link.lp.0, "lp_name": link.name, "sender": sender,
             "sequence": link.sent.1, "event": link.line, "notes": link.notes,

@@ -60,7 +60,12 @@ pub use parades_config::{ConfigError, FromValues, Parameter, Parameters, Values}
 pub use parades_config as config;
 pub use parades_core as core;
 pub use parades_core::prelude;
-pub use parades_engine::{auto, null_message, rollback_check, rounds, sequential, time_warp, window};
+pub use parades_engine::any_engine::AnyEngine;
+pub use parades_engine::stepped::{Run, Steppable};
+pub use parades_engine::{auto, null_message, rollback_check, rounds, sequential, stepped, time_warp, window};
+
+#[cfg(feature = "networks")]
+pub mod network;
 
 #[cfg(feature = "networks")]
 pub use {
@@ -82,3 +87,9 @@ pub use {parades_report as report, parades_session as session, parades_sweep as 
 #[doc = include_str!("../../../../docs/own-programs.md")]
 #[derive(Debug)]
 pub struct OwnPrograms;
+
+/// The program of this page runs.
+#[cfg(all(doctest, feature = "command"))]
+#[doc = include_str!("../../../../docs/stepped-runs.md")]
+#[derive(Debug)]
+pub struct SteppedRuns;

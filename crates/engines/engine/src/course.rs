@@ -36,6 +36,8 @@ pub(crate) struct Course<'k> {
     pub(crate) metrics: Metrics,
     /// The number of events committed.
     pub(crate) events: u64,
+    /// The number of events that have entered from outside.
+    injected: u64,
     /// The number of events that were committed before this span of the run.
     events_before: u64,
     /// Events before this time may be executed. With several workers, they have been executed once the
@@ -75,6 +77,7 @@ impl<'k> Course<'k> {
     /// rest of the cut.
     pub(crate) fn new(model: &'k dyn AnyModel<'k>, span: Span<'k>) -> (Course<'k>, Option<Box<Cut<'k>>>) {
         let Span { options, mut from, save } = span;
+        let injected = from.as_ref().map_or(0, |cut| cut.injected);
         let (globals, metrics, events, bound) = match from.as_deref_mut() {
             None => (GlobalQueue::new(model), model.metrics(), 0, Time::ZERO),
             Some(cut) => {
@@ -88,6 +91,7 @@ impl<'k> Course<'k> {
             globals,
             metrics,
             events,
+            injected,
             events_before: events,
             bound,
             until: options.until,
@@ -122,8 +126,10 @@ impl<'k> Course<'k> {
         let mut at_rest = AtRest {
             time: self.bound,
             events: self.events,
+            injected: &mut self.injected,
+            model: self.model,
             globals: &self.globals,
-            channels: world.channels(),
+            world,
             save: self.save,
             metrics: &self.metrics,
             resting,
@@ -161,9 +167,9 @@ impl<'k> Course<'k> {
 
     /// Ends this span at a cut. All LPs are in one list, and all metrics have come to the course.
     pub(crate) fn leave(self, world: &World, lps: Box<dyn Lps<'k> + 'k>, pending: AnyLeftover<'k>) -> Reached<'k> {
-        let Course { options, save, globals, metrics, events, bound, .. } = self;
-        let messages = messages(pending);
-        let cut = Cut { time: bound, events, globals, channels: world.channels().clone(), metrics, lps, messages };
+        let Course { options, save, globals, metrics, events, injected, bound: time, .. } = self;
+        let (channels, messages) = (world.channels().clone(), messages(pending));
+        let cut = Cut { time, events, injected, globals, channels, metrics, lps, messages };
         Reached::Cut(Span { options, from: Some(Box::new(cut)), save })
     }
 

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod any_engine;
 pub mod auto;
 mod course;
 mod fetch;
@@ -20,6 +21,7 @@ pub mod rollback_check;
 pub mod rounds;
 mod seats;
 pub mod sequential;
+pub mod stepped;
 mod stopwatch;
 pub mod time_warp;
 mod tune;

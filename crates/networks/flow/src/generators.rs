@@ -2,8 +2,10 @@
 
 use crate::build::NUMBERS_MAX;
 use crate::platform::Platform;
-use crate::xml;
+use crate::{toml_form, xml};
 use parades_config::ConfigError;
+use parades_topology::{LinkId, Topology};
+use std::fmt::Write;
 use std::path::Path;
 
 /// The greatest number of hosts of [`star`].
@@ -34,4 +36,52 @@ pub fn star(hosts: u32) -> Result<Platform, ConfigError> {
            bb_bw="2.25GBps" bb_lat="500us"/></platform>"#
     );
     xml::parse(Path::new("the built-in star"), text.as_bytes())
+}
+
+/// Returns a platform with the nodes and the links of a topology. Host `i` is node `i`, and is called `n0`,
+/// `n1` and so on. Link `i` is `l0_UP` from `a` to `b` and `l0_DOWN` from `b` to `a`, which do not share; a
+/// link of one way is `l0`. A flow takes a route of the fewest links.
+///
+/// ```
+/// use parades_core::time::Delay;
+/// use parades_flow::generators::of_topology;
+/// use parades_flow::platform::HostId;
+/// use parades_topology::{Link, NodeId, Topology};
+/// let link = |a, b| Link { a: NodeId(a), b: NodeId(b), rate_bps: 8_000_000_000, delay: Delay::from_us(5) };
+/// let platform = of_topology(&Topology::new(&["left", "switch", "right"], vec![link(0, 1), link(1, 2)])?)?;
+/// let route = platform.route(HostId(0), HostId(2)).unwrap();
+/// let links: Vec<_> = route.links.iter().map(|link| &platform.links()[link.0 as usize]).collect();
+/// assert_eq!(links.iter().map(|link| &*link.name).collect::<Vec<_>>(), ["l0_UP", "l1_UP"]);
+/// assert_eq!(links[0].bandwidth, 1e9); // bytes per second
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If several links join two nodes, since a route names one of them.
+pub fn of_topology(topology: &Topology) -> Result<Platform, ConfigError> {
+    let mut text = String::from("[zone]\nname = \"world\"\nrouting = \"Dijkstra\"\n");
+    for node in topology.node_ids() {
+        let _ = write!(text, "[[zone.host]]\nname = \"n{}\"\nspeed = \"1f\"\n", node.0);
+    }
+    let sides =
+        |id: u32| if topology.is_one_way(LinkId(id)) { ("SHARED", "", false) } else { ("SPLITDUPLEX", ":UP", true) };
+    for (id, link) in (0..).zip(topology.links()) {
+        let (sharing, ..) = sides(id);
+        let (rate, latency) = (link.rate_bps, link.delay.as_secs_f64());
+        let _ = write!(
+            text,
+            "[[zone.link]]\nname = \"l{id}\"\nbandwidth = \"{rate}bps\"\nlatency = \"{latency}s\"\n\
+             sharing = \"{sharing}\"\n"
+        );
+    }
+    for (id, link) in (0..).zip(topology.links()) {
+        let (_, side, symmetrical) = sides(id);
+        let _ = write!(
+            text,
+            "[[zone.route]]\nfrom = \"n{}\"\nto = \"n{}\"\nlinks = [\"l{id}{side}\"]\nsymmetrical = {symmetrical}\n",
+            link.a.0, link.b.0
+        );
+    }
+    toml_form::parse(Path::new("a topology"), text.as_bytes())
 }

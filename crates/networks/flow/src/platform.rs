@@ -49,7 +49,7 @@ use std::sync::Arc;
 pub struct HostId(pub u32);
 
 /// The index of a link in [`Platform::links`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct LinkId(pub u32);
 
 /// The index of a point in [`Platform::points`].

@@ -17,8 +17,9 @@ use parades_core::error::{Error, ErrorKind};
 use parades_core::model::Model;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
+use parades_engine::any_engine::AnyEngine;
 use parades_engine::auto::{self, Suits};
-use parades_engine::{null_message, rollback_check, rounds, sequential, time_warp, window};
+use parades_engine::{rollback_check, sequential};
 use std::fmt::Debug;
 use tables::UndoTables;
 
@@ -195,22 +196,32 @@ impl Choice {
             (Engine::Sequential, _) if variants().is_some_and(|variants| (variants.uses_heap)(&self.settings)) => {
                 sequential::run_any_on_heap(model, self.in_one_piece(span)?).map(Reached::End)
             }
-            (Engine::Sequential, _) => sequential::advance(model, span),
-            (Engine::Rounds, _) => rounds::advance(model, span, &self.rounds_settings()),
-            (Engine::Window, _) => window::advance(model, span, &self.window_settings()),
-            (Engine::NullMessage, _) => null_message::advance(model, span, &self.null_message_settings()),
-            (Engine::TimeWarp, Some(UndoTables { restorable, .. })) => {
-                time_warp::advance(restorable, span, &self.time_warp_settings())
-            }
             (Engine::RollbackCheck, Some(UndoTables { checked, .. })) => {
                 rollback_check::run_any(checked, self.in_one_piece(span)?).map(Reached::End)
             }
-            (Engine::RollbackCheck | Engine::TimeWarp, None) => {
-                let engine = self.engine;
-                let what = format!("the engine `{engine}` rolls back, and the state of this model cannot be restored");
-                Err(Error::new(ErrorKind::Model(what)))
+            _ => {
+                let engine = self.any_engine().ok_or_else(|| {
+                    let engine = self.engine;
+                    let what = "rolls back, and the state of this model cannot be restored";
+                    Error::new(ErrorKind::Model(format!("the engine `{engine}` {what}")))
+                })?;
+                engine.advance(model, undo.map(|undo| undo.restorable), span)
             }
         }
+    }
+
+    /// Returns the engine with its settings, for a run that is stepped. `None` for
+    /// [`Engine::RollbackCheck`], which executes a run in one piece.
+    pub fn any_engine(&self) -> Option<AnyEngine> {
+        Some(match self.engine {
+            Engine::Auto => AnyEngine::Auto { threads: self.worker_threads() },
+            Engine::Sequential => AnyEngine::Sequential,
+            Engine::RollbackCheck => return None,
+            Engine::Rounds => AnyEngine::Rounds(self.rounds_settings()),
+            Engine::Window => AnyEngine::Window(self.window_settings()),
+            Engine::NullMessage => AnyEngine::NullMessage(self.null_message_settings()),
+            Engine::TimeWarp => AnyEngine::TimeWarp(self.time_warp_settings()),
+        })
     }
 
     /// Returns the options of a whole run.

@@ -16,6 +16,7 @@ use parades_core::error::Error;
 use parades_core::model::Model;
 use parades_core::restore::Restorable;
 use parades_core::run::{Outcome, RunOptions};
+use parades_engine::any_engine::AnyEngine;
 use std::fmt::{self, Debug, Display};
 use std::str::FromStr;
 
@@ -186,6 +187,13 @@ impl Engine {
         M: Restorable<State: Clone + PartialEq + Debug>,
     {
         Choice::with_defaults(self, threads).run(model, options)
+    }
+
+    /// Returns the engine with its default settings, on at most `threads` threads, for a run that is stepped
+    /// ([`parades_engine::stepped`]). `None` for [`Engine::RollbackCheck`], which executes a run in one
+    /// piece.
+    pub fn with_threads(self, threads: usize) -> Option<AnyEngine> {
+        Choice::with_defaults(self, threads).any_engine()
     }
 
     /// Runs a model whose state cannot be restored, such as that of processes. Otherwise as [`Engine::run`].

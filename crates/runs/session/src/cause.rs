@@ -215,6 +215,7 @@ pub fn origin(link: &Link) -> String {
         Some(lp) if lp == link.lp => {
             format!("{} sent it to itself at its start, or when a global event visited it", link.name)
         }
+        None if link.sent.0 == Sender::OUTSIDE => "it came from outside the model".to_owned(),
         _ => "a global event sent it".to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! The tables of a model whose type is known: [`AnyModel`] and [`Lps`].
 
-use super::{AnyLeftover, AnyModel, Lps, Visit};
+use super::{AnyLeftover, AnyMessage, AnyModel, Lps, Visit};
 use crate::capture::CapturePoint;
 use crate::channel::Channels;
 use crate::digest::{Digest, Payload};
@@ -19,6 +19,7 @@ use crate::world::{Controllers, World};
 use parades_raw::message::{Bound, Form, Kind, MessageRef, Packed};
 use parades_raw::prefetch::Records;
 use parades_raw::{huge_pages, in_form};
+use std::any::Any;
 use std::fmt::{self, Debug};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,6 +49,12 @@ impl<'m, M: Model> InRun<'m, M> {
     /// Returns the model.
     pub fn model(&self) -> &'m M {
         self.model
+    }
+
+    /// Calls `act` with the state of an LP of a list that has been put down ([`Lps::put_down`]). The lists
+    /// are those of the partitions of `placement`.
+    pub fn look(&self, id: LpId, placement: &Placement, act: impl FnOnce(&M::State)) {
+        act(self.dock()[placement.partition(id) as usize][placement.index(id)].state());
     }
 }
 
@@ -196,6 +203,10 @@ impl<'k, M: Model> AnyModel<'k> for Typed<'k, '_, M> {
     ) -> io::Result<()> {
         let body = open(self.kind(), event.body);
         observe(self.value().model, &event.header().with(body), notes, observer)
+    }
+
+    fn pack(&self, message: Box<dyn Any + Send>) -> Option<AnyMessage<'k>> {
+        Some(self.kind().pack_any(*message.downcast::<M::Message>().ok()?))
     }
 
     fn digest(&self, message: MessageRef<'_, 'k>) -> u64 {

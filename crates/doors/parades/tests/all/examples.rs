@@ -4,6 +4,8 @@
 mod echo;
 #[path = "../../examples/http.rs"]
 mod http;
+#[path = "../../examples/inference.rs"]
+mod inference;
 
 #[test]
 fn echo_says_what_is_expected() {
@@ -13,4 +15,9 @@ fn echo_says_what_is_expected() {
 #[test]
 fn http_says_what_is_expected() {
     assert_eq!(http::run().expect("it runs"), include_str!("../../examples/http.out"));
+}
+
+#[test]
+fn inference_says_what_is_expected() {
+    assert_eq!(inference::run().expect("it runs"), include_str!("../../examples/inference.out"));
 }

@@ -4,5 +4,6 @@
 mod contract;
 mod null_message;
 mod rounds;
+mod stepped;
 mod support;
 mod time_warp;

@@ -204,6 +204,14 @@ impl<'k> InForm<'k, One> {
 }
 
 impl<'k, T: Send + 'static> Kind<'k, T> {
+    /// Stores a message.
+    pub fn pack_any(self, message: T) -> AnyMessage<'k> {
+        fn pack<'k, P: Packed<'k>, T: Send + 'static>(kind: Kind<'k, T>, message: T) -> AnyMessage<'k> {
+            AnyMessage::new::<P>(kind.pack(message))
+        }
+        in_form_of!(T, pack::<T>(self, message))
+    }
+
     /// Returns a message of any form.
     ///
     /// # Panics

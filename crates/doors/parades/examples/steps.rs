@@ -1,0 +1,78 @@
+//! Steps: how many steps a second a stepped run takes on this machine.
+//!
+//! *Covers*: [`parades::Run`] under several engines, [`parades::network`].
+//!
+//! *Scenario*: of 1,000 nodes that are idle, one wakes each second of virtual time. The run is advanced by a
+//! microsecond, in which nothing happens, again and again; then by a second. A network of flows is given a
+//! transfer in each step, and is asked what has ended.
+
+use parades::flow::generators::star;
+use parades::flow::platform::HostId;
+use parades::network::{IDEAL, Network};
+use parades::prelude::*;
+use parades::{AnyEngine, Run, Steppable, rounds, window};
+use std::time::Instant as Clock;
+
+struct Idle;
+
+impl Model for Idle {
+    type State = ();
+    type Message = ();
+    type Global = NoGlobal;
+    fn lps(&self) -> u32 {
+        1000
+    }
+    fn channels(&self) -> Channels {
+        Channels::whole(Delay::from_ms(1))
+    }
+    fn start(&self, ctx: &mut Context<'_, Self>) {
+        if ctx.id() == LpId(0) {
+            ctx.send_self(Delay::from_secs(1), ());
+        }
+    }
+    fn handle(&self, (): &mut (), _: Body<&()>, ctx: &mut Context<'_, Self>) {
+        ctx.send_to(LpId((ctx.id().0 + 1) % 1000), Delay::from_secs(1), ());
+    }
+}
+
+/// Calls `step` until half a second has passed. Returns the steps a second.
+#[allow(clippy::disallowed_methods, reason = "it measures")]
+fn rate(mut step: impl FnMut()) -> f64 {
+    let (begin, mut steps) = (Clock::now(), 0.0);
+    while begin.elapsed().as_secs_f64() < 0.5 {
+        (0..100).for_each(|_| step());
+        steps += 100.0;
+    }
+    steps / begin.elapsed().as_secs_f64()
+}
+
+#[allow(clippy::print_stdout, reason = "it is what examples do")]
+fn main() -> Result<(), parades::core::error::Error> {
+    let engines = [
+        ("sequential", AnyEngine::Sequential),
+        ("window on 1 thread", AnyEngine::Window(window::Settings::of_threads(1))),
+        ("window on 2 threads", AnyEngine::Window(window::Settings::of_threads(2))),
+        ("rounds on 2 threads", AnyEngine::Rounds(rounds::Settings::of_threads(2))),
+    ];
+    for (name, engine) in engines {
+        let mut run = Run::start(Steppable::new(Idle), engine, RunOptions::until(Time::MAX))?;
+        for (what, step) in [("empty", Delay::from_us(1)), ("with an event", Delay::from_secs(1))] {
+            let steps = rate(|| {
+                let next = run.now().checked_add(step).expect("virtual time is long");
+                run.advance(next).expect("nothing fails");
+            });
+            println!("{name:<20} {what:<14} {steps:>12.0} steps/s");
+        }
+    }
+    let mut network = Network::new(star(16).expect("a star has hosts"), IDEAL)?;
+    let mut number = 0;
+    let steps = rate(|| {
+        network.send(HostId(number % 16), HostId((number + 1) % 16), 1_000_000).expect("there is a route");
+        let next = network.now().checked_add(Delay::from_ms(1)).expect("virtual time is long");
+        network.advance_to(next).expect("nothing fails");
+        network.completions().expect("nothing fails");
+        number += 1;
+    });
+    println!("{:<20} {:<14} {steps:>12.0} steps/s", "network of flows", "one transfer");
+    Ok(())
+}
