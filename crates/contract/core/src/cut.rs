@@ -8,6 +8,10 @@
 //! A cut does not depend on the engine that made it. It holds the timers that are set, and no wakes, of which
 //! an engine may have any number. An engine that goes on from a cut makes one wake for each timer.
 
+mod branch;
+
+pub use branch::{Branch, InTransit};
+
 use crate::any_model::parcel::{self, Conservative};
 use crate::any_model::{AnyEvent, AnyModel, AnySave, Codec, Lps};
 use crate::channel::Channels;

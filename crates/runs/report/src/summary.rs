@@ -62,6 +62,9 @@ impl Report<'_> {
         if !run.peak_rss_bytes_of_others.is_empty() {
             object["peak_rss_bytes_of_others"] = json!(run.peak_rss_bytes_of_others);
         }
+        if !run.branches.is_empty() {
+            object["branches"] = json!(run.branches);
+        }
         if let Some(trace) = self.trace {
             object["trace"] = trace.events.clone();
         }

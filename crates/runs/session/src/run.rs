@@ -1,5 +1,6 @@
 //! Executing a plan.
 
+use crate::branch::Branched;
 use crate::interrupt::{self, Interruptible};
 use crate::machine::{Machine, peak_rss_bytes};
 use crate::ranks::{self, Others};
@@ -55,6 +56,8 @@ pub struct FinishedRun {
     pub ending: Ending,
     /// The files that this process has read for it.
     pub inputs: Vec<Seen>,
+    /// The branches that led to the run, in the order of time.
+    pub branches: Vec<Branched>,
 }
 
 /// How a run ended.
@@ -194,6 +197,7 @@ fn run_on(
     let choice = simulation.resolve(choice);
     simulation.check(&choice, plan.scenario.name).map_err(|refusal| plan.refused(refusal))?;
     let mut notes = simulation.notes.clone();
+    notes.extend(recording.from.into_iter().flat_map(|saved| saved.notes.clone()));
     let until = plan.until.unwrap_or(simulation.until);
     let tracing = recording.tracer.map(|make| make(simulation, until)).transpose()?;
     let (tracer, captures) = tracing.map(|Tracing { tracer, captures }| (tracer, captures)).unzip();
@@ -252,6 +256,7 @@ fn run_on(
         peak_rss_bytes_of_others: others.peak_rss_bytes,
         ending,
         inputs: inputs::seen(),
+        branches: recording.from.map_or_else(Vec::new, |saved| saved.head.branches.clone()),
     })
 }
 
@@ -316,6 +321,7 @@ fn cuts_of<'a>(
             replayed: simulation.why_not_saved(),
             engine: choice.engine.name().to_owned(),
             inputs: inputs::seen().into_iter().map(RecordedInput::from).collect(),
+            branches: from.map_or_else(Vec::new, |saved| saved.head.branches.clone()),
         };
         Ok::<_, Failure>((saving, head))
     });

@@ -19,6 +19,7 @@
 //! crates. Their files have no bytes of a cut. Such a run goes on from its start, and at the time of the cut
 //! its digest must be that of the head.
 
+use crate::branch::Branched;
 use crate::recorded::RecordedInput;
 use crate::result_file::{self, ResultFile};
 use crate::{Failure, Request};
@@ -65,6 +66,9 @@ pub struct Head {
     pub engine: String,
     /// The files that the run read.
     pub inputs: Vec<RecordedInput>,
+    /// The branches that led to this run, in the order of time.
+    #[serde(default)]
+    pub branches: Vec<Branched>,
 }
 
 impl Head {
@@ -77,11 +81,17 @@ impl Head {
 /// A saved run, as it was read.
 #[derive(Clone, Debug)]
 pub struct Saved {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Facts on the run.
     pub head: Head,
     /// The bytes of the cut. Empty if the run is replayed.
     pub(crate) cut: Vec<u8>,
+    /// Notes for the user on the run that goes on, a sentence each.
+    pub(crate) notes: Vec<String>,
+    /// The hash of the file.
+    pub(crate) hash: u128,
+    /// True if the digest of the cut is known to be that of the head.
+    pub(crate) is_checked: bool,
 }
 
 impl Saved {
@@ -93,7 +103,8 @@ impl Saved {
     pub fn read(path: &Path, bytes_max: u64) -> Result<Saved, Failure> {
         let bytes = inputs::read_whole(path, FILE_BYTES_MAX).map_err(|error| inputs::unreadable(path, &error))?;
         let (head, cut) = parse(&bytes, bytes_max).map_err(|what| unusable(path, &what))?;
-        Ok(Saved { path: path.to_owned(), head, cut })
+        let hash = XxHash3_128::oneshot(&bytes);
+        Ok(Saved { path: path.to_owned(), head, cut, notes: Vec::new(), hash, is_checked: false })
     }
 
     /// Returns the request that leads to the same run. Its scenario file is held, and need not be on disk.
@@ -111,10 +122,34 @@ impl Saved {
                 "resume it with the program that saved it",
             ));
         }
-        let file = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()).join("scenario.toml");
-        inputs::hold([Input { path: file.clone(), bytes: self.head.scenario.as_bytes().into() }]);
-        let digest = self.head.digest.is_some();
-        Ok(Request { digest, allows_idle: true, ..Request::of(file.display().to_string()) })
+        let file = self.scenario_name();
+        Ok(self.hold(&Request { digest: self.head.digest.is_some(), allows_idle: true, ..Request::of(file) }))
+    }
+
+    /// Holds the scenario file of the run, which need not be on disk. Returns the request, which names it.
+    pub(crate) fn hold(&self, request: &Request) -> Request {
+        inputs::hold([Input { path: self.scenario_file(), bytes: self.head.scenario.as_bytes().into() }]);
+        request.clone()
+    }
+
+    /// Returns the path under which the scenario file of the run is held.
+    fn scenario_file(&self) -> PathBuf {
+        std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()).join("scenario.toml")
+    }
+
+    /// Returns the same path as a request names it.
+    pub(crate) fn scenario_name(&self) -> String {
+        self.scenario_file().display().to_string()
+    }
+
+    /// Returns the hash of the whole file, in hexadecimal digits.
+    pub fn hash(&self) -> String {
+        format!("{:032x}", self.hash)
+    }
+
+    /// Returns the path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Returns a note on the files of events that the rest of the run writes.
@@ -130,11 +165,14 @@ impl Saved {
 
     /// Checks that the model which was made for this run is the one that was saved.
     pub(crate) fn check(&self, lps: u32, until: Time) -> Result<(), Failure> {
+        // A run that went on from this file and was saved in it has read it as it was.
+        let own = [self.scenario_file(), self.path.canonicalize().unwrap_or_else(|_| self.path.clone())];
         let seen = inputs::seen();
         let changed = self
             .head
             .inputs
             .iter()
+            .filter(|input| !own.contains(&input.path))
             .find(|input| seen.iter().any(|seen| seen.path == input.path && seen.hash != input.hash));
         let wrong = |what: String, help: &str| Failure::usage(format!("{}: {what}", self.path.display()), help);
         if let Some(input) = changed {
