@@ -45,7 +45,8 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
     let mut terminal = Terminal { is_quiet: arguments.how.quiet, line: None };
     let sweep = execute(&plan, pool(&plan, &inputs)?, &program, &mut |progress| terminal.draw(progress))?;
     drop((terminal, inputs));
-    for path in inputs::changed() {
+    let is_on_disk = |path: &PathBuf| plan.request.from.iter().all(|saved| saved.scenario_file() != *path);
+    for path in inputs::changed().into_iter().filter(is_on_disk) {
         say(format_args!(
             "note: {} was changed while the sweep went on; all runs are of the file as it was at the start",
             path.display()

@@ -132,8 +132,8 @@ impl Saved {
         request.clone()
     }
 
-    /// Returns the path under which the scenario file of the run is held.
-    fn scenario_file(&self) -> PathBuf {
+    /// Returns the path under which the scenario file of the run is held. There is no such file on disk.
+    pub fn scenario_file(&self) -> PathBuf {
         std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()).join("scenario.toml")
     }
 

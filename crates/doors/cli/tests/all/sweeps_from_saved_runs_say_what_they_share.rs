@@ -24,6 +24,9 @@ fn each_run_of_a_sweep_is_a_branch() {
     save(&folder, 1);
     let sweep = json(&folder, "sweep --from 1.save --until 4s --seeds 5,6 --set utilisation=0.3,0.6 --jobs 2 --out s");
     assert_eq!((&sweep["from"], &sweep["from_time_s"]), (&json!(["1.save"]), &json!(2.0)));
+    let again = parades(&folder.0, "sweep --from 1.save --until 4s --seeds 5,6 --set utilisation=0.3,0.6 --out s");
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert!(said.contains("4 runs are in s/journal.jsonl already") && said.lines().count() == 1, "{said}");
     let note = sweep["notes"][0].as_str().expect("it is a sentence");
     assert!(
         note.starts_with("the runs share what was before 2s: their intervals hold given this saved run alone"),
@@ -128,13 +131,13 @@ fn intervals_of_shared_warm_ups_hold_what_theory_says_at_length() {
                     let file = format!("{number}.save");
                     json(
                         &folder,
-                        &format!("run mm1 --until 30s --seed {} --engine sequential --save {file}", first + number),
+                        &format!("run mm1 --until 200s --seed {} --engine sequential --save {file}", first + number),
                     );
                     format!(" --from {file}")
                 })
                 .collect();
             let seeds =
-                |runs: u32| format!("--seeds {}..{} --until 40s --engine sequential", first + 10, first + 9 + runs);
+                |runs: u32| format!("--seeds {}..{} --until 240s --engine sequential", first + 10, first + 9 + runs);
             let run = match saved {
                 0 => json(&folder, &format!("sweep mm1 {}", seeds(8))),
                 1 => json(&folder, &format!("sweep{from} --fresh-metrics {}", seeds(8))),
