@@ -149,7 +149,8 @@ const KEYS: &[(&str, &str, &str, &[&str])] = &[
         "2s",
         &["queue=1"],
     ),
-    ("wan --set flows=60 --set packets_per_s=20000", "500ms", "1s", &["load=0.5", "packets_per_s=1000", "queue=0"]),
+    ("wan --set flows=60", "500ms", "1s", &["load=0.5", "queue=0"]),
+    ("wan --set flows=60 --set packets_per_s=20000", "500ms", "1s", &["packets_per_s=1000"]),
     ("wan --set flows=60 --set arrivals=on-off", "500ms", "1s", &["period=10ms"]),
     (
         "averaging --set nodes=60 --set loss=0.2 --set partition_at=300s --set partition_for=100s",
@@ -159,20 +160,20 @@ const KEYS: &[(&str, &str, &str, &[&str])] = &[
     ),
     ("averaging --set nodes=60 --set jitter=1ms --set jitter_law=normal", "250s", "400s", &["jitter_shape=2"]),
     (
-        "gossipsub --set nodes=60 --set messages=40 --set degree_high=7",
-        "3s",
+        "gossipsub --set nodes=60 --set messages=40",
         "100s",
+        "200s",
         &[
             "validation=50ms",
-            "degree=5",
             "degree_low=5",
-            "degree_high=8",
+            "degree_high=7",
             "degree_lazy=2",
             "gossip_factor=0.9",
             "heartbeat=500ms",
             "flood_publish=false",
         ],
     ),
+    ("gossipsub --set nodes=60 --set messages=40 --set degree_high=7", "3s", "100s", &["degree=5"]),
     (
         "bittorrent --set peers=30 --set seeds=1 --set pieces=100 --set piece_bits=20000000 --set network=capacity \
          --set outgoing=5 --set announce=60s",
@@ -231,15 +232,13 @@ const KEYS: &[(&str, &str, &str, &[&str])] = &[
 fn each_key_that_may_change_acts_from_the_cut_on() {
     let folder = Folder::new("branch-keys");
     folder.write("n.toml", NETWORK);
-    let of_network: &[&str] = &[
-        "link.second.loss=0.2",
-        "link.a-b.queue=5",
-        "app.video.rate=500kbps",
-        "app.web.think=200ms",
-        "link.*.rate=900kbps",
-    ];
+    let of_network: &[&str] =
+        &["link.second.loss=0.2", "link.a-b.queue=5", "app.video.rate=500kbps", "link.*.rate=900kbps"];
     let mut idle = Vec::new();
-    for (scenario, cut, end, sets) in KEYS.iter().chain(&[("n.toml", "1s", "3s", of_network)]) {
+    for (scenario, cut, end, sets) in KEYS.iter().chain(&[
+        ("n.toml", "1s", "3s", of_network),
+        ("n.toml --set first=30Mbps", "1s", "3s", &["app.web.think=200ms"]),
+    ]) {
         json(&folder, &format!("run {scenario} --until {cut} --save a.save"));
         let plain = json(&folder, &format!("resume a.save --until {end}"));
         for (number, set) in sets.iter().enumerate() {

@@ -129,16 +129,19 @@ impl Recorded {
         self.summary["digest"].as_str()
     }
 
+    /// Returns the last branch that led to the run, if it is of one.
+    pub fn branch(&self) -> Option<Branched> {
+        Vec::<Branched>::deserialize(&self.summary["branches"]).ok()?.pop()
+    }
+
     /// Returns the request that leads to the same run.
     ///
     /// # Errors
     ///
-    /// Where a field of the summary is missing or wrong.
+    /// Where a field of the summary is missing or wrong, and where the run is of a branch.
     pub fn request(&self) -> Result<Request, Unusable> {
-        if let Ok(branches) = Vec::<Branched>::deserialize(&self.summary["branches"])
-            && let Some(last) = branches.last()
-        {
-            let what = format!("is of a branch, which `{}` makes again", last.command());
+        if let Some(branch) = self.branch() {
+            let what = format!("is of a branch, which `{}` makes again", branch.command());
             return Err(unusable(&self.folder, what));
         }
         let mut request = Request { allows_idle: true, ..Request::of(self.text("scenario")?) };
