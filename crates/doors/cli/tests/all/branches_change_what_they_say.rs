@@ -234,11 +234,10 @@ fn each_key_that_may_change_acts_from_the_cut_on() {
     folder.write("n.toml", NETWORK);
     let of_network: &[&str] =
         &["link.second.loss=0.2", "link.a-b.queue=5", "app.video.rate=500kbps", "link.*.rate=900kbps"];
+    let of_clients: &[&str] = &["app.web.think=200ms"];
+    let of_files = [("n.toml", "1s", "3s", of_network), ("n.toml --set first=30Mbps", "1s", "3s", of_clients)];
     let mut idle = Vec::new();
-    for (scenario, cut, end, sets) in KEYS.iter().chain(&[
-        ("n.toml", "1s", "3s", of_network),
-        ("n.toml --set first=30Mbps", "1s", "3s", &["app.web.think=200ms"]),
-    ]) {
+    for (scenario, cut, end, sets) in KEYS.iter().chain(&of_files) {
         json(&folder, &format!("run {scenario} --until {cut} --save a.save"));
         let plain = json(&folder, &format!("resume a.save --until {end}"));
         for (number, set) in sets.iter().enumerate() {
