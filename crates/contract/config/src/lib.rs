@@ -61,7 +61,7 @@ pub use error::{
 pub use fault::{Fault, one_line};
 pub use fields::{FromValue, FromValues, Words, words};
 pub use inputs::read_text;
-pub use nearest::nearest;
+pub use nearest::{list, nearest};
 pub use parades_derive::Parameters;
 pub use parameter::{Kind, Parameter};
 pub use scenario::{SETTINGS, ScenarioFile, Settings, THREADS_MAX, malformed};

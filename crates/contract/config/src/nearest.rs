@@ -44,8 +44,8 @@ pub(crate) fn suggestion<'a>(key: &str, keys: impl IntoIterator<Item = &'a str> 
     }
 }
 
-/// Joins words for messages: `a, b and c`.
-pub(crate) fn list<'a>(words: impl IntoIterator<Item = &'a str>, joint: &str) -> String {
+/// Joins words for messages: `a, b and c`, with `joint` before the last.
+pub fn list<'a>(words: impl IntoIterator<Item = &'a str>, joint: &str) -> String {
     let words: Vec<&str> = words.into_iter().collect();
     match words.split_last() {
         None => String::new(),

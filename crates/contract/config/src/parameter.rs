@@ -40,6 +40,7 @@ pub struct Parameter {
     pub(crate) positive: bool,
     default_unit: Option<&'static str>,
     needs: Needs,
+    may_change: bool,
 }
 
 /// The kind of a parameter's values, with the default and the range.
@@ -84,7 +85,7 @@ pub enum Kind {
 impl Parameter {
     const fn new(key: &'static str, kind: Kind, meaning: &'static str) -> Parameter {
         assert!(!key.is_empty() && !meaning.is_empty(), "a parameter needs a key and a meaning");
-        Parameter { key, kind, meaning, positive: false, default_unit: None, needs: Needs::NONE }
+        Parameter { key, kind, meaning, positive: false, default_unit: None, needs: Needs::NONE, may_change: false }
     }
 
     /// Declares a whole number within `range`.
@@ -198,6 +199,13 @@ impl Parameter {
         self
     }
 
+    /// Says that the value may change during a run: in a branch, the handlers use the new value from the cut
+    /// on, and nothing else depends on it.
+    pub const fn changeable(mut self) -> Parameter {
+        self.may_change = true;
+        self
+    }
+
     /// Adds a condition on other parameters without which this one has no effect. [`crate::needs`] has the
     /// form of the text. A value that cannot act is refused
     /// ([`Values::check_needs`](crate::Values::check_needs)).
@@ -226,6 +234,11 @@ impl Parameter {
     /// Returns the unit in which a number without a unit counts, if there is one.
     pub fn default_unit(&self) -> Option<&'static str> {
         self.default_unit
+    }
+
+    /// Returns true if the value may change during a run.
+    pub const fn may_change(&self) -> bool {
+        self.may_change
     }
 
     /// Returns the condition under which it acts.

@@ -1,7 +1,7 @@
 //! The values of all parameters of a scenario, with the place where each was set.
 
 use crate::error::{ConfigError, Place, Spot, quoted};
-use crate::nearest::suggestion;
+use crate::nearest::{list, nearest, suggestion};
 use crate::needs::{Alternative, Term};
 use crate::parameter::{Kind, Parameter};
 use crate::value::Value;
@@ -128,6 +128,59 @@ impl Values {
         entry.value = entry.parameter.parse(text).map_err(|error| error.at(place()))?;
         entry.origin = Origin::Argument(argument);
         Ok(())
+    }
+
+    /// Sets a value from the command line from some time of a run on. Otherwise as [`Values::set_argument`].
+    /// Returns the parameter, and the value that it had before.
+    ///
+    /// ```
+    /// # use parades_config::{Parameter, Value, Values};
+    /// const PARAMETERS: &[Parameter] = &[
+    ///     Parameter::integer("nodes", 10, 2..=100, "nodes in the ring"),
+    ///     Parameter::fraction("loss", 0.0, "probability that a message is lost").changeable(),
+    /// ];
+    /// let mut values = Values::new("ring", PARAMETERS);
+    /// let (parameter, before) = values.change_argument("--set", "loss=10%")?;
+    /// assert_eq!((parameter.key(), before, values.float("loss")), ("loss", Value::Float(0.0), 0.1));
+    /// let error = values.change_argument("--set", "nodes=11").unwrap_err().to_string();
+    /// let what = "`nodes` may not change during a run; the keys that may are `loss`";
+    /// assert_eq!(error, format!("--set nodes=11: {what}"));
+    /// # Ok::<(), parades_config::ConfigError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Also if the parameter is not one that may change during a run. The error lists those that may.
+    pub fn change_argument(
+        &mut self,
+        option: &str,
+        assignment: &str,
+    ) -> Result<(&'static Parameter, Value), ConfigError> {
+        let key = assignment.split_once('=').map_or(assignment, |(key, _)| key).trim();
+        let known = self.entries.iter().find(|entry| entry.parameter.key() == key && entry.parameter.may_change());
+        let Some(Entry { parameter, value, .. }) = known else {
+            let may: Vec<&str> = self.changeable().collect();
+            let all = may.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>();
+            let all = list(all.iter().map(String::as_str), "and");
+            let help = match nearest(key, may.iter().copied()) {
+                _ if may.is_empty() => format!("none of {} may", self.owner),
+                Some(near) if self.get(key).is_none() => {
+                    format!("did you mean `{near}`, of the keys that may: {all}?")
+                }
+                _ => format!("the keys that may are {all}"),
+            };
+            let error = ConfigError::new(format!("{} may not change during a run", quoted(key))).with_help(help);
+            return Err(error.at(Place::Argument(format!("{option} {assignment}"))));
+        };
+        let before = (*parameter, value.clone());
+        self.set_argument(option, assignment)?;
+        Ok(before)
+    }
+
+    /// Returns the keys that may change during a run, in the order of declaration.
+    pub fn changeable(&self) -> impl Iterator<Item = &'static str> {
+        let may = self.entries.iter().filter(|entry| entry.parameter.may_change());
+        may.map(|entry| entry.parameter.key())
     }
 
     /// Sets a value from a scenario file. Errors have no place yet.

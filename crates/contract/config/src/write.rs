@@ -14,7 +14,8 @@ const COMMENT_CHARS: usize = 100;
 /// Writes `settings` and `values` as a scenario file.
 ///
 /// The file begins with the comment `about`, a sentence on the scenario. Before each parameter, comments give
-/// its meaning, the values accepted, the default and what it needs to act. A setting or path that is not set
+/// its meaning, the values accepted, the default, what it needs to act, and whether it may change
+/// in a branch. A setting or path that is not set
 /// becomes a comment, which the user can complete. Reading the file returns the same settings and values.
 ///
 /// ```
@@ -72,7 +73,8 @@ fn parameter(text: &mut String, parameter: &Parameter, value: &Value) {
         default => format!("{}; default {default}", parameter.accepts()),
     };
     let needs = parameter.condition().in_words().map_or_else(String::new, |needs| format!("; acts only {needs}"));
-    comment(text, &format!("({accepts}{needs})"));
+    let changes = if parameter.may_change() { "; may change in a branch" } else { "" };
+    comment(text, &format!("({accepts}{needs}{changes})"));
     match value {
         Value::Path(path) if path.is_empty() => writeln!(text, "# {key} = \"FILE\""),
         Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => {

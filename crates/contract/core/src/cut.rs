@@ -13,6 +13,10 @@
 //! parts one after another, in the order of ranks, are the bytes of a cut. Read and written again by one process,
 //! they are the bytes that one process would have written.
 
+mod branch;
+
+pub use branch::{Branch, InTransit};
+
 use crate::any_model::parcel::{self, Conservative};
 use crate::any_model::{AnyEvent, AnyModel, AnySave, Codec, Lps};
 use crate::channel::Channels;

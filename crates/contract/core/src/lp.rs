@@ -212,6 +212,16 @@ impl<S> Lp<S> {
         &self.state
     }
 
+    /// Returns the model's state of the LP.
+    pub(crate) fn state_mut(&mut self) -> &mut S {
+        &mut self.state
+    }
+
+    /// Replaces the random stream of the LP `id` by that of a branch ([`Rng::afresh`]).
+    pub(crate) fn draw_afresh(&mut self, seed: u64, id: LpId, time: Time) {
+        self.kernel.rng = self.kernel.rng.afresh(seed, id.0, time);
+    }
+
     /// Makes an LP of the kernel's part and the model's state.
     pub(crate) fn of_parts(kernel: Kernel, state: S) -> Lp<S> {
         Lp { kernel, state }

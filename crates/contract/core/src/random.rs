@@ -21,7 +21,7 @@ pub use distributions::{DistributionError, LogNormal, Pareto, Uniform, Weibull};
 pub use empirical::Empirical;
 pub use zipf::Zipf;
 
-use crate::time::Delay;
+use crate::time::{Delay, Time};
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
 use std::cell::Cell;
@@ -99,6 +99,30 @@ impl Rng {
         }
         // One triple in 2^128 has the all-zero state, and gets another state.
         Rng::from_state([left, right]).unwrap_or(Rng { state: Cell::new([GOLDEN, mix(GOLDEN)]) })
+    }
+
+    /// Returns the stream of the LP `lp` in a branch with this seed, from the cut at `time` on, where its
+    /// stream was this one. It is no more like another stream than random streams are: not like the LP's
+    /// stream before, nor like one from a cut at another time, of another run, or with another seed.
+    ///
+    /// ```
+    /// # use parades_core::random::Rng;
+    /// # use parades_core::time::Time;
+    /// let first = |rng: Rng| rng.next_u64();
+    /// let afresh = |run, seed, secs| first(Rng::stream(run, 7).afresh(seed, 7, Time::from_secs(secs)));
+    /// assert_eq!(afresh(1, 2, 3), afresh(1, 2, 3));
+    /// for other in [afresh(2, 2, 3), afresh(1, 3, 3), afresh(1, 2, 4), first(Rng::stream(2, 7))] {
+    ///     assert_ne!(afresh(1, 2, 3), other);
+    /// }
+    /// ```
+    #[must_use]
+    pub fn afresh(&self, seed: u64, lp: u32, time: Time) -> Rng {
+        /// The purpose of these streams. No model has as many.
+        const AFRESH: u32 = u32::MAX;
+        let [a, b] = self.state();
+        let from = mix(a.wrapping_add(GOLDEN.wrapping_mul(2)) ^ mix(b));
+        // From one cut, different seeds lead to different streams.
+        Rng::substream(mix(seed.wrapping_add(GOLDEN)) ^ mix(time.as_ps()) ^ from, lp, AFRESH)
     }
 
     /// Returns a stream that belongs to no LP. It is for things that all LPs share, such as a topology or a

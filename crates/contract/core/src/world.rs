@@ -259,7 +259,7 @@ impl World {
 
 /// Never inlined, because most runs have no tie seed.
 #[inline(never)]
-fn shuffled_tie(seed: u64, instant: Instant, receiver: LpId, sender: Sender) -> u32 {
+pub(crate) fn shuffled_tie(seed: u64, instant: Instant, receiver: LpId, sender: Sender) -> u32 {
     shuffle([seed, instant.time.as_ps(), u64::from(instant.round), pair(receiver, sender)])
 }
 

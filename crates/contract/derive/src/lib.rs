@@ -78,6 +78,7 @@ pub fn derive_restorable(input: TokenStream) -> TokenStream {
 /// | `key = "KEY"` | the name for users; otherwise the name of the field |
 /// | `unit = "UNIT"` | the unit of a number without one |
 /// | `positive` | the value is above 0 |
+/// | `changeable` | the value may change during a run, as `Parameter::changeable` says |
 /// | `needs = "CONDITION"` | what other parameters must be, as `Parameter::needs` takes it |
 /// | `read = FUNCTION` | makes the field from `&Values` and the key; otherwise `FromValue` of the field's type |
 ///

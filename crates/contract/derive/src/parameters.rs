@@ -19,6 +19,8 @@ const GROUP: &str = "group";
 const WITH_VALUE: [&str; 8] = ["default", "range", "of", "meaning", "key", "unit", "read", "needs"];
 /// The word for values above 0.
 const POSITIVE: &str = "positive";
+/// The word for values that may change during a run.
+const CHANGEABLE: &str = "changeable";
 
 pub(crate) fn generate(input: &DeriveInput) -> Result<TokenStream> {
     let Data::Struct(syn::DataStruct { fields: Fields::Named(fields), .. }) = &input.data else {
@@ -77,6 +79,7 @@ struct Declared<'a> {
     /// The kind, `skip` or `group`.
     kind: Ident,
     is_positive: bool,
+    is_changeable: bool,
     /// The words that have a value, each with the value.
     given: Vec<(Ident, TokenStream)>,
 }
@@ -84,7 +87,7 @@ struct Declared<'a> {
 impl<'a> Declared<'a> {
     fn parse(field: &'a Field) -> Result<Declared<'a>> {
         let name = field.ident.as_ref().expect("the struct has named fields");
-        let (mut kind, mut is_positive, mut given) = (None, false, Vec::new());
+        let (mut kind, mut is_positive, mut is_changeable, mut given) = (None, false, false, Vec::new());
         for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("parameter")) {
             attribute.parse_nested_meta(|meta| {
                 let word = meta.path.require_ident()?.clone();
@@ -96,6 +99,8 @@ impl<'a> Declared<'a> {
                     given.push((word, value(&meta)?));
                 } else if word == POSITIVE {
                     is_positive = true;
+                } else if word == CHANGEABLE {
+                    is_changeable = true;
                 } else {
                     return Err(meta.error(unexpected(&word, is_kind)));
                 }
@@ -110,7 +115,7 @@ impl<'a> Declared<'a> {
             );
             Error::new_spanned(field, what)
         })?;
-        let declared = Declared { field, name, kind, is_positive, given };
+        let declared = Declared { field, name, kind, is_positive, is_changeable, given };
         declared.check()?;
         Ok(declared)
     }
@@ -133,8 +138,10 @@ impl<'a> Declared<'a> {
         if let Some(word) = needed.iter().find(|word| self.get(word).is_none()) {
             return Err(Error::new_spanned(&self.kind, format!("`{kind}` needs `{word} = …`")));
         }
-        if (self.is_skipped() || self.is_group()) && self.is_positive {
-            return Err(Error::new_spanned(&self.kind, format!("`{kind}` takes no `{POSITIVE}`")));
+        for (is_said, word) in [(self.is_positive, POSITIVE), (self.is_changeable, CHANGEABLE)] {
+            if is_said && (self.is_skipped() || self.is_group()) {
+                return Err(Error::new_spanned(&self.kind, format!("`{kind}` takes no `{word}`")));
+            }
         }
         match self.given.iter().find(|(word, _)| !needed.iter().chain(optional).any(|known| word == known)) {
             Some((word, _)) => Err(Error::new_spanned(word, format!("`{kind}` takes no `{word}`"))),
@@ -172,9 +179,10 @@ impl<'a> Declared<'a> {
         let arguments =
             [self.get("default"), self.get("range"), words.as_ref(), self.get("meaning")].into_iter().flatten();
         let positive = self.is_positive.then(|| quote!(.positive()));
+        let changeable = self.is_changeable.then(|| quote!(.changeable()));
         let unit = self.get("unit").map(|unit| quote!(.with_default_unit(#unit)));
         let needs = self.get("needs").map(|needs| quote!(.needs(#needs)));
-        quote!(#config::Parameter::#kind(#key, #(#arguments),*) #positive #unit #needs)
+        quote!(#config::Parameter::#kind(#key, #(#arguments),*) #positive #changeable #unit #needs)
     }
 
     /// Returns the initialiser of the field.
@@ -211,5 +219,5 @@ fn unexpected(word: &Ident, is_kind: bool) -> String {
     if WITH_VALUE.iter().any(|known| word == known) {
         return format!("`{word}` stands twice");
     }
-    format!("only a kind, `{}` or `{POSITIVE}` can be said here", WITH_VALUE.join("`, `"))
+    format!("only a kind, `{}`, `{POSITIVE}` or `{CHANGEABLE}` can be said here", WITH_VALUE.join("`, `"))
 }

@@ -60,6 +60,9 @@ pub(crate) enum Command {
     /// Goes on with a saved run, on any engine and any number of threads: its digest, metrics, series and files
     /// are those of the unbroken run.
     Resume(ResumeArguments),
+    /// Goes on with a saved run, with other values of the keys that may change during a run, or with other
+    /// random streams.
+    Branch(BranchArguments),
     /// A run that a folder of results records, executed again: its digest must be the same.
     Rerun(RerunArguments),
     /// The scenarios, a line each.
@@ -116,11 +119,11 @@ impl Command {
     /// True if the command executes runs for a user who waits for them.
     pub(crate) fn executes(&self) -> bool {
         use Command::{
-            Bench, Compare, Completions, Convert, Diff, List, Merge, Rank, Rerun, Resume, Run, Show, Sweep,
+            Bench, Branch, Compare, Completions, Convert, Diff, List, Merge, Rank, Rerun, Resume, Run, Show, Sweep,
             SweepWorker, Why,
         };
         match self {
-            Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) | Rerun(_) | Resume(_) => true,
+            Run(_) | Compare(_) | Sweep(_) | Diff(_) | Why(_) | Rerun(_) | Resume(_) | Branch(_) => true,
             Merge(_)
             | SweepWorker(_)
             | Rank
@@ -136,11 +139,13 @@ impl Command {
     /// sweep are not among them: they always have a bound, and use freed memory again.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
         use Command::{
-            Bench, Compare, Completions, Convert, Diff, List, Merge, Rank, Rerun, Resume, Run, Show, Sweep,
+            Bench, Branch, Compare, Completions, Convert, Diff, List, Merge, Rank, Rerun, Resume, Run, Show, Sweep,
             SweepWorker, Why,
         };
         match self {
-            Run(RunArguments { task, .. }) | Resume(ResumeArguments { task, .. }) => task.how.memory_limit,
+            Run(RunArguments { task, .. })
+            | Resume(ResumeArguments { task, .. })
+            | Branch(BranchArguments { run: ResumeArguments { task, .. }, .. }) => task.how.memory_limit,
             Compare(CompareArguments { how, .. }) | Why(WhyArguments { how, .. }) => how.memory_limit,
             Sweep(_)
             | Merge(_)
@@ -335,6 +340,24 @@ pub(crate) struct ResumeArguments {
     pub(crate) task: TaskArguments,
 }
 
+/// The arguments of `branch`.
+#[derive(Args, Clone, Debug)]
+#[command(group(ArgGroup::new("changed").args(["set", "seed", "fresh_metrics"]).multiple(true).required(true)))]
+pub(crate) struct BranchArguments {
+    #[command(flatten)]
+    pub(crate) run: ResumeArguments,
+    /// Changes a key from the time of the save on (repeatable). `show` says which keys of a scenario may
+    /// change; of a network file, `link.NAME.rate`, `link.NAME.loss` and others.
+    #[arg(short = 's', long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Draws new random streams from there on, those of this seed [default: the streams go on].
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
+    pub(crate) seed: Option<u64>,
+    /// Begins the metrics anew there (`mm1` and `jackson`: the sojourn times).
+    #[arg(long)]
+    pub(crate) fresh_metrics: bool,
+}
+
 /// The arguments of `why`: an event, or the failure of a run.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = WHY_HELP)]
@@ -416,9 +439,20 @@ pub(crate) struct CompareArguments {
      [default: off]",
 )))]
 #[command(mut_arg("seed", |seed| seed.help("The one seed of all runs [default: 1]")))]
+#[command(mut_arg("scenario", |scenario| {
+    scenario.required(false).default_value("").hide_default_value(true).required_unless_present("from")
+}))]
 pub(crate) struct SweepArguments {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArguments,
+    /// Goes on from a saved run in each run, with random streams of the run's seed from there on, instead of
+    /// starting a scenario (repeatable: each run then goes on from each of them). Only keys are swept that
+    /// may change during a run.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["scenario", "tie_seed"])]
+    pub(crate) from: Vec<PathBuf>,
+    /// Begins the metrics anew where the saved runs end (`mm1` and `jackson`: the sojourn times).
+    #[arg(long, requires = "from")]
+    pub(crate) fresh_metrics: bool,
     /// The seeds, both ends included: `1..30`, `1,2,5` [default: 1; with `--until-interval`, from 1..1000
     /// until the intervals are narrow enough].
     #[arg(long, value_name = "SEEDS", conflicts_with = "seed", allow_hyphen_values = true)]

@@ -60,6 +60,7 @@ fn refuse_machines(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Run(run) if is_set(&run.task.how) => {}
         Command::Resume(resume) if is_set(&resume.task.how) => {}
+        Command::Branch(branch) if is_set(&branch.run.task.how) => {}
         Command::Compare(compare) if is_set(&compare.how) => {}
         _ => return Ok(()),
     }

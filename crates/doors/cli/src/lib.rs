@@ -90,6 +90,7 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Diff(arguments) => diff::diff(&arguments),
         Command::Why(arguments) => why::why(&arguments),
         Command::Resume(arguments) => resume::resume(&arguments),
+        Command::Branch(arguments) => resume::branch(&arguments),
         Command::Rerun(arguments) => rerun::rerun(&arguments),
         Command::List { engines } => list::list(engines),
         Command::Show(arguments) => show::show(&arguments),

@@ -32,7 +32,7 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Result<ExitCode, Failure> {
     let sweep = sweep_of_words(shards.words()?)
         .ok_or_else(|| Failure::usage("the journals of the shards have no command of a sweep", "name other folders"))?;
     inputs::hold([]);
-    let plan = SweepPlan::of(&SweepRequest { metrics: arguments.metrics.clone(), ..sweep.sweep_request() })?;
+    let plan = SweepPlan::of(&SweepRequest { metrics: arguments.metrics.clone(), ..sweep.sweep_request()? })?;
     let (sweep, missing) = shards.merge(&plan, &program)?;
     let report = SweepReport::of(&sweep, &program);
     print_report(&report, arguments.csv, arguments.json, &view)?;

@@ -12,18 +12,20 @@ use parades_report::result_file::{ResultFile, check_apart};
 use parades_report::sweep::{SweepReport, check_table};
 use parades_report::{View, check_plot, folder, parquet_is_possible};
 use parades_session::failure::{FAILED, STOPPED};
+use parades_session::machine::default_memory_limit;
 use parades_session::sweep::{FinishedSweep, SweepPlan, SweepProgress, SweepRequest, TIE_SEED, execute};
-use parades_session::{Failure, Request};
+use parades_session::{Failure, Request, Saved};
 use parades_sweep::{End, Outcome, Pool};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
 
 pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
     let view = arguments.viewing.view();
     check_table(&view)?;
     // Each file is read once, so that all runs are of the same model.
     inputs::hold([]);
-    let plan = SweepPlan::of(&arguments.sweep_request())?;
+    let plan = SweepPlan::of(&arguments.sweep_request()?)?;
     if !arguments.how.quiet {
         plan.notes.iter().for_each(|note| say(format_args!("note: {note}")));
     }
@@ -43,7 +45,8 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
     let mut terminal = Terminal { is_quiet: arguments.how.quiet, line: None };
     let sweep = execute(&plan, pool(&plan, &inputs)?, &program, &mut |progress| terminal.draw(progress))?;
     drop((terminal, inputs));
-    for path in inputs::changed() {
+    let is_on_disk = |path: &PathBuf| plan.request.from.iter().all(|saved| saved.scenario_file() != *path);
+    for path in inputs::changed().into_iter().filter(is_on_disk) {
         say(format_args!(
             "note: {} was changed while the sweep went on; all runs are of the file as it was at the start",
             path.display()
@@ -84,9 +87,24 @@ pub(crate) fn print_report(
 }
 
 impl SweepArguments {
-    pub(crate) fn sweep_request(&self) -> SweepRequest {
-        SweepRequest {
-            base: self.workers.of(self.how.request(&self.scenario, self.engine.as_deref())),
+    /// Returns the request for the sweep. Reads the saved runs from which it goes on.
+    pub(crate) fn sweep_request(&self) -> Result<SweepRequest, Failure> {
+        let memory_limit = self.how.memory_limit.or_else(default_memory_limit).unwrap_or(u64::MAX);
+        let read = |file: &PathBuf| Saved::read(file, memory_limit).map(Arc::new);
+        let from = self.from.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let mut base = self.workers.of(self.how.request(&self.scenario, self.engine.as_deref()));
+        let program = program();
+        // The last one is that of the first: its scenario file is the one that is held under its name.
+        for saved in from.iter().rev() {
+            let Request { scenario, digest, .. } = saved.request(program.version, program.commit)?;
+            if digest && !base.digest {
+                let message = "`--no-digest` has no effect: the run was saved with its digest";
+                return Err(Failure::usage(message, "leave that out"));
+            }
+            base = Request { scenario, digest, ..base };
+        }
+        Ok(SweepRequest {
+            base,
             seeds: self.seeds.clone(),
             tie_seeds: self.scenario.tie_seeds().to_vec(),
             jobs: self.jobs,
@@ -96,7 +114,9 @@ impl SweepArguments {
             journal: self.journal.clone(),
             shard: self.shard,
             missing: self.missing,
-        }
+            from,
+            fresh_metrics: self.fresh_metrics,
+        })
     }
 }
 

@@ -98,6 +98,7 @@
 #![forbid(unsafe_code)]
 
 mod apps;
+mod branch;
 mod draft;
 mod events;
 mod file;
@@ -118,6 +119,7 @@ mod tcp;
 mod whole;
 mod write;
 
+pub use branch::{CHANGEABLE, looks_up_routes, value_at};
 pub use file::{Built, NetworkFile};
 pub use reference::reference;
 pub use schema::schema;

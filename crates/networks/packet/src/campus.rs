@@ -62,7 +62,7 @@ pub struct Parameters {
     )]
     pub tcp: parades_tcp::settings::Settings,
     /// Payload that a server sends to one host, in bits per second.
-    #[parameter(rate, key = "flow_rate", default = 500 * KBPS, positive, meaning = "payload of a flow in a second")]
+    #[parameter(rate, changeable, key = "flow_rate", default = 500 * KBPS, positive, meaning = "payload of a flow in a second")]
     pub flow_rate_bps: u64,
     /// Payload of a packet, in bytes.
     #[parameter(size, key = "packet", default = 512, positive, meaning = "payload of a packet")]
@@ -78,13 +78,13 @@ pub struct Parameters {
     pub headers: u32,
     /// The limit of every queue.
     #[parameter(
-        integer, default = 100, range = 0..=1_000_000_000,
+        integer, changeable, default = 100, range = 0..=1_000_000_000,
         meaning = "greatest number of packets in the queue of an interface"
     )]
     pub queue: QueueLimit,
     /// Rate of links inside a campus, in bits per second.
     #[parameter(
-        rate, key = "inner_rate", default = Campus::PUBLISHED.inner.rate_bps, positive,
+        rate, changeable, key = "inner_rate", default = Campus::PUBLISHED.inner.rate_bps, positive,
         meaning = "rate of links inside a campus"
     )]
     pub inner_rate_bps: u64,
@@ -93,7 +93,7 @@ pub struct Parameters {
     pub inner_delay: Delay,
     /// Rate of links to hosts, in bits per second.
     #[parameter(
-        rate, key = "access_rate", default = Campus::PUBLISHED.access.rate_bps, positive,
+        rate, changeable, key = "access_rate", default = Campus::PUBLISHED.access.rate_bps, positive,
         meaning = "rate of links to hosts"
     )]
     pub access_rate_bps: u64,
@@ -102,7 +102,7 @@ pub struct Parameters {
     pub access_delay: Delay,
     /// Rate of links between campuses, in bits per second.
     #[parameter(
-        rate, key = "ring_rate", default = Campus::PUBLISHED.ring.rate_bps, positive,
+        rate, changeable, key = "ring_rate", default = Campus::PUBLISHED.ring.rate_bps, positive,
         needs = "networks>1", meaning = "rate of links between campuses"
     )]
     pub ring_rate_bps: u64,

@@ -9,10 +9,12 @@
 //! Ports with other disciplines than drop-tail, and ports of impaired links, are in [`managed`].
 
 mod managed;
+mod replan;
 mod save;
 mod sojourns;
 
 pub(crate) use managed::Passage;
+pub(crate) use replan::Departure;
 
 use crate::line::{Line, Policy, Quality};
 use crate::queue::{Backlog, QueueLimit, Waiting};

@@ -79,13 +79,13 @@ pub struct Parameters {
     pub flows: u32,
     /// The offered load of the most loaded link, as a share of its rate. More than 1 is overload.
     #[parameter(
-        float, default = 0.95, range = 0.0..=1000.0, positive,
+        float, changeable, default = 0.95, range = 0.0..=1000.0, positive,
         meaning = "load offered to the most loaded link, as a share of its rate"
     )]
     pub load: f64,
     /// The largest number of packets that all flows together send in a second, on average.
     #[parameter(
-        float, default = 200_000.0, range = 0.0..=1e12, positive,
+        float, changeable, default = 200_000.0, range = 0.0..=1e12, positive,
         meaning = "greatest mean number of packets that all flows together send in a second"
     )]
     pub packets_per_s: f64,
@@ -97,7 +97,7 @@ pub struct Parameters {
     pub arrivals: Arrivals,
     /// The mean duration of the on periods, and of the off periods, with [`Arrivals::OnOff`].
     #[parameter(
-        duration, default = Delay::from_ms(100), positive,
+        duration, changeable, default = Delay::from_ms(100), positive,
         needs = "arrivals=on-off", meaning = "mean duration of the on periods, and of the off periods, of on-off flows"
     )]
     pub period: Delay,
@@ -118,7 +118,7 @@ pub struct Parameters {
     pub paths: Paths,
     /// The limit of every queue.
     #[parameter(
-        integer, default = 100, range = 0..=1_000_000_000,
+        integer, changeable, default = 100, range = 0..=1_000_000_000,
         meaning = "greatest number of packets in the queue of an interface"
     )]
     pub queue: QueueLimit,

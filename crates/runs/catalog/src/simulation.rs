@@ -3,9 +3,9 @@
 use crate::choice::{Choice, Field, ModelTables, OfRank, Refusal};
 use crate::scenarios::{Scenario, network};
 use parades_config::{ConfigError, Values};
-use parades_core::any_model::{SaveModel, with_model};
+use parades_core::any_model::{AnySave, SaveModel, with_model};
 use parades_core::capture::CapturePoint;
-use parades_core::cut::{Cut, Reached, Span};
+use parades_core::cut::{Branch, Cut, Reached, Span};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
@@ -174,6 +174,37 @@ impl Simulation {
         outcome.map_err(|error| error.with_names(|lp| self.lp_name(lp)))
     }
 
+    /// Returns the digest of a run at a cut of this model, from the bytes of the cut.
+    ///
+    /// # Errors
+    ///
+    /// The fault of the bytes.
+    pub fn digest_at(&self, cut: &[u8]) -> Result<u64, String> {
+        self.with(|tables| {
+            let (save, cut) = cut_of(&tables, cut)?;
+            cut.at_rest(save, |run| run.digest()).map_err(|error| error.to_string())
+        })
+    }
+
+    /// Makes the cut of a branch of the bytes of a cut: this is the model of the branch ([`Cut::branch`]).
+    /// Returns its bytes and the digest of the run there.
+    ///
+    /// # Errors
+    ///
+    /// The reason why a state of the cut cannot go on under this model, as a part of a sentence.
+    pub fn branch(&self, cut: &[u8], branch: &Branch) -> Result<(Vec<u8>, u64), String> {
+        self.with(|tables| {
+            let (save, mut cut) = cut_of(&tables, cut)?;
+            cut.branch(save, branch)?;
+            let mut bytes = Vec::new();
+            let digest = cut.at_rest(save, |run| {
+                run.write(&mut bytes);
+                run.digest()
+            });
+            Ok((bytes, digest.map_err(|error| error.to_string())?))
+        })
+    }
+
     /// Returns the reason why runs of the model cannot be saved, as a part of a sentence, if there is one.
     pub fn why_not_saved(&self) -> Option<String> {
         self.with(|tables| tables.why_not_saved())
@@ -252,16 +283,25 @@ fn span_of<'k>(tables: &ModelTables<'k>, options: RunOptions<'k>) -> Span<'k> {
 ///
 /// [`ErrorKind::Malformed`] if the bytes are not those of a cut of this model.
 fn span_from<'k>(tables: &ModelTables<'k>, options: RunOptions<'k>, cut: &[u8]) -> Result<Span<'k>, Error> {
-    let malformed = |what: String| Error::new(ErrorKind::Malformed(what));
+    let (save, cut) = cut_of(tables, cut).map_err(|what| Error::new(ErrorKind::Malformed(what)))?;
+    Ok(Span { save: Some(save), from: Some(Box::new(cut)), options })
+}
+
+/// Returns the cut of these bytes, and the table by which it is written.
+///
+/// # Errors
+///
+/// The fault of the bytes.
+fn cut_of<'k>(tables: &ModelTables<'k>, cut: &[u8]) -> Result<(&'k dyn AnySave<'k>, Cut<'k>), String> {
     let Some(save) = tables.save.filter(|save| save.can_save().is_ok()) else {
-        return Err(malformed("the states of this model cannot be read".into()));
+        return Err("the states of this model cannot be read".into());
     };
     let mut rest = cut;
-    let cut = Cut::read(save, &mut rest).map_err(|error| malformed(error.what().into()))?;
+    let cut = Cut::read(save, &mut rest).map_err(|error| error.what().to_owned())?;
     if !rest.is_empty() {
-        return Err(malformed("there is more than a run".into()));
+        return Err("there is more than a run".into());
     }
-    Ok(Span { save: Some(save), from: Some(Box::new(cut)), options })
+    Ok((save, cut))
 }
 
 /// Returns the options of a run that ends at its start.

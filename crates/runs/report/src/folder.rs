@@ -205,7 +205,7 @@ fn gathered_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// True if a run wrote this folder.
 fn is_of_a_run(folder: &Path) -> bool {
-    Recorded::read(folder).is_ok_and(|recorded| recorded.request().is_ok())
+    Recorded::read(folder).is_ok_and(|recorded| recorded.branch().is_some() || recorded.request().is_ok())
 }
 
 /// Returns the place of a run's trace while the run is executed.

@@ -65,6 +65,9 @@ impl Report<'_> {
         if let Some(resumed) = &run.resumed {
             object["resumed"] = resumed_as_json(resumed);
         }
+        if !run.branches.is_empty() {
+            object["branches"] = json!(run.branches);
+        }
         if let Some(trace) = self.trace {
             object["trace"] = trace.events.clone();
         }

@@ -7,8 +7,8 @@ use crate::result_file::{ResultFile, write_whole};
 use crate::ties::Ties;
 use crate::view::View;
 use parades_config::{quoted, shortened_to};
-use parades_core::metrics::{PERCENTILE_ERROR_PERMILLE, Unit};
-use parades_session::sweep::{FinishedSweep, SweepPlan, TIE_SEED, full_name};
+use parades_core::metrics::{Estimate, PERCENTILE_ERROR_PERMILLE, Unit};
+use parades_session::sweep::{FROM, FinishedSweep, OverSavedRuns, SweepPlan, SweepRequest, TIE_SEED, full_name};
 use parades_session::{Failure, Program, machine::Machine};
 use parades_sweep::results::{Interval, Points, Runs, cell};
 use parades_sweep::ties::effects;
@@ -61,6 +61,20 @@ impl<'a> SweepReport<'a> {
             head["ties"] = ties.as_json();
             head["ties"]["groups"] = json!(all);
             head["ties"]["incomplete"] = json!(incomplete);
+        }
+        if let Some(saved) = self.plan().from(0) {
+            head["from"] = json!(self.plan().request.from.iter().map(|saved| saved.path()).collect::<Vec<_>>());
+            head["from_time_s"] = json!(saved.head.time().as_secs_f64());
+            head["fresh_metrics"] = json!(self.plan().request.fresh_metrics);
+        }
+        if self.plan().request.from.len() > 1 {
+            let row = |OverSavedRuns { parameters, means }: OverSavedRuns| {
+                let metric = |(name, Estimate { count, mean, half_width }): (String, Estimate)| {
+                    (name, json!({"count": count, "mean": mean, "half_width_95": half_width}))
+                };
+                json!({"parameters": parameters, "metrics": means.into_iter().map(metric).collect::<Map<_, _>>()})
+            };
+            head["over_saved_runs"] = self.sweep.over_saved_runs().into_iter().map(row).collect();
         }
         let mut head = head.to_string();
         head.pop();
@@ -142,7 +156,28 @@ impl<'a> SweepReport<'a> {
             let all = numbers().count();
             (some > 0).then(|| format!("`{name}` is above 0 in {some} of {all} runs: see it beside times"))
         };
-        counts.filter_map(note).collect()
+        counts.filter_map(note).chain(self.notes_on_saved_runs()).collect()
+    }
+
+    /// Returns sentences on what the runs of saved runs share.
+    fn notes_on_saved_runs(&self) -> Vec<String> {
+        let SweepRequest { from, fresh_metrics, .. } = &self.plan().request;
+        let Some(saved) = from.first() else { return Vec::new() };
+        let time = saved.head.time();
+        let mut notes = vec![match from.len() {
+            1 => format!(
+                "the runs share what was before {time}: their intervals hold given this saved run alone; \
+                 several `--from`, saved with other seeds, make intervals that hold for all runs"
+            ),
+            runs => format!(
+                "the runs of a saved run share what was before {time}: intervals of one saved run hold given it \
+                 alone; those over {runs} saved runs hold for all runs"
+            ),
+        }];
+        if !fresh_metrics {
+            notes.push(format!("metrics are of the whole run, also of the time before {time}, which the runs share"));
+        }
+        notes
     }
 
     /// Returns the values of each swept parameter, each value once.
@@ -241,7 +276,8 @@ impl<'a> SweepReport<'a> {
             );
         }
         if has_means {
-            let _ = writeln!(text, "\nmeans over seeds, with intervals of 95 %");
+            let given = if self.plan().request.from.is_empty() { "" } else { " given the saved run" };
+            let _ = writeln!(text, "\nmeans over seeds, with intervals of 95 %{given}");
             draw(
                 &mut text,
                 &self.point_columns(&shown),
@@ -250,6 +286,7 @@ impl<'a> SweepReport<'a> {
                 "`--table means`, `--csv=means`, `--json`, `--out`",
             );
         }
+        self.draw_over_saved_runs(&mut text, &shown, view);
         if shown.iter().any(|name| is_percentile(name)) {
             note_error(&mut text, PERCENTILE_ERROR_PERMILLE);
         }
@@ -261,6 +298,32 @@ impl<'a> SweepReport<'a> {
             ties.draw(&mut text, &self.plan().tie_seeds, &asked, view.width);
         }
         Ok(text)
+    }
+
+    /// Draws the means over several saved runs, if there are several.
+    fn draw_over_saved_runs(&self, text: &mut String, shown: &[&String], view: &View) {
+        let rows = self.sweep.over_saved_runs();
+        if rows.is_empty() {
+            return;
+        }
+        let _ = writeln!(text, "\nmeans over saved runs, with intervals of 95 %");
+        let keys = self.results.keys().iter().filter(|key| *key != FROM);
+        let mut columns: Vec<Column> = keys
+            .map(|key| {
+                let entries: Vec<Entry> = rows.iter().map(|row| entry(&row.parameters[key.as_str()])).collect();
+                Column::of(key, Unit::Count, &entries)
+            })
+            .collect();
+        columns.extend(shown.iter().map(|metric| {
+            let of_row = |row: &OverSavedRuns| {
+                row.means
+                    .iter()
+                    .find(|(name, _)| name == *metric)
+                    .map_or(Entry::Empty, |(_, estimate)| entry_of(estimate, metric))
+            };
+            Column::of(&bare_name(metric), unit_of_values(metric), &rows.iter().map(of_row).collect::<Vec<_>>())
+        }));
+        draw(text, &columns, view.width, 0, "`--json`");
     }
 
     /// Returns the metrics that a whole table has: those that the user asked for, or else all.
@@ -375,8 +438,12 @@ fn runs_of(point: &Point<'_>) -> String {
 /// of a bucket, so they get no interval of zero.
 fn mean(point: &Point<'_>, metric: &str) -> Entry {
     let found = point.intervals.iter().find(|interval| interval.metric == metric);
-    found.map_or(Entry::Empty, |Interval { estimate, .. }| match estimate.half_width {
+    found.map_or(Entry::Empty, |Interval { estimate, .. }| entry_of(estimate, metric))
+}
+
+fn entry_of(estimate: &Estimate, metric: &str) -> Entry {
+    match estimate.half_width {
         Some(half_width) if half_width > 0.0 || !is_percentile(metric) => Entry::Interval(estimate.mean, half_width),
         _ => Entry::Number(estimate.mean),
-    })
+    }
 }

@@ -39,6 +39,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod branch;
 pub mod cause;
 pub mod circumstances;
 mod claim;
@@ -65,6 +66,7 @@ mod target;
 mod watchman;
 pub mod why;
 
+pub use branch::Branched;
 pub use claim::Claim;
 pub use compare::{Comparison, LeftOut, Planned, Sides, compare};
 pub use diff::diff;

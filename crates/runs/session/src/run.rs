@@ -1,5 +1,6 @@
 //! Executing a plan.
 
+use crate::branch::Branched;
 use crate::interrupt::{self, Interruptible};
 use crate::machine::{Machine, peak_rss_bytes};
 use crate::ranks::{self, Others};
@@ -58,6 +59,8 @@ pub struct FinishedRun {
     pub inputs: Vec<Seen>,
     /// The save from which the run went on.
     pub resumed: Option<Resumed>,
+    /// The branches that led to the run, in the order of time.
+    pub branches: Vec<Branched>,
 }
 
 /// A save from which a run went on.
@@ -196,6 +199,7 @@ fn run_on(
     let choice = simulation.resolve(choice);
     simulation.check(&choice, plan.scenario.name).map_err(|refusal| plan.refused(refusal))?;
     let mut notes = simulation.notes.clone();
+    notes.extend(recording.from.into_iter().flat_map(|saved| saved.notes.clone()));
     let until = plan.until.unwrap_or(simulation.until);
     let tracing = recording.tracer.take().map(|make| make(simulation, until)).transpose()?;
     let (tracer, captures) = tracing.map(|Tracing { tracer, captures }| (tracer, captures)).unzip();
@@ -256,6 +260,7 @@ fn run_on(
         ending,
         inputs: inputs_of(recording.from),
         resumed: recording.from.map(Saved::resumed),
+        branches: recording.from.map_or_else(Vec::new, |saved| saved.head.branches.clone()),
     })
 }
 
@@ -320,6 +325,7 @@ fn saver_of<'a>(
             replayed: simulation.why_not_saved(),
             engine: choice.engine.name().to_owned(),
             inputs: inputs_of(from).into_iter().map(RecordedInput::from).collect(),
+            branches: from.map_or_else(Vec::new, |saved| saved.head.branches.clone()),
             ranks: 1,
             ..Head::default()
         };

@@ -27,6 +27,7 @@
 pub mod outputs;
 mod parts;
 
+use crate::branch::Branched;
 use crate::recorded::RecordedInput;
 use crate::result_file::{self, ResultFile};
 use crate::run::Resumed;
@@ -86,6 +87,9 @@ pub struct Head {
     pub stem: String,
     /// The names of the parts of the file that this one has replaced. They are removed once it is at its place.
     pub replaces: Vec<String>,
+    /// The branches that led to this run, in the order of time.
+    #[serde(default)]
+    pub branches: Vec<Branched>,
 }
 
 impl Head {
@@ -106,11 +110,17 @@ impl Head {
 /// A saved run, as it was read.
 #[derive(Clone, Debug)]
 pub struct Saved {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Facts on the run.
     pub head: Head,
     /// The bytes of the cut. Empty if the run is replayed.
     pub(crate) cut: Vec<u8>,
+    /// Notes for the user on the run that goes on, a sentence each.
+    pub(crate) notes: Vec<String>,
+    /// The hash of the file.
+    pub(crate) file_hash: u128,
+    /// True if the digest of the cut is known to be that of the head.
+    pub(crate) is_checked: bool,
 }
 
 impl Saved {
@@ -121,6 +131,7 @@ impl Saved {
     /// [`Failure::Input`] if the file cannot be read, is no saved run, or is damaged.
     pub fn read(path: &Path, bytes_max: u64) -> Result<Saved, Failure> {
         let bytes = inputs::read_whole(path, FILE_BYTES_MAX).map_err(|error| inputs::unreadable(path, &error))?;
+        let file_hash = XxHash3_128::oneshot(&bytes);
         let mut cut = Vec::new();
         let mut unpack = || {
             let (head, file) = Packed::of(&bytes, MAGIC)?;
@@ -138,7 +149,7 @@ impl Saved {
             let expected = PartHead { time_ps: head.time_ps, rank };
             read_part(path, &place.with_file_name(&name), &expected, hash, bytes_max, &mut cut)?;
         }
-        Ok(Saved { path: path.to_owned(), head, cut })
+        Ok(Saved { path: path.to_owned(), head, cut, notes: Vec::new(), file_hash, is_checked: false })
     }
 
     /// Returns the path of the file.
@@ -161,10 +172,29 @@ impl Saved {
                 "resume it with the program that saved it",
             ));
         }
-        let file = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()).join("scenario.toml");
-        inputs::hold([Input { path: file.clone(), bytes: self.head.scenario.as_bytes().into() }]);
-        let digest = self.head.digest.is_some();
-        Ok(Request { digest, allows_idle: true, ..Request::of(file.display().to_string()) })
+        let file = self.scenario_name();
+        Ok(self.hold(&Request { digest: self.head.digest.is_some(), allows_idle: true, ..Request::of(file) }))
+    }
+
+    /// Holds the scenario file of the run, which need not be on disk. Returns the request, which names it.
+    pub(crate) fn hold(&self, request: &Request) -> Request {
+        inputs::hold([Input { path: self.scenario_file(), bytes: self.head.scenario.as_bytes().into() }]);
+        request.clone()
+    }
+
+    /// Returns the path under which the scenario file of the run is held. There is no such file on disk.
+    pub fn scenario_file(&self) -> PathBuf {
+        std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()).join("scenario.toml")
+    }
+
+    /// Returns the same path as a request names it.
+    pub(crate) fn scenario_name(&self) -> String {
+        self.scenario_file().display().to_string()
+    }
+
+    /// Returns the hash of the whole file, in hexadecimal digits. The file has the hashes of its parts.
+    pub fn file_hash(&self) -> String {
+        format!("{:032x}", self.file_hash)
     }
 
     /// Returns the record of the save in the results of the run that goes on from it.
@@ -191,11 +221,14 @@ impl Saved {
 
     /// Checks that the model which was made for this run is the one that was saved.
     pub(crate) fn check(&self, lps: u32, until: Time) -> Result<(), Failure> {
+        // A run that went on from this file and was saved in it has read it as it was.
+        let own = [self.scenario_file(), self.path.canonicalize().unwrap_or_else(|_| self.path.clone())];
         let seen = inputs::seen();
         let changed = self
             .head
             .inputs
             .iter()
+            .filter(|input| !own.contains(&input.path))
             .find(|input| seen.iter().any(|seen| seen.path == input.path && seen.hash != input.hash));
         let wrong = |what: String, help: &str| Failure::usage(format!("{}: {what}", self.path.display()), help);
         if let Some(input) = changed {

@@ -61,11 +61,11 @@ pub struct Parameters {
     )]
     pub data: u32,
     /// The least delay of a hop, which is the lookahead.
-    #[parameter(duration, default = Delay::from_ms(1), positive, meaning = "least delay of a hop: the lookahead")]
+    #[parameter(duration, changeable, default = Delay::from_ms(1), positive, meaning = "least delay of a hop: the lookahead")]
     pub delay: Delay,
     /// The largest delay of a hop beyond `delay`. The actual one is uniform.
     #[parameter(
-        duration, default = Delay::from_ms(1),
+        duration, changeable, default = Delay::from_ms(1),
         meaning = "greatest additional delay of a hop; it is drawn uniformly"
     )]
     pub jitter: Delay,

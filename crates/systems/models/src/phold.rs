@@ -61,22 +61,24 @@ pub struct Parameters {
     /// The fraction of events sent to a uniformly drawn LP, which may be the sender.
     #[parameter(
         fraction,
+        changeable,
         default = 0.5,
         meaning = "share of events sent to an LP drawn uniformly, the sender included"
     )]
     pub remote: f64,
     /// The least delay.
-    #[parameter(duration, default = Delay::from_ms(100), unit = "s", meaning = "least delay of an event")]
+    #[parameter(duration, changeable, default = Delay::from_ms(100), unit = "s", meaning = "least delay of an event")]
     pub lookahead: Delay,
     /// The mean delay, including the lookahead.
     #[parameter(
-        duration, default = Delay::from_secs(1), unit = "s",
+        duration, changeable, default = Delay::from_secs(1), unit = "s",
         meaning = "mean delay of an event, lookahead included"
     )]
     pub mean_delay: Delay,
     /// The distribution of delays.
     #[parameter(
         choice,
+        changeable,
         default = "exponential",
         meaning = "distribution of delays: lookahead + exponential, lookahead + uniform, always the mean, \
                    or exponential rounded up to whole lookaheads"

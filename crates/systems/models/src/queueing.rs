@@ -400,6 +400,11 @@ impl Model for Queueing {
 }
 
 impl SaveModel for Queueing {
+    /// The sojourn times begin anew. The counts of customers and the table of stations are of the whole run.
+    fn can_measure_afresh(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     fn write_state(&self, _: LpId, state: &Self::State, to: &mut Vec<u8>) {
         wire::write(state, to);
     }

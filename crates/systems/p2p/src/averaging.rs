@@ -111,7 +111,7 @@ pub struct Parameters {
     /// The time after which a node gives up an exchange that has not been answered. It does so at its next
     /// start. Until then it begins no other exchange.
     #[parameter(
-        duration, default = Delay::from_secs(1000), positive,
+        duration, changeable, default = Delay::from_secs(1000), positive,
         meaning = "time after which an exchange without an answer is given up; only loss and partitions need it"
     )]
     pub timeout: Delay,

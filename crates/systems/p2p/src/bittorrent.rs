@@ -158,11 +158,11 @@ pub struct Parameters {
     #[parameter(integer, default = 55, range = 1..=60_000, meaning = "greatest number of connections of a peer")]
     pub connections: u32,
     /// Number of neighbours that tit-for-tat unchokes.
-    #[parameter(integer, default = 4, range = 0..=60_000, meaning = "number of neighbours that tit-for-tat unchokes")]
+    #[parameter(integer, changeable, default = 4, range = 0..=60_000, meaning = "number of neighbours that tit-for-tat unchokes")]
     pub unchokes: u32,
     /// Period of the choice of unchoked neighbours. Amounts are those of the last two periods.
     #[parameter(
-        duration, default = Delay::from_secs(10), positive,
+        duration, changeable, default = Delay::from_secs(10), positive,
         meaning = "period of the choice of unchoked neighbours"
     )]
     pub rechoke: Delay,
@@ -210,7 +210,7 @@ pub struct Parameters {
     #[parameter(integer, default = 50, range = 1..=1_000_000, meaning = "number of peers in an answer of the tracker")]
     pub answer: u32,
     /// Period of announces.
-    #[parameter(duration, default = Delay::from_secs(1800), positive, meaning = "period of announces to the tracker")]
+    #[parameter(duration, changeable, default = Delay::from_secs(1800), positive, meaning = "period of announces to the tracker")]
     pub announce: Delay,
     /// Least time between two announces of a peer that lacks neighbours.
     #[parameter(skip, default = Delay::from_secs(10))]
@@ -233,7 +233,7 @@ pub struct Parameters {
     pub locality: f64,
     /// Time for which a peer stays once it has all pieces; `None`: for ever.
     #[parameter(
-        duration, default = Delay::ZERO,
+        duration, changeable, default = Delay::ZERO,
         meaning = "time for which a peer stays once it has all pieces; 0s: for ever"
     )]
     pub seeding: Option<Delay>,

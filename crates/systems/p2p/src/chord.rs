@@ -126,7 +126,7 @@ pub struct Parameters {
     pub bits: u32,
     /// The time that a message takes.
     #[parameter(
-        duration, default = Delay::from_us(600), positive,
+        duration, changeable, default = Delay::from_us(600), positive,
         meaning = "duration of a message, in the network or underlay `constant`"
     )]
     pub latency: Delay,
@@ -137,16 +137,16 @@ pub struct Parameters {
     )]
     pub spacing: Delay,
     /// Period of stabilising. Like all periods it counts from the end of the task to its next start.
-    #[parameter(duration, default = Delay::from_secs(20), positive, meaning = "period of stabilising")]
+    #[parameter(duration, changeable, default = Delay::from_secs(20), positive, meaning = "period of stabilising")]
     pub stabilise: Delay,
     /// Period of fixing a finger.
-    #[parameter(duration, default = Delay::from_secs(120), positive, meaning = "period of fixing a finger")]
+    #[parameter(duration, changeable, default = Delay::from_secs(120), positive, meaning = "period of fixing a finger")]
     pub fix_fingers: Delay,
     /// Period of checking the predecessor.
-    #[parameter(duration, default = Delay::from_secs(120), positive, meaning = "period of checking the predecessor")]
+    #[parameter(duration, changeable, default = Delay::from_secs(120), positive, meaning = "period of checking the predecessor")]
     pub check_predecessor: Delay,
     /// Period of looking up.
-    #[parameter(duration, default = Delay::from_secs(10), positive, meaning = "period of look-ups")]
+    #[parameter(duration, changeable, default = Delay::from_secs(10), positive, meaning = "period of look-ups")]
     pub look_up: Delay,
     /// The time for which a node sleeps that has nothing to do. It serves no messages meanwhile. Zero: it
     /// does not sleep, but serves messages until its next task is due.
@@ -159,7 +159,7 @@ pub struct Parameters {
     /// The time for which a node waits for an answer. Without churn no message is ever lost; then the time
     /// begins again after each other message that the node serves meanwhile.
     #[parameter(
-        duration, default = Delay::from_secs(50), positive,
+        duration, changeable, default = Delay::from_secs(50), positive,
         meaning = "greatest time for which a node waits for an answer"
     )]
     pub timeout: Delay,

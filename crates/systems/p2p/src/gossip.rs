@@ -101,10 +101,10 @@ pub struct Parameters {
     )]
     pub direction: Direction,
     /// The number of calls that a node makes each period.
-    #[parameter(integer, default = 1, range = 1..=1_000_000, meaning = "number of nodes that a node calls each period")]
+    #[parameter(integer, changeable, default = 1, range = 1..=1_000_000, meaning = "number of nodes that a node calls each period")]
     pub fanout: u32,
     /// The time between a node's calls.
-    #[parameter(duration, default = Delay::from_secs(1), positive, meaning = "time between a node's calls")]
+    #[parameter(duration, changeable, default = Delay::from_secs(1), positive, meaning = "time between a node's calls")]
     pub period: Delay,
     /// The times of calls.
     #[parameter(
@@ -123,7 +123,7 @@ pub struct Parameters {
     #[parameter(duration, default = Delay::from_secs(1), needs = "rumours>1", meaning = "time between the beginnings of two rumours")]
     pub spacing: Delay,
     /// The length of a rumour in bytes.
-    #[parameter(integer, default = 100, range = 0..=1_000_000_000, meaning = "length of a rumour in bytes")]
+    #[parameter(integer, changeable, default = 100, range = 0..=1_000_000_000, meaning = "length of a rumour in bytes")]
     pub rumour_bytes: u32,
     /// The mean number of calls to nodes that know a rumour already, after which a node stops to spread it;
     /// `None`: never. Only in the direction push.

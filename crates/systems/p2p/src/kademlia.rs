@@ -113,19 +113,19 @@ pub struct Parameters {
     )]
     pub resiliency: u8,
     /// The time after which a request without an answer has failed.
-    #[parameter(duration, default = Delay::from_secs(2), positive, meaning = "time after which a request has failed")]
+    #[parameter(duration, changeable, default = Delay::from_secs(2), positive, meaning = "time after which a request has failed")]
     pub timeout: Delay,
     /// The time after which a contact that has not been heard of is questionable. A full bucket whose oldest
     /// contact is questionable pings it when a newcomer appears. The paper has zero, BEP 5 has 15 minutes.
     #[parameter(
-        duration, default = Delay::from_secs(900),
+        duration, changeable, default = Delay::from_secs(900),
         meaning = "time without news of a full bucket's oldest contact, after which it is pinged when a \
                    newcomer appears"
     )]
     pub questionable: Delay,
     /// The time after which a bucket without a look-up is refreshed.
     #[parameter(
-        duration, default = Delay::from_secs(3600), positive,
+        duration, changeable, default = Delay::from_secs(3600), positive,
         meaning = "time without a look-up after which a bucket is refreshed"
     )]
     pub refresh: Delay,
@@ -144,7 +144,7 @@ pub struct Parameters {
     )]
     pub spacing: Delay,
     /// Time between two look-ups of a node.
-    #[parameter(duration, default = Delay::from_secs(10), positive, meaning = "period of a node's look-ups")]
+    #[parameter(duration, changeable, default = Delay::from_secs(10), positive, meaning = "period of a node's look-ups")]
     pub look_up: Delay,
     /// The time at which look-ups begin.
     #[parameter(duration, default = Delay::ZERO, meaning = "time at which look-ups begin")]
@@ -163,17 +163,23 @@ pub struct Parameters {
     #[parameter(size, key = "value_size", default = 1000, needs = "values", meaning = "length of a value")]
     pub value_bytes: u32,
     /// The probability that a look-up asks for a random value, and not for a random identifier.
-    #[parameter(fraction, default = 0.0, needs = "values", meaning = "share of the look-ups that ask for a value")]
+    #[parameter(
+        fraction,
+        changeable,
+        default = 0.0,
+        needs = "values",
+        meaning = "share of the look-ups that ask for a value"
+    )]
     pub find_values: f64,
     /// The time after which a node stores its values at the closest nodes again.
     #[parameter(
-        duration, default = Delay::from_secs(3600), positive,
+        duration, changeable, default = Delay::from_secs(3600), positive,
         needs = "values", meaning = "time after which nodes store their values again"
     )]
     pub republish: Delay,
     /// The time after which a value expires, unless its publisher has published it again. The publisher does
     /// so before.
-    #[parameter(duration, default = Delay::from_secs(86_400), positive, needs = "values", meaning = "time after which a value expires")]
+    #[parameter(duration, changeable, default = Delay::from_secs(86_400), positive, needs = "values", meaning = "time after which a value expires")]
     pub expire: Delay,
     /// The coming and going of nodes, if there is any.
     #[parameter(skip, default = None)]

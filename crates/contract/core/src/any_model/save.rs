@@ -2,6 +2,7 @@
 
 use super::typed::open;
 use super::{AnyEvent, AnyWire, Typed, WireModel, body_ref};
+use crate::cut::{Branch, InTransit};
 use crate::event::{Body, LpId};
 use crate::lp::{Kernel, Lp};
 use crate::placement::Placement;
@@ -45,6 +46,37 @@ pub trait SaveModel: WireModel {
         let _ = (lp, message);
         Ok(())
     }
+
+    /// Returns `Ok` if metrics may begin anew at a cut: then those of a run hold nothing before the cut, but
+    /// for counts of what the states hold.
+    ///
+    /// # Errors
+    ///
+    /// The reason why they cannot, as a sentence. By default, that states may hold measurements.
+    fn can_measure_afresh(&self) -> Result<(), String> {
+        Err("the states of its LPs hold measurements of the time before, which cannot begin anew".to_owned())
+    }
+
+    /// Changes the state of `lp`, of a run at rest at `time` that another model of this type has made, and
+    /// that goes on under this one ([`Cut::branch`](crate::cut::Cut::branch)): makes new plans where the
+    /// state has planned by values that hold no more. `sent` are the messages of the LP on their way, in the
+    /// order in which it has sent them. Their arrivals may be moved, to the cut or later.
+    ///
+    /// The default changes nothing: what was drawn or planned before the cut stays.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the state cannot go on under this model, as a sentence.
+    fn branch(
+        &self,
+        lp: LpId,
+        time: Time,
+        state: &mut Self::State,
+        sent: &mut [InTransit<'_, Self::Message>],
+    ) -> Result<(), String> {
+        let _ = (lp, time, state, sent);
+        Ok(())
+    }
 }
 
 /// A model of any type whose runs can be saved.
@@ -74,6 +106,22 @@ pub trait AnySave<'k>: AnyWire<'k> {
     ///
     /// If the event is no message, or no message of the model is like this.
     fn check_event(&self, event: &AnyEvent<'k>) -> Result<(), Malformed>;
+
+    /// Returns `Ok`, or the reason why metrics cannot begin anew ([`SaveModel::can_measure_afresh`]).
+    ///
+    /// # Errors
+    ///
+    /// The reason.
+    fn can_measure_afresh(&self) -> Result<(), String>;
+
+    /// Makes the LP `id` of a list that has been put down as partition 0 that of a branch, and gives it new
+    /// random streams if the branch has them ([`SaveModel::branch`]). `sent` are the LP's messages in
+    /// transit.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the state cannot go on.
+    fn branch_lp(&self, id: LpId, time: Time, branch: &Branch, sent: &mut Vec<AnyEvent<'k>>) -> Result<(), String>;
 
     /// Drops the lists that have been put down.
     fn drop_lps(&self);
@@ -113,6 +161,28 @@ impl<'k, M: SaveModel> AnySave<'k> for Typed<'k, '_, M> {
             Body::Message(message) => self.value().model().check_message(event.receiver(), message),
             Body::Timer(_) => Err(Malformed::new("a wake of a timer is among the messages")),
         }
+    }
+
+    fn can_measure_afresh(&self) -> Result<(), String> {
+        self.value().model().can_measure_afresh()
+    }
+
+    fn branch_lp(&self, id: LpId, time: Time, branch: &Branch, sent: &mut Vec<AnyEvent<'k>>) -> Result<(), String> {
+        let mut dock = self.value().dock();
+        let lp = &mut dock[0][id.index()];
+        if let Some(seed) = branch.seed {
+            lp.draw_afresh(seed, id, time);
+        }
+        let in_transit = |event| match open(self.kind(), body_ref(event)) {
+            Body::Message(message) => Some(InTransit { receiver: event.receiver(), message, arrival: event.time() }),
+            Body::Timer(_) => None,
+        };
+        let mut messages: Vec<_> = sent.iter().filter_map(in_transit).collect();
+        self.value().model().branch(id, time, lp.state_mut(), &mut messages)?;
+        let arrivals: Vec<Time> = messages.iter().map(|message| message.arrival).collect();
+        assert!(arrivals.len() == sent.len() && arrivals.iter().all(|&arrival| arrival >= time), "a cut has no past");
+        *sent = std::mem::take(sent).into_iter().zip(arrivals).map(|(event, at)| branch.move_to(event, at)).collect();
+        Ok(())
     }
 
     fn drop_lps(&self) {

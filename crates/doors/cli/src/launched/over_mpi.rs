@@ -1,7 +1,7 @@
 //! Commands on ranks that MPI connects. Rank 0 executes the command, and the others take part in its runs.
 
 use super::{RANKS_PER_MACHINE, is_ranks_per_machine};
-use crate::arguments::{Command, HowArguments, ResumeArguments, RunArguments};
+use crate::arguments::{BranchArguments, Command, HowArguments, ResumeArguments, RunArguments};
 use crate::ending;
 use crate::printing::say;
 use parades_mpi::{Connected, Job, MpiFabric, Shared, System, connect, share_memory};
@@ -70,7 +70,9 @@ fn together(mut command: Command, ranks: u64, job: &Job, fabric: MpiFabric) -> R
 /// the user gives it.
 fn prepare(command: &mut Command, ranks: u64) -> Result<Option<usize>, Failure> {
     let how = match command {
-        Command::Run(RunArguments { task, .. }) | Command::Resume(ResumeArguments { task, .. }) => {
+        Command::Run(RunArguments { task, .. })
+        | Command::Resume(ResumeArguments { task, .. })
+        | Command::Branch(BranchArguments { run: ResumeArguments { task, .. }, .. }) => {
             check(task.workers.processes.as_slice(), ranks)?;
             task.workers.processes = Some(ranks);
             &mut task.how
@@ -83,7 +85,7 @@ fn prepare(command: &mut Command, ranks: u64) -> Result<Option<usize>, Failure> 
         _ => {
             return Err(Failure::usage(
                 format!("this command cannot be shared among {ranks} ranks"),
-                "start it without mpirun; `run`, `resume` and `compare` use several ranks",
+                "start it without mpirun; `run`, `resume`, `branch` and `compare` use several ranks",
             ));
         }
     };

@@ -89,6 +89,8 @@ fn every_command_of_a_document_is_possible() {
                     journal: None,
                     shard: None,
                     missing: false,
+                    from: Vec::new(),
+                    fresh_metrics: false,
                 })
                 .map(|_| ()),
                 _ => Plan::of(&request).and_then(|plan| {

@@ -5,6 +5,7 @@
 mod a_signal_ends_a_run_soon;
 mod bad_input_gets_one_sentence;
 mod bad_input_of_peer_to_peer_scenarios;
+mod branches_change_what_they_say;
 mod common;
 mod comparisons_are_proofs;
 mod configurations_of_speer_become_scenarios;
@@ -19,6 +20,7 @@ mod runs_are_looked_into;
 mod saved_runs_go_on;
 mod shards_add_up_to_one_sweep;
 mod sweeps_add_up_and_go_on;
+mod sweeps_from_saved_runs_say_what_they_share;
 mod tables_fit_the_terminal;
 mod the_command_keeps_its_promises;
 mod the_memory_limit_holds;

@@ -57,7 +57,7 @@ impl Layout {
     }
 
     /// Returns the name of a link. A link without a name is called by its ends: `east--west`.
-    fn link_name(&self, link: LinkId) -> String {
+    pub(crate) fn link_name(&self, link: LinkId) -> String {
         self.link_names.get(link.index()).cloned().unwrap_or_else(|| {
             let link = self.topology.link(link);
             format!("{}--{}", self.topology.name(link.a), self.topology.name(link.b))

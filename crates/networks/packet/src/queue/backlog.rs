@@ -127,6 +127,16 @@ impl Backlog {
         Ok(Backlog { waiting, totals: WaitingTotals { bytes, waited }, most })
     }
 
+    /// Moves the transmissions of the packets from the place `first` on to these starts.
+    pub(crate) fn move_to(&mut self, first: usize, starts: &[Time]) {
+        for (packet, &start) in self.waiting.iter_mut().skip(first).zip(starts) {
+            let waited = u128::from(self.totals.waited.as_ps()) + u128::from(start.as_ps());
+            let waited = waited.saturating_sub(packet.start.as_ps().into());
+            self.totals.waited = Delay::from_ps(u64::try_from(waited).unwrap_or(u64::MAX));
+            packet.start = start;
+        }
+    }
+
     /// Returns the number of packets that wait at `now`.
     pub fn waiting_at(&self, now: Time) -> usize {
         self.waiting.len() - self.waiting.partition_point(|packet| packet.start <= now)

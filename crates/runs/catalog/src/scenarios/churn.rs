@@ -9,8 +9,10 @@ use parades_p2p::churn::{Churn, Law, Schedule};
 /// The parameters of churn.
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter::duration("session", Delay::ZERO, "mean time for which a node stays; 0s: nodes never leave")
+        .changeable()
         .needs("no churn_file"),
     Parameter::duration("absence", Delay::from_secs(60), "mean time for which a node is away after a session")
+        .changeable()
         .needs("session"),
     Parameter::choice("session_law", "exponential", &words(&LAWS), "distribution of the time for which a node stays")
         .needs("session"),
@@ -24,12 +26,14 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
          a line `host n start_1 end_1 … start_n end_n` for each node, as PeerSim has it",
     ),
     Parameter::fraction("crash", 0.5, "probability that a node crashes instead of taking leave")
+        .changeable()
         .needs("session or churn_file"),
     Parameter::fraction(
         "keep_state",
         0.0,
         "probability that a node comes back with the state that it had when it went",
     )
+    .changeable()
     .needs("session or churn_file"),
     Parameter::duration(
         "churn_until",

@@ -16,7 +16,7 @@ const CUSTOMERS: Parameter = Parameter::integer(
     "approximate number of customers; 0: the number estimated for a 95 % interval of the mean sojourn time of 1 % to either side, at most 24 million",
 );
 const TRANSIT: Parameter =
-    Parameter::duration("transit", Delay::from_us(100), "duration of each move between stations");
+    Parameter::duration("transit", Delay::from_us(100), "duration of each move between stations").changeable();
 
 pub(crate) const MM1: Scenario = Scenario::new(
     "mm1",

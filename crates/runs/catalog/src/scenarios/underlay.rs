@@ -22,6 +22,7 @@ use std::sync::Arc;
 pub(crate) const fn latency(default: Delay) -> Parameter {
     Parameter::duration("latency", default, "duration of a message, in the network or underlay `constant`")
         .positive()
+        .changeable()
         .needs("underlay=constant")
 }
 
@@ -97,7 +98,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         "jitter",
         Delay::ZERO,
         "time that is drawn for each message and added to its latency: its scale, by `jitter_law`; 0s: none",
-    ).needs("jitter_law!=measured"),
+    ).changeable().needs("jitter_law!=measured"),
     Parameter::choice(
         "jitter_law",
         "exponential",
@@ -110,10 +111,10 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         0.5,
         0.0..=10.0,
         "deviation of the jitter: as a multiple of `jitter` with `normal`, of the logarithm with `log-normal`",
-    ).needs("jitter_law=normal|log-normal"),
-    Parameter::fraction("loss", 0.0, "probability that a message is lost"),
-    Parameter::duration("partition_at", Delay::ZERO, "time at which the network falls apart into groups of peers").needs("partition_for"),
-    Parameter::duration("partition_for", Delay::ZERO, "time for which it stays apart; 0s: it never falls apart"),
+    ).changeable().needs("jitter_law=normal|log-normal"),
+    Parameter::fraction("loss", 0.0, "probability that a message is lost").changeable(),
+    Parameter::duration("partition_at", Delay::ZERO, "time at which the network falls apart into groups of peers").changeable().needs("partition_for"),
+    Parameter::duration("partition_for", Delay::ZERO, "time for which it stays apart; 0s: it never falls apart").changeable(),
     Parameter::integer("partition_groups", 2, 2..=1000, "number of groups, of random peers and of equal sizes").needs("partition_for"),
 ];
 

@@ -21,12 +21,13 @@ pub use inputs::RecordedInput;
 pub use traces::Traces;
 
 use crate::sweep::RUNS;
-use crate::{Failure, Request};
+use crate::{Branched, Failure, Request};
 use parades_catalog::Scenario;
 use parades_config::inputs as files;
 use parades_config::units::parse_time;
 use parades_config::{Kind, Parameter};
 use parades_core::time::Time;
+use serde::Deserialize;
 use serde_json::Value;
 use std::fmt;
 use std::fs::File;
@@ -128,12 +129,21 @@ impl Recorded {
         self.summary["digest"].as_str()
     }
 
+    /// Returns the last branch that led to the run, if it is of one.
+    pub fn branch(&self) -> Option<Branched> {
+        Vec::<Branched>::deserialize(&self.summary["branches"]).ok()?.pop()
+    }
+
     /// Returns the request that leads to the same run.
     ///
     /// # Errors
     ///
-    /// Where a field of the summary is missing or wrong.
+    /// Where a field of the summary is missing or wrong, and where the run is of a branch.
     pub fn request(&self) -> Result<Request, Unusable> {
+        if let Some(branch) = self.branch() {
+            let what = format!("is of a branch, which `{}` makes again", branch.command());
+            return Err(unusable(&self.folder, what));
+        }
         let mut request = Request { allows_idle: true, ..Request::of(self.text("scenario")?) };
         let parameters = self.field("parameters")?;
         let parameters = parameters.as_object().ok_or_else(|| self.wrong("`parameters` is no object"))?;

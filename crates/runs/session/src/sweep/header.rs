@@ -52,7 +52,19 @@ impl SweepPlan {
             "digest": self.request.base.digest,
         });
         match fields {
-            Value::Object(fields) => Header(fields),
+            Value::Object(mut fields) => {
+                if !self.request.from.is_empty() {
+                    let hashes: Map<String, Value> = self
+                        .request
+                        .from
+                        .iter()
+                        .map(|saved| (saved.path().display().to_string(), json!(saved.file_hash())))
+                        .collect();
+                    fields.insert("from".into(), json!(hashes));
+                    fields.insert("fresh_metrics".into(), json!(self.request.fresh_metrics));
+                }
+                Header(fields)
+            }
             _ => unreachable!("it is written as an object above"),
         }
     }

@@ -20,6 +20,19 @@ pub struct WorkerRequest {
     pub folder: Option<PathBuf>,
     /// True if the model is only made, and not run.
     pub check: bool,
+    /// The saved run whose branch the run is.
+    pub from: Option<FromSaved>,
+}
+
+/// A saved run from which the runs of a sweep go on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FromSaved {
+    /// The file.
+    pub file: PathBuf,
+    /// Its hash ([`Saved::hash`](crate::Saved::hash)).
+    pub hash: String,
+    /// True if the metrics begin there.
+    pub fresh_metrics: bool,
 }
 
 /// The answer of a process that was asked to make a model.
@@ -36,7 +49,12 @@ impl WorkerRequest {
     /// Asks for a run.
     pub(super) fn run(plan: &SweepPlan, point: usize, seed: u64, folder: Option<PathBuf>) -> WorkerRequest {
         let (parameters, tie_seed) = (json!(plan.values(point)), plan.tie_seed(point));
-        WorkerRequest { set: plan.assignments(point), seed, tie_seed, parameters, folder, check: false }
+        let from = plan.from(point).map(|saved| FromSaved {
+            file: saved.path().to_owned(),
+            hash: saved.file_hash(),
+            fresh_metrics: plan.request.fresh_metrics,
+        });
+        WorkerRequest { set: plan.assignments(point), seed, tie_seed, parameters, folder, check: false, from }
     }
 
     /// Asks whether there can be a run.

@@ -4,6 +4,11 @@
 //! engine. [`execute`] has the runs executed by a pool of processes, and returns a [`FinishedSweep`]. The
 //! processes are asked by a [`WorkerRequest`] in a line of JSON.
 //!
+//! *From saved runs.* The runs may be branches of a saved run ([`SweepRequest::from`]), each with new random
+//! streams of its seed. They share what was before the cut, so they are independent only given the cut, and
+//! the interval of their mean holds for that cut alone. With several saved runs, the mean over a saved run is
+//! one value, and [`FinishedSweep::over_saved_runs`] has the interval of these values: it holds for all runs.
+//!
 //! The crate `parades_sweep` has the parts that know neither scenarios nor engines: the grid, the journal,
 //! the schedule, the pool, the table of results.
 
@@ -17,16 +22,19 @@ mod plan;
 mod words;
 
 pub use merge::{MissingRuns, Shards, write_journal};
-pub use message::{Checked, WorkerRequest};
+pub use message::{Checked, FromSaved, WorkerRequest};
 pub use metric::full_name;
-pub use plan::{JOURNAL, RUNS, SweepPlan, SweepRequest, TIE_SEED};
+pub use plan::{FROM, JOURNAL, RUNS, SweepPlan, SweepRequest, TIE_SEED};
 
 use crate::interrupt::Interruptible;
 use crate::{Claim, Failure, Program};
+use parades_core::metrics::Estimate;
 use parades_core::run::Control;
-use parades_sweep::{Drive, End, Outcome, Pool, Results, Run, Schedule, drive};
+use parades_sweep::{Drive, End, Outcome, Point, Pool, Results, Run, Schedule, drive};
 use plan::OpenJournal;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -59,11 +67,48 @@ pub struct FinishedSweep<'a> {
     _claim: Option<Claim>,
 }
 
+/// The means over several saved runs at a point of the grid.
+#[derive(Clone, Debug)]
+pub struct OverSavedRuns {
+    /// The values of the swept parameters.
+    pub parameters: Map<String, Value>,
+    /// The mean of each metric, with its interval; `count` is the number of saved runs.
+    pub means: Vec<(String, Estimate)>,
+}
+
 impl FinishedSweep<'_> {
     /// Returns the tables of results.
     pub fn results(&self) -> Results<'_> {
         let swept = self.plan.swept().map(str::to_owned).collect();
         Results::new(&self.schedule, swept, self.plan.swept_values()).with_numbers(self.plan.swept_numbers())
+    }
+
+    /// Returns the mean of each metric over several saved runs at each point of the grid: the values of the
+    /// swept parameters but [`FROM`], and the means by metric. Of each saved run, the mean over its seeds
+    /// counts as one value. So the variance has both parts, that between the saved runs and that within them,
+    /// divided by the number of seeds.
+    ///
+    /// *Reference*: A. M. Law, "Simulation Modeling and Analysis", 5th edition, section 9.4.3, 2015.
+    pub fn over_saved_runs(&self) -> Vec<OverSavedRuns> {
+        let results = self.results();
+        let points: Vec<_> = results.points().collect();
+        let of_group = |group: Range<usize>| {
+            let points = &points[group];
+            let mean = |metric: &String| {
+                let of_point = |point: &Point<'_>| {
+                    let interval = point.intervals.iter().find(|interval| interval.metric == metric.as_str())?;
+                    Some(interval.estimate.mean)
+                };
+                let means: Vec<f64> = points.iter().filter_map(of_point).collect();
+                Some((metric.clone(), Estimate::of_replications(&means)?))
+            };
+            let keys = results.keys().iter().cloned().zip(points[0].values.iter().cloned());
+            OverSavedRuns {
+                parameters: keys.filter(|(key, _)| key != FROM).collect(),
+                means: results.metrics().iter().filter_map(mean).collect(),
+            }
+        };
+        self.plan.groups_of_from().map(of_group).collect()
     }
 }
 

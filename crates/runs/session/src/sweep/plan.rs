@@ -5,7 +5,7 @@ use super::base_values::in_base_units;
 use super::merge::runs_below;
 use super::message::WorkerRequest;
 use crate::machine::{Machine, default_memory_limit};
-use crate::{Claim, Failure, Plan, Program, Request, safe_name};
+use crate::{Claim, Failure, Plan, Program, Request, Saved, safe_name};
 use parades_catalog::Choice;
 use parades_config::{ConfigError, Idle, Place, Values};
 use parades_sweep::journal::Record;
@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The greatest number of runs that a sweep may have.
 const RUNS_MAX: usize = 1_000_000;
@@ -22,6 +23,8 @@ const RUNS_MAX: usize = 1_000_000;
 const SEEDS_TO_ADD: &str = "1..1000";
 /// The name of the tie seed among the swept parameters, where it has several values.
 pub const TIE_SEED: &str = "tie_seed";
+/// The name of the saved run among the swept parameters, where there are several.
+pub const FROM: &str = "from";
 /// The name of the journal in a sweep's folder.
 pub const JOURNAL: &str = "journal.jsonl";
 /// The name of the folder of all runs in a sweep's folder.
@@ -52,6 +55,11 @@ pub struct SweepRequest {
     pub shard: Option<Shard>,
     /// True if runs in folders below `folder` count as executed.
     pub missing: bool,
+    /// The saved runs whose branches the runs are; none if they start at the beginning. `base` is the request
+    /// of the first.
+    pub from: Vec<Arc<Saved>>,
+    /// True if the metrics of branches begin at the cut.
+    pub fresh_metrics: bool,
 }
 
 /// A sweep that can be executed.
@@ -63,7 +71,8 @@ pub struct SweepPlan {
     pub plan: Plan,
     /// The engine.
     pub choice: Choice,
-    /// The grid of parameters. A point of the sweep is a point of the grid with one of the tie seeds.
+    /// The grid of parameters. A point of the sweep is a point of the grid with one of the tie seeds, or with
+    /// one of the saved runs.
     pub grid: Grid,
     /// The tie seeds, where there are several; otherwise empty.
     pub tie_seeds: Vec<u64>,
@@ -96,22 +105,32 @@ impl SweepPlan {
             ));
         }
         let mut plan = Plan::of(&base)?;
+        check_alike(&request.from, &plan, &base)?;
         if has_ties {
             // A scenario file may have one of its own.
             plan.tie_seed = None;
         }
-        let axes = request.base.set.iter().map(|set| Axis::parse("--set", set)).collect::<Result<_, _>>()?;
+        let axes: Vec<Axis> = request.base.set.iter().map(|set| Axis::parse("--set", set)).collect::<Result<_, _>>()?;
+        if !request.from.is_empty() && plan.network.is_none() {
+            for Axis { key, values, .. } in &axes {
+                let first = values.first().map_or("", String::as_str);
+                plan.values.clone().change_argument("--set", &format!("{key}={first}"))?;
+            }
+        }
         let mut grid = Grid::of(&plan.values, "--set", axes)?;
         grid.complete(|values| plan.scenario.apply_presets(values));
-        let notes = notes_on_idle(grid.points())?;
+        // What had no effect in a saved run is no news.
+        let notes = if request.from.is_empty() { notes_on_idle(grid.points())? } else { Vec::new() };
         let seeds = match (&request.seeds, request.until_interval) {
             (Some(text), _) => {
                 seeds::parse(text).map_err(|error| error.at(Place::Argument(format!("--seeds {text}"))))?
             }
             (None, Some(_)) if request.base.seed.is_none() => seeds::parse(SEEDS_TO_ADD)?,
-            (None, _) => vec![plan.seed],
+            (None, _) if request.from.is_empty() => vec![plan.seed],
+            (None, _) => vec![request.base.seed.unwrap_or(1)],
         };
-        let points = grid.points().len().saturating_mul(tie_seeds.len().max(1));
+        let points =
+            grid.points().len().saturating_mul(tie_seeds.len().max(1)).saturating_mul(request.from.len().max(1));
         if points.saturating_mul(seeds.len()) > RUNS_MAX {
             return Err(Failure::usage(
                 format!("{points} points with {} seeds are more than {RUNS_MAX} runs", seeds.len()),
@@ -129,9 +148,29 @@ impl SweepPlan {
         Ok(SweepPlan { request: request.clone(), plan, choice, grid, tie_seeds, notes, seeds, threads, jobs })
     }
 
-    /// Returns the number of points. The tie seed varies faster than the parameters.
+    /// Returns the number of points. The tie seed or the saved run varies faster than the parameters.
     pub fn points(&self) -> usize {
-        self.grid.points().len() * self.ties()
+        self.grid.points().len() * self.variants()
+    }
+
+    /// Returns the number of points with the same parameters: they differ in the tie seed, or in the saved
+    /// run. A saved run has its own tie seed, so there are never several of both.
+    fn variants(&self) -> usize {
+        self.ties().max(self.request.from.len())
+    }
+
+    /// Returns the saved run whose branches the runs of a point are.
+    pub fn from(&self, point: usize) -> Option<&Saved> {
+        let from = &self.request.from;
+        (!from.is_empty()).then(|| &*from[point % from.len()])
+    }
+
+    /// Returns the points in groups that differ in the saved run alone. Without several saved runs there are
+    /// none.
+    pub fn groups_of_from(&self) -> impl Iterator<Item = Range<usize>> {
+        let runs = self.request.from.len();
+        let groups = if runs > 1 { self.grid.points().len() } else { 0 };
+        (0..groups).map(move |group| group * runs..(group + 1) * runs)
     }
 
     /// Returns the number of points that differ in the tie seed alone.
@@ -141,22 +180,23 @@ impl SweepPlan {
 
     /// Returns the values of the parameters at a point.
     pub(super) fn values(&self, point: usize) -> &Values {
-        &self.grid.points()[point / self.ties()]
+        &self.grid.points()[point / self.variants()]
     }
 
     /// Returns the tie seed of a point.
     pub fn tie_seed(&self, point: usize) -> Option<u64> {
-        self.tie_seeds.get(point % self.ties()).copied().or(self.plan.tie_seed)
+        self.tie_seeds.get(point % self.variants()).copied().or(self.plan.tie_seed)
     }
 
     /// Returns the `KEY=VALUE` of each parameter that is set, at a point.
     pub fn assignments(&self, point: usize) -> Vec<String> {
-        self.grid.assignments(point / self.ties())
+        self.grid.assignments(point / self.variants())
     }
 
-    /// Returns the keys with several values: those of the grid, then [`TIE_SEED`].
+    /// Returns the keys with several values: those of the grid, then [`TIE_SEED`] or [`FROM`].
     pub fn swept(&self) -> impl Iterator<Item = &str> + Clone {
-        self.grid.swept().chain((!self.tie_seeds.is_empty()).then_some(TIE_SEED))
+        let of_ties = (!self.tie_seeds.is_empty()).then_some(TIE_SEED);
+        self.grid.swept().chain(of_ties).chain((self.request.from.len() > 1).then_some(FROM))
     }
 
     /// Returns the points in groups that differ in the tie seed alone. Without several tie seeds there are
@@ -189,8 +229,9 @@ impl SweepPlan {
     /// Returns the values of the swept parameters at a point, as the journal has them.
     fn parameters_of(&self, point: usize) -> BTreeMap<String, String> {
         let values = self.values(point);
-        let text = |key: &str| match (key, self.tie_seed(point)) {
-            (TIE_SEED, Some(seed)) => seed.to_string(),
+        let text = |key: &str| match (key, self.tie_seed(point), self.from(point)) {
+            (TIE_SEED, Some(seed), _) => seed.to_string(),
+            (FROM, _, Some(saved)) => saved.path().display().to_string(),
             _ => values.get(key).map_or_else(String::new, ToString::to_string),
         };
         self.swept().map(|key| (key.to_owned(), text(key))).collect()
@@ -202,6 +243,9 @@ impl SweepPlan {
             let mut all = json!(self.values(point));
             if !self.tie_seeds.is_empty() {
                 all[TIE_SEED] = json!(self.tie_seed(point));
+            }
+            if let Some(saved) = self.from(point) {
+                all[FROM] = json!(saved.path());
             }
             self.swept().map(|key| all[key].clone()).collect()
         };
@@ -281,6 +325,28 @@ impl SweepPlan {
             Some(Run { point: *points.get(parameters)?, replication: *replications.get(seed)? })
         }
     }
+}
+
+/// Checks that saved runs differ in their seeds alone: that they are of one scenario, with the same values
+/// and end, and were saved at the same time.
+fn check_alike(from: &[Arc<Saved>], first: &Plan, base: &Request) -> Result<(), Failure> {
+    let Some((one, others)) = from.split_first() else { return Ok(()) };
+    let without_seed = |saved: &Saved| -> String {
+        saved.head.scenario.lines().filter(|line| !line.starts_with("seed = ")).collect::<Vec<_>>().join("\n")
+    };
+    for other in others {
+        let file = other.path().display();
+        let (times, is_same) = ([one.head.time(), other.head.time()], without_seed(one) == without_seed(other));
+        let plan = Plan::of(&other.hold(&Request { scenario: other.scenario_name(), ..base.clone() }))?;
+        if times[0] != times[1] || !is_same || plan.values != first.values {
+            let message = match times[0] == times[1] {
+                true => format!("{file} is of another run than {}, beside the seed", one.path().display()),
+                false => format!("{file} was saved at {}, and {} at {}", times[1], one.path().display(), times[0]),
+            };
+            return Err(Failure::usage(message, "save runs that differ in `--seed` alone, at one time"));
+        }
+    }
+    Ok(())
 }
 
 /// Returns notes on values that act at some points only. A value that acts at no point is refused.

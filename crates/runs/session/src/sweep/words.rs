@@ -8,7 +8,14 @@ impl SweepRequest {
     /// command has no shard, no files for results and no limits of resources.
     pub fn words(&self) -> Vec<String> {
         let Request { scenario, set, seed, tie_seed, until, engine, threads, processes, tune, digest, .. } = &self.base;
-        let mut words = vec!["sweep".to_owned(), scenario.clone()];
+        let mut words = vec!["sweep".to_owned()];
+        match self.from.is_empty() {
+            true => words.push(scenario.clone()),
+            false => {
+                words.extend(self.from.iter().flat_map(|saved| ["--from".into(), saved.path().display().to_string()]))
+            }
+        }
+        words.extend(self.fresh_metrics.then(|| "--fresh-metrics".to_owned()));
         let mut option = |name: &str, value: Option<String>| {
             words.extend(value.into_iter().flat_map(|value| [format!("--{name}"), value]));
         };

@@ -74,13 +74,14 @@ pub struct Generated {
     /// The share of time in which each station is busy.
     #[parameter(
         fraction,
+        changeable,
         default = 0.8,
         meaning = "share of time that the busiest station is busy; above 0 and below 1"
     )]
     pub utilisation: f64,
     /// The mean rate at which a station can serve, in customers per second.
     #[parameter(
-        float, default = 1000.0, range = 1e-6..=1e10,
+        float, changeable, default = 1000.0, range = 1e-6..=1e10,
         meaning = "customers that a station can serve in a second"
     )]
     pub service_rate: f64,

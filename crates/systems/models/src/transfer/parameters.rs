@@ -33,7 +33,7 @@ pub struct Parameters {
     )]
     pub window: u32,
     /// The number of segments in a transfer.
-    #[parameter(integer, default = 1000, range = 1..=1_000_000_000, meaning = "segments of a transfer")]
+    #[parameter(integer, changeable, default = 1000, range = 1..=1_000_000_000, meaning = "segments of a transfer")]
     pub segments: u64,
     /// The size of a segment in bytes.
     #[parameter(size, key = "segment", default = 1500, positive, meaning = "size of a segment")]
@@ -44,24 +44,25 @@ pub struct Parameters {
     /// The probability that a segment or an acknowledgement is lost.
     #[parameter(
         fraction,
+        changeable,
         default = 0.01,
         meaning = "probability that a segment or an acknowledgement is lost; below 1"
     )]
     pub loss: f64,
     /// The least delay of the channel in either direction, without the serialisation time.
-    #[parameter(duration, default = Delay::from_ms(10), meaning = "least delay of the channel in either direction")]
+    #[parameter(duration, changeable, default = Delay::from_ms(10), meaning = "least delay of the channel in either direction")]
     pub delay: Delay,
     /// The largest delay beyond `delay`. The actual one is uniform.
-    #[parameter(duration, default = Delay::from_us(200), meaning = "greatest additional delay; it is drawn uniformly")]
+    #[parameter(duration, changeable, default = Delay::from_us(200), meaning = "greatest additional delay; it is drawn uniformly")]
     pub jitter: Delay,
     /// The rate of the link in either direction, in bits per second.
-    #[parameter(rate, default = 100 * MBPS, positive, meaning = "rate of the channel in either direction")]
+    #[parameter(rate, changeable, default = 100 * MBPS, positive, meaning = "rate of the channel in either direction")]
     pub rate: u64,
     /// The mean of the exponential pauses before transfers.
-    #[parameter(duration, default = Delay::from_ms(100), meaning = "mean pause between transfers")]
+    #[parameter(duration, changeable, default = Delay::from_ms(100), meaning = "mean pause between transfers")]
     pub pause: Delay,
     /// The least retransmission timeout.
-    #[parameter(duration, default = Delay::from_ms(200), positive, meaning = "least retransmission timeout")]
+    #[parameter(duration, changeable, default = Delay::from_ms(200), positive, meaning = "least retransmission timeout")]
     pub min_timeout: Delay,
     /// The way in which state is restored.
     #[parameter(choice, default = "log", meaning = "how state is restored after a rollback: by copy, by undo log")]

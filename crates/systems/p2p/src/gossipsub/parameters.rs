@@ -78,7 +78,7 @@ pub struct Parameters {
     #[parameter(duration, default = Delay::from_secs(12), needs = "messages>1", meaning = "time between two publications")]
     pub spacing: Delay,
     /// The time that a node needs to validate a message.
-    #[parameter(duration, default = Delay::ZERO, meaning = "time that a node needs to validate a message")]
+    #[parameter(duration, changeable, default = Delay::ZERO, meaning = "time that a node needs to validate a message")]
     pub validation: Delay,
     /// The number of nodes, the last ones, that forward nothing and answer no IWANT.
     #[parameter(integer, default = 0, range = 0..=NODES_MAX, meaning = "number of nodes that forward nothing")]
@@ -88,13 +88,13 @@ pub struct Parameters {
     #[parameter(integer, default = 0, range = 0..=NODES_MAX, meaning = "number of nodes that send invalid messages")]
     pub spammers: u32,
     /// `D`: the wanted number of peers in a mesh.
-    #[parameter(integer, default = 6, range = 1..=10_000, meaning = "D, wanted number of peers in a mesh")]
+    #[parameter(integer, changeable, default = 6, range = 1..=10_000, meaning = "D, wanted number of peers in a mesh")]
     pub degree: u32,
     /// `D_lo`: with fewer peers, a node grafts.
-    #[parameter(integer, default = 4, range = 0..=10_000, meaning = "D_lo, number of peers below which a node grafts")]
+    #[parameter(integer, changeable, default = 4, range = 0..=10_000, meaning = "D_lo, number of peers below which a node grafts")]
     pub degree_low: u32,
     /// `D_hi`: with more peers, a node prunes.
-    #[parameter(integer, default = 12, range = 1..=10_000, meaning = "D_hi, number of peers above which a node prunes")]
+    #[parameter(integer, changeable, default = 12, range = 1..=10_000, meaning = "D_hi, number of peers above which a node prunes")]
     pub degree_high: u32,
     /// `D_score`: the number of best peers that a node keeps when it prunes.
     #[parameter(
@@ -109,13 +109,13 @@ pub struct Parameters {
     )]
     pub degree_out: u32,
     /// `D_lazy`: the least number of peers that get gossip.
-    #[parameter(integer, default = 6, range = 0..=10_000, meaning = "D_lazy, least number of peers that get gossip")]
+    #[parameter(integer, changeable, default = 6, range = 0..=10_000, meaning = "D_lazy, least number of peers that get gossip")]
     pub degree_lazy: u32,
     /// The fraction of peers that get gossip.
-    #[parameter(fraction, default = 0.25, meaning = "fraction of peers that get gossip")]
+    #[parameter(fraction, changeable, default = 0.25, meaning = "fraction of peers that get gossip")]
     pub gossip_factor: f64,
     /// The time between heartbeats.
-    #[parameter(duration, default = Delay::from_secs(1), positive, meaning = "time between heartbeats")]
+    #[parameter(duration, changeable, default = Delay::from_secs(1), positive, meaning = "time between heartbeats")]
     pub heartbeat: Delay,
     /// The time for which a node keeps its peers for a topic on which it publishes without subscription.
     #[parameter(skip, default = Delay::from_secs(60))]
@@ -130,7 +130,12 @@ pub struct Parameters {
     #[parameter(skip, default = Delay::from_secs(120))]
     pub seen_ttl: Delay,
     /// True if a node's own messages go to all its peers in the topic.
-    #[parameter(boolean, default = true, meaning = "a node's own messages go to all its peers in the topic")]
+    #[parameter(
+        boolean,
+        changeable,
+        default = true,
+        meaning = "a node's own messages go to all its peers in the topic"
+    )]
     pub flood_publish: bool,
     /// The time for which two nodes do not graft each other after a PRUNE.
     #[parameter(duration, default = Delay::from_secs(60), meaning = "time after a PRUNE without a GRAFT")]
