@@ -172,11 +172,11 @@ pub(super) fn in_use(path: &Path) -> Failure {
 }
 
 /// Copies the beginning of the file at a place into an unfinished file, which appears when it is whole.
-fn copy(finished: &File, target: &Path, bytes: u64, unfinished: &Path) -> io::Result<(Temporary, File)> {
+fn copy(mut finished: &File, target: &Path, bytes: u64, unfinished: &Path) -> io::Result<(Temporary, File)> {
     let taken = || io::Error::other("another process is writing it");
     let (part, file) = Temporary::locked(beside(target, PART))?.ok_or_else(taken)?;
-    (&*finished).rewind()?;
-    let copied = io::copy(&mut (&*finished).take(bytes), &mut &file)?;
+    finished.rewind()?;
+    let copied = io::copy(&mut finished.take(bytes), &mut &file)?;
     if copied < bytes {
         return Err(io::Error::other("it became shorter while it was read"));
     }
