@@ -103,7 +103,7 @@ fn a_link_that_changes_changes_what_is_left() {
     assert_eq!((&ends[..2], ends[2].outcome), (&[failed(2), failed(3)][..], Outcome::Done));
     let metrics = network.metrics().expect("nothing fails");
     let count = |name| metrics.get(name).and_then(|metric| metric.counter()).expect("it is a counter");
-    assert_eq!((count("transfers_done"), count("transfers_failed"), count("delivered")), (3, 2, 2 * BYTES));
+    assert_eq!((count("transfers_done"), count("transfers_failed"), count("delivered")), (3, 2, 2 * u128::from(BYTES)));
 }
 
 #[test]
