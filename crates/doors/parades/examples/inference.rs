@@ -35,7 +35,7 @@ fn after(time: Time, delay: Delay) -> Time {
 }
 
 /// Plays the requests, and returns a line for each.
-pub fn run() -> Result<String, Box<dyn std::error::Error>> {
+pub(crate) fn run() -> Result<String, Box<dyn std::error::Error>> {
     // Hosts 0 and 1 prefill, hosts 2 and 3 decode; 4 and 5 are the leaves, 6 is the spine.
     let link =
         |a, b, gbps: u64| Link { a: NodeId(a), b: NodeId(b), rate_bps: gbps * 1_000_000_000, delay: Delay::from_us(1) };
