@@ -11,14 +11,17 @@
 use crate::any_model::parcel::{self, Conservative};
 use crate::any_model::{AnyEvent, AnyModel, AnySave, Codec, Lps};
 use crate::channel::Channels;
-use crate::event::{Body, LpId};
+use crate::event::{Body, EventKey, LpId};
 use crate::global::GlobalQueue;
 use crate::metrics::{Metrics, Recorded};
 use crate::placement::Placement;
 use crate::run::{Outcome, RunOptions, combined_digest};
-use crate::time::Time;
+use crate::time::{Instant, Time};
 use crate::wire::{self, Destination, FrameWriter, Malformed};
 use std::fmt;
+
+/// The bound of counts and sequence numbers. No run reaches it, and what is added later is no overflow.
+pub(crate) const COUNT_MAX: u64 = 1 << 62;
 
 /// The length of the pieces in which a cut is written, or a little more.
 const PIECE_BYTES: usize = 1 << 20;
@@ -176,6 +179,13 @@ impl<'k> AtRest<'_, 'k> {
         combined_digest(&self.resting.digests(), self.globals)
     }
 
+    /// Returns the metrics so far, those of global events and of all LPs. They are the same on every engine.
+    pub fn all_metrics(&mut self) -> Metrics {
+        let mut metrics = self.metrics.clone();
+        self.resting.add_metrics(&mut metrics);
+        metrics
+    }
+
     /// Appends the bytes of the cut. They are the same on every engine.
     ///
     /// # Panics
@@ -196,8 +206,7 @@ impl<'k> AtRest<'_, 'k> {
             self.resting.take_pending().into_iter().partition(|event| matches!(event.body, Body::Timer(_)));
         wakes.into_iter().for_each(|event| self.resting.push(event));
         let mut messages = parcel::of_events(model.form(), in_order(messages));
-        let mut metrics = self.metrics.clone();
-        self.resting.add_metrics(&mut metrics);
+        let metrics = self.all_metrics();
         let placement = self.resting.put_down();
         let channels = Some(self.channels).filter(|channels| is_changed(channels, model));
         let count = u32::try_from(parcel::parcel_len(messages.hide())).expect("memory holds fewer events than 2^32");
@@ -245,13 +254,21 @@ impl<'k> Cut<'k> {
         if lps != model.lps() {
             return Err(Malformed::new(format!("there are {lps} LPs, and the model has {}", model.lps())));
         }
+        if events >= COUNT_MAX {
+            return Err(Malformed::new("there are more events than a run has"));
+        }
         wire::read_frame(|| {
-            let globals = GlobalQueue::read(model, from)?;
+            let globals = GlobalQueue::read(model, time, from)?;
             (0..lps).try_for_each(|id| model.read_lp(LpId(id), time, from))?;
             let mut messages = Codec::<Conservative>::read(model, count, from)?;
             let messages = parcel::take_events(messages.hide());
-            if messages.iter().any(|event| event.receiver().0 >= lps || event.time() < time) {
-                return Err(Malformed::new("a message is before the cut, or to no LP"));
+            let is_possible = |event: &AnyEvent<'_>| {
+                let EventKey { instant, sender, sequence, .. } = event.key();
+                let is_sender = sender.as_lp().is_none_or(|lp| lp.0 < lps);
+                event.receiver().0 < lps && is_sender && sequence < COUNT_MAX && is_pending(instant, time)
+            };
+            if !messages.iter().all(is_possible) || !messages.is_sorted_by(|one, next| one < next) {
+                return Err(Malformed::new("a message is before the cut, out of order, or between no LPs"));
             }
             messages.iter().try_for_each(|event| model.check_event(event))?;
             let mut declared = model.channels();
@@ -265,6 +282,13 @@ impl<'k> Cut<'k> {
             Ok(Cut { time, events, globals, channels, metrics, lps: all, messages })
         })
     }
+}
+
+/// Returns true if something may be pending at this instant in a cut at `time`. Only what was sent without
+/// delay has a round, and that comes before the next cut: from the start of the run, it comes after the cut
+/// there.
+pub(crate) fn is_pending(instant: Instant, time: Time) -> bool {
+    instant.time >= time && (instant.round == 0 || instant.time == time)
 }
 
 /// The LPs of a run at rest, and its pending events, wherever the engine keeps them.
