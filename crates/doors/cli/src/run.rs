@@ -105,7 +105,14 @@ fn run_once(
 ) -> Result<FinishedRun, Failure> {
     let saving = task.saving.wish();
     let recording = Recording { saving: saving.as_ref(), from, ..files.recording() };
-    let mut run = parades_session::run(plan, choice, recording, terminal)?;
+    let run = parades_session::run(plan, choice, recording, terminal);
+    if let (Some(_), Err(Failure::Run(failed))) = (from, &run)
+        && let Some(place) = failed.error.place()
+    {
+        // A run goes on from a save before its failure to show what led to it.
+        files.finish_failed(&program().command, place.instant.time)?;
+    }
+    let mut run = run?;
     terminal.note(parades_session::note_of(&run.outcome.metrics).as_slice());
     let mut notes = files.notes();
     if let Some(saved) = from.filter(|_| files.are_wanted()) {

@@ -222,6 +222,7 @@ fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<Option<u
         memory_limit,
         room,
         cut: cut.as_deref(),
+        found: None,
         save_every: None,
     };
     let executed = execution.execute(options, Some(Box::new(Arc::clone(talk))), &mut (), begin);
