@@ -31,6 +31,9 @@ use crate::world::World;
 use std::any::Any;
 use std::fmt;
 
+/// The bound of counts and sequence numbers. No run reaches it, and what is added later is no overflow.
+pub(crate) const COUNT_MAX: u64 = 1 << 62;
+
 /// The length of the pieces in which a cut is written, or a little more.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -237,6 +240,29 @@ impl<'k> AtRest<'_, 'k> {
         Ok(key)
     }
 
+    /// Returns the metrics so far, those of global events and of all LPs on all ranks. They are the same on every
+    /// engine, and on every rank. All ranks call this together.
+    pub fn all_metrics(&mut self) -> Metrics {
+        let mut metrics = self.metrics_of_rank();
+        if self.ranks() > 1 {
+            let mut mine = Vec::new();
+            wire::write(&metrics.clone().into_recorded(), &mut mine);
+            let (rank, all) = (self.rank(), self.share(mine).unwrap_or_default());
+            for (_, bytes) in all.iter().enumerate().filter(|(other, _)| *other != rank) {
+                metrics.merge_recorded(wire::read(&mut bytes.as_slice()).expect("the ranks are one program"));
+            }
+        }
+        metrics
+    }
+
+    /// Returns the metrics so far of the LPs on this rank; on the first rank, those of global events too, which
+    /// are the same on all ranks.
+    fn metrics_of_rank(&mut self) -> Metrics {
+        let mut metrics = if self.rank() == 0 { self.metrics.clone() } else { self.metrics.declarations() };
+        self.resting.add_metrics(&mut metrics);
+        metrics
+    }
+
     /// Appends the bytes of this rank's part of the cut. If it is the only rank, they are the same on every
     /// engine.
     ///
@@ -259,9 +285,7 @@ impl<'k> AtRest<'_, 'k> {
         wakes.into_iter().for_each(|event| self.resting.push(event));
         let mut messages = parcel::of_events(model.form(), in_order(messages));
         let (is_first, is_whole) = (self.rank() == 0, self.ranks() == 1);
-        // The metrics of global events are the same on all ranks.
-        let mut metrics = if is_first { self.metrics.clone() } else { self.metrics.declarations() };
-        self.resting.add_metrics(&mut metrics);
+        let metrics = self.metrics_of_rank();
         let ranges = if is_whole { vec![(0, model.lps())] } else { ranges_of(&self.resting.ids()) };
         let placement = self.resting.put_down();
         let channels = Some(self.world.channels()).filter(|channels| is_changed(channels, model));
@@ -331,8 +355,8 @@ impl<'k> Cut<'k> {
         if lps != model.lps() {
             return Err(Malformed::new(format!("there are {lps} LPs, and the model has {}", model.lps())));
         }
-        if parts == 0 {
-            return Err(Malformed::new("there is no part"));
+        if parts == 0 || events >= COUNT_MAX || injected >= COUNT_MAX {
+            return Err(Malformed::new("there is no part, or there are more events than a run has"));
         }
         let mut reading = Reading {
             model,
@@ -343,7 +367,7 @@ impl<'k> Cut<'k> {
             messages: Vec::new(),
         };
         let globals = wire::read_frame(|| {
-            let globals = GlobalQueue::read(model, from)?;
+            let globals = GlobalQueue::read(model, time, from)?;
             reading.read_part(0, from)?;
             Ok(globals)
         })?;
@@ -409,13 +433,25 @@ impl Reading<'_> {
         }
         let mut read = Codec::<Conservative>::read(*model, count, from)?;
         let read = parcel::take_events(read.hide());
-        if read.iter().any(|event| event.receiver().0 >= lps || event.time() < *time) {
-            return Err(Malformed::new("a message is before the cut, or to no LP"));
+        let is_possible = |event: &AnyEvent<'_>| {
+            let EventKey { instant, sender, sequence, .. } = event.key();
+            let is_sender = sender.as_lp().is_none_or(|lp| lp.0 < lps);
+            event.receiver().0 < lps && is_sender && sequence < COUNT_MAX && is_pending(instant, *time)
+        };
+        if !read.iter().all(is_possible) || !read.is_sorted_by(|one, next| one < next) {
+            return Err(Malformed::new("a message is before the cut, out of order, or between no LPs"));
         }
         read.iter().try_for_each(|event| model.check_event(event))?;
         messages.extend(read);
         Ok(())
     }
+}
+
+/// Returns true if something may be pending at this instant in a cut at `time`. Only what was sent without
+/// delay has a round, and that comes before the next cut: from the start of the run, it comes after the cut
+/// there.
+pub(crate) fn is_pending(instant: Instant, time: Time) -> bool {
+    instant.time >= time && (instant.round == 0 || instant.time == time)
 }
 
 /// The LPs of a run at rest, and its pending events, wherever the engine keeps them. If there are several ranks,

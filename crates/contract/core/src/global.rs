@@ -17,6 +17,7 @@ use visits::visit_all;
 
 use crate::any_model::{AnyModel, AnyWire};
 use crate::channel::Port;
+use crate::cut::{COUNT_MAX, is_pending};
 use crate::digest::Digest;
 use crate::effects::{HiddenEffects, Request, SendMessage, Sends};
 use crate::error::{Error, ErrorKind, Failure, Place};
@@ -262,6 +263,12 @@ impl GlobalQueue {
         self.pending.first_key_value().map(|(key, _)| key.instant.time)
     }
 
+    /// Returns true if the run is to stop at `time`, before which all has been executed.
+    pub fn stops_at(&self, time: Time) -> bool {
+        let mut due = self.pending.iter().take_while(|(key, _)| key.instant.time <= time);
+        due.any(|(_, scheduled)| matches!(scheduled, Scheduled::Stop))
+    }
+
     /// Adds a request of a controller.
     pub fn add(&mut self, Request { key, global }: Request) {
         // A tie seed shuffles events at LPs, but not global events. Their order is by sender and sequence.
@@ -303,12 +310,22 @@ impl GlobalQueue {
         }
     }
 
-    /// Reads a queue from the front of `from`.
-    pub(crate) fn read<'k>(model: &(impl AnyWire<'k> + ?Sized), from: &mut &[u8]) -> Result<GlobalQueue, Malformed> {
+    /// Reads a queue of a run at rest at `time` from the front of `from`.
+    pub(crate) fn read<'k>(
+        model: &(impl AnyWire<'k> + ?Sized),
+        time: Time,
+        from: &mut &[u8],
+    ) -> Result<GlobalQueue, Malformed> {
         let (count, sequence, executed, digest, stopped): (usize, _, _, _, _) = wire::read(from)?;
+        if sequence >= COUNT_MAX || executed >= COUNT_MAX {
+            return Err(Malformed::new("there are more global events than a run has"));
+        }
         let mut pending = BTreeMap::new();
         for _ in 0..count {
             let (key, is_stop): (EventKey, bool) = wire::read(from)?;
+            if !is_pending(key.instant, time) || key.sequence >= COUNT_MAX {
+                return Err(Malformed::new("a global event is before the cut"));
+            }
             let scheduled = if is_stop { Scheduled::Stop } else { Scheduled::Model(model.read_global(from)?) };
             pending.insert(key, scheduled);
         }

@@ -10,6 +10,7 @@ mod undo;
 pub use undo::KernelCheckpoint;
 
 use crate::context::{Context, Phase};
+use crate::cut::{COUNT_MAX, is_pending};
 use crate::digest::Digest;
 use crate::effects::{OtherEffects, SendWake, Sends};
 use crate::event::{Body, EventKey, Header, LpId, Sender, TimerId};
@@ -49,8 +50,9 @@ impl Kernel {
         if settings.len() > TimerId::MAX.0 as usize + 1 {
             return Err(Malformed::new("an LP has more timers than are possible"));
         }
-        if settings.iter().flatten().any(|setting| setting.instant.time < time) {
-            return Err(Malformed::new("a timer is set to a time before the cut"));
+        let is_possible = |setting: &Setting| is_pending(setting.instant, time) && setting.sequence < sequence;
+        if sequence >= COUNT_MAX || !settings.iter().flatten().all(is_possible) {
+            return Err(Malformed::new("a timer is set to a time before the cut, or by no event"));
         }
         Ok(Kernel { rng, sequence, digest, last: Time::ZERO, timers: Timers::of_settings(&settings) })
     }

@@ -110,7 +110,14 @@ fn run_once(
     let mut notes = saving.as_ref().map_or_else(Vec::new, |_| files.notes_on_saves());
     terminal.note(&notes);
     let recording = Recording { saving: saving.as_ref(), from, ..files.recording() };
-    let mut run = parades_session::run(plan, choice, recording, terminal)?;
+    let run = parades_session::run(plan, choice, recording, terminal);
+    if let (Some(_), Err(Failure::Run(failed))) = (from, &run)
+        && let Some(place) = failed.error.place()
+    {
+        // A run goes on from a save before its failure to show what led to it.
+        files.finish_failed(&program().command, place.instant.time)?;
+    }
+    let mut run = run?;
     terminal.note(parades_session::note_of(&run.outcome.metrics).as_slice());
     let mut of_end = files.notes();
     of_end.extend(from.filter(|_| files.has_new_ones()).map(Saved::note_on_files));

@@ -115,7 +115,7 @@ impl<'k> Course<'k> {
     pub(crate) fn reach_cut(&mut self, world: &World, resting: &mut dyn Resting<'k>) {
         self.earliest_cut = just_after(self.bound);
         let Some(cuts) = &mut self.options.cuts else { return };
-        let ends = cuts.at_end && self.bound >= self.until;
+        let ends = cuts.at_end && (self.bound >= self.until || self.globals.stops_at(self.bound));
         if self.bound < self.next_cut && !ends {
             return;
         }

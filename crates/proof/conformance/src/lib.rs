@@ -7,6 +7,7 @@
 //! - [`random_network`], [`networks`]: random network files, on all engines and on ranks.
 //! - [`processes`]: random models, on real processes.
 //! - [`matrix`]: the shipped models, on all engines.
+//! - [`saved`]: runs that are broken, saved to files and go on; and files that were changed.
 //! - [`golden`]: traces that are kept beside the code.
 //!
 //! `cargo test -p parades-conformance` runs a part of it.
@@ -27,5 +28,6 @@ pub mod random;
 pub mod random_model;
 pub mod random_network;
 pub mod report;
+pub mod saved;
 mod sockets;
 pub mod transport;

@@ -9,11 +9,18 @@ use parades_conformance::networks::{check_network, check_networks};
 use parades_conformance::processes::{self, RANK_COMMAND};
 use parades_conformance::random::{ALL, Choice, SOAK, catch_fault, check_genes, check_seeds};
 use parades_conformance::report::{Report, silence_panics};
+use parades_conformance::saved::breaks::check_breaks;
+use parades_conformance::saved::child::{self, CHILD_COMMAND};
+use parades_conformance::saved::files::Files;
+use parades_conformance::saved::scenarios::rows;
 use parades_conformance::{golden, random_model::Genes};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant as WallInstant};
+
+/// The seeds of the random networks among the runs that are saved.
+const NETWORKS: std::ops::Range<u64> = 0..40;
 
 const USAGE: &str = "usage: parades-conformance COMMAND
   random COUNT [--from SEED]   random models on all engines
@@ -24,6 +31,8 @@ const USAGE: &str = "usage: parades-conformance COMMAND
   genes LIST [--soak TIMES]    the random model of these genes, on all engines; or TIMES times as `soak` runs it
   matrix [--model M] [--engine E] [--transport T] [--workers N] [--seed N] [--tie-seed N]
   ranks  [the same options]    the matrix on ranks 1, 2 and 3, which share nothing but bytes (`--transport ranks-N`)
+  breaks COUNT [--from N]      runs that can be saved, each broken at 5 times, saved to a file, and continued by another engine
+  saves COUNT [--from N]       saved runs whose bytes were changed, each in a child with a bound on memory and time
   faults                       plants faults, and shows how soon each is caught
   bless                        rewrites the golden traces";
 
@@ -60,6 +69,20 @@ fn run(arguments: &[String]) -> Result<bool, String> {
             let replay = |seed| format!("processes 1 --from {seed}");
             timed(|| processes::check_seeds(&program, with_time_limit(seeds, replay), false))
         }
+        ["breaks", count, options @ ..] => {
+            silence_panics(true);
+            let numbers = parse_seeds(count, options)?;
+            let replay = |number| format!("breaks 1 --from {number}");
+            timed(|| check_breaks(&rows(NETWORKS), with_time_limit(numbers, replay)))
+        }
+        ["saves", count, options @ ..] => {
+            let numbers = parse_seeds(count, options)?;
+            let program = std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
+            let (fates, report) = child::check_files(&program, numbers)?;
+            println!("{fates}");
+            timed(|| report)
+        }
+        [CHILD_COMMAND] => child::serve(|| Files::new(rows(NETWORKS))).map(|()| true),
         [RANK_COMMAND] => {
             silence_panics(false);
             processes::serve().map(|()| true)

@@ -27,6 +27,8 @@ pub struct Report {
     pub crossed: u64,
     /// The occurrences of features on several workers, by feature, engine and transport.
     pub occurrences: BTreeMap<(Feature, &'static str, &'static str), Occurrences>,
+    /// The number of times that runs were broken and saved to a file.
+    pub breaks: u64,
     /// The number of runs on several processes that ended because a channel lost its lookahead.
     pub refused: u64,
     /// The differences, each with the command that replays it.
@@ -153,9 +155,13 @@ impl fmt::Display for Report {
             anti_messages,
             crossed,
             refused,
+            breaks,
             differences,
             ..
         } = self;
+        if *breaks > 0 {
+            writeln!(f, "{breaks} breaks with a file")?;
+        }
         if *refused > 0 {
             writeln!(
                 f,

@@ -179,6 +179,17 @@ impl Files {
         self.writers().in_folder.as_ref().and_then(TraceFile::for_folder)
     }
 
+    /// Finishes the files that have names of their own after a run that failed at `end`: they show what came
+    /// before. The trace in the folder of results is dropped, since there are no results.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::finish`].
+    pub fn finish_failed(&mut self, command: &str, end: Time) -> Result<(), Failure> {
+        self.in_folder = None;
+        self.finish(command, end)
+    }
+
     /// Finishes all files after the run, which ended at `end`. A timeline names `command` as its origin.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ use parades_core::time::Time;
 use parades_netfile::{CHANGEABLE, looks_up_routes, value_at};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use twox_hash::XxHash3_128;
 
 /// A change of a saved run, as records and saves have it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,6 +121,7 @@ impl Saved {
             let message = format!("{file} cannot go on from {} in this way: {what}", self.head.time());
             Failure::usage(message, "change less, or start the run again with these values")
         })?;
+        branch.cut_hash = Some(XxHash3_128::oneshot(&cut));
         (branch.cut, branch.head.digest) = (cut, branch.head.digest.map(|_| digest));
         Ok(branch)
     }

@@ -103,6 +103,14 @@ impl Failure {
         Failure::Run(Box::new(RunError { error, message }))
     }
 
+    /// Returns the failure with one more part of the sentence, if it is the error of a run.
+    pub(crate) fn and(mut self, more: Option<&str>) -> Failure {
+        if let (Failure::Run(run), Some(more)) = (&mut self, more) {
+            let _ = write!(run.message, "; {more}");
+        }
+        self
+    }
+
     /// Reports a file that cannot be written, found out before the run.
     pub fn cannot_write(path: &Path, error: &io::Error) -> Failure {
         let reason = inputs::reason(error);

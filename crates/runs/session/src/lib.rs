@@ -33,7 +33,7 @@
 //! - [`ranks`]: the processes of a run, and their handshake.
 //! - [`interrupt`]: Ctrl-C, for programs that want it to end runs at a consistent cut.
 //! - [`recorded`]: folders of results, as they were written; [`Claim`]: the right to write into one.
-//! - [`saved`]: runs in files, which go on later.
+//! - [`saved`]: runs in files, which go on later; [`condition`]: the metric that says which save is kept.
 //! - [`result_file`]: files that are whole, or not there.
 //! - [`Failure`]: why there is no result, and the exit status that says so.
 
@@ -44,6 +44,7 @@ pub mod cause;
 pub mod circumstances;
 mod claim;
 mod compare;
+pub mod condition;
 pub mod diff;
 pub mod failure;
 pub mod interrupt;

@@ -219,7 +219,7 @@ impl Plan {
         Choice::of(wish).map_err(|refusal| self.refused(refusal))
     }
 
-    fn engine(&self) -> &str {
+    pub(crate) fn engine(&self) -> &str {
         self.request.engine.as_deref().or(self.settings.engine.as_deref()).unwrap_or(Engine::default().name())
     }
 

@@ -237,6 +237,7 @@ fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<Ending, 
         memory_limit,
         room,
         cut: cut.as_deref(),
+        found: None,
         save_every: None,
     };
     let executed = execution.execute(options, Some(Box::new(Arc::clone(talk))), &mut (), begin);

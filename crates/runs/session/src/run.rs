@@ -1,6 +1,7 @@
 //! Executing a plan.
 
 use crate::branch::Branched;
+use crate::condition::Condition;
 use crate::interrupt::{self, Interruptible};
 use crate::machine::{Machine, peak_rss_bytes};
 use crate::ranks::{self, Others};
@@ -160,6 +161,7 @@ pub fn run(
 
 /// Checks that a run can be saved, or go on from a file, in this way.
 fn check_recording(choice: &Choice, recording: &Recording<'_>) -> Result<(), Failure> {
+    recording.saving.map_or(Ok(()), Saving::check_period)?;
     let is_in_parts = recording.saving.is_some() || recording.from.is_some();
     if is_in_parts && choice.engine == Engine::RollbackCheck {
         let message =
@@ -193,7 +195,8 @@ fn run_on(
     let machine = Machine::this();
     let begin = Instant::now();
     let memory_limit = plan.memory_limit();
-    let failed = |error: Error| Failure::of_run(error, &plan.command());
+    let command = recording.from.map_or_else(|| plan.command(), |saved| saved.command(plan));
+    let failed = |error: Error| Failure::of_run(error, &command);
     let room = memory_limit.saturating_sub(simulation.bytes);
     simulation.check_room(room).map_err(|error| failed(with_model(error, room, memory_limit)))?;
     let choice = simulation.resolve(choice);
@@ -225,11 +228,15 @@ fn run_on(
     let fabric = others.as_ref().map(greet).transpose()?;
     observer.begins(&choice, &notes);
     let save_every = recording.saving.and_then(|saving| saving.every);
-    let execution = Execution { plan, choice: &choice, simulation, memory_limit, room, cut, save_every };
+    let execution =
+        Execution { plan, choice: &choice, simulation, memory_limit, room, cut, save_every, found: Some(&found) };
     let Executed { outcome, walls: [setup_wall, run_wall, results_wall], ending } =
         execution.execute(options, fabric, observer, begin).map_err(|error| match (error.kind(), recording.from) {
             (ErrorKind::Malformed(what), Some(saved)) => saved.malformed(what),
-            _ => failed(error),
+            _ => {
+                let left = recording.saving.and_then(|saving| saving.left(&saved::lock(&found)));
+                failed(error).and(left.as_deref())
+            }
         })?;
     let found = std::mem::take(&mut *saved::lock(&found));
     if let (true, Some(saved)) = (found.differs, recording.from) {
@@ -272,14 +279,30 @@ fn end_notes(
     saving: Option<&Saving>,
     wants_digest: bool,
 ) -> Vec<String> {
-    let Found { mut notes, saved, .. } = found;
+    let Found { mut notes, saved, kept, .. } = found;
     if wants_digest && outcome.digest.is_none() {
         let end = outcome.end;
         notes.push(format!("stopped among the events of {end}: some of them are not executed, so there is no digest"));
     }
-    if let (Ending::Interrupted, Some(saving), Some(time)) = (ending, saving, saved) {
-        let file = quote(&saving.file.display().to_string());
-        notes.push(format!("saved at {time}: `{} resume {file}` goes on", program_name()));
+    let Some(saving) = saving else { return notes };
+    let (file, program) = (quote(&saving.file.display().to_string()), program_name());
+    match (kept, saved) {
+        (Some((time, why)), Some(saved)) => notes.push(format!(
+            "{why} at {time}: the last save before it, at {saved}, is kept; \
+             `{program} resume {file} --trace TRACE` shows what follows"
+        )),
+        (Some((time, why)), None) => notes.push(format!("{why} at {time}, before the run was saved; save it sooner")),
+        (None, Some(time)) if ending == Ending::Interrupted => {
+            notes.push(format!("saved at {time}: `{program} resume {file}` goes on"));
+        }
+        (None, Some(_)) => {
+            let condition = saving.when.as_ref();
+            notes.extend(condition.map(|when| format!("`{when}` was true at no save; {file} has the run at its end")));
+        }
+        (None, None) if notes.is_empty() => {
+            notes.push(format!("the run is not saved: a global event of the model ended it at {}", outcome.end));
+        }
+        (None, None) => {}
     }
     notes
 }
@@ -297,6 +320,8 @@ pub(crate) struct Execution<'a> {
     pub(crate) cut: Option<&'a [u8]>,
     /// The wall time after which the run is saved each time.
     pub(crate) save_every: Option<Duration>,
+    /// The findings of the run's cuts. They are told if the memory limit ends the run.
+    pub(crate) found: Option<&'a Mutex<Found>>,
 }
 
 /// Returns what saves a run and checks it, if it is to be saved or goes on from a file.
@@ -313,6 +338,8 @@ fn saver_of<'a>(
     if saving.is_none() && from.is_none() {
         return Ok(None);
     }
+    let condition = saving.and_then(|saving| saving.when.as_ref());
+    let condition = condition.map(|text| Condition::of(text, &simulation.metrics())).transpose()?;
     let saving = saving.map(|saving| {
         let head = Head {
             version: saving.version.to_owned(),
@@ -331,8 +358,8 @@ fn saver_of<'a>(
         };
         Ok::<_, Failure>((saving.clone(), head))
     });
-    let resumed = from.map(|saved| (saved.head.time(), saved.head.digest));
-    Ok(Some(Saver { saving: saving.transpose()?, outputs, until, resumed, found: Arc::clone(found) }))
+    let (resumed, found) = (from.map(Saved::expected), Arc::clone(found));
+    Ok(Some(Saver { saving: saving.transpose()?, outputs, until, resumed, condition, found }))
 }
 
 /// Returns the files that a run has read. Of a run that goes on from a save, these are the files that it has
@@ -364,7 +391,7 @@ impl Execution<'_> {
         observer: &mut dyn Observer,
         begin: Instant,
     ) -> Result<Executed, Error> {
-        let Execution { plan, choice, simulation, memory_limit, room, cut, save_every } = self;
+        let Execution { plan, choice, simulation, memory_limit, room, cut, save_every, found } = self;
         let entered: Arc<[OnceLock<Instant>; 2]> = Arc::default();
         let enters = Arc::clone(&entered);
         let control = Arc::new(Control::with_phases(move |phase| {
@@ -379,7 +406,7 @@ impl Execution<'_> {
             memory_limit: Some(room),
             ..options
         };
-        let watched = Watched { control: &control, until, memory_limit, save_every };
+        let watched = Watched { control: &control, until, memory_limit, save_every, found };
         let rank = fabric.as_ref().map_or(0, |fabric| fabric.rank());
         let (outcome, memory) = std::thread::scope(|scope| {
             let (going_on, over) = channel();

@@ -11,6 +11,7 @@
 //! | any | the bytes of the cut, as a frame of LZ4 |
 //! | 16 for each other part | the hash of the file of that part, as it stands at its end |
 //! | 8, 16 | the length of the cut's bytes before compression, and their hash by XXH3 (128 bits) |
+//! | 16 | the seal |
 //! | 16 | the hash of everything before it |
 //!
 //! The bytes of a cut do not depend on the engine or threads that made it, so neither does their hash.
@@ -20,6 +21,10 @@
 //! the time, the rank and the hash. All parts together are read as one cut, which has the bytes of a cut that one
 //! process makes once it is written again.
 //!
+//! *The seal* is the hash of the head and of the cut's bytes. The other hashes find accidents; the seal also binds
+//! the facts of the head, such as scenario and seeds, to the states. When a run of one process goes on, its cut is
+//! written again, and must have the hash of the file: so a state that was read is what was saved.
+//!
 //! *Replayed runs.* The states of some models cannot be written: processes as programs, protocols of other
 //! crates. Their files have no bytes of a cut. Such a run goes on from its start, and at the time of the cut
 //! its digest must be that of the head.
@@ -28,12 +33,15 @@ pub mod outputs;
 mod parts;
 
 use crate::branch::Branched;
+use crate::condition::Condition;
 use crate::recorded::RecordedInput;
+use crate::request::quote;
 use crate::result_file::{self, ResultFile};
 use crate::run::Resumed;
-use crate::{Failure, Request};
+use crate::{Failure, Plan, Request};
 use lz4_flex::frame::{BlockMode, BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
 use outputs::{KeepOutputs, OutputsAtCut};
+use parades_catalog::program_name;
 use parades_config::inputs::{self, Input};
 use parades_config::quoted;
 use parades_core::cut::{AtCut, AtRest, Cuts, Then};
@@ -49,8 +57,8 @@ use twox_hash::XxHash3_128;
 
 /// The first bytes of a saved run. A transfer as text would change the line's end.
 pub const MAGIC: &[u8; 16] = b"parades save 1\r\n";
-/// The length of the foot: length of the cut, its hash, and the hash of the file.
-const FOOT_BYTES: usize = 8 + 16 + 16;
+/// The length of the foot: length of the cut, its hash, the seal, and the hash of the file.
+const FOOT_BYTES: usize = 8 + 16 + 16 + 16;
 /// The longest head, in bytes. It has the scenario file, in which a network may be written out in full.
 const HEAD_BYTES_MAX: usize = 1 << 28;
 /// The longest file, in bytes.
@@ -117,6 +125,8 @@ pub struct Saved {
     pub(crate) cut: Vec<u8>,
     /// Notes for the user on the run that goes on, a sentence each.
     pub(crate) notes: Vec<String>,
+    /// The hash of the cut's bytes. `None` if the run is replayed, or was saved in several parts.
+    pub(crate) cut_hash: Option<u128>,
     /// The hash of the file.
     pub(crate) file_hash: u128,
     /// True if the digest of the cut is known to be that of the head.
@@ -137,24 +147,47 @@ impl Saved {
             let (head, file) = Packed::of(&bytes, MAGIC)?;
             let head: Head = read_head(head)?;
             let hashes = file.hashes(&head)?;
-            if head.replayed.is_none() {
-                file.unpack(bytes_max, &mut cut)?;
-            }
-            Ok((head, hashes))
+            let hash = if head.replayed.is_none() { Some(file.unpack(bytes_max, &mut cut)?) } else { None };
+            file.check_seal(&cut)?;
+            Ok((head, hashes, hash))
         };
-        let (head, hashes) = unpack().map_err(|what: String| unusable(path, &what))?;
+        let (head, hashes, hash) = unpack().map_err(|what: String| unusable(path, &what))?;
+        let cut_hash = hash.filter(|_| hashes.is_empty());
         let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         drop(bytes);
         for ((rank, name), hash) in (1..).zip(head.names_of_parts(&hashes)).zip(hashes) {
             let expected = PartHead { time_ps: head.time_ps, rank };
             read_part(path, &place.with_file_name(&name), &expected, hash, bytes_max, &mut cut)?;
         }
-        Ok(Saved { path: path.to_owned(), head, cut, notes: Vec::new(), file_hash, is_checked: false })
+        Ok(Saved { path: path.to_owned(), head, cut, notes: Vec::new(), cut_hash, file_hash, is_checked: false })
     }
 
     /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the bytes of the cut. There are none if the run is replayed.
+    pub fn cut(&self) -> &[u8] {
+        &self.cut
+    }
+
+    /// Returns the hash of the cut's bytes, which is the same whoever made the cut; `None` if the run is replayed,
+    /// or was saved in several parts.
+    pub fn cut_hash(&self) -> Option<u128> {
+        self.cut_hash
+    }
+
+    /// Returns what the run must be at the cut.
+    pub(crate) fn expected(&self) -> Expected {
+        Expected { time: self.head.time(), digest: self.head.digest, hash: self.cut_hash }
+    }
+
+    /// Returns the command that goes on with this run by `plan`.
+    pub(crate) fn command(&self, plan: &Plan) -> String {
+        let file = quote(&self.path.display().to_string());
+        let until = plan.request.until.map_or_else(String::new, |until| format!(" --until {until}"));
+        format!("{} resume {file}{until} --engine {}", program_name(), plan.engine())
     }
 
     /// Returns the request that leads to the same run. Its scenario file is held, and need not be on disk.
@@ -250,7 +283,7 @@ impl Saved {
     pub(crate) fn differs(&self) -> Failure {
         let how = if self.head.replayed.is_some() { "was executed again" } else { "was read" };
         Failure::simulation(format!(
-            "{}: at {} the run that {how} does not have the digest of the run that was saved; \
+            "{}: at {} the run that {how} is not the run that was saved; \
              the program has changed since, the file was altered, or something outside the model influences it \
              (`compare` finds out)",
             self.path.display(),
@@ -294,7 +327,9 @@ fn read_part(
         if read_head::<PartHead>(head)? != *expected || bytes[bytes.len() - 16..] != hash.to_le_bytes() {
             return Err("it is a part of another run".into());
         }
-        file.unpack(bytes_max, cut)
+        let begin = cut.len();
+        file.unpack(bytes_max, cut)?;
+        file.check_seal(&cut[begin..])
     };
     unpack().map_err(|what: String| unusable(&path.with_file_name(name.to_string()), &what))
 }
@@ -303,11 +338,12 @@ fn read_head<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
     serde_json::from_slice(text).map_err(|error| format!("its head is wrong: {error}"))
 }
 
-/// A file without its kind, its head and its last hash.
+/// A file without its kind and its last hash.
 struct Packed<'a> {
+    head: &'a [u8],
     /// The compressed part, and the hashes of other parts.
     body: &'a [u8],
-    /// The length and the hash of the cut.
+    /// The length and the hash of the cut, and the seal.
     foot: &'a [u8],
 }
 
@@ -323,7 +359,7 @@ impl<'a> Packed<'a> {
         let (length, rest) = rest.split_first_chunk::<4>().ok_or("it ends too early")?;
         let length = u32::from_le_bytes(*length) as usize;
         let (head, body) = rest.split_at_checked(length).ok_or("its head is longer than the file")?;
-        Ok((head, Packed { body, foot: &foot[..FOOT_BYTES - 16] }))
+        Ok((head, Packed { head, body, foot: &foot[..FOOT_BYTES - 16] }))
     }
 
     /// Returns the hashes of the other parts, which stand at the end of the body.
@@ -334,9 +370,20 @@ impl<'a> Packed<'a> {
         Ok(hashes.iter().map(|bytes| u128::from_le_bytes(*bytes)).collect())
     }
 
-    /// Appends the bytes of the cut to `cut`, which then has at most `bytes_max` bytes.
-    fn unpack(&self, bytes_max: u64, cut: &mut Vec<u8>) -> Result<(), String> {
-        let (length, hash) = self.foot.split_at(8);
+    /// Checks that head and cut belong together.
+    fn check_seal(&self, cut: &[u8]) -> Result<(), String> {
+        let mut seal = XxHash3_128::new();
+        seal.write(self.head);
+        seal.write(cut);
+        match seal.finish_128().to_le_bytes() == self.foot[24..] {
+            true => Ok(()),
+            false => Err("it was changed after it was saved: its seal is not that of its head and its states".into()),
+        }
+    }
+
+    /// Appends the bytes of the cut to `cut`, which then has at most `bytes_max` bytes. Returns their hash.
+    fn unpack(&self, bytes_max: u64, cut: &mut Vec<u8>) -> Result<u128, String> {
+        let (length, hash) = self.foot[..24].split_at(8);
         let length = u64::from_le_bytes(length.try_into().expect("these are eight bytes"));
         let (begin, needed) = (cut.len(), (cut.len() as u64).saturating_add(length));
         if needed > bytes_max {
@@ -344,10 +391,11 @@ impl<'a> Packed<'a> {
         }
         let read = FrameDecoder::new(self.body).take(length + 1).read_to_end(cut);
         read.map_err(|error| format!("its compressed part is wrong: {error}"))?;
-        if cut.len() as u64 != needed || XxHash3_128::oneshot(&cut[begin..]).to_le_bytes() != hash {
+        let found = XxHash3_128::oneshot(&cut[begin..]);
+        if cut.len() as u64 != needed || found.to_le_bytes() != hash {
             return Err("its compressed part is not what was saved".into());
         }
-        Ok(())
+        Ok(found)
     }
 }
 
@@ -399,20 +447,45 @@ impl<W: Write> Write for Hashing<W> {
     }
 }
 
+/// A function that passes the bytes of a cut to another one, in pieces.
+type Pieces<'a> = dyn FnMut(&mut dyn FnMut(&[u8])) + 'a;
+
+/// Returns the hash of the bytes of a run's cut, as the file has it.
+///
+/// # Panics
+///
+/// If the model's runs cannot be saved.
+pub fn hash_of(run: &mut AtRest<'_, '_>) -> u128 {
+    let mut hash = XxHash3_128::new();
+    run.write_in_pieces(&mut |piece| hash.write(piece));
+    hash.finish_128()
+}
+
+/// Writes a run of one process. `cut` passes on the bytes of its cut; a replayed run has none.
+///
+/// # Errors
+///
+/// Those of `to`.
+pub fn write(head: &Head, cut: &mut Pieces<'_>, to: impl Write) -> io::Result<()> {
+    let cut = head.replayed.is_none().then_some(cut);
+    Writing::begin(MAGIC, head, cut, to)?.finish(&[]).map(drop)
+}
+
 /// A file that is being written, of which the foot is missing.
 struct Writing<W> {
     to: Hashing<W>,
     /// The length and the hash of the cut.
     cut: (u64, u128),
+    seal: u128,
 }
 
 impl<W: Write> Writing<W> {
-    /// Writes the kind, the head, and this rank's part of a run at rest, if there is one to write.
+    /// Writes the kind, the head, and the bytes of a part of a cut, if there is one.
     ///
     /// # Errors
     ///
     /// Those of `to`.
-    fn begin(magic: &[u8], head: &impl Serialize, run: Option<&mut AtRest<'_, '_>>, to: W) -> io::Result<Writing<W>> {
+    fn begin(magic: &[u8], head: &impl Serialize, cut: Option<&mut Pieces<'_>>, to: W) -> io::Result<Writing<W>> {
         let mut to = Hashing { to, hash: XxHash3_128::new() };
         let text = serde_json::to_vec(head).map_err(io::Error::other)?;
         let length = u32::try_from(text.len()).ok().filter(|_| text.len() <= HEAD_BYTES_MAX);
@@ -420,22 +493,24 @@ impl<W: Write> Writing<W> {
         to.write_all(magic)?;
         to.write_all(&length.to_le_bytes())?;
         to.write_all(&text)?;
-        let (mut bytes, mut hash) = (0, XxHash3_128::new());
-        if let Some(run) = run {
+        let (mut bytes, mut hash, mut seal) = (0, XxHash3_128::new(), XxHash3_128::new());
+        seal.write(&text);
+        if let Some(cut) = cut {
             let info = FrameInfo::new().block_mode(BlockMode::Independent).block_size(BlockSize::Max4MB);
             let mut frame = FrameEncoder::with_frame_info(info, &mut to);
             let mut written = Ok(());
-            run.write_in_pieces(&mut |piece| {
+            cut(&mut |piece| {
                 if written.is_ok() {
                     bytes += piece.len() as u64;
                     hash.write(piece);
+                    seal.write(piece);
                     written = frame.write_all(piece);
                 }
             });
             written?;
             frame.finish().map_err(io::Error::from)?;
         }
-        Ok(Writing { to, cut: (bytes, hash.finish_128()) })
+        Ok(Writing { to, cut: (bytes, hash.finish_128()), seal: seal.finish_128() })
     }
 
     /// Writes the foot, with the hashes of the other parts. Returns the hash of the file.
@@ -444,10 +519,11 @@ impl<W: Write> Writing<W> {
     ///
     /// Those of `to`.
     fn finish(self, parts: &[u128]) -> io::Result<(W, u128)> {
-        let Writing { mut to, cut: (bytes, hash) } = self;
+        let Writing { mut to, cut: (bytes, hash), seal } = self;
         parts.iter().try_for_each(|part| to.write_all(&part.to_le_bytes()))?;
         to.write_all(&bytes.to_le_bytes())?;
         to.write_all(&hash.to_le_bytes())?;
+        to.write_all(&seal.to_le_bytes())?;
         let whole = to.hash.finish_128();
         to.to.write_all(&whole.to_le_bytes())?;
         Ok((to.to, whole))
@@ -469,6 +545,38 @@ pub struct Saving {
     pub every: Option<std::time::Duration>,
     /// The virtual time after which the run is saved each time.
     pub every_virtual: Option<Delay>,
+    /// A condition on a metric ([`Condition::of`]). From the first cut on at which it is true, the file stays
+    /// as it is: it has the run before that.
+    pub when: Option<String>,
+    /// True if the file stays as it is where the run fails: also where the memory limit ends the run, and
+    /// where the model says that its results are incomplete.
+    pub before_failure: bool,
+}
+
+impl Saving {
+    /// Checks that a wish to keep the last of several saves comes with several saves.
+    pub(crate) fn check_period(&self) -> Result<(), Failure> {
+        if self.keeps_earlier() && self.every.is_none() && self.every_virtual.is_none() {
+            let option = if self.when.is_some() { "--save-when" } else { "--save-before-failure" };
+            let message = format!("`{option}` keeps the last of several saves, and the run is saved once");
+            return Err(Failure::usage(message, "add `--save-every-virtual T` or `--save-every T`"));
+        }
+        Ok(())
+    }
+
+    /// Returns true if the last save before something happens may be kept.
+    fn keeps_earlier(&self) -> bool {
+        self.when.is_some() || self.before_failure
+    }
+
+    /// Returns a sentence on the save that is left where the run has failed, if there is anything to say.
+    pub(crate) fn left(&self, found: &Found) -> Option<String> {
+        let file = quote(&self.file.display().to_string());
+        match found.saved {
+            Some(time) => Some(format!("it is saved at {time}: `{} resume {file}` goes on from there", program_name())),
+            None => self.before_failure.then(|| "it failed before it was saved".to_owned()),
+        }
+    }
 }
 
 /// What the cuts of a run have found out.
@@ -480,6 +588,29 @@ pub(crate) struct Found {
     pub(crate) saved: Option<Time>,
     /// True if the run is not the one that was saved.
     pub(crate) differs: bool,
+    /// True if the memory limit ends the run.
+    pub(crate) is_out_of_memory: bool,
+    /// The time from which on the last save is kept, and the reason why, as the beginning of a sentence.
+    pub(crate) kept: Option<(Time, String)>,
+}
+
+/// What a run that goes on must be at its cut.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Expected {
+    pub(crate) time: Time,
+    digest: Option<u64>,
+    /// The hash of the cut's bytes. Only a run of one process has it.
+    hash: Option<u128>,
+}
+
+impl Expected {
+    /// Returns true if a run at rest is the one that was saved: it has the same digest, and its cut has the
+    /// same bytes.
+    fn is(&self, run: &mut AtRest<'_, '_>) -> bool {
+        let is_whole = run.ranks() == 1;
+        self.digest.is_none_or(|digest| digest == run.digest())
+            && self.hash.filter(|_| is_whole).is_none_or(|hash| hash == hash_of(run))
+    }
 }
 
 /// Saves a run at its cuts; and, of a run that goes on from a file, checks the digest first.
@@ -490,8 +621,10 @@ pub(crate) struct Saver<'a> {
     pub(crate) outputs: Option<&'a dyn KeepOutputs>,
     /// The end of the run.
     pub(crate) until: Time,
-    /// The time and the digest of the run that is gone on with, until they are checked.
-    pub(crate) resumed: Option<(Time, Option<u64>)>,
+    /// What the run that goes on must be, until that is checked.
+    pub(crate) resumed: Option<Expected>,
+    /// The condition of the wish. Rank 0 has it.
+    pub(crate) condition: Option<Condition>,
     pub(crate) found: Arc<Mutex<Found>>,
 }
 
@@ -502,20 +635,31 @@ pub(crate) fn lock(found: &Mutex<Found>) -> MutexGuard<'_, Found> {
 /// The cuts of a run, as rank 0 tells the other ranks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Told {
-    /// The file, whether the run is saved at its end, the virtual time of each save, and the head.
-    saving: Option<(PathBuf, bool, Option<Delay>, Head)>,
+    saving: Option<ToldSaving>,
     until: Time,
-    resumed: Option<(Time, Option<u64>)>,
+    resumed: Option<Expected>,
+}
+
+/// The user's wish for saved runs, as far as the other ranks must know it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct ToldSaving {
+    file: PathBuf,
+    at_end: bool,
+    every_virtual: Option<Delay>,
+    when: Option<String>,
+    before_failure: bool,
+    head: Head,
 }
 
 impl Told {
     /// Returns the cuts of a rank that was told of them.
     pub(crate) fn into_cuts(self) -> Cuts<'static> {
-        let saving = self.saving.map(|(file, at_end, every_virtual, head)| {
-            (Saving { file, version: "", commit: "", at_end, every: None, every_virtual }, head)
+        let saving = self.saving.map(|told| {
+            let ToldSaving { file, at_end, every_virtual, when, before_failure, head } = told;
+            (Saving { file, version: "", commit: "", at_end, every: None, every_virtual, when, before_failure }, head)
         });
         let Told { until, resumed, .. } = self;
-        Saver { saving, outputs: None, until, resumed, found: Arc::default() }.into_cuts()
+        Saver { saving, outputs: None, until, resumed, condition: None, found: Arc::default() }.into_cuts()
     }
 
     /// True if the run is saved.
@@ -528,17 +672,18 @@ impl<'a> Saver<'a> {
     /// Returns what the other ranks must be told.
     pub(crate) fn told(&self) -> Told {
         let saving = self.saving.as_ref().map(|(saving, head)| {
-            let Saving { file, at_end, every_virtual, .. } = saving;
+            let Saving { file, at_end, every_virtual, when, before_failure, .. } = saving.clone();
             // Rank 0 alone writes the head.
             let Head { digest, replayed, .. } = head.clone();
-            (file.clone(), *at_end, *every_virtual, Head { digest, replayed, ..Head::default() })
+            let head = Head { digest, replayed, ..Head::default() };
+            ToldSaving { file, at_end, every_virtual, when, before_failure, head }
         });
         Told { saving, until: self.until, resumed: self.resumed }
     }
 
     /// Returns the cuts at which the run is saved and checked.
     pub(crate) fn into_cuts(self) -> Cuts<'a> {
-        let begin = self.resumed.map(|(time, _)| time);
+        let begin = self.resumed.map(|expected| expected.time);
         let next = begin.unwrap_or_else(|| self.next_after(Time::ZERO));
         Cuts { next, at_end: self.saving.as_ref().is_some_and(|(saving, _)| saving.at_end), act: Box::new(self) }
     }
@@ -549,20 +694,42 @@ impl<'a> Saver<'a> {
         let cuts_before = time.as_ps().checked_div(every);
         cuts_before.and_then(|cuts| (cuts + 1).checked_mul(every)).map_or(Time::MAX, Time::from_ps)
     }
+
+    /// Returns true if the last save is kept, from this cut on or from an earlier one. All ranks agree.
+    fn keeps(&self, run: &mut AtRest<'_, '_>) -> bool {
+        let Some((saving, _)) = self.saving.as_ref().filter(|(saving, _)| saving.keeps_earlier()) else { return false };
+        if lock(&self.found).kept.is_none() {
+            let metrics = run.all_metrics();
+            let is_out_of_memory = lock(&self.found).is_out_of_memory;
+            let why = match &self.condition {
+                Some(condition) if condition.holds(&metrics) => Some(format!("`{condition}` is true")),
+                _ if saving.before_failure && is_out_of_memory => Some("the memory limit is reached".to_owned()),
+                _ if saving.before_failure => metrics.incomplete().map(|_| "the results are incomplete".to_owned()),
+                _ => None,
+            };
+            // One rank's reason is that of all.
+            let all = parts::agree(run, Ok(&why)).unwrap_or_default();
+            lock(&self.found).kept = all.into_iter().flatten().next().map(|why| (run.time, why));
+        }
+        lock(&self.found).kept.is_some()
+    }
 }
 
 impl AtCut for Saver<'_> {
     fn act(&mut self, run: &mut AtRest<'_, '_>) -> Then {
-        if let Some((time, digest)) = self.resumed.take() {
-            if digest.is_some_and(|digest| digest != run.digest()) {
+        if let Some(expected) = self.resumed.take() {
+            if !expected.is(run) {
                 lock(&self.found).differs = true;
                 return Then::End;
             }
-            if time < self.until {
-                return Then::Continue(self.next_after(time));
+            if expected.time < self.until {
+                self.keeps(run);
+                return Then::Continue(self.next_after(expected.time));
             }
         }
-        if let Some((saving, head)) = &mut self.saving {
+        if !self.keeps(run)
+            && let Some((saving, head)) = &mut self.saving
+        {
             (head.time_ps, head.events) = (run.time.as_ps(), run.events);
             head.digest = head.digest.map(|_| run.digest());
             let saved = parts::save(&saving.file, self.outputs, head, run);

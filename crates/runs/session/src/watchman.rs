@@ -3,9 +3,11 @@
 
 use crate::machine::{BESIDE, held_bytes, program_bytes};
 use crate::observer::{Observer, Progress};
+use crate::saved::{Found, lock};
 use parades_core::run::Control;
 use parades_core::time::Time;
 use parades_raw::memory::return_free_memory;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -27,6 +29,8 @@ pub(crate) struct Watched<'a> {
     pub(crate) memory_limit: u64,
     /// The wall time after which the run is saved each time, if it is.
     pub(crate) save_every: Option<Duration>,
+    /// The findings of the run's cuts, which are told before the run is stopped.
+    pub(crate) found: Option<&'a Mutex<Found>>,
 }
 
 impl Watched<'_> {
@@ -54,6 +58,7 @@ impl Watched<'_> {
             let taken = taken_above(limit);
             if taken > limit && too_much.is_none() {
                 too_much = Some(taken);
+                self.found.into_iter().for_each(|found| lock(found).is_out_of_memory = true);
                 self.control.stop();
             }
             period = if too_much.is_some() { PERIOD } else { period_for(limit.saturating_sub(taken)) };

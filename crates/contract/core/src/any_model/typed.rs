@@ -22,6 +22,7 @@ use parades_raw::{huge_pages, in_form};
 use std::any::Any;
 use std::fmt::{self, Debug};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A model, and the kind of its messages in one run.
@@ -229,11 +230,21 @@ impl<'k, M: Model> AnyModel<'k> for Typed<'k, '_, M> {
             let (header, body) = event.into_parts();
             header.with(body.map(|message| kind.unpack_any(message)))
         });
-        self.value().model.unfinished(Unfinished(Box::new(messages)), metrics);
+        noting_panics(metrics, |metrics| self.value().model.unfinished(Unfinished(Box::new(messages)), metrics));
     }
 
     fn conclude(&self, end: &End, metrics: &mut Metrics) -> Result<(), String> {
-        self.value().model.conclude(end, metrics)
+        let mut concluded = Ok(());
+        noting_panics(metrics, |metrics| concluded = self.value().model.conclude(end, metrics));
+        concluded
+    }
+}
+
+/// Lets the model make results. A panic becomes the error of the run ([`Metrics::check`]), as it does in a
+/// handler.
+fn noting_panics(metrics: &mut Metrics, act: impl FnOnce(&mut Metrics)) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| act(metrics))) {
+        metrics.note_panic(panic.as_ref());
     }
 }
 
@@ -327,7 +338,7 @@ impl<'k, M: Model> Lps<'k> for List<'k, '_, M> {
     }
 
     fn finish(&self, index: usize, id: LpId, end: &End, metrics: &mut Metrics) {
-        self.of.value().model.finish(id, self.lps[index].state(), end, metrics);
+        noting_panics(metrics, |metrics| self.of.value().model.finish(id, self.lps[index].state(), end, metrics));
     }
 
     fn final_digest(&self, index: usize) -> u64 {

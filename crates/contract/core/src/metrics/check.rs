@@ -4,11 +4,10 @@ use super::histogram::Histogram;
 use super::per_lp::PerLp;
 use super::steady::{BATCHES_MAX, Batches};
 use super::{MetricValue, Metrics, Recorded, Tally};
+use crate::cut::COUNT_MAX;
 use crate::event::Sender;
 use crate::wire::Malformed;
 
-/// The bound of counts. No run reaches it, and sums of two are no overflow.
-const COUNT_MAX: u64 = 1 << 62;
 /// The bound of sums of integers.
 const SUM_MAX: u128 = 1 << 126;
 
@@ -64,6 +63,7 @@ impl Tally {
             && *sum <= u128::from(*count) * u128::from(*max)
             && squares_high <= count
             && (*count == 0 || min <= max)
+            && self.spread().is_some()
     }
 }
 

@@ -4,8 +4,10 @@ use super::metric_value::COUNTER_IS_WIDE;
 use super::{
     Cell, CounterId, FloatId, Form, IntegerId, MetricId, MetricValue, Metrics, Sample, SeriesId, TableId, ValueId,
 };
+use crate::error::text_of_panic;
 use crate::event::{LpId, Sender};
 use crate::time::Time;
+use std::any::Any;
 use std::fmt;
 
 /// The largest magnitude of a floating-point observation.
@@ -155,6 +157,19 @@ impl Metrics {
     #[inline(never)]
     pub(super) fn refuse(&mut self, from: Sender, metric: MetricId, what: &dyn fmt::Display) {
         let mistake = (from, metric, self.sentence(from, metric, what));
+        if self.mistake.as_deref().is_none_or(|known| mistake < *known) {
+            self.mistake = Some(Box::new(mistake));
+        }
+    }
+
+    /// Remembers that the model panicked when it made results at the end of the run, which is then an error.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_panic(&mut self, panic: &(dyn Any + Send)) {
+        let who = if self.recorder == Sender::GLOBAL { "the model".into() } else { self.recorder.to_string() };
+        let sentence =
+            format!("{who} panicked when it made its results at the end of the run: {}", text_of_panic(panic));
+        let mistake = (self.recorder, MetricId(0), sentence);
         if self.mistake.as_deref().is_none_or(|known| mistake < *known) {
             self.mistake = Some(Box::new(mistake));
         }

@@ -98,12 +98,15 @@ impl Tally {
         if pairs == 0 {
             return None;
         }
+        Some(to_f64(self.spread().expect("a variance cannot be negative")) / pairs as f64)
+    }
+
+    /// Returns `count * (sum of squares) - sum^2`, which has at most 256 bits. `None` if it is negative, which
+    /// that of no observations is (Cauchy and Schwarz).
+    pub(super) fn spread(&self) -> Option<[u64; 4]> {
         let [low, middle] = limbs(self.squares_low);
         let sum = limbs(self.sum);
-        // The value count * (sum of squares) - sum^2 is never negative (Cauchy and Schwarz) and has at most
-        // 256 bits.
-        let spread = difference(product(&[self.count], &[low, middle, self.squares_high]), product(&sum, &sum));
-        Some(to_f64(spread) / pairs as f64)
+        difference(product(&[self.count], &[low, middle, self.squares_high]), product(&sum, &sum))
     }
 
     /// Returns the standard deviation, the square root of [`Tally::variance`].
@@ -135,8 +138,8 @@ fn product(a: &[u64], b: &[u64]) -> [u64; 4] {
     result
 }
 
-/// Returns `a - b`, for `a >= b`.
-fn difference(a: [u64; 4], b: [u64; 4]) -> [u64; 4] {
+/// Returns `a - b`; `None` if it is negative.
+fn difference(a: [u64; 4], b: [u64; 4]) -> Option<[u64; 4]> {
     let mut borrow = false;
     let result = std::array::from_fn(|i| {
         let (x, under) = a[i].overflowing_sub(b[i]);
@@ -144,8 +147,7 @@ fn difference(a: [u64; 4], b: [u64; 4]) -> [u64; 4] {
         borrow = under || under_again;
         x
     });
-    assert!(!borrow, "a variance cannot be negative");
-    result
+    (!borrow).then_some(result)
 }
 
 /// Returns the nearest double or a neighbour of it: only the top 65 to 128 bits count.

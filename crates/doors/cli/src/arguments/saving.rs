@@ -21,12 +21,19 @@ pub(crate) struct SavingArguments {
     /// Saves the run into the file of `--save` at each multiple of this virtual time: `10s`.
     #[arg(long, value_name = "T", value_parser = span, allow_hyphen_values = true, requires = "save")]
     pub(crate) save_every_virtual: Option<Delay>,
+    /// Keeps the last save before a metric was found above (`>`) or below (`<`) a value: `'sojourn > 20ms'`.
+    /// It is looked at each time that the run is saved.
+    #[arg(long, value_name = "CONDITION", requires = "save")]
+    pub(crate) save_when: Option<String>,
+    /// Keeps the last save before an error of the run, or before the memory limit ended it.
+    #[arg(long, requires = "save")]
+    pub(crate) save_before_failure: bool,
 }
 
 impl SavingArguments {
     /// Returns the user's wish for saved runs, if there is one.
     pub(crate) fn wish(&self) -> Option<Saving> {
-        let SavingArguments { save, save_every, save_every_virtual } = self;
+        let SavingArguments { save, save_every, save_every_virtual, save_when, save_before_failure } = self;
         let program = program();
         Some(Saving {
             file: save.clone()?,
@@ -35,6 +42,8 @@ impl SavingArguments {
             at_end: true,
             every: *save_every,
             every_virtual: *save_every_virtual,
+            when: save_when.clone(),
+            before_failure: *save_before_failure,
         })
     }
 }

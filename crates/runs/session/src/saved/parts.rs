@@ -12,7 +12,7 @@
 //! folder of the same name there.
 
 use super::outputs::KeepOutputs;
-use super::{Head, Writing};
+use super::{Head, Pieces, Writing};
 use crate::result_file::{self, ResultFile};
 use parades_core::cut::AtRest;
 use parades_core::digest::Digest;
@@ -126,8 +126,9 @@ fn begin(
             let kept = outputs.map(KeepOutputs::keep).transpose();
             head.outputs = kept.map_err(|error| late(&error))?;
             hash = "0".into();
-            let run = (!is_whole).then_some(run);
-            Begun::First(Writing::begin(super::MAGIC, head, run, file).map_err(|error| late(&error))?)
+            let mut pieces = |sink: &mut dyn FnMut(&[u8])| run.write_in_pieces(sink);
+            let cut: Option<&mut Pieces<'_>> = if is_whole { None } else { Some(&mut pieces) };
+            Begun::First(Writing::begin(super::MAGIC, head, cut, file).map_err(|error| late(&error))?)
         }
         _ if is_whole => Begun::Nothing,
         rank => {
@@ -135,7 +136,7 @@ fn begin(
             let beside = place.with_file_name(format!("{}.{rank}", head.stem));
             let file = ResultFile::create(&beside).map_err(|failure| failure.to_string())?;
             let head = PartHead { time_ps: run.time.as_ps(), rank };
-            let writing = Writing::begin(MAGIC, &head, Some(run), file);
+            let writing = Writing::begin(MAGIC, &head, Some(&mut |sink| run.write_in_pieces(sink)), file);
             let (file, whole) = writing.and_then(|writing| writing.finish(&[])).map_err(|error| late(&error))?;
             hash = format!("{whole:x}");
             Begun::Part(file)
@@ -182,7 +183,7 @@ fn stem_of(place: &Path) -> String {
 }
 
 /// Returns what all ranks have to say, in rank order; or the first error of one.
-fn agree<T: Serialize + DeserializeOwned>(
+pub(super) fn agree<T: Serialize + DeserializeOwned>(
     run: &mut AtRest<'_, '_>,
     mine: Result<&T, String>,
 ) -> Result<Vec<T>, String> {
