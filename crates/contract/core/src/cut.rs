@@ -24,7 +24,7 @@ use crate::event::{Body, Event, EventKey, LpId, Sender};
 use crate::global::GlobalQueue;
 use crate::metrics::{Metrics, Recorded};
 use crate::placement::Placement;
-use crate::run::{Outcome, RunOptions, combined_digest};
+use crate::run::{End, Outcome, RunOptions, combined_digest};
 use crate::time::{Instant, Time};
 use crate::wire::{self, FrameWriter, Malformed};
 use crate::world::World;
@@ -243,7 +243,12 @@ impl<'k> AtRest<'_, 'k> {
     /// Returns the metrics so far, those of global events and of all LPs on all ranks. They are the same on every
     /// engine, and on every rank. All ranks call this together.
     pub fn all_metrics(&mut self) -> Metrics {
-        let mut metrics = self.metrics_of_rank();
+        let mine = self.metrics_of_rank();
+        self.of_all_ranks(mine)
+    }
+
+    /// Returns the metrics of all ranks, given those of this rank.
+    fn of_all_ranks(&mut self, mut metrics: Metrics) -> Metrics {
         if self.ranks() > 1 {
             let mut mine = Vec::new();
             wire::write(&metrics.clone().into_recorded(), &mut mine);
@@ -260,6 +265,27 @@ impl<'k> AtRest<'_, 'k> {
     fn metrics_of_rank(&mut self) -> Metrics {
         let mut metrics = if self.rank() == 0 { self.metrics.clone() } else { self.metrics.declarations() };
         self.resting.add_metrics(&mut metrics);
+        metrics
+    }
+
+    /// Returns the metrics that the run would have if it ended here, but for those of messages in transit. They are
+    /// the same on every engine, and on every rank. All ranks call this together. A model whose runs cannot be saved
+    /// has only the metrics recorded so far.
+    pub fn metrics_if_ended(&mut self) -> Metrics {
+        let Some(model) = self.save else { return self.all_metrics() };
+        let mut metrics = self.metrics_of_rank();
+        let end = End { time: self.time, events: self.events, early: true };
+        let ids = self.resting.ids();
+        let placement = self.resting.put_down();
+        for id in ids {
+            metrics.record_as(Sender::lp(id));
+            model.finish_lp(id, &placement, &end, &mut metrics);
+        }
+        self.resting.pick_up();
+        let mut metrics = self.of_all_ranks(metrics);
+        metrics.record_as(Sender::GLOBAL);
+        // What must hold at the end need not hold here.
+        let _ = model.conclude(&end, &mut metrics);
         metrics
     }
 

@@ -46,7 +46,7 @@ pub(crate) fn execute(
     if let Some(table) = &view.table {
         table_named(&plan.simulation()?.metrics(), table)?;
     }
-    let mut files = Files::open(&outputs, &choice, task.saving.wish().is_some(), from)?;
+    let files = Files::open(&outputs, &choice, task.saving.wish().is_some(), from)?;
     let mut terminal = Terminal::new(task.how.quiet);
     let run = match interval {
         Some(precision) => run_to_precision(task, plan, &choice, &precision, &files, &mut terminal)?,

@@ -78,9 +78,16 @@ fn run(arguments: &[String]) -> Result<bool, String> {
         ["saves", count, options @ ..] => {
             let numbers = parse_seeds(count, options)?;
             let program = std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
-            let (fates, report) = child::check_files(&program, numbers)?;
-            println!("{fates}");
-            timed(|| report)
+            timed(|| match child::check_files(&program, numbers) {
+                Ok((fates, report)) => {
+                    println!("{fates}");
+                    report
+                }
+                Err(what) => {
+                    println!("{what}");
+                    Report::default()
+                }
+            })
         }
         [CHILD_COMMAND] => child::serve(|| Files::new(rows(NETWORKS))).map(|()| true),
         [RANK_COMMAND] => {

@@ -185,8 +185,8 @@ impl Files {
     /// # Errors
     ///
     /// As [`Files::finish`].
-    pub fn finish_failed(&mut self, command: &str, end: Time) -> Result<(), Failure> {
-        self.in_folder = None;
+    pub fn finish_failed(&self, command: &str, end: Time) -> Result<(), Failure> {
+        self.writers().in_folder = None;
         self.finish(command, end)
     }
 
@@ -195,7 +195,7 @@ impl Files {
     /// # Errors
     ///
     /// [`Failure::Simulation`] if one of them could not be written.
-    pub fn finish(&mut self, command: &str, end: Time) -> Result<(), Failure> {
+    pub fn finish(&self, command: &str, end: Time) -> Result<(), Failure> {
         let mut writers = self.writers();
         writers.trace.take().map_or(Ok(()), |trace| trace.to.finish())?;
         if let Some(trace) = &mut writers.in_folder {

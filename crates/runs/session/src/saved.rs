@@ -699,13 +699,16 @@ impl<'a> Saver<'a> {
     fn keeps(&self, run: &mut AtRest<'_, '_>) -> bool {
         let Some((saving, _)) = self.saving.as_ref().filter(|(saving, _)| saving.keeps_earlier()) else { return false };
         if lock(&self.found).kept.is_none() {
-            let metrics = run.all_metrics();
+            let if_ended = saving.when.is_some().then(|| run.metrics_if_ended());
+            let so_far = saving.before_failure.then(|| run.all_metrics());
+            let true_condition =
+                self.condition.as_ref().zip(if_ended).filter(|(condition, metrics)| condition.holds(metrics));
             let is_out_of_memory = lock(&self.found).is_out_of_memory;
-            let why = match &self.condition {
-                Some(condition) if condition.holds(&metrics) => Some(format!("`{condition}` is true")),
-                _ if saving.before_failure && is_out_of_memory => Some("the memory limit is reached".to_owned()),
-                _ if saving.before_failure => metrics.incomplete().map(|_| "the results are incomplete".to_owned()),
-                _ => None,
+            let why = match (true_condition, so_far) {
+                (Some((condition, _)), _) => Some(format!("`{condition}` is true")),
+                (None, Some(_)) if is_out_of_memory => Some("the memory limit is reached".to_owned()),
+                (None, Some(metrics)) => metrics.incomplete().map(|_| "the results are incomplete".to_owned()),
+                (None, None) => None,
             };
             // One rank's reason is that of all.
             let all = parts::agree(run, Ok(&why)).unwrap_or_default();

@@ -1,14 +1,17 @@
 //! The table of a model whose runs can be saved.
 
-use super::typed::open;
+use super::typed::{noting_panics, open};
 use super::{AnyEvent, AnyWire, Typed, WireModel, body_ref};
 use crate::cut::{Branch, InTransit};
 use crate::event::{Body, LpId};
 use crate::lp::{Kernel, Lp};
+use crate::metrics::Metrics;
 use crate::placement::Placement;
+use crate::run::End;
 use crate::time::Time;
 use crate::wire::Malformed;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A model whose runs can be saved: the states of its LPs can be written, beside everything that crosses
 /// process boundaries.
@@ -92,6 +95,10 @@ pub trait AnySave<'k>: AnyWire<'k> {
     /// ([`Lps::put_down`](super::Lps::put_down)). The lists are those of the partitions of `placement`.
     fn write_lp(&self, id: LpId, placement: &Placement, to: &mut Vec<u8>);
 
+    /// Lets an LP of a list that has been put down make its results, as
+    /// [`Lps::finish`](super::Lps::finish) does.
+    fn finish_lp(&self, id: LpId, placement: &Placement, end: &End, metrics: &mut Metrics);
+
     /// Reads the LP `id` of a run at rest at `time`, and adds it to the list `number` of those that have been put
     /// down.
     ///
@@ -145,9 +152,18 @@ impl<'k, M: SaveModel> AnySave<'k> for Typed<'k, '_, M> {
         self.value().model().write_state(id, lp.state(), to);
     }
 
+    fn finish_lp(&self, id: LpId, placement: &Placement, end: &End, metrics: &mut Metrics) {
+        let dock = self.value().dock();
+        let lp = &dock[placement.partition(id) as usize][placement.index(id)];
+        noting_panics(metrics, |metrics| self.value().model().finish(id, lp.state(), end, metrics));
+    }
+
     fn read_lp(&self, id: LpId, number: usize, time: Time, from: &mut &[u8]) -> Result<(), Malformed> {
         let kernel = Kernel::read(time, from)?;
         let lp = Lp::of_parts(kernel, self.value().model().read_state(id, from)?);
+        // A state is folded outside of handlers, at each cut.
+        catch_unwind(AssertUnwindSafe(|| lp.final_digest(self.value().model())))
+            .map_err(|_| Malformed::new("a state cannot be folded into the digest"))?;
         let mut dock = self.value().dock();
         if dock.len() <= number {
             dock.resize_with(number + 1, Vec::new);

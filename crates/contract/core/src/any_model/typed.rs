@@ -242,7 +242,7 @@ impl<'k, M: Model> AnyModel<'k> for Typed<'k, '_, M> {
 
 /// Lets the model make results. A panic becomes the error of the run ([`Metrics::check`]), as it does in a
 /// handler.
-fn noting_panics(metrics: &mut Metrics, act: impl FnOnce(&mut Metrics)) {
+pub(super) fn noting_panics(metrics: &mut Metrics, act: impl FnOnce(&mut Metrics)) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| act(metrics))) {
         metrics.note_panic(panic.as_ref());
     }

@@ -261,6 +261,16 @@ fn a_run_is_saved_while_it_goes_on() {
 }
 
 #[test]
+fn a_run_that_its_model_stops_is_saved_there() {
+    let folder = Folder::new("saved-at-a-stop");
+    let run = "run flows --set hosts=8 --set flows=60 --set size=200kB --until 2s";
+    let whole = json(&folder, run);
+    assert!(whole["virtual_time_s"].as_f64() < Some(2.0), "it stops before: {whole}");
+    json(&folder, &format!("{run} --save a.save"));
+    assert_eq!(answer(&json(&folder, "resume a.save")), answer(&whole));
+}
+
+#[test]
 fn a_run_that_is_saved_into_its_own_file_goes_on_again() {
     let folder = Folder::new("saved-again");
     let whole = json(&folder, "run phold --set lps=10 --until 30s --engine sequential");
@@ -483,6 +493,17 @@ fn the_save_before_a_condition_on_a_metric_is_kept() {
     let time = times[0];
     assert!(times.iter().all(|other| *other == time), "{times:?}");
     assert!(customers(time) <= 100 && customers(time + 100_000_000_000) > 100, "{time}");
+
+    // A metric that LPs make at the end of a run, from their states.
+    let swarm = "bittorrent --set peers=10 --set pieces=50 --set network=capacity";
+    let save = "--save d.save --save-every-virtual 100ms --save-when completed>3";
+    json(&folder, &format!("run {swarm} --until 60s {save}"));
+    let completed = |until: u64| {
+        let run = json(&folder, &format!("run {swarm} --until {until}ps"));
+        run["metrics"]["completed"].as_u64().expect("it is a count")
+    };
+    let time = time_of(&folder, "d.save");
+    assert!(completed(time) <= 3 && completed(time + 100_000_000_000) > 3, "{time}");
 
     // Below a value: the sum is below it from the first cut on, so there is no save before.
     let save = "--save b.save --save-every-virtual 100ms --save-when sojourn_distribution.max<1h";

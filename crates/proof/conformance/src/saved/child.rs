@@ -16,6 +16,8 @@ pub const CHILD_COMMAND: &str = "changed-saves";
 
 /// The time limit of a file. Most take some milliseconds.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
+/// The number of files after which a child is replaced. A process holds the files that it has read.
+const FILES_PER_CHILD: u64 = 5_000;
 /// The bound on the child's address space, in bytes. The stacks of its threads are part of it.
 #[cfg(unix)]
 const ADDRESS_SPACE: u64 = 1 << 30;
@@ -114,6 +116,9 @@ pub fn check_files(program: &Path, numbers: impl IntoIterator<Item = u64>) -> Re
     let mut server = Server::start(program)?;
     for number in numbers {
         report.runs += 1;
+        if report.runs.is_multiple_of(FILES_PER_CHILD) {
+            server = Server::start(program)?;
+        }
         match server.ask(number) {
             Ok(answer) => match answer.parse().ok().and_then(|place: usize| Fate::ALL.get(place)) {
                 Some(&fate) => fates.add(fate),

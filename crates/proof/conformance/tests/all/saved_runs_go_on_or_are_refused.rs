@@ -1,11 +1,13 @@
 //! Saved runs, in files: broken and continued elsewhere, and with changed bytes.
 
-use parades_catalog::{Scenario, Simulation, install};
+use parades_catalog::{Choice, Scenario, Simulation, Wish, install};
 use parades_conformance::saved::breaks::check_breaks;
 use parades_conformance::saved::files::{Fate, Files};
 use parades_conformance::saved::scenarios::{Row, rows};
 use parades_core::any_model::SaveModel;
+use parades_core::error::ErrorKind;
 use parades_core::prelude::*;
+use parades_core::run::RunOptions;
 use parades_core::wire::{self, Malformed};
 use serde::{Deserialize, Serialize};
 
@@ -30,9 +32,11 @@ fn changed_files_are_refused_or_do_no_harm() {
 }
 
 /// A token goes around a ring. Each LP counts its events in two fields, of which one is not always written.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Forgetful {
     forgets: bool,
+    /// True if LPs panic when they make their results.
+    panics: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -72,6 +76,16 @@ impl Model for Forgetful {
         let hops = u64::from(1 + state.forgotten % 3);
         ctx.send(Port(0), Delay::from_ms(10 * hops), ());
     }
+
+    fn finish(&self, lp: LpId, _: &Counts, _: &End, _: &mut Metrics) {
+        assert!(!self.panics || lp == LpId(0), "no results");
+    }
+}
+
+impl Forgetful {
+    fn simulation(self) -> Simulation {
+        Simulation::saved(self, Time::from_secs(2))
+    }
 }
 
 impl SaveModel for Forgetful {
@@ -91,10 +105,10 @@ impl ByCopy for Forgetful {}
 fn a_field_that_is_not_written_is_caught() {
     const SCENARIOS: [Scenario; 2] = [
         Scenario::new("forgetful", "a field of its states is not written", &[], |_, _| {
-            Ok(Simulation::saved(Forgetful { forgets: true }, Time::MAX))
+            Ok(Forgetful { forgets: true, ..Forgetful::default() }.simulation())
         }),
         Scenario::new("mindful", "all fields of its states are written", &[], |_, _| {
-            Ok(Simulation::saved(Forgetful { forgets: false }, Time::MAX))
+            Ok(Forgetful::default().simulation())
         }),
     ];
     install("parades-conformance", SCENARIOS);
@@ -102,4 +116,17 @@ fn a_field_that_is_not_written_is_caught() {
     assert!(mindful.differences.is_empty() && mindful.breaks > 8, "{mindful}");
     let forgetful = check_breaks(&[Row::new("forgetful", 2_000)], 0..4);
     assert_eq!(forgetful.differences.len(), 4, "{forgetful}");
+}
+
+#[test]
+fn a_panic_of_an_lp_that_makes_its_results_is_an_error_of_the_run() {
+    let simulation = Forgetful { panics: true, ..Forgetful::default() }.simulation();
+    for engine in ["sequential", "rounds", "window", "null-message", "time-warp"] {
+        let threads = (engine != "sequential").then_some(2);
+        let choice = Choice::of(Wish { engine, threads, processes: None, processes_here: None, tune: &[] });
+        let result = simulation.run(&choice.expect("it is an engine"), RunOptions::until(simulation.until));
+        let error = result.expect_err("there are no results");
+        let what = "LP 1 panicked when it made its results at the end of the run: no results";
+        assert_eq!(error.kind(), &ErrorKind::Model(what.into()), "{engine}");
+    }
 }
