@@ -409,8 +409,8 @@ impl<'a, M: Model> Context<'a, M> {
     /// Returns the instant at which a send without delay arrives, usually in the next round.
     ///
     /// A delay above zero may be passed only if it leads past the end of virtual time. The event then has the
-    /// last time, at which no run executes anything. At the bound on rounds, the execution fails, and the result
-    /// is `None`.
+    /// last time, at which no run executes anything. At the bound on rounds, the execution fails, and the
+    /// result is `None`.
     #[inline(never)]
     #[track_caller]
     fn instant_without_delay(&mut self, receiver: LpId, delay: Delay) -> Option<Instant> {

@@ -8,10 +8,10 @@
 //! A cut does not depend on the engine that made it. It holds the timers that are set, and no wakes, of which
 //! an engine may have any number. An engine that goes on from a cut makes one wake for each timer.
 //!
-//! *Ranks.* All ranks of a run come to a cut together. Each rank calls its own [`AtCut`], which all must be given
-//! the same times and must decide alike, and writes its part: its LPs and the messages on their way to them. The
-//! parts one after another, in the order of ranks, are the bytes of a cut. Read and written again by one process,
-//! they are the bytes that one process would have written.
+//! *Ranks.* All ranks of a run come to a cut together. Each rank calls its own [`AtCut`], which all must be
+//! given the same times and must decide alike, and writes its part: its LPs and the messages on their way to
+//! them. The parts one after another, in the order of ranks, are the bytes of a cut. Read and written again
+//! by one process, they are the bytes that one process would have written.
 
 mod branch;
 
@@ -240,8 +240,8 @@ impl<'k> AtRest<'_, 'k> {
         Ok(key)
     }
 
-    /// Returns the metrics so far, those of global events and of all LPs on all ranks. They are the same on every
-    /// engine, and on every rank. All ranks call this together.
+    /// Returns the metrics so far, those of global events and of all LPs on all ranks. They are the same on
+    /// every engine, and on every rank. All ranks call this together.
     pub fn all_metrics(&mut self) -> Metrics {
         let mine = self.metrics_of_rank();
         self.of_all_ranks(mine)
@@ -260,17 +260,17 @@ impl<'k> AtRest<'_, 'k> {
         metrics
     }
 
-    /// Returns the metrics so far of the LPs on this rank; on the first rank, those of global events too, which
-    /// are the same on all ranks.
+    /// Returns the metrics so far of the LPs on this rank; on the first rank, those of global events too,
+    /// which are the same on all ranks.
     fn metrics_of_rank(&mut self) -> Metrics {
         let mut metrics = if self.rank() == 0 { self.metrics.clone() } else { self.metrics.declarations() };
         self.resting.add_metrics(&mut metrics);
         metrics
     }
 
-    /// Returns the metrics that the run would have if it ended here, but for those of messages in transit. They are
-    /// the same on every engine, and on every rank. All ranks call this together. A model whose runs cannot be saved
-    /// has only the metrics recorded so far.
+    /// Returns the metrics that the run would have if it ended here, but for those of messages in transit.
+    /// They are the same on every engine, and on every rank. All ranks call this together. A model whose runs
+    /// cannot be saved has only the metrics recorded so far.
     pub fn metrics_if_ended(&mut self) -> Metrics {
         let Some(model) = self.save else { return self.all_metrics() };
         let mut metrics = self.metrics_of_rank();
@@ -480,8 +480,8 @@ pub(crate) fn is_pending(instant: Instant, time: Time) -> bool {
     instant.time >= time && (instant.round == 0 || instant.time == time)
 }
 
-/// The LPs of a run at rest, and its pending events, wherever the engine keeps them. If there are several ranks,
-/// those of this rank.
+/// The LPs of a run at rest, and its pending events, wherever the engine keeps them. If there are several
+/// ranks, those of this rank.
 pub trait Resting<'k> {
     /// Puts down the LPs of all lists ([`Lps::put_down`]), and returns the placement of LPs on lists.
     fn put_down(&mut self) -> Placement;

@@ -275,8 +275,8 @@ impl GlobalQueue {
         self.insert(EventKey { tie: 0, ..key }, global);
     }
 
-    /// Inserts a global event, unless it is at the last time, where those past the end of virtual time are too.
-    /// A run to that end would execute it.
+    /// Inserts a global event, unless it is at the last time, where those past the end of virtual time are
+    /// too. A run to that end would execute it.
     fn insert(&mut self, key: EventKey, global: Scheduled) {
         if key.instant.time < Time::MAX {
             self.pending.insert(key, global);

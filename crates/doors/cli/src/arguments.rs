@@ -57,8 +57,8 @@ pub(crate) enum Command {
     Diff(DiffArguments),
     /// The chain of events that led to a given one, or to the failure of a run.
     Why(WhyArguments),
-    /// Goes on with a saved run, on any engine and any number of threads: its digest, metrics, series and files
-    /// are those of the unbroken run.
+    /// Goes on with a saved run, on any engine and any number of threads: its digest, metrics, series and
+    /// files are those of the unbroken run.
     Resume(ResumeArguments),
     /// Goes on with a saved run, with other values of the keys that may change during a run, or with other
     /// random streams.

@@ -241,8 +241,8 @@ pub fn run_rank<M: Restorable + WireModel>(
     with_model(model, options, |model, options| run_any_rank(model, model, options.into(), settings, fabric))
 }
 
-/// Does the same as [`run_rank`], for a model of any type, which is both `model` and `wire`, from the start or
-/// from a cut to the end. All ranks are given the same cut.
+/// Does the same as [`run_rank`], for a model of any type, which is both `model` and `wire`, from the start
+/// or from a cut to the end. All ranks are given the same cut.
 ///
 /// # Errors
 ///

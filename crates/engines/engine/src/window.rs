@@ -210,8 +210,8 @@ fn advance_over<'k>(
 /// Runs `model` in windows as one of several ranks, each with `settings.threads` workers. `fabric` connects
 /// the ranks.
 ///
-/// All ranks are given the same model, settings and options, and cuts at the same times. Only rank 0 is given a
-/// tracer. LPs do not move between ranks, and the run does not retreat to one worker.
+/// All ranks are given the same model, settings and options, and cuts at the same times. Only rank 0 is given
+/// a tracer. LPs do not move between ranks, and the run does not retreat to one worker.
 ///
 /// Rank 0 returns the outcome; the other ranks return `None`.
 ///

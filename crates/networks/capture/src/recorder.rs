@@ -138,8 +138,8 @@ impl<W: Write> Recorder<W> {
         self.files.iter_mut().map(CaptureFile::receiver)
     }
 
-    /// Returns the ports at a place, by their position in the list of all ports. They are the interfaces of its
-    /// file, in order.
+    /// Returns the ports at a place, by their position in the list of all ports. They are the interfaces of
+    /// its file, in order.
     fn points_at(&self, place: &Place) -> Vec<usize> {
         let is_here = |point: &CapturePoint| match place {
             Place::Node(lp) => point.lp == *lp,

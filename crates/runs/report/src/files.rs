@@ -56,8 +56,8 @@ struct Memory {
 }
 
 impl Files {
-    /// Opens the files, and makes the folder of results, before the run. `is_saved` says that the run is saved,
-    /// and `from` is the saved run from which it goes on.
+    /// Opens the files, and makes the folder of results, before the run. `is_saved` says that the run is
+    /// saved, and `from` is the saved run from which it goes on.
     ///
     /// # Errors
     ///

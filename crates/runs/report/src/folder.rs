@@ -76,8 +76,8 @@ pub(crate) fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Makes the folder of results of a run that a user asks for: [`make`], but the results of another run are
-/// replaced only if `overwrites` says so, and a sweep's folder is refused. If the run goes on from a save with
-/// the scenario file `scenario`, only results of that run are replaced.
+/// replaced only if `overwrites` says so, and a sweep's folder is refused. If the run goes on from a save
+/// with the scenario file `scenario`, only results of that run are replaced.
 ///
 /// # Errors
 ///

@@ -85,8 +85,8 @@ impl TracedEvents {
 }
 
 impl Outputs {
-    /// Checks that the run overwrites no file from which it is read, and none of `saves`, and that all its files
-    /// have different places. Each save comes with the words for it.
+    /// Checks that the run overwrites no file from which it is read, and none of `saves`, and that all its
+    /// files have different places. Each save comes with the words for it.
     ///
     /// # Errors
     ///

@@ -34,8 +34,8 @@ enum Figure {
 }
 
 impl Condition {
-    /// Returns the condition of a text on a run with these metrics: a metric, `>` or `<`, and a value with its
-    /// unit. The metric is named as in the results: `sojourn`, `sojourn_s`, `sojourn.max`.
+    /// Returns the condition of a text on a run with these metrics: a metric, `>` or `<`, and a value with
+    /// its unit. The metric is named as in the results: `sojourn`, `sojourn_s`, `sojourn.max`.
     ///
     /// ```
     /// use parades_core::metrics::{Metrics, Unit};

@@ -31,7 +31,8 @@ pub const FILES_MAX: usize = 800;
 /// The ending of a file that is not whole yet.
 pub const PART: &str = "parades-part";
 
-/// The longest name of a file, in bytes, to which [`PART`] or [`UNFINISHED`] is added. Most file systems allow 255 bytes.
+/// The longest name of a file, in bytes, to which [`PART`] or [`UNFINISHED`] is added. Most file systems
+/// allow 255 bytes.
 const NAME_BYTES_MAX: usize = 240;
 
 /// The most symbolic links that are followed to a file; Linux follows as many.
@@ -362,7 +363,8 @@ impl Temporary {
         Temporary(path)
     }
 
-    /// Lets the file stay, whatever becomes of this process. Returns true if it would have been removed before.
+    /// Lets the file stay, whatever becomes of this process. Returns true if it would have been removed
+    /// before.
     fn keep(&self) -> bool {
         temporaries().remove(&self.0)
     }

@@ -17,13 +17,13 @@
 //! The bytes of a cut do not depend on the engine or threads that made it, so neither does their hash.
 //!
 //! *Parts.* Of a run of several processes, the file has the part of rank 0. The parts of the others are files
-//! beside it ([`parts`]), of the same form with another kind and another head. Their names are those of the file,
-//! the time, the rank and the hash. All parts together are read as one cut, which has the bytes of a cut that one
-//! process makes once it is written again.
+//! beside it ([`parts`]), of the same form with another kind and another head. Their names are those of the
+//! file, the time, the rank and the hash. All parts together are read as one cut, which has the bytes of a
+//! cut that one process makes once it is written again.
 //!
-//! *The seal* is the hash of the head and of the cut's bytes. The other hashes find accidents; the seal also binds
-//! the facts of the head, such as scenario and seeds, to the states. When a run of one process goes on, its cut is
-//! written again, and must have the hash of the file: so a state that was read is what was saved.
+//! *The seal* is the hash of the head and of the cut's bytes. The other hashes find accidents; the seal also
+//! binds the facts of the head, such as scenario and seeds, to the states. When a run of one process goes on,
+//! its cut is written again, and must have the hash of the file: so a state that was read is what was saved.
 //!
 //! *Replayed runs.* The states of some models cannot be written: processes as programs, protocols of other
 //! crates. Their files have no bytes of a cut. Such a run goes on from its start, and at the time of the cut
@@ -93,7 +93,8 @@ pub struct Head {
     pub ranks: u32,
     /// The beginning of the names of the other parts.
     pub stem: String,
-    /// The names of the parts of the file that this one has replaced. They are removed once it is at its place.
+    /// The names of the parts of the file that this one has replaced. They are removed once it is at its
+    /// place.
     pub replaces: Vec<String>,
     /// The branches that led to this run, in the order of time.
     #[serde(default)]
@@ -172,8 +173,8 @@ impl Saved {
         &self.cut
     }
 
-    /// Returns the hash of the cut's bytes, which is the same whoever made the cut; `None` if the run is replayed,
-    /// or was saved in several parts.
+    /// Returns the hash of the cut's bytes, which is the same whoever made the cut; `None` if the run is
+    /// replayed, or was saved in several parts.
     pub fn cut_hash(&self) -> Option<u128> {
         self.cut_hash
     }
@@ -304,8 +305,8 @@ fn unusable(path: &Path, what: &str) -> Failure {
     )
 }
 
-/// Appends the bytes of a part to `cut`. `path` is the file of the run, `part` that of the part, and `hash` the
-/// hash that it must have.
+/// Appends the bytes of a part to `cut`. `path` is the file of the run, `part` that of the part, and `hash`
+/// the hash that it must have.
 fn read_part(
     path: &Path,
     part: &Path,

@@ -99,8 +99,8 @@ pub trait AnySave<'k>: AnyWire<'k> {
     /// [`Lps::finish`](super::Lps::finish) does.
     fn finish_lp(&self, id: LpId, placement: &Placement, end: &End, metrics: &mut Metrics);
 
-    /// Reads the LP `id` of a run at rest at `time`, and adds it to the list `number` of those that have been put
-    /// down.
+    /// Reads the LP `id` of a run at rest at `time`, and adds it to the list `number` of those that have been
+    /// put down.
     ///
     /// # Errors
     ///

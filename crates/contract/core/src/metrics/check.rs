@@ -12,8 +12,8 @@ use crate::wire::Malformed;
 const SUM_MAX: u128 = 1 << 126;
 
 impl Metrics {
-    /// Checks that recordings are those of a run with these metrics. `is_sender` returns true for those who may
-    /// have recorded.
+    /// Checks that recordings are those of a run with these metrics. `is_sender` returns true for those who
+    /// may have recorded.
     ///
     /// # Errors
     ///

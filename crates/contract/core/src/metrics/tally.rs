@@ -101,8 +101,8 @@ impl Tally {
         Some(to_f64(self.spread().expect("a variance cannot be negative")) / pairs as f64)
     }
 
-    /// Returns `count * (sum of squares) - sum^2`, which has at most 256 bits. `None` if it is negative, which
-    /// that of no observations is (Cauchy and Schwarz).
+    /// Returns `count * (sum of squares) - sum^2`, which has at most 256 bits. `None` if it is negative,
+    /// which that of no observations is (Cauchy and Schwarz).
     pub(super) fn spread(&self) -> Option<[u64; 4]> {
         let [low, middle] = limbs(self.squares_low);
         let sum = limbs(self.sum);

@@ -7,9 +7,9 @@
 //! number of the first one. The writer and the reader number the data in the order in which they finish
 //! writing or reading it, so both have the same numbers.
 //!
-//! A frame knows shared data by its address. A frame of a file ([`FrameWriter::of_file`]) also knows it by its
-//! content: data that came from another process lies at several addresses, and the bytes of a file must not
-//! depend on that.
+//! A frame knows shared data by its address. A frame of a file ([`FrameWriter::of_file`]) also knows it by
+//! its content: data that came from another process lies at several addresses, and the bytes of a file must
+//! not depend on that.
 
 use super::Wire;
 use crate::digest::Digest;
@@ -106,7 +106,8 @@ impl FrameWriter {
     ///     bytes
     /// };
     /// let [datum, equal, other] = [7, 7, 8].map(|byte| Shared::new(vec![byte; 1000]));
-    /// assert_eq!(written(FrameWriter::of_file(), [&datum, &equal]), written(FrameWriter::of_file(), [&datum, &datum]));
+    /// let once = written(FrameWriter::of_file(), [&datum, &datum]);
+    /// assert_eq!(written(FrameWriter::of_file(), [&datum, &equal]), once);
     /// assert!(written(FrameWriter::of_file(), [&datum, &other]).len() > 2000);
     /// assert!(written(FrameWriter::new(Destination::Elsewhere), [&datum, &equal]).len() > 2000);
     /// ```
@@ -148,8 +149,8 @@ pub(crate) fn number_of_written(address: usize) -> Option<u32> {
     WRITTEN.with_borrow(|written| written.as_ref()?.numbers.get(&address).copied())
 }
 
-/// Returns the content of shared data of type `T`, if the current frame knows data by its content. `carried` is
-/// the digest that the data carries, and `write` writes the data.
+/// Returns the content of shared data of type `T`, if the current frame knows data by its content. `carried`
+/// is the digest that the data carries, and `write` writes the data.
 pub(crate) fn content_of<T: Any>(carried: u64, write: impl FnOnce(&mut Vec<u8>)) -> Option<Content> {
     if !WRITTEN.with_borrow(|written| written.as_ref().is_some_and(|written| written.by_content.is_some())) {
         return None;

@@ -76,7 +76,8 @@ fn a_run_that_ended_with_its_save_goes_on_with_its_files() {
     begin(&folder, "whole");
     runs(&folder, &format!("run net.toml --until 1300ms --engine sequential --quiet {}", files("whole")), 0);
     let engines = ["sequential", "window --threads 2", "rounds --threads 2", "null-message --threads 2"];
-    // At a sample, at the failure, at the end of the convergence, at none of these, and before the first event.
+    // At a sample, at the failure, at the end of the convergence, at none of these, and before the first
+    // event.
     let cuts = ["500ms", "600ms", "620ms", "777777us", "1ps"];
     for (number, cut) in cuts.iter().enumerate() {
         let name = format!("broken-{number}");

@@ -433,8 +433,8 @@ impl Forged {
     }
 }
 
-/// The checksums of the file's foot fit, but not the seal of the head. The program `parades-conformance saves`
-/// forges the seal too.
+/// The checksums of the file's foot fit, but not the seal of the head. The program
+/// `parades-conformance saves` forges the seal too.
 #[test]
 fn bytes_changed_behind_the_checksums_are_refused() {
     let folder = Folder::new("forged-saves");

@@ -53,8 +53,8 @@ impl<'a, 'k, C: Container> Hidden<'a, 'k, C> {
     pub fn show<P: Packed<'k>>(self) -> &'a mut C::Of<P> {
         assert!(self.form == P::FORM, "a container is shown in its own form");
         let mut container = self.container.cast::<C::Of<P>>();
-        // SAFETY: `new::<Q>` made this pointer of a `&'a mut C::Of<Q>`, for some type `Q`. `Q` and `P` are the
-        // same type, because there is only one type with this form and this `'k`.
+        // SAFETY: `new::<Q>` made this pointer of a `&'a mut C::Of<Q>`, for some type `Q`. `Q` and `P` are
+        // the same type, because there is only one type with this form and this `'k`.
         unsafe { container.as_mut() }
     }
 

@@ -31,8 +31,8 @@ pub fn engines_on_ranks<M: Subject + WireModel>() -> Vec<Engine<M>> {
     ]
 }
 
-/// Runs a model on one engine after another, on the ranks of the setting's carrier. Each run but the last ends
-/// at a cut, at which every rank writes its part, and the next one goes on from the parts.
+/// Runs a model on one engine after another, on the ranks of the setting's carrier. Each run but the last
+/// ends at a cut, at which every rank writes its part, and the next one goes on from the parts.
 ///
 /// A model whose runs cannot be saved is run in one piece, with cuts at which it goes on.
 fn run_broken<M: Subject + WireModel>(
@@ -109,8 +109,8 @@ fn is_cut_of_sequential<M: Subject + WireModel>(
     bytes(true) == bytes(false)
 }
 
-/// Returns the cuts of one rank from `begin` to `until`, which are those of all ranks: some at which the run goes
-/// on, and, if it `ends`, one at which each rank writes its part and the run ends.
+/// Returns the cuts of one rank from `begin` to `until`, which are those of all ranks: some at which the run
+/// goes on, and, if it `ends`, one at which each rank writes its part and the run ends.
 fn cuts<'a>(
     seed: u64,
     begin: Time,
@@ -122,12 +122,14 @@ fn cuts<'a>(
     let rng = Rng::shared(seed, 10);
     let mut times: Vec<Time> = (0..1 + rng.below(3)).map(|_| super::time_of_cut(&rng, begin, until)).collect();
     times.sort_unstable();
-    let (first, last, asks) = (times[0], times[times.len() - 1], rng.chance(0.5));
+    // A cut may ask for the next one as soon as possible, which is a picosecond later.
+    let (first, last, mut asks) = (times[0], times[times.len() - 1], rng.below(4));
     let act = move |run: &mut AtRest<'_, '_>| {
         let all = run.share(vec![u8::try_from(run.rank()).expect("ranks are few")]).expect("no rank is lost");
         assert!((0..).zip(&all).all(|(rank, said)| *said == [rank]), "{all:?}");
         if run.time < last {
-            if asks && let Some(control) = control {
+            if let (1.., Some(control)) = (asks, control) {
+                asks -= 1;
                 control.ask_for_cut();
             }
             return Then::Continue(times.iter().copied().find(|&time| time > run.time).unwrap_or(Time::MAX));

@@ -1,7 +1,7 @@
 //! Saved runs whose bytes were changed. Each is read, and goes on for a while.
 //!
-//! A file with a wrong hash is refused. One whose hashes fit, the seal too, is refused, or ends in an error of
-//! the model, or is a run: that of a forger, which is not the saved one.
+//! A file with a wrong hash is refused. One whose hashes fit, the seal too, is refused, or ends in an error
+//! of the model, or is a run: that of a forger, which is not the saved one.
 
 use super::forge::Forgery;
 use super::scenarios::Row;

@@ -1,8 +1,8 @@
 //! Files that go on with a saved run.
 //!
-//! While such a file is written, it stands beside its place under a name that ends in [`UNFINISHED`], and stays
-//! there if the process is killed. A save has the length and the hash of its beginning. So the file can be
-//! recognised, whether it is unfinished or at its place.
+//! While such a file is written, it stands beside its place under a name that ends in [`UNFINISHED`], and
+//! stays there if the process is killed. A save has the length and the hash of its beginning. So the file can
+//! be recognised, whether it is unfinished or at its place.
 
 use super::{Beside, PART, Place, ResultFile, Temporary, beside, identity, is_at, is_locked, place};
 use crate::Failure;
@@ -133,8 +133,10 @@ impl ResultFile {
         Ok(ResultFile { path: path.to_owned(), beside, to: Some(BufWriter::new(file)), written: Some(written) })
     }
 
-    /// Brings everything that was written to the disk, and lets the file stay there if the process ends before
-    /// [`ResultFile::finish`]. The file must have been flushed. Returns the record of the file, if it goes on.
+    /// Brings everything that was written to the disk, and lets the file stay there if the process ends
+    /// before
+    /// [`ResultFile::finish`]. The file must have been flushed. Returns the record of the file, if it goes
+    /// on.
     ///
     /// # Errors
     ///

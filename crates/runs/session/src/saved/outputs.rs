@@ -50,8 +50,8 @@ pub trait KeepOutputs: Sync {
     fn keep(&self) -> io::Result<OutputsAtCut>;
 }
 
-/// Brings everything that was written into a file to the disk, and adds the file to a record. A file that does
-/// not go on is only written.
+/// Brings everything that was written into a file to the disk, and adds the file to a record. A file that
+/// does not go on is only written.
 ///
 /// # Errors
 ///

@@ -3,13 +3,13 @@
 //! *Steps.* All ranks take them together, and none takes the next one before all have taken the last:
 //!
 //! 1. Each rank writes its part beside its place. All learn whether all have written theirs, and the hashes.
-//! 2. The ranks from 1 on move their parts to their places. Their names have the time and the hash, so they are
-//!    no names of the parts of an earlier save, unless these have the same bytes.
+//! 2. The ranks from 1 on move their parts to their places. Their names have the time and the hash, so they
+//!    are no names of the parts of an earlier save, unless these have the same bytes.
 //! 3. Rank 0 moves the file itself to its place. It names the other parts.
 //! 4. The parts of the file that was there before are removed.
 //!
-//! So at any moment the parts that the file at its place names are there. Ranks on other machines write into the
-//! folder of the same name there.
+//! So at any moment the parts that the file at its place names are there. Ranks on other machines write into
+//! the folder of the same name there.
 
 use super::outputs::KeepOutputs;
 use super::{Head, Pieces, Writing};
@@ -69,23 +69,34 @@ pub(super) fn save(
     let place = place_of(path, run);
     let begun = place.and_then(|place| begin(&place, path, outputs, head, run).map(|begun| (place, begun)));
     let mine = begun.as_ref().map(|(_, (_, written))| written).map_err(String::clone);
-    let all: Vec<Written> = agree(run, mine)?;
+    let all: Vec<Written> = agree(run, mine).map_err(|failed| failed.why)?;
     let (place, (begun, _)) = begun?;
     let hashes: Vec<u128> = all.iter().map_while(|of| u128::from_str_radix(&of.hash, 16).ok()).collect();
     let names = head.names_of_parts(hashes.get(1..).unwrap_or_default());
     let earlier = all.into_iter().next().map(|of_first| of_first.earlier).unwrap_or_default();
     let is_new = |name: &String| !earlier.contains(name);
     let done = finish(&place, begun, &hashes, &names, run);
-    // Parts that the file does not name are of no use: those of the earlier file, or else the new ones.
-    let stale: Vec<&String> = match done {
+    // Parts that the file does not name are of no use: those of the earlier file, or else the new ones. If a
+    // rank is lost, nobody knows which file is at the place.
+    let stale: Vec<&String> = match &done {
         Ok(()) => earlier.iter().filter(|name| !names.contains(name)).collect(),
-        Err(_) => names.iter().filter(|name| is_new(name)).collect(),
+        Err(Failed { is_lost: true, .. }) => Vec::new(),
+        Err(Failed { is_lost: false, .. }) => names.iter().filter(|name| is_new(name)).collect(),
     };
     stale.into_iter().for_each(|name| remove(&place, name));
-    done
+    done.map_err(|failed| failed.why)
 }
 
-/// Removes the part `name` beside `place`, if it is one. The name may be that of a file that somebody altered.
+/// Why a run was not saved.
+pub(super) struct Failed {
+    /// A sentence.
+    why: String,
+    /// True if a rank is lost, so that nobody knows what it has done.
+    is_lost: bool,
+}
+
+/// Removes the part `name` beside `place`, if it is one. The name may be that of a file that somebody
+/// altered.
 fn remove(place: &Path, name: &str) {
     let is_here = Path::new(name).file_name() == Some(OsStr::new(name));
     let part = place.with_file_name(name);
@@ -152,7 +163,7 @@ fn finish(
     hashes: &[u128],
     names: &[String],
     run: &mut AtRest<'_, '_>,
-) -> Result<(), String> {
+) -> Result<(), Failed> {
     let (mut first, mut moved) = (None, Ok(()));
     match begun {
         Begun::First(writing) => first = Some(writing),
@@ -186,13 +197,14 @@ fn stem_of(place: &Path) -> String {
 pub(super) fn agree<T: Serialize + DeserializeOwned>(
     run: &mut AtRest<'_, '_>,
     mine: Result<&T, String>,
-) -> Result<Vec<T>, String> {
-    let lost = || "a rank is lost".to_owned();
+) -> Result<Vec<T>, Failed> {
+    let lost = || Failed { why: "a rank is lost".into(), is_lost: true };
     let bytes = serde_json::to_vec(&mine).expect("it has only plain fields");
     let all = run.share(bytes).ok_or_else(lost)?;
     let read = |(rank, bytes): (usize, Vec<u8>)| {
         let said: Result<T, String> = serde_json::from_slice(&bytes).map_err(|_| lost())?;
-        said.map_err(|why| if rank == 0 { why } else { format!("rank {rank}: {why}") })
+        let named = |why| if rank == 0 { why } else { format!("rank {rank}: {why}") };
+        said.map_err(|why| Failed { why: named(why), is_lost: false })
     };
     all.into_iter().enumerate().map(read).collect()
 }

@@ -59,11 +59,10 @@ fn a_delay_below_the_lookahead_names_sender_receiver_time_and_both_delays() {
 #[test]
 fn a_misuse_names_its_line_and_a_failure_that_the_model_declares_does_not() {
     type Misuse = fn(&mut Context<'_, Script>);
-    let misuses: [(u32, Misuse); 6] = [
+    let misuses: [(u32, Misuse); 5] = [
         (line!(), |ctx| ctx.send_to(LpId(2), ps(7), 0)),
         (line!(), |ctx| ctx.send(Port(9), ps(7), 0)),
         (line!(), |ctx| ctx.set_timer(TimerId(u32::MAX), ps(7))),
-        (line!(), |ctx| ctx.send_self(Delay::MAX, 0)),
         (line!(), |ctx| ctx.request_stop()),
         (line!(), |ctx| ctx.request(crate::engines::support::script::Numbered(0))),
     ];
