@@ -420,7 +420,9 @@ impl<'k> Crew<'k> {
         let world = self.read_world();
         let number = u32::try_from(self.first + worker).unwrap_or(u32::MAX);
         if let Some(messages) = &self.resumes {
-            return site.resume(&world, lock(&messages[number as usize]).take().unwrap_or_default());
+            // There may be more workers than LPs.
+            let messages = messages.get(number as usize).and_then(|messages| lock(messages).take());
+            return site.resume(&world, messages.unwrap_or_default());
         }
         site.reserve(self.placement.len(number) as usize);
         for id in (0..world.lps()).map(LpId).filter(|id| self.placement.partition(*id) == number) {

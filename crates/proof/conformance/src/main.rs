@@ -75,20 +75,7 @@ fn run(arguments: &[String]) -> Result<bool, String> {
             let replay = |number| format!("breaks 1 --from {number}");
             timed(|| check_breaks(&rows(NETWORKS), with_time_limit(numbers, replay)))
         }
-        ["saves", count, options @ ..] => {
-            let numbers = parse_seeds(count, options)?;
-            let program = std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
-            timed(|| match child::check_files(&program, numbers) {
-                Ok((fates, report)) => {
-                    println!("{fates}");
-                    report
-                }
-                Err(what) => {
-                    println!("{what}");
-                    Report::default()
-                }
-            })
-        }
+        ["saves", count, options @ ..] => saves(count, options),
         [CHILD_COMMAND] => child::serve(|| Files::new(rows(NETWORKS))).map(|()| true),
         [RANK_COMMAND] => {
             silence_panics(false);
@@ -108,21 +95,7 @@ fn run(arguments: &[String]) -> Result<bool, String> {
             let minutes = number(minutes)?;
             timed(|| check_seeds(with_time_limit(seeds_for(minutes), replay_of(SOAK)), SOAK))
         }
-        ["genes", list, options @ ..] => {
-            silence_panics(true);
-            let genes: Genes = list.parse()?;
-            let (choice, times) = match options {
-                [] => (ALL, 1),
-                ["--soak", times] => (SOAK, number(times)?),
-                _ => return Err(format!("what is `{}`?", options.join(" "))),
-            };
-            println!("{genes:?}");
-            timed(|| {
-                let mut report = Report::default();
-                (0..times).for_each(|_| check_genes(genes, choice, &mut report));
-                report
-            })
-        }
+        ["genes", list, options @ ..] => genes(list, options),
         ["matrix", options @ ..] => {
             silence_panics(true);
             let selection = parse_selection(options)?;
@@ -139,6 +112,41 @@ fn run(arguments: &[String]) -> Result<bool, String> {
         }
         _ => Err("one command is needed".into()),
     }
+}
+
+/// Changes saved runs, whose numbers are given, and lets another process go on with them.
+fn saves(count: &str, options: &[&str]) -> Result<bool, String> {
+    let numbers = parse_seeds(count, options)?;
+    let program = std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
+    let mut checked = Ok(());
+    let whole = timed(|| match child::check_files(&program, numbers) {
+        Ok((fates, report)) => {
+            println!("{fates}");
+            report
+        }
+        Err(what) => {
+            checked = Err(what);
+            Report::default()
+        }
+    });
+    checked.and(whole)
+}
+
+/// Checks one random model, with the genes of a list.
+fn genes(list: &str, options: &[&str]) -> Result<bool, String> {
+    silence_panics(true);
+    let genes: Genes = list.parse()?;
+    let (choice, times) = match options {
+        [] => (ALL, 1),
+        ["--soak", times] => (SOAK, number(times)?),
+        _ => return Err(format!("what is `{}`?", options.join(" "))),
+    };
+    println!("{genes:?}");
+    timed(|| {
+        let mut report = Report::default();
+        (0..times).for_each(|_| check_genes(genes, choice, &mut report));
+        report
+    })
 }
 
 /// Returns seeds until `minutes` have passed, and shows the progress on a terminal.

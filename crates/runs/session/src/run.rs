@@ -196,9 +196,9 @@ fn run_on(
     let begin = Instant::now();
     let memory_limit = plan.memory_limit();
     let command = recording.from.map_or_else(|| plan.command(), |saved| saved.command(plan));
-    let failed = |error: Error| Failure::of_run(error, &command);
     let room = memory_limit.saturating_sub(simulation.bytes);
-    simulation.check_room(room).map_err(|error| failed(with_model(error, room, memory_limit)))?;
+    let of_room = |error| Failure::of_run(with_model(error, room, memory_limit), &command);
+    simulation.check_room(room).map_err(of_room)?;
     let choice = simulation.resolve(choice);
     simulation.check(&choice, plan.scenario.name).map_err(|refusal| plan.refused(refusal))?;
     let mut notes = simulation.notes.clone();
@@ -230,23 +230,15 @@ fn run_on(
     let save_every = recording.saving.and_then(|saving| saving.every);
     let execution =
         Execution { plan, choice: &choice, simulation, memory_limit, room, cut, save_every, found: Some(&found) };
-    let Executed { outcome, walls: [setup_wall, run_wall, results_wall], ending } =
-        execution.execute(options, fabric, observer, begin).map_err(|error| match (error.kind(), recording.from) {
-            (ErrorKind::Malformed(what), Some(saved)) => saved.malformed(what),
-            _ => {
-                let left = recording.saving.and_then(|saving| saving.left(&saved::lock(&found)));
-                failed(error).and(left.as_deref())
-            }
-        })?;
+    let Executed { outcome, walls: [setup_wall, run_wall, results_wall], ending } = execution
+        .execute(options, fabric, observer, begin)
+        .map_err(|error| failure_of(error, &recording, &command, &saved::lock(&found)))?;
     let found = std::mem::take(&mut *saved::lock(&found));
-    if let (true, Some(saved)) = (found.differs, recording.from) {
-        return Err(saved.differs());
-    }
+    recording.from.filter(|_| found.differs).map_or(Ok(()), |saved| Err(saved.differs()))?;
     let outcome = outcome.expect("rank 0 has the outcome");
     let others = others.map(Others::finish).transpose()?.unwrap_or_default();
     let ending = others.ending.unwrap_or(ending);
-    notes.extend(outcome.metrics.incomplete().map(str::to_owned));
-    notes.extend(note_of(&outcome.metrics));
+    notes.extend(outcome.metrics.incomplete().map(str::to_owned).into_iter().chain(note_of(&outcome.metrics)));
     let of_end = end_notes(found, &outcome, ending, recording.saving, plan.request.digest);
     observer.says(&of_end);
     notes.extend(of_end);
@@ -267,8 +259,19 @@ fn run_on(
         ending,
         inputs: inputs_of(recording.from),
         resumed: recording.from.map(Saved::resumed),
-        branches: recording.from.map_or_else(Vec::new, |saved| saved.head.branches.clone()),
+        branches: branches_of(recording.from),
     })
+}
+
+/// Returns the failure of a run that was saved, or went on from a save. `command` leads to the error again.
+fn failure_of(error: Error, recording: &Recording<'_>, command: &str, found: &Found) -> Failure {
+    match (error.kind(), recording.from) {
+        (ErrorKind::Malformed(what), Some(saved)) => saved.malformed(what),
+        _ => {
+            let left = recording.saving.and_then(|saving| saving.left(found));
+            Failure::of_run(error, command).and(left.as_deref())
+        }
+    }
 }
 
 /// Returns notes on what became of the user's wishes, a sentence each.
@@ -352,7 +355,7 @@ fn saver_of<'a>(
             replayed: simulation.why_not_saved(),
             engine: choice.engine.name().to_owned(),
             inputs: inputs_of(from).into_iter().map(RecordedInput::from).collect(),
-            branches: from.map_or_else(Vec::new, |saved| saved.head.branches.clone()),
+            branches: branches_of(from),
             ranks: 1,
             ..Head::default()
         };
@@ -360,6 +363,11 @@ fn saver_of<'a>(
     });
     let (resumed, found) = (from.map(Saved::expected), Arc::clone(found));
     Ok(Some(Saver { saving: saving.transpose()?, outputs, until, resumed, condition, found }))
+}
+
+/// Returns the branches that led to a run.
+fn branches_of(from: Option<&Saved>) -> Vec<Branched> {
+    from.map_or_else(Vec::new, |saved| saved.head.branches.clone())
 }
 
 /// Returns the files that a run has read. Of a run that goes on from a save, these are the files that it has

@@ -385,6 +385,12 @@ fn what_cannot_change_is_refused() {
             ),
         ],
     );
+}
+
+#[test]
+fn a_value_that_is_set_already_is_noted() {
+    let folder = Folder::new("branch-equal");
+    json(&folder, "run phold --set lps=40 --until 10s --save p.save");
     let said = json(&folder, "branch p.save --set remote=0.5 --until 20s");
     assert!(
         said["notes"].as_array().expect("it is a list").contains(&json!("`remote` is 0.5 already")),

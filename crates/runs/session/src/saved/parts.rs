@@ -49,8 +49,8 @@ struct Written {
 
 /// The file or the part that a rank has begun.
 enum Begun {
-    First(Writing<ResultFile>),
-    Part(ResultFile),
+    First(Box<Writing<ResultFile>>),
+    Part(Box<ResultFile>),
     /// The run is replayed, and there is nothing in its file but what rank 0 writes.
     Nothing,
 }
@@ -139,7 +139,7 @@ fn begin(
             hash = "0".into();
             let mut pieces = |sink: &mut dyn FnMut(&[u8])| run.write_in_pieces(sink);
             let cut: Option<&mut Pieces<'_>> = if is_whole { None } else { Some(&mut pieces) };
-            Begun::First(Writing::begin(super::MAGIC, head, cut, file).map_err(|error| late(&error))?)
+            Begun::First(Box::new(Writing::begin(super::MAGIC, head, cut, file).map_err(|error| late(&error))?))
         }
         _ if is_whole => Begun::Nothing,
         rank => {
@@ -150,7 +150,7 @@ fn begin(
             let writing = Writing::begin(MAGIC, &head, Some(&mut |sink| run.write_in_pieces(sink)), file);
             let (file, whole) = writing.and_then(|writing| writing.finish(&[])).map_err(|error| late(&error))?;
             hash = format!("{whole:x}");
-            Begun::Part(file)
+            Begun::Part(Box::new(file))
         }
     };
     Ok((begun, Written { hash, earlier }))
@@ -174,7 +174,7 @@ fn finish(
         Begun::Nothing => {}
     }
     agree::<()>(run, moved.as_ref().map_err(String::clone))?;
-    let finish = |writing: Writing<ResultFile>| {
+    let finish = |writing: Box<Writing<ResultFile>>| {
         let (file, _) = writing.finish(&hashes[1..]).map_err(|error| result_file::late(&error).to_string())?;
         file.finish().map_err(|failure| failure.to_string())
     };
