@@ -404,11 +404,14 @@ fn a_file_that_has_changed_since_the_save_is_named() {
 }
 
 /// The parts of a saved run that a forger must keep consistent.
+#[derive(Clone)]
 struct Forged {
     /// The kind of the file and its head.
     head: Vec<u8>,
     /// The bytes of the cut.
     cut: Vec<u8>,
+    /// The seal of the file, which is that of the bytes before they are changed.
+    seal: Vec<u8>,
 }
 
 impl Forged {
@@ -416,24 +419,25 @@ impl Forged {
         let length = u32::from_le_bytes(file[16..20].try_into().expect("these are four bytes"));
         let (head, rest) = file.split_at(20 + usize::try_from(length).expect("it is short"));
         let mut cut = Vec::new();
-        lz4_flex::frame::FrameDecoder::new(&rest[..rest.len() - 40]).read_to_end(&mut cut).expect("it is a frame");
-        Forged { head: head.to_vec(), cut }
+        lz4_flex::frame::FrameDecoder::new(&rest[..rest.len() - 56]).read_to_end(&mut cut).expect("it is a frame");
+        Forged { head: head.to_vec(), cut, seal: file[file.len() - 32..][..16].to_vec() }
     }
 
-    /// Returns the file, with the right length and the right hashes.
+    /// Returns the file, with the right length and the right hashes, but for the seal.
     fn file(&self) -> Vec<u8> {
         let mut encoder = lz4_flex::frame::FrameEncoder::new(self.head.clone());
         encoder.write_all(&self.cut).expect("memory takes everything");
         let mut file = encoder.finish().expect("memory takes everything");
         file.extend((self.cut.len() as u64).to_le_bytes());
         file.extend(XxHash3_128::oneshot(&self.cut).to_le_bytes());
+        file.extend(&self.seal);
         let whole = XxHash3_128::oneshot(&file);
         file.extend(whole.to_le_bytes());
         file
     }
 }
 
-/// The checksums of the file's foot fit, but not the seal of the head. The program
+/// The hashes of the file and of the cut fit, but not the seal. The program
 /// `parades-conformance saves` forges the seal too.
 #[test]
 fn bytes_changed_behind_the_checksums_are_refused() {
@@ -445,7 +449,7 @@ fn bytes_changed_behind_the_checksums_are_refused() {
     let message = "b.save cannot be resumed: it was changed after it was saved: its seal is not that of its head and its \
                    states; use a file that `--save` wrote, or start again";
     for number in 0..12 {
-        let mut changed = Forged { head: forged.head.clone(), cut: forged.cut.clone() };
+        let mut changed = forged.clone();
         let place = (number * 7919 + 13) % changed.cut.len();
         changed.cut[place] = changed.cut[place].wrapping_add([1, 0x7f, 0x80, 0xff][number % 4]);
         folder.write("b.save", changed.file());
@@ -455,7 +459,7 @@ fn bytes_changed_behind_the_checksums_are_refused() {
     let (seed, other) = ("seed = 1", "seed = 2");
     assert!(text.contains(seed), "{text}");
     let head = [&forged.head[..20], text.replace(seed, other).as_bytes()].concat();
-    folder.write("b.save", Forged { head, cut: forged.cut }.file());
+    folder.write("b.save", Forged { head, ..forged }.file());
     check(&folder, &[("resume b.save --until 210ms --quiet", 2, message)]);
 }
 
