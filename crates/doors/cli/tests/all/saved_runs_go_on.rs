@@ -92,7 +92,7 @@ fn names(folder: &Folder, start: &str) -> Vec<String> {
 /// Returns the length and the hash of the cut of a file.
 fn foot(folder: &Folder, name: &str) -> Vec<u8> {
     let bytes = std::fs::read(folder.0.join(name)).expect("it was saved");
-    bytes[bytes.len() - 40..bytes.len() - 16].to_vec()
+    bytes[bytes.len() - 56..bytes.len() - 32].to_vec()
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn sweeps_from_saved_runs_that_cannot_be_are_refused() {
 #[test]
 #[ignore = "it takes minutes: 200 sweeps of each kind"]
 #[expect(clippy::disallowed_methods, reason = "the wall time of sweeps is printed, and asserted by nothing")]
-fn intervals_of_shared_warm_ups_hold_what_theory_says_at_length() {
+fn intervals_of_shared_warm_ups_hold_what_theory_says() {
     let (folder, theory, sweeps) = (Folder::new("warm-ups"), 1.0 / (1000.0 - 800.0), 200_u32);
     let (mut inside, mut wall) = ([0; 3], [0.0; 3]);
     for sweep in 0..sweeps {
