@@ -4,10 +4,12 @@
 //!
 //! *Scenario*: of 1,000 nodes that are idle, one wakes each second of virtual time. The run is advanced by a
 //! microsecond, in which nothing happens, again and again; then by a second. A network of flows is given a
-//! transfer in each step, and is asked what has ended.
+//! transfer in each step, and is asked what has ended. PHOLD is run in one piece and with a cut each second of
+//! virtual time, in turn.
 
 use parades::flow::generators::star;
 use parades::flow::platform::HostId;
+use parades::models::phold::{Parameters, Phold};
 use parades::network::{IDEAL, Network};
 use parades::prelude::*;
 use parades::{AnyEngine, Run, Steppable, rounds, window};
@@ -46,6 +48,20 @@ fn rate(mut step: impl FnMut()) -> f64 {
     steps / begin.elapsed().as_secs_f64()
 }
 
+/// Returns the wall time of a run of PHOLD, in seconds, in one piece or with a cut each second of virtual time.
+#[allow(clippy::disallowed_methods, reason = "it measures")]
+fn phold(engine: AnyEngine, has_cuts: bool) -> Result<f64, parades::core::error::Error> {
+    const SECONDS: u64 = 200;
+    let begin = Clock::now();
+    let model = Phold::<()>::new(Parameters { lps: 16_384, ..Parameters::default() });
+    let mut run = Run::start(Steppable::new(model), engine, RunOptions::until(Time::from_secs(SECONDS)))?;
+    for second in (1..SECONDS).filter(|_| has_cuts) {
+        run.advance(Time::from_secs(second))?;
+    }
+    run.conclude()?;
+    Ok(begin.elapsed().as_secs_f64())
+}
+
 #[allow(clippy::print_stdout, reason = "it is what examples do")]
 fn main() -> Result<(), parades::core::error::Error> {
     let engines = [
@@ -54,6 +70,14 @@ fn main() -> Result<(), parades::core::error::Error> {
         ("window on 2 threads", AnyEngine::Window(window::Settings::of_threads(2))),
         ("rounds on 2 threads", AnyEngine::Rounds(rounds::Settings::of_threads(2))),
     ];
+    for (name, engine) in &engines {
+        let walls = (0..5).map(|_| Ok((phold(*engine, false)?, phold(*engine, true)?)));
+        let mut ratios = walls
+            .map(|walls| walls.map(|(whole, stepped)| stepped / whole))
+            .collect::<Result<Vec<f64>, parades::core::error::Error>>()?;
+        ratios.sort_unstable_by(f64::total_cmp);
+        println!("{name:<20} {:<14} {:>12.3} times the wall time, median of five", "PHOLD by second", ratios[2]);
+    }
     for (name, engine) in engines {
         let mut run = Run::start(Steppable::new(Idle), engine, RunOptions::until(Time::MAX))?;
         for (what, step) in [("empty", Delay::from_us(1)), ("with an event", Delay::from_secs(1))] {

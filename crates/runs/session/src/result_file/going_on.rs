@@ -134,9 +134,8 @@ impl ResultFile {
     }
 
     /// Brings everything that was written to the disk, and lets the file stay there if the process ends
-    /// before
-    /// [`ResultFile::finish`]. The file must have been flushed. Returns the record of the file, if it goes
-    /// on.
+    /// before [`ResultFile::finish`]. The file must have been flushed. Returns the record of the file, if it
+    /// goes on.
     ///
     /// # Errors
     ///
