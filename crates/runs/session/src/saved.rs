@@ -17,7 +17,7 @@
 //! The bytes of a cut do not depend on the engine or threads that made it, so neither does their hash.
 //!
 //! *Parts.* Of a run of several processes, the file has the part of rank 0. The parts of the others are files
-//! beside it ([`parts`]), of the same form with another kind and another head. Their names are those of the
+//! beside it (`saved/parts.rs`), of the same form with another kind and another head. Their names are those of the
 //! file, the time, the rank and the hash. All parts together are read as one cut, which has the bytes of a
 //! cut that one process makes once it is written again.
 //!

@@ -29,7 +29,7 @@ pub struct WorkerRequest {
 pub struct FromSaved {
     /// The file.
     pub file: PathBuf,
-    /// Its hash ([`Saved::hash`](crate::Saved::hash)).
+    /// Its hash ([`Saved::file_hash`](crate::Saved::file_hash)).
     pub hash: String,
     /// True if the metrics begin there.
     pub fresh_metrics: bool,
