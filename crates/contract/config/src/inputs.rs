@@ -26,10 +26,17 @@ pub struct Input {
     pub bytes: Arc<[u8]>,
 }
 
-/// The inputs by path. `None` until they are held.
-static HELD: Mutex<Option<BTreeMap<PathBuf, Arc<[u8]>>>> = Mutex::new(None);
+/// The inputs that this process holds.
+struct Held {
+    /// The contents by path.
+    inputs: BTreeMap<PathBuf, Arc<[u8]>>,
+    /// True if each file that is read is held from then on.
+    holds_all: bool,
+}
 
-fn lock() -> MutexGuard<'static, Option<BTreeMap<PathBuf, Arc<[u8]>>>> {
+static HELD: Mutex<Held> = Mutex::new(Held { inputs: BTreeMap::new(), holds_all: false });
+
+fn lock() -> MutexGuard<'static, Held> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -109,19 +116,19 @@ fn read_unseen(path: &Path, most: u64) -> io::Result<Vec<u8>> {
             return Ok(cut(&bytes));
         }
     }
+    let held = || Ok::<_, io::Error>(lock().inputs.get(&absolute(path)?).cloned());
     // Standard input can be read only once, so its content is held in any case.
-    if lock().is_none() && path != Path::new(STANDARD_INPUT) {
+    let is_held_then = lock().holds_all || path == Path::new(STANDARD_INPUT);
+    if !is_held_then && lock().inputs.is_empty() {
         return from_disk(path, most);
     }
-    let key = absolute(path)?;
-    let held = lock().as_ref().and_then(|inputs| inputs.get(&key).cloned());
-    if let Some(bytes) = held {
+    if let Some(bytes) = held()? {
         return Ok(cut(&bytes));
     }
     let bytes = from_disk(path, most)?;
     // No simulation is made from a file that is too long, and a device may have no end.
-    if bytes.len() <= most_bytes {
-        lock().get_or_insert_default().insert(key, bytes.as_slice().into());
+    if is_held_then && bytes.len() <= most_bytes {
+        lock().inputs.insert(absolute(path)?, bytes.as_slice().into());
     }
     Ok(bytes)
 }
@@ -222,7 +229,23 @@ fn absolute(path: &Path) -> io::Result<PathBuf> {
 /// Holds the contents of all files that are read from now on, in this process. `inputs` are held already:
 /// another process has read them.
 pub fn hold(inputs: impl IntoIterator<Item = Input>) {
-    lock().get_or_insert_default().extend(inputs.into_iter().map(|Input { path, bytes }| (path, bytes)));
+    let mut held = lock();
+    held.holds_all = true;
+    held.inputs.extend(inputs.into_iter().map(|Input { path, bytes }| (path, bytes)));
+}
+
+/// Holds one file, which need not be on disk. Other files are read as before.
+///
+/// ```
+/// use parades_config::inputs::{Input, hold_one, read};
+/// let path = std::path::absolute("no/such/folder/scenario.toml")?;
+/// assert!(read(&path, 100).is_err());
+/// hold_one(Input { path: path.clone(), bytes: b"scenario = \"phold\"".as_slice().into() });
+/// assert_eq!(read(&path, 100)?, b"scenario = \"phold\"");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn hold_one(input: Input) {
+    lock().inputs.insert(input.path, input.bytes);
 }
 
 /// Holds `inputs` for this thread while it calls `make`: another thread may hold other contents of the same
@@ -243,7 +266,7 @@ pub fn holding<T>(inputs: impl IntoIterator<Item = Input>, make: impl FnOnce() -
 
 /// Returns the inputs that are held, those of this thread among them.
 pub fn held() -> Vec<Input> {
-    let mut held = lock().clone().unwrap_or_default();
+    let mut held = lock().inputs.clone();
     HELD_HERE.with_borrow(|here| held.extend(here.iter().map(|(path, bytes)| (path.clone(), Arc::clone(bytes)))));
     held.into_iter().map(|(path, bytes)| Input { path, bytes }).collect()
 }

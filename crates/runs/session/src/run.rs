@@ -327,7 +327,7 @@ pub(crate) struct Execution<'a> {
     pub(crate) found: Option<&'a Mutex<Found>>,
 }
 
-/// Returns what saves a run and checks it, if it is to be saved or goes on from a file.
+/// Returns the saver of a run that is saved, or goes on from a file.
 fn saver_of<'a>(
     plan: &Plan,
     simulation: &Simulation,
@@ -371,13 +371,14 @@ fn branches_of(from: Option<&Saved>) -> Vec<Branched> {
 }
 
 /// Returns the files that a run has read. Of a run that goes on from a save, these are the files that it has
-/// read so far and in this process, without the save.
+/// read so far and in this process, without the scenario file in the save.
 fn inputs_of(from: Option<&Saved>) -> Vec<Seen> {
     let seen = inputs::seen();
     let Some(saved) = from else { return seen };
     let before = saved.head.inputs.iter().cloned().map(Seen::from);
     let by_path = before.chain(seen).map(|seen| (seen.path.clone(), seen));
-    by_path.filter(|(path, _)| !saved.is_at(path)).collect::<BTreeMap<_, _>>().into_values().collect()
+    let scenario = saved.scenario_file();
+    by_path.filter(|(path, _)| *path != scenario).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
 pub(crate) struct Executed {

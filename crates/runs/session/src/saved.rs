@@ -17,9 +17,9 @@
 //! The bytes of a cut do not depend on the engine or threads that made it, so neither does their hash.
 //!
 //! *Parts.* Of a run of several processes, the file has the part of rank 0. The parts of the others are files
-//! beside it (`saved/parts.rs`), of the same form with another kind and another head. Their names are those of the
-//! file, the time, the rank and the hash. All parts together are read as one cut, which has the bytes of a
-//! cut that one process makes once it is written again.
+//! beside it (`saved/parts.rs`), of the same form with another kind and another head. Their names are those
+//! of the file, the time, the rank and the hash. All parts together are read as one cut, which has the bytes
+//! of a cut that one process makes once it is written again.
 //!
 //! *The seal* is the hash of the head and of the cut's bytes. The other hashes find accidents; the seal also
 //! binds the facts of the head, such as scenario and seeds, to the states. When a run of one process goes on,
@@ -29,40 +29,29 @@
 //! crates. Their files have no bytes of a cut. Such a run goes on from its start, and at the time of the cut
 //! its digest must be that of the head.
 
+mod file;
 pub mod outputs;
 mod parts;
+mod saver;
+
+pub use file::{MAGIC, hash_of, write};
+pub use saver::Saving;
+pub(crate) use saver::{Expected, Found, Saver, Told, check, lock};
 
 use crate::branch::Branched;
-use crate::condition::Condition;
 use crate::recorded::RecordedInput;
 use crate::request::quote;
-use crate::result_file::{self, ResultFile};
 use crate::run::Resumed;
 use crate::{Failure, Plan, Request};
-use lz4_flex::frame::{BlockMode, BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
-use outputs::{KeepOutputs, OutputsAtCut};
+use file::{FILE_BYTES_MAX, Packed, read_head};
+use outputs::OutputsAtCut;
 use parades_catalog::program_name;
 use parades_config::inputs::{self, Input};
-use parades_config::quoted;
-use parades_core::cut::{AtCut, AtRest, Cuts, Then};
-use parades_core::time::{Delay, Time};
-use parts::PartHead;
-use serde::de::DeserializeOwned;
+use parades_core::time::Time;
+use parts::{PartHead, read_part};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use twox_hash::XxHash3_128;
-
-/// The first bytes of a saved run. A transfer as text would change the line's end.
-pub const MAGIC: &[u8; 16] = b"parades save 1\r\n";
-/// The length of the foot: length of the cut, its hash, the seal, and the hash of the file.
-const FOOT_BYTES: usize = 8 + 16 + 16 + 16;
-/// The longest head, in bytes. It has the scenario file, in which a network may be written out in full.
-const HEAD_BYTES_MAX: usize = 1 << 28;
-/// The longest file, in bytes.
-const FILE_BYTES_MAX: u64 = 1 << 40;
 
 /// Facts on a saved run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,7 +130,8 @@ impl Saved {
     ///
     /// [`Failure::Input`] if the file cannot be read, is no saved run, or is damaged.
     pub fn read(path: &Path, bytes_max: u64) -> Result<Saved, Failure> {
-        let bytes = inputs::read_whole(path, FILE_BYTES_MAX).map_err(|error| inputs::unreadable(path, &error))?;
+        // A save is a result of a run: the next one may be at the same place.
+        let bytes = inputs::read_apart(path, FILE_BYTES_MAX).map_err(|error| inputs::unreadable(path, &error))?;
         let file_hash = XxHash3_128::oneshot(&bytes);
         let mut cut = Vec::new();
         let mut unpack = || {
@@ -212,7 +202,7 @@ impl Saved {
 
     /// Holds the scenario file of the run, which need not be on disk. Returns the request, which names it.
     pub(crate) fn hold(&self, request: &Request) -> Request {
-        inputs::hold([Input { path: self.scenario_file(), bytes: self.head.scenario.as_bytes().into() }]);
+        inputs::hold_one(Input { path: self.scenario_file(), bytes: self.head.scenario.as_bytes().into() });
         request.clone()
     }
 
@@ -237,11 +227,6 @@ impl Saved {
         Resumed { file, time: self.head.time() }
     }
 
-    /// True if a path is that of this file, or of the scenario file that is held in its name.
-    pub(crate) fn is_at(&self, path: &Path) -> bool {
-        path.starts_with(self.resumed().file)
-    }
-
     /// Returns a note on the files of events that the rest of the run writes.
     pub fn note_on_files(&self) -> String {
         let time = self.head.time();
@@ -255,14 +240,11 @@ impl Saved {
 
     /// Checks that the model which was made for this run is the one that was saved.
     pub(crate) fn check(&self, lps: u32, until: Time) -> Result<(), Failure> {
-        // A run that went on from this file and was saved in it has read it as it was.
-        let own = [self.scenario_file(), self.path.canonicalize().unwrap_or_else(|_| self.path.clone())];
         let seen = inputs::seen();
         let changed = self
             .head
             .inputs
             .iter()
-            .filter(|input| !own.contains(&input.path))
             .find(|input| seen.iter().any(|seen| seen.path == input.path && seen.hash != input.hash));
         let wrong = |what: String, help: &str| Failure::usage(format!("{}: {what}", self.path.display()), help);
         if let Some(input) = changed {
@@ -303,463 +285,4 @@ fn unusable(path: &Path, what: &str) -> Failure {
         format!("{} cannot be resumed: {what}", path.display()),
         "use a file that `--save` wrote, or start again",
     )
-}
-
-/// Appends the bytes of a part to `cut`. `path` is the file of the run, `part` that of the part, and `hash`
-/// the hash that it must have.
-fn read_part(
-    path: &Path,
-    part: &Path,
-    expected: &PartHead,
-    hash: u128,
-    bytes_max: u64,
-    cut: &mut Vec<u8>,
-) -> Result<(), Failure> {
-    let name = part.file_name().unwrap_or_default().display();
-    let bytes = inputs::read_whole(part, FILE_BYTES_MAX).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Failure::usage(
-            format!("{}: its part {name}, which rank {} wrote, is not beside it", path.display(), expected.rank),
-            "copy it there, from the machine of that rank, or start the run again",
-        ),
-        _ => inputs::unreadable(part, &error).into(),
-    })?;
-    let mut unpack = || {
-        let (head, file) = Packed::of(&bytes, parts::MAGIC)?;
-        if read_head::<PartHead>(head)? != *expected || bytes[bytes.len() - 16..] != hash.to_le_bytes() {
-            return Err("it is a part of another run".into());
-        }
-        let begin = cut.len();
-        file.unpack(bytes_max, cut)?;
-        file.check_seal(&cut[begin..])
-    };
-    unpack().map_err(|what: String| unusable(&path.with_file_name(name.to_string()), &what))
-}
-
-fn read_head<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(text).map_err(|error| format!("its head is wrong: {error}"))
-}
-
-/// A file without its kind and its last hash.
-struct Packed<'a> {
-    head: &'a [u8],
-    /// The compressed part, and the hashes of other parts.
-    body: &'a [u8],
-    /// The length and the hash of the cut, and the seal.
-    foot: &'a [u8],
-}
-
-impl<'a> Packed<'a> {
-    /// Returns the head of a file, and the rest; or the fault of the file.
-    fn of(bytes: &'a [u8], magic: &[u8]) -> Result<(&'a [u8], Packed<'a>), String> {
-        let rest = bytes.strip_prefix(magic).ok_or("it is no saved run of this version")?;
-        let (rest, foot) = rest.split_last_chunk::<FOOT_BYTES>().ok_or("it ends too early")?;
-        let (whole, hash) = bytes.split_at(bytes.len() - 16);
-        if XxHash3_128::oneshot(whole).to_le_bytes() != hash {
-            return Err("it is damaged, or not whole".into());
-        }
-        let (length, rest) = rest.split_first_chunk::<4>().ok_or("it ends too early")?;
-        let length = u32::from_le_bytes(*length) as usize;
-        let (head, body) = rest.split_at_checked(length).ok_or("its head is longer than the file")?;
-        Ok((head, Packed { head, body, foot: &foot[..FOOT_BYTES - 16] }))
-    }
-
-    /// Returns the hashes of the other parts, which stand at the end of the body.
-    fn hashes(&self, head: &Head) -> Result<Vec<u128>, String> {
-        let others = (head.ranks as usize).saturating_sub(1);
-        let begin = self.body.len().checked_sub(others.saturating_mul(16)).ok_or("it ends too early")?;
-        let (hashes, _) = self.body[begin..].as_chunks::<16>();
-        Ok(hashes.iter().map(|bytes| u128::from_le_bytes(*bytes)).collect())
-    }
-
-    /// Checks that head and cut belong together.
-    fn check_seal(&self, cut: &[u8]) -> Result<(), String> {
-        let mut seal = XxHash3_128::new();
-        seal.write(self.head);
-        seal.write(cut);
-        match seal.finish_128().to_le_bytes() == self.foot[24..] {
-            true => Ok(()),
-            false => Err("it was changed after it was saved: its seal is not that of its head and its states".into()),
-        }
-    }
-
-    /// Appends the bytes of the cut to `cut`, which then has at most `bytes_max` bytes. Returns their hash.
-    fn unpack(&self, bytes_max: u64, cut: &mut Vec<u8>) -> Result<u128, String> {
-        let (length, hash) = self.foot[..24].split_at(8);
-        let length = u64::from_le_bytes(length.try_into().expect("these are eight bytes"));
-        let (begin, needed) = (cut.len(), (cut.len() as u64).saturating_add(length));
-        if needed > bytes_max {
-            return Err(format!("it needs {needed} bytes of memory, above the limit of {bytes_max}"));
-        }
-        let read = FrameDecoder::new(self.body).take(length + 1).read_to_end(cut);
-        read.map_err(|error| format!("its compressed part is wrong: {error}"))?;
-        let found = XxHash3_128::oneshot(&cut[begin..]);
-        if cut.len() as u64 != needed || found.to_le_bytes() != hash {
-            return Err("its compressed part is not what was saved".into());
-        }
-        Ok(found)
-    }
-}
-
-/// Returns the names of the parts of the saved run at `place`, and of those that it has replaced and that are
-/// still there. None if there is no saved run.
-fn parts_at(place: &Path) -> Vec<String> {
-    // A pipe would wait for a writer.
-    if !std::fs::metadata(place).is_ok_and(|found| found.is_file()) {
-        return Vec::new();
-    }
-    let names = || {
-        let mut file = File::open(place)?;
-        let mut begin = [0; 20];
-        file.read_exact(&mut begin)?;
-        let (magic, length) = begin.split_at(16);
-        let length = u32::from_le_bytes(length.try_into().expect("these are four bytes")) as usize;
-        if magic != MAGIC || length > HEAD_BYTES_MAX {
-            return Ok(Vec::new());
-        }
-        let mut head = vec![0; length];
-        file.read_exact(&mut head)?;
-        let head: Head = serde_json::from_slice(&head)?;
-        let mut hashes = vec![0; 16 * (head.ranks as usize).saturating_sub(1)];
-        file.seek(SeekFrom::End(-i64::try_from(hashes.len() + FOOT_BYTES).unwrap_or(i64::MAX)))?;
-        file.read_exact(&mut hashes)?;
-        let hashes: Vec<u128> = hashes.as_chunks::<16>().0.iter().map(|bytes| u128::from_le_bytes(*bytes)).collect();
-        let is_there = |name: &&String| place.with_file_name(name).exists();
-        let left = head.replaces.iter().filter(is_there).cloned();
-        Ok(head.names_of_parts(&hashes).into_iter().chain(left).collect())
-    };
-    names().unwrap_or_else(|_: io::Error| Vec::new())
-}
-
-/// Adds everything that is written to a hash.
-struct Hashing<W> {
-    to: W,
-    hash: XxHash3_128,
-}
-
-impl<W: Write> Write for Hashing<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.to.write(bytes)?;
-        self.hash.write(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
-    }
-}
-
-/// A function that passes the bytes of a cut to another one, in pieces.
-type Pieces<'a> = dyn FnMut(&mut dyn FnMut(&[u8])) + 'a;
-
-/// Returns the hash of the bytes of a run's cut, as the file has it.
-///
-/// # Panics
-///
-/// If the model's runs cannot be saved.
-pub fn hash_of(run: &mut AtRest<'_, '_>) -> u128 {
-    let mut hash = XxHash3_128::new();
-    run.write_in_pieces(&mut |piece| hash.write(piece));
-    hash.finish_128()
-}
-
-/// Writes a run of one process. `cut` passes on the bytes of its cut; a replayed run has none.
-///
-/// # Errors
-///
-/// Those of `to`.
-pub fn write(head: &Head, cut: &mut Pieces<'_>, to: impl Write) -> io::Result<()> {
-    let cut = head.replayed.is_none().then_some(cut);
-    Writing::begin(MAGIC, head, cut, to)?.finish(&[]).map(drop)
-}
-
-/// A file that is being written, of which the foot is missing.
-struct Writing<W> {
-    to: Hashing<W>,
-    /// The length and the hash of the cut.
-    cut: (u64, u128),
-    seal: u128,
-}
-
-impl<W: Write> Writing<W> {
-    /// Writes the kind, the head, and the bytes of a part of a cut, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// Those of `to`.
-    fn begin(magic: &[u8], head: &impl Serialize, cut: Option<&mut Pieces<'_>>, to: W) -> io::Result<Writing<W>> {
-        let mut to = Hashing { to, hash: XxHash3_128::new() };
-        let text = serde_json::to_vec(head).map_err(io::Error::other)?;
-        let length = u32::try_from(text.len()).ok().filter(|_| text.len() <= HEAD_BYTES_MAX);
-        let length = length.ok_or_else(|| io::Error::other("the scenario file is too long"))?;
-        to.write_all(magic)?;
-        to.write_all(&length.to_le_bytes())?;
-        to.write_all(&text)?;
-        let (mut bytes, mut hash, mut seal) = (0, XxHash3_128::new(), XxHash3_128::new());
-        seal.write(&text);
-        if let Some(cut) = cut {
-            let info = FrameInfo::new().block_mode(BlockMode::Independent).block_size(BlockSize::Max4MB);
-            let mut frame = FrameEncoder::with_frame_info(info, &mut to);
-            let mut written = Ok(());
-            cut(&mut |piece| {
-                if written.is_ok() {
-                    bytes += piece.len() as u64;
-                    hash.write(piece);
-                    seal.write(piece);
-                    written = frame.write_all(piece);
-                }
-            });
-            written?;
-            frame.finish().map_err(io::Error::from)?;
-        }
-        Ok(Writing { to, cut: (bytes, hash.finish_128()), seal: seal.finish_128() })
-    }
-
-    /// Writes the foot, with the hashes of the other parts. Returns the hash of the file.
-    ///
-    /// # Errors
-    ///
-    /// Those of `to`.
-    fn finish(self, parts: &[u128]) -> io::Result<(W, u128)> {
-        let Writing { mut to, cut: (bytes, hash), seal } = self;
-        parts.iter().try_for_each(|part| to.write_all(&part.to_le_bytes()))?;
-        to.write_all(&bytes.to_le_bytes())?;
-        to.write_all(&hash.to_le_bytes())?;
-        to.write_all(&seal.to_le_bytes())?;
-        let whole = to.hash.finish_128();
-        to.to.write_all(&whole.to_le_bytes())?;
-        Ok((to.to, whole))
-    }
-}
-
-/// The user's wish for saved runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Saving {
-    /// The file.
-    pub file: PathBuf,
-    /// The version of parades, which alone can resume the run.
-    pub version: &'static str,
-    /// The commit from which this program was built.
-    pub commit: &'static str,
-    /// True if the run is saved at its end, or where it is stopped.
-    pub at_end: bool,
-    /// The wall time after which the run is saved each time.
-    pub every: Option<std::time::Duration>,
-    /// The virtual time after which the run is saved each time.
-    pub every_virtual: Option<Delay>,
-    /// A condition on a metric ([`Condition::of`]). From the first cut on at which it is true, the file stays
-    /// as it is: it has the run before that.
-    pub when: Option<String>,
-    /// True if the file stays as it is where the run fails: also where the memory limit ends the run, and
-    /// where the model says that its results are incomplete.
-    pub before_failure: bool,
-}
-
-impl Saving {
-    /// Checks that a wish to keep the last of several saves comes with several saves.
-    pub(crate) fn check_period(&self) -> Result<(), Failure> {
-        if self.keeps_earlier() && self.every.is_none() && self.every_virtual.is_none() {
-            let option = if self.when.is_some() { "--save-when" } else { "--save-before-failure" };
-            let message = format!("`{option}` keeps the last of several saves, and the run is saved once");
-            return Err(Failure::usage(message, "add `--save-every-virtual T` or `--save-every T`"));
-        }
-        Ok(())
-    }
-
-    /// Returns true if the last save before something happens may be kept.
-    fn keeps_earlier(&self) -> bool {
-        self.when.is_some() || self.before_failure
-    }
-
-    /// Returns a sentence on the save that is left where the run has failed, if there is anything to say.
-    pub(crate) fn left(&self, found: &Found) -> Option<String> {
-        let file = quote(&self.file.display().to_string());
-        match found.saved {
-            Some(time) => Some(format!("it is saved at {time}: `{} resume {file}` goes on from there", program_name())),
-            None => self.before_failure.then(|| "it failed before it was saved".to_owned()),
-        }
-    }
-}
-
-/// What the cuts of a run have found out.
-#[derive(Debug, Default)]
-pub(crate) struct Found {
-    /// Notes for the user.
-    pub(crate) notes: Vec<String>,
-    /// The time of the last save.
-    pub(crate) saved: Option<Time>,
-    /// True if the run is not the one that was saved.
-    pub(crate) differs: bool,
-    /// True if the memory limit ends the run.
-    pub(crate) is_out_of_memory: bool,
-    /// The time from which on the last save is kept, and the reason why, as the beginning of a sentence.
-    pub(crate) kept: Option<(Time, String)>,
-}
-
-/// What a run that goes on must be at its cut.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Expected {
-    pub(crate) time: Time,
-    digest: Option<u64>,
-    /// The hash of the cut's bytes. Only a run of one process has it.
-    hash: Option<u128>,
-}
-
-impl Expected {
-    /// Returns true if a run at rest is the one that was saved: it has the same digest, and its cut has the
-    /// same bytes.
-    fn is(&self, run: &mut AtRest<'_, '_>) -> bool {
-        let is_whole = run.ranks() == 1;
-        self.digest.is_none_or(|digest| digest == run.digest())
-            && self.hash.filter(|_| is_whole).is_none_or(|hash| hash == hash_of(run))
-    }
-}
-
-/// Saves a run at its cuts; and, of a run that goes on from a file, checks the digest first.
-pub(crate) struct Saver<'a> {
-    /// The user's wish, and the head of the files; it gets time, events and digest from each cut.
-    pub(crate) saving: Option<(Saving, Head)>,
-    /// The files of events that the run writes. Rank 0 has them.
-    pub(crate) outputs: Option<&'a dyn KeepOutputs>,
-    /// The end of the run.
-    pub(crate) until: Time,
-    /// What the run that goes on must be, until that is checked.
-    pub(crate) resumed: Option<Expected>,
-    /// The condition of the wish. Rank 0 has it.
-    pub(crate) condition: Option<Condition>,
-    pub(crate) found: Arc<Mutex<Found>>,
-}
-
-pub(crate) fn lock(found: &Mutex<Found>) -> MutexGuard<'_, Found> {
-    found.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The cuts of a run, as rank 0 tells the other ranks.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Told {
-    saving: Option<ToldSaving>,
-    until: Time,
-    resumed: Option<Expected>,
-}
-
-/// The user's wish for saved runs, as far as the other ranks must know it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct ToldSaving {
-    file: PathBuf,
-    at_end: bool,
-    every_virtual: Option<Delay>,
-    when: Option<String>,
-    before_failure: bool,
-    head: Head,
-}
-
-impl Told {
-    /// Returns the cuts of a rank that was told of them.
-    pub(crate) fn into_cuts(self) -> Cuts<'static> {
-        let saving = self.saving.map(|told| {
-            let ToldSaving { file, at_end, every_virtual, when, before_failure, head } = told;
-            (Saving { file, version: "", commit: "", at_end, every: None, every_virtual, when, before_failure }, head)
-        });
-        let Told { until, resumed, .. } = self;
-        Saver { saving, outputs: None, until, resumed, condition: None, found: Arc::default() }.into_cuts()
-    }
-
-    /// True if the run is saved.
-    pub(crate) fn saves(&self) -> bool {
-        self.saving.is_some()
-    }
-}
-
-impl<'a> Saver<'a> {
-    /// Returns what the other ranks must be told.
-    pub(crate) fn told(&self) -> Told {
-        let saving = self.saving.as_ref().map(|(saving, head)| {
-            let Saving { file, at_end, every_virtual, when, before_failure, .. } = saving.clone();
-            // Rank 0 alone writes the head.
-            let Head { digest, replayed, .. } = head.clone();
-            let head = Head { digest, replayed, ..Head::default() };
-            ToldSaving { file, at_end, every_virtual, when, before_failure, head }
-        });
-        Told { saving, until: self.until, resumed: self.resumed }
-    }
-
-    /// Returns the cuts at which the run is saved and checked.
-    pub(crate) fn into_cuts(self) -> Cuts<'a> {
-        let begin = self.resumed.map(|expected| expected.time);
-        let next = begin.unwrap_or_else(|| self.next_after(Time::ZERO));
-        Cuts { next, at_end: self.saving.as_ref().is_some_and(|(saving, _)| saving.at_end), act: Box::new(self) }
-    }
-
-    /// Returns the first time after `time` at which the user wants a cut.
-    fn next_after(&self, time: Time) -> Time {
-        let every = self.saving.as_ref().and_then(|(saving, _)| saving.every_virtual).map_or(0, Delay::as_ps);
-        let cuts_before = time.as_ps().checked_div(every);
-        cuts_before.and_then(|cuts| (cuts + 1).checked_mul(every)).map_or(Time::MAX, Time::from_ps)
-    }
-
-    /// Returns true if the last save is kept, from this cut on or from an earlier one. All ranks agree.
-    fn keeps(&self, run: &mut AtRest<'_, '_>) -> bool {
-        let Some((saving, _)) = self.saving.as_ref().filter(|(saving, _)| saving.keeps_earlier()) else { return false };
-        if lock(&self.found).kept.is_none() {
-            let if_ended = saving.when.is_some().then(|| run.metrics_if_ended());
-            let so_far = saving.before_failure.then(|| run.all_metrics());
-            let true_condition =
-                self.condition.as_ref().zip(if_ended).filter(|(condition, metrics)| condition.holds(metrics));
-            let is_out_of_memory = lock(&self.found).is_out_of_memory;
-            let why = match (true_condition, so_far) {
-                (Some((condition, _)), _) => Some(format!("`{condition}` is true")),
-                (None, Some(_)) if is_out_of_memory => Some("the memory limit is reached".to_owned()),
-                (None, Some(metrics)) => metrics.incomplete().map(|_| "the results are incomplete".to_owned()),
-                (None, None) => None,
-            };
-            // One rank's reason is that of all.
-            let all = parts::agree(run, Ok(&why)).unwrap_or_default();
-            lock(&self.found).kept = all.into_iter().flatten().next().map(|why| (run.time, why));
-        }
-        lock(&self.found).kept.is_some()
-    }
-}
-
-impl AtCut for Saver<'_> {
-    fn act(&mut self, run: &mut AtRest<'_, '_>) -> Then {
-        if let Some(expected) = self.resumed.take() {
-            if !expected.is(run) {
-                lock(&self.found).differs = true;
-                return Then::End;
-            }
-            if expected.time < self.until {
-                self.keeps(run);
-                return Then::Continue(self.next_after(expected.time));
-            }
-        }
-        if !self.keeps(run)
-            && let Some((saving, head)) = &mut self.saving
-        {
-            (head.time_ps, head.events) = (run.time.as_ps(), run.events);
-            head.digest = head.digest.map(|_| run.digest());
-            let saved = parts::save(&saving.file, self.outputs, head, run);
-            let mut found = lock(&self.found);
-            match saved {
-                Ok(()) => found.saved = Some(run.time),
-                Err(why) => found.notes.push(format!("the run could not be saved at {}: {why}", run.time)),
-            }
-        }
-        Then::Continue(self.next_after(run.time))
-    }
-}
-
-/// Checks a wish for saved runs before the run: the file can be written, and the model can be saved at all.
-/// Returns a note if the run will be replayed.
-pub(crate) fn check(saving: &Saving, why_not_saved: Option<&str>, ranks: u64) -> Result<Option<String>, Failure> {
-    drop(ResultFile::create(&saving.file)?);
-    if ranks > 1 && result_file::file_at(&saving.file).is_none() {
-        let message =
-            format!("{} is no file, and a run of several processes is saved into files", saving.file.display());
-        return Err(Failure::usage(message, "name a file"));
-    }
-    Ok(why_not_saved.map(|why| {
-        format!(
-            "{} will have no states, since {why}: `resume` executes the run again to the time at which it was saved",
-            quoted(&saving.file.display().to_string())
-        )
-    }))
 }

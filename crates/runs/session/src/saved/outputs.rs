@@ -17,7 +17,7 @@ pub struct OutputsAtCut {
     pub wishes: Value,
     /// The files. Those that do not go on, such as pipes, are left out.
     pub files: Vec<FileAtCut>,
-    /// What the writers of the files remember, in their own form.
+    /// The memory of the files' writers, in their own form.
     pub memory: Value,
 }
 

@@ -11,16 +11,19 @@
 //! So at any moment the parts that the file at its place names are there. Ranks on other machines write into
 //! the folder of the same name there.
 
+use super::file::{self, FILE_BYTES_MAX, FOOT_BYTES, HEAD_BYTES_MAX, Packed, Pieces, Writing, read_head};
 use super::outputs::KeepOutputs;
-use super::{Head, Pieces, Writing};
+use super::{Head, unusable};
+use crate::Failure;
 use crate::result_file::{self, ResultFile};
+use parades_config::inputs;
 use parades_core::cut::AtRest;
 use parades_core::digest::Digest;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// The first bytes of a part of a saved run.
@@ -38,7 +41,7 @@ pub(super) struct PartHead {
     pub(super) rank: u32,
 }
 
-/// What a rank tells the others once it has written its part.
+/// The message of a rank to the others once it has written its part.
 #[derive(Serialize, Deserialize)]
 struct Written {
     /// The hash of its part, as a number in hexadecimal digits. Rank 0 has none.
@@ -131,7 +134,7 @@ fn begin(
     let (mut hash, mut earlier) = (String::new(), Vec::new());
     let begun = match run.rank() {
         0 => {
-            earlier = super::parts_at(place);
+            earlier = parts_at(place);
             head.replaces.clone_from(&earlier);
             let file = ResultFile::create(path).map_err(|failure| failure.to_string())?;
             let kept = outputs.map(KeepOutputs::keep).transpose();
@@ -139,7 +142,7 @@ fn begin(
             hash = "0".into();
             let mut pieces = |sink: &mut dyn FnMut(&[u8])| run.write_in_pieces(sink);
             let cut: Option<&mut Pieces<'_>> = if is_whole { None } else { Some(&mut pieces) };
-            Begun::First(Box::new(Writing::begin(super::MAGIC, head, cut, file).map_err(|error| late(&error))?))
+            Begun::First(Box::new(Writing::begin(file::MAGIC, head, cut, file).map_err(|error| late(&error))?))
         }
         _ if is_whole => Begun::Nothing,
         rank => {
@@ -207,4 +210,64 @@ pub(super) fn agree<T: Serialize + DeserializeOwned>(
         said.map_err(|why| Failed { why: named(why), is_lost: false })
     };
     all.into_iter().enumerate().map(read).collect()
+}
+
+/// Appends the bytes of a part to `cut`. `path` is the file of the run, `part` that of the part, and `hash`
+/// the hash that it must have.
+pub(super) fn read_part(
+    path: &Path,
+    part: &Path,
+    expected: &PartHead,
+    hash: u128,
+    bytes_max: u64,
+    cut: &mut Vec<u8>,
+) -> Result<(), Failure> {
+    let name = part.file_name().unwrap_or_default().display();
+    let bytes = inputs::read_apart(part, FILE_BYTES_MAX).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Failure::usage(
+            format!("{}: its part {name}, which rank {} wrote, is not beside it", path.display(), expected.rank),
+            "copy it there, from the machine of that rank, or start the run again",
+        ),
+        _ => inputs::unreadable(part, &error).into(),
+    })?;
+    let mut unpack = || {
+        let (head, file) = Packed::of(&bytes, MAGIC)?;
+        if read_head::<PartHead>(head)? != *expected || bytes[bytes.len() - 16..] != hash.to_le_bytes() {
+            return Err("it is a part of another run".into());
+        }
+        let begin = cut.len();
+        file.unpack(bytes_max, cut)?;
+        file.check_seal(&cut[begin..])
+    };
+    unpack().map_err(|what: String| unusable(&path.with_file_name(name.to_string()), &what))
+}
+
+/// Returns the names of the parts of the saved run at `place`, and of those that it has replaced and that are
+/// still there. None if there is no saved run.
+fn parts_at(place: &Path) -> Vec<String> {
+    // A pipe would wait for a writer.
+    if !std::fs::metadata(place).is_ok_and(|found| found.is_file()) {
+        return Vec::new();
+    }
+    let names = || {
+        let mut file = File::open(place)?;
+        let mut begin = [0; 20];
+        file.read_exact(&mut begin)?;
+        let (magic, length) = begin.split_at(16);
+        let length = u32::from_le_bytes(length.try_into().expect("these are four bytes")) as usize;
+        if magic != file::MAGIC || length > HEAD_BYTES_MAX {
+            return Ok(Vec::new());
+        }
+        let mut head = vec![0; length];
+        file.read_exact(&mut head)?;
+        let head: Head = serde_json::from_slice(&head)?;
+        let mut hashes = vec![0; 16 * (head.ranks as usize).saturating_sub(1)];
+        file.seek(SeekFrom::End(-i64::try_from(hashes.len() + FOOT_BYTES).unwrap_or(i64::MAX)))?;
+        file.read_exact(&mut hashes)?;
+        let hashes: Vec<u128> = hashes.as_chunks::<16>().0.iter().map(|bytes| u128::from_le_bytes(*bytes)).collect();
+        let is_there = |name: &&String| place.with_file_name(name).exists();
+        let left = head.replaces.iter().filter(is_there).cloned();
+        Ok(head.names_of_parts(&hashes).into_iter().chain(left).collect())
+    };
+    names().unwrap_or_else(|_: io::Error| Vec::new())
 }
