@@ -18,7 +18,7 @@ mod branch;
 pub use branch::{Branch, InTransit};
 
 use crate::any_model::parcel::{self, Conservative};
-use crate::any_model::{AnyEvent, AnyModel, AnySave, Codec, Lps};
+use crate::any_model::{AnyEvent, AnyLeftover, AnyModel, AnySave, Codec, Lps};
 use crate::channel::Channels;
 use crate::event::{Body, Event, EventKey, LpId, Sender};
 use crate::global::GlobalQueue;
@@ -284,7 +284,7 @@ impl<'k> AtRest<'_, 'k> {
         self.resting.pick_up();
         let mut metrics = self.of_all_ranks(metrics);
         metrics.record_as(Sender::GLOBAL);
-        // What must hold at the end need not hold here.
+        // A model may check here that all is done, which it need not be yet.
         let _ = model.conclude(&end, &mut metrics);
         metrics
     }
@@ -508,6 +508,61 @@ pub trait Resting<'k> {
     /// Returns the bytes of all ranks, in rank order, or `None` once a rank is lost ([`AtRest::share`]).
     fn share(&mut self, mine: Vec<u8>) -> Option<Vec<Vec<u8>>> {
         Some(vec![mine])
+    }
+}
+
+/// Pending events in one place.
+pub trait Pending<'k> {
+    /// Adds an event.
+    fn push(&mut self, event: AnyEvent<'k>);
+    /// Removes and returns all events, in no order.
+    fn take_all(&mut self) -> AnyLeftover<'k>;
+}
+
+impl<'k> Pending<'k> for Vec<AnyEvent<'k>> {
+    fn push(&mut self, event: AnyEvent<'k>) {
+        Vec::push(self, event);
+    }
+    fn take_all(&mut self) -> AnyLeftover<'k> {
+        Box::new(std::mem::take(self).into_iter())
+    }
+}
+
+/// A run at rest whose LPs are one list, and whose pending events are in one place.
+pub struct Whole<'a, 'k> {
+    /// The LPs, in the order of ids.
+    pub lps: &'a mut (dyn Lps<'k> + 'k),
+    /// The pending events.
+    pub events: &'a mut (dyn Pending<'k> + 'a),
+}
+
+impl fmt::Debug for Whole<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Whole").field("lps", &self.lps.len()).finish_non_exhaustive()
+    }
+}
+
+impl<'k> Resting<'k> for Whole<'_, 'k> {
+    fn put_down(&mut self) -> Placement {
+        let placement = Placement::one(u32::try_from(self.lps.len()).expect("ids have 32 bits"));
+        self.lps.put_down(0);
+        placement
+    }
+    fn pick_up(&mut self) {
+        self.lps.pick_up(0);
+    }
+    fn take_pending(&mut self) -> Vec<AnyEvent<'k>> {
+        self.events.take_all().collect()
+    }
+    fn push(&mut self, event: AnyEvent<'k>) {
+        self.events.push(event);
+    }
+    fn digests(&mut self) -> Vec<u64> {
+        (0..self.lps.len()).map(|index| self.lps.final_digest(index)).collect()
+    }
+    fn add_metrics(&mut self, _: &mut Metrics) {}
+    fn ids(&mut self) -> Vec<LpId> {
+        (0..self.lps.len()).map(LpId::from_index).collect()
     }
 }
 

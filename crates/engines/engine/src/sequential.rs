@@ -14,14 +14,13 @@ pub(crate) use events::{AnyEvents, Direct, Events, Queue, Through};
 
 use crate::course::Course;
 use crate::fetch::Fetcher;
-use parades_core::any_model::{AnyEvent, AnyModel, Lps, Packed, Taggable, hide_body, in_form, with_model};
-use parades_core::cut::{Reached, Resting, Span};
+use parades_core::any_model::{AnyModel, Lps, Packed, Taggable, hide_body, in_form, with_model};
+use parades_core::cut::{Reached, Span, Whole};
 use parades_core::effects::Effects;
 use parades_core::error::Error;
 use parades_core::event::{Event, LpId};
 use parades_core::global::OneList;
 use parades_core::lp::Execution;
-use parades_core::metrics::Metrics;
 use parades_core::model::Model;
 use parades_core::pending::{HeapPending, PendingSet};
 use parades_core::placement::Placement;
@@ -161,36 +160,6 @@ impl<'k, P: Packed<'k>> Step<'k, P> for Once<'k> {
     fn execute(&mut self, event: &Event<P>, world: &World, effects: &mut Effects<P>) -> Result<Execution, Error> {
         let (index, body) = (event.receiver().index(), hide_body(&event.body));
         Ok(self.0.execute(index, event.header_ref(), body, world, effects.hide()))
-    }
-}
-
-/// The LPs and pending events of an engine that keeps each of them in one place.
-pub(crate) struct Whole<'a, 'k> {
-    pub(crate) lps: &'a mut (dyn Lps<'k> + 'k),
-    pub(crate) events: &'a mut dyn AnyEvents<'k>,
-}
-
-impl<'k> Resting<'k> for Whole<'_, 'k> {
-    fn put_down(&mut self) -> Placement {
-        let placement = Placement::one(u32::try_from(self.lps.len()).expect("ids have 32 bits"));
-        self.lps.put_down(0);
-        placement
-    }
-    fn pick_up(&mut self) {
-        self.lps.pick_up(0);
-    }
-    fn take_pending(&mut self) -> Vec<AnyEvent<'k>> {
-        self.events.take_all().collect()
-    }
-    fn push(&mut self, event: AnyEvent<'k>) {
-        self.events.push(event);
-    }
-    fn digests(&mut self) -> Vec<u64> {
-        (0..self.lps.len()).map(|index| self.lps.final_digest(index)).collect()
-    }
-    fn add_metrics(&mut self, _: &mut Metrics) {}
-    fn ids(&mut self) -> Vec<LpId> {
-        (0..self.lps.len()).map(LpId::from_index).collect()
     }
 }
 

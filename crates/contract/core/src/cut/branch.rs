@@ -9,12 +9,10 @@
 //! - The random streams. A branch with a seed of its own draws new ones ([`Rng::afresh`]); without one it
 //!   goes on with those of the cut.
 
-use super::{AtRest, Cut, Resting, Span};
-use crate::any_model::{AnyEvent, AnySave, Lps};
+use super::{AtRest, Cut, Span, Whole};
+use crate::any_model::{AnyEvent, AnySave};
 use crate::error::Error;
 use crate::event::{EventKey, Header, LpId};
-use crate::metrics::Metrics;
-use crate::placement::Placement;
 use crate::run::RunOptions;
 use crate::time::{Instant, Time};
 use crate::world::{World, shuffled_tie};
@@ -22,14 +20,14 @@ use crate::world::{World, shuffled_tie};
 #[cfg(doc)]
 use crate::{any_model::SaveModel, random::Rng};
 
-/// What a branch has of its own beside its model.
+/// The differences of a branch from its saved run, beside the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Branch {
     /// The seed of new random streams. `None` if the streams of the cut go on.
     pub seed: Option<u64>,
     /// The seed of the run that shuffles simultaneous events, if it does so.
     pub tie_seed: Option<u64>,
-    /// True if what handlers measure begins anew.
+    /// True if the metrics of handlers begin again at the cut.
     pub fresh_metrics: bool,
 }
 
@@ -104,7 +102,7 @@ impl<'k> Cut<'k> {
         let world = World::of_span(save, &span)?;
         let Cut { time, events, injected, globals, metrics, lps, messages, .. } =
             &mut **span.from.as_mut().expect("the span begins at this cut");
-        let mut resting = Whole { lps: &mut **lps, messages };
+        let mut resting = Whole { lps: &mut **lps, events: messages };
         Ok(act(&mut AtRest {
             time: *time,
             events: *events,
@@ -116,41 +114,5 @@ impl<'k> Cut<'k> {
             metrics,
             resting: &mut resting,
         }))
-    }
-}
-
-/// The LPs and messages of a cut that no engine has taken up.
-struct Whole<'a, 'k> {
-    lps: &'a mut (dyn Lps<'k> + 'k),
-    messages: &'a mut Vec<AnyEvent<'k>>,
-}
-
-impl<'k> Resting<'k> for Whole<'_, 'k> {
-    fn put_down(&mut self) -> Placement {
-        let placement = Placement::one(u32::try_from(self.lps.len()).expect("ids have 32 bits"));
-        self.lps.put_down(0);
-        placement
-    }
-
-    fn pick_up(&mut self) {
-        self.lps.pick_up(0);
-    }
-
-    fn take_pending(&mut self) -> Vec<AnyEvent<'k>> {
-        std::mem::take(self.messages)
-    }
-
-    fn push(&mut self, event: AnyEvent<'k>) {
-        self.messages.push(event);
-    }
-
-    fn digests(&mut self) -> Vec<u64> {
-        (0..self.lps.len()).map(|index| self.lps.final_digest(index)).collect()
-    }
-
-    fn add_metrics(&mut self, _: &mut Metrics) {}
-
-    fn ids(&mut self) -> Vec<LpId> {
-        (0..self.lps.len()).map(LpId::from_index).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! The pending events of a run with one pending set, and the effects of its executions.
 
 use parades_core::any_model::{AnyEvent, AnyLeftover, Packed, Taggable, any_event, event_of};
+use parades_core::cut::Pending;
 use parades_core::effects::{Effects, HiddenEffects};
 use parades_core::outbox::Outbox;
 use parades_core::pending::{PendingSet, WindowedPending};
@@ -8,7 +9,7 @@ use parades_core::pending::{PendingSet, WindowedPending};
 /// The pending events of a run and the effects of an execution, behind a table of functions. `sequential` and
 /// `rounds` are compiled for each form of messages only where they execute events. Everything else is
 /// compiled once, over this table.
-pub(crate) trait AnyEvents<'k> {
+pub(crate) trait AnyEvents<'k>: Pending<'k> {
     /// Returns the effects.
     fn effects(&mut self) -> HiddenEffects<'_, 'k>;
     /// Moves the events that were sent into the pending set.
@@ -17,10 +18,6 @@ pub(crate) trait AnyEvents<'k> {
     fn len(&self) -> usize;
     /// Returns the bytes of memory that the pending set holds, not counting memory that payloads own.
     fn allocated_bytes(&self) -> usize;
-    /// Adds an event.
-    fn push(&mut self, event: AnyEvent<'k>);
-    /// Removes and returns all pending events, in no order.
-    fn take_all(&mut self) -> AnyLeftover<'k>;
 }
 
 /// The pending events of a run, and the effects of an execution.
@@ -66,6 +63,9 @@ impl<'k, P: Packed<'k>, Q: Queue<P>> AnyEvents<'k> for Events<P, Q> {
     fn allocated_bytes(&self) -> usize {
         self.set().allocated_bytes()
     }
+}
+
+impl<'k, P: Packed<'k>, Q: Queue<P>> Pending<'k> for Events<P, Q> {
     fn push(&mut self, event: AnyEvent<'k>) {
         self.set_mut().push(event_of(event));
     }
