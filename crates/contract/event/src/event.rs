@@ -44,8 +44,8 @@ impl fmt::Display for LpId {
     }
 }
 
-/// The sender of an event: an LP, or one of the reserved [`Sender::GLOBAL`], which sorts first, and
-/// [`Sender::OUTSIDE`], which sorts last.
+/// The sender of an event: an LP, or one of two reserved senders. [`Sender::GLOBAL`] sorts before all LPs,
+/// [`Sender::OUTSIDE`] after them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Sender(u32);
 

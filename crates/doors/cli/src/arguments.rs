@@ -353,7 +353,7 @@ pub(crate) struct BranchArguments {
     /// Draws new random streams from there on, those of this seed [default: the streams go on].
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     pub(crate) seed: Option<u64>,
-    /// Begins the metrics anew there (`mm1` and `jackson`: the sojourn times).
+    /// Lets the metrics begin again there (`mm1` and `jackson`: the sojourn times).
     #[arg(long)]
     pub(crate) fresh_metrics: bool,
 }
@@ -450,7 +450,7 @@ pub(crate) struct SweepArguments {
     /// may change during a run.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["scenario", "tie_seed"])]
     pub(crate) from: Vec<PathBuf>,
-    /// Begins the metrics anew where the saved runs end (`mm1` and `jackson`: the sojourn times).
+    /// Lets the metrics begin again where the saved runs end (`mm1` and `jackson`: the sojourn times).
     #[arg(long, requires = "from")]
     pub(crate) fresh_metrics: bool,
     /// The seeds, both ends included: `1..30`, `1,2,5` [default: 1; with `--until-interval`, from 1..1000

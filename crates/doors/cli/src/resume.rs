@@ -18,7 +18,7 @@ pub(crate) fn branch(arguments: &BranchArguments) -> Result<ExitCode, Failure> {
     let BranchArguments { run, set, seed, fresh_metrics } = arguments;
     let (request, mut saved) = read(run)?;
     let wish = Wish { set: set.clone(), seed: *seed, fresh_metrics: *fresh_metrics };
-    // What a network's file says of times after its end depends on that end.
+    // Notes on failures and flows after the end of a network file depend on that end.
     let request = Request { until: run.until, ..request };
     let branch = saved.branch(&request, &wish)?;
     go_on(run, request, &branch)

@@ -48,7 +48,8 @@ fn rate(mut step: impl FnMut()) -> f64 {
     steps / begin.elapsed().as_secs_f64()
 }
 
-/// Returns the wall time of a run of PHOLD, in seconds, in one piece or with a cut each second of virtual time.
+/// Returns the wall time of a run of PHOLD, in seconds. It goes on in one piece, or has a cut each second of
+/// virtual time.
 #[allow(clippy::disallowed_methods, reason = "it measures")]
 fn phold(engine: AnyEngine, has_cuts: bool) -> Result<f64, parades::core::error::Error> {
     const SECONDS: u64 = 10;

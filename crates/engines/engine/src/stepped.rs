@@ -317,8 +317,8 @@ impl<M: Model + Send + 'static> Run<M> {
         })
     }
 
-    /// Returns the metrics so far: what handlers and global events have recorded. What the model records at
-    /// its end ([`Model::finish`], [`Model::conclude`]) is in the outcome alone.
+    /// Returns the metrics that handlers and global events have recorded so far. Those that the model records
+    /// at its end ([`Model::finish`], [`Model::conclude`]) are in the outcome alone.
     ///
     /// # Errors
     ///

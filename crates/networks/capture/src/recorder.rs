@@ -53,7 +53,7 @@ pub struct Recorder<W> {
     count: u64,
 }
 
-/// What a recorder remembers beside its files, so that another one can go on with them.
+/// The memory of a recorder beside its files, with which another one can go on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     /// The captured packets that are not in the files yet, in the order in which they come there.

@@ -32,7 +32,7 @@ pub struct CaptureOutputs {
 pub(crate) struct Captures {
     outputs: CaptureOutputs,
     begin: Begin,
-    /// What the recorder of the saved run remembered, until this one goes on.
+    /// The memory of the saved run's recorder, until this one goes on.
     memory: Memory,
     /// The recorder, once the model is known.
     recorder: Option<Recorder<ResultFile>>,

@@ -47,7 +47,7 @@ struct Writers {
     samples: Option<Samples>,
 }
 
-/// What the writers remember of a saved run.
+/// The memory of the writers of a saved run.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Memory {
     captures: recorder::Memory,

@@ -1,11 +1,11 @@
 //! Branches: saved runs that go on with other values of some parameters, or with other random streams.
 //!
-//! A branch is a saved run itself ([`Saved::branch`]): its scenario file has the new values, its head says
-//! what has changed, and its cut is that of the run before, with plans made anew where values changed that
-//! they rest on. So it goes on, is saved and goes on again like any other.
+//! A branch is a saved run itself ([`Saved::branch`]). Its scenario file has the new values, and its head the
+//! list of changes. Its cut is that of the run before; plans that rest on changed values are made again. So a
+//! branch goes on, is saved and goes on again like any other saved run.
 //!
 //! *Networks in files.* A link changes by an event of the file, at the time of the cut. So the branch is the
-//! run of a file that anybody could write, and which also says what was before.
+//! run of a file that anybody could write.
 
 use crate::request::quote;
 use crate::{Failure, Plan, Request, Saved};
@@ -32,19 +32,19 @@ pub struct Branched {
     pub changes: Vec<Change>,
     /// The seed of the random streams from then on; `None` if they went on.
     pub seed: Option<u64>,
-    /// True if the metrics began anew then.
+    /// True if the metrics began again then.
     #[serde(default)]
     pub fresh_metrics: bool,
 }
 
-/// What a branch is to have of its own.
+/// The user's wish for a branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
     /// Values from the cut on, as `KEY=VALUE`.
     pub set: Vec<String>,
     /// The seed of new random streams. `None` if the streams go on.
     pub seed: Option<u64>,
-    /// True if the metrics begin anew.
+    /// True if the metrics begin again at the cut.
     pub fresh_metrics: bool,
 }
 
@@ -143,7 +143,7 @@ impl Saved {
 struct Changed {
     /// The text of its file.
     text: String,
-    /// The plan, whose values say which argument set them; `None` if it is to be read from the text.
+    /// The plan, whose values name the arguments that set them. `None` if the text has all of it.
     plan: Option<Plan>,
     changes: Vec<Change>,
     /// Notes for the user, a sentence each.

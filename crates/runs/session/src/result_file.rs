@@ -51,7 +51,7 @@ pub struct ResultFile {
     /// The open file. Devices and pipes are opened by the first write, since the reader of a pipe takes its
     /// closing for the end.
     to: Option<BufWriter<File>>,
-    /// What saves of the run have to know, if the file goes on with them.
+    /// The facts that saves of the run record, if the file goes on with them.
     written: Option<Written>,
 }
 

@@ -400,7 +400,7 @@ impl Model for Queueing {
 }
 
 impl SaveModel for Queueing {
-    /// The sojourn times begin anew. The counts of customers and the table of stations are of the whole run.
+    /// The sojourn times begin again. The counts of customers and the table of stations are of the whole run.
     fn can_measure_afresh(&self) -> Result<(), String> {
         Ok(())
     }

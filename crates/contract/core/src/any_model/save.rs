@@ -50,14 +50,14 @@ pub trait SaveModel: WireModel {
         Ok(())
     }
 
-    /// Returns `Ok` if metrics may begin anew at a cut: then those of a run hold nothing before the cut, but
+    /// Returns `Ok` if metrics may begin again at a cut: then those of a run hold nothing before the cut, but
     /// for counts of what the states hold.
     ///
     /// # Errors
     ///
     /// The reason why they cannot, as a sentence. By default, that states may hold measurements.
     fn can_measure_afresh(&self) -> Result<(), String> {
-        Err("the states of its LPs hold measurements of the time before, which cannot begin anew".to_owned())
+        Err("the states of its LPs hold measurements of the time before, which cannot begin again".to_owned())
     }
 
     /// Changes the state of `lp`, of a run at rest at `time` that another model of this type has made, and
@@ -114,7 +114,7 @@ pub trait AnySave<'k>: AnyWire<'k> {
     /// If the event is no message, or no message of the model is like this.
     fn check_event(&self, event: &AnyEvent<'k>) -> Result<(), Malformed>;
 
-    /// Returns `Ok`, or the reason why metrics cannot begin anew ([`SaveModel::can_measure_afresh`]).
+    /// Returns `Ok`, or the reason why metrics cannot begin again ([`SaveModel::can_measure_afresh`]).
     ///
     /// # Errors
     ///

@@ -348,7 +348,7 @@ fn what_cannot_change_is_refused() {
                 "branch p.save --fresh-metrics",
                 2,
                 "p.save cannot go on from 10s in this way: the states of its LPs hold measurements of the time before, \
-                 which cannot begin anew; change less, or start the run again with these values",
+                 which cannot begin again; change less, or start the run again with these values",
             ),
             (
                 "branch n.save --set routing=hops",

@@ -501,7 +501,10 @@ fn the_save_before_a_condition_on_a_metric_is_kept() {
     // A metric that LPs make at the end of a run, from their states.
     let swarm = "bittorrent --set peers=10 --set pieces=50 --set network=capacity";
     let save = "--save d.save --save-every-virtual 100ms --save-when completed>3";
+    json(&folder, &format!("run {swarm} --until 60s {save} --engine window --processes 2 --threads 1"));
+    let of_processes = time_of(&folder, "d.save");
     json(&folder, &format!("run {swarm} --until 60s {save}"));
+    assert_eq!(time_of(&folder, "d.save"), of_processes, "all ranks look at the metrics of all");
     let completed = |until: u64| {
         let run = json(&folder, &format!("run {swarm} --until {until}ps"));
         run["metrics"]["completed"].as_u64().expect("it is a count")

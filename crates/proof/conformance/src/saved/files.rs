@@ -21,7 +21,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// The engines under which changed files go on.
 const ENGINES: [(&str, u64); 4] = [("sequential", 1), ("sequential", 1), ("window", 2), ("time-warp", 2)];
 
-/// What became of a changed file.
+/// The fate of a changed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
     /// It is refused, in a sentence.

@@ -19,7 +19,7 @@ pub const UNFINISHED: &str = "unfinished";
 /// The length of the pieces in which a file is read.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// What a save has to know about a file.
+/// The facts about a file that a save records.
 pub(super) struct Written {
     /// The number of bytes written so far.
     bytes: u64,

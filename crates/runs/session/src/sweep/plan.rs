@@ -119,7 +119,7 @@ impl SweepPlan {
         }
         let mut grid = Grid::of(&plan.values, "--set", axes)?;
         grid.complete(|values| plan.scenario.apply_presets(values));
-        // What had no effect in a saved run is no news.
+        // A parameter without effect in the saved run was noted there.
         let notes = if request.from.is_empty() { notes_on_idle(grid.points())? } else { Vec::new() };
         let seeds = match (&request.seeds, request.until_interval) {
             (Some(text), _) => {
