@@ -91,7 +91,8 @@ impl Saved {
     /// # Errors
     ///
     /// [`Failure::Input`] if a key cannot change during a run, or a value makes no sense; if the run has no
-    /// states, so that nothing of it can change; or if its states cannot go on with these values.
+    /// states, so that nothing of it can change; if its states cannot go on with these values; or if the run
+    /// ends where it was saved.
     pub fn branch(&mut self, base: &Request, wish: &Wish) -> Result<Saved, Failure> {
         let file = self.path.display().to_string();
         if let Some(why) = &self.head.replayed {
@@ -121,9 +122,20 @@ impl Saved {
             let message = format!("{file} cannot go on from {} in this way: {what}", self.head.time());
             Failure::usage(message, "change less, or start the run again with these values")
         })?;
+        self.check_time_left(&before)?;
         branch.cut_hash = Some(XxHash3_128::oneshot(&cut));
         (branch.cut, branch.head.digest) = (cut, branch.head.digest.map(|_| digest));
         Ok(branch)
+    }
+
+    /// Checks that the run of `plan` ends after the cut: a branch would change nothing otherwise.
+    pub(crate) fn check_time_left(&self, plan: &Plan) -> Result<(), Failure> {
+        let (file, time) = (self.path.display(), self.head.time());
+        if plan.until.is_some_and(|until| until <= time) {
+            let message = format!("{file} was saved at {time}, where the run ends: a branch would change nothing");
+            return Err(Failure::usage(message, "give a later end with `--until`"));
+        }
+        Ok(())
     }
 
     /// Checks that the cut is one of the run of `plan`, once.

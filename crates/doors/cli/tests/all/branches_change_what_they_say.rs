@@ -399,3 +399,16 @@ fn a_value_that_is_set_already_is_noted() {
     );
     assert_eq!(said["digest"], json(&folder, "resume p.save --until 20s")["digest"]);
 }
+
+#[test]
+fn a_branch_that_has_no_time_left_is_refused() {
+    let folder = Folder::new("branch-at-the-end");
+    json(&folder, "run phold --set lps=40 --until 10s --save p.save");
+    let message = "p.save was saved at 10s, where the run ends: a branch would change nothing; \
+                   give a later end with `--until`";
+    check(&folder, &[("branch p.save --seed 2", 2, message), ("sweep --from p.save --seeds 1..3", 2, message)]);
+    assert_ne!(
+        json(&folder, "branch p.save --seed 2 --until 12s")["digest"],
+        json(&folder, "resume p.save --until 12s")["digest"]
+    );
+}

@@ -117,6 +117,7 @@ impl SweepPlan {
                 plan.values.clone().change_argument("--set", &format!("{key}={first}"))?;
             }
         }
+        request.from.first().map_or(Ok(()), |saved| saved.check_time_left(&plan))?;
         let mut grid = Grid::of(&plan.values, "--set", axes)?;
         grid.complete(|values| plan.scenario.apply_presets(values));
         // A parameter without effect in the saved run was noted there.
