@@ -149,13 +149,15 @@ impl Network {
         Ok(id)
     }
 
-    /// Ends a transfer now, whose outcome is [`Outcome::Cancelled`]. Does nothing if it has ended, or has not
-    /// begun.
+    /// Ends a transfer now, whose outcome is [`Outcome::Cancelled`]. Does nothing if it has ended.
     ///
     /// # Errors
     ///
-    /// The error that has ended the run.
+    /// If no such transfer was sent, and the error that has ended the run.
     pub fn cancel(&mut self, id: TransferId) -> Result<(), Error> {
+        if id.0 >= self.sent {
+            return Err(refused(format!("there is no transfer {}, since {} were sent", id.0, self.sent)));
+        }
         self.tell(Message::Cancel(id))
     }
 

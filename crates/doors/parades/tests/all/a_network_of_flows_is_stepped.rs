@@ -115,6 +115,8 @@ fn a_transfer_that_is_cancelled_leaves_its_share() {
     network.advance_to(at).expect("nothing fails");
     network.cancel(other).expect("nothing fails");
     network.cancel(other).expect("it does nothing");
+    let error = network.cancel(TransferId(2)).expect_err("two were sent");
+    assert!(error.to_string().contains("there is no transfer 2, since 2 were sent"), "{error}");
     let ends = ends(&mut network);
     assert_eq!(ends[1], (at.as_secs_f64(), Outcome::Cancelled));
     assert_close(&ends[..1], &[LATENCY + ALONE * 1.5]); // half of it was sent
