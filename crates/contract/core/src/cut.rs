@@ -91,12 +91,35 @@ pub struct Span<'k> {
     pub from: Option<Box<Cut<'k>>>,
     /// The table by which cuts are written, if the model's runs can be saved.
     pub save: Option<&'k dyn AnySave<'k>>,
+    /// The umpire that lets another engine go on. A run of several ranks has none.
+    pub umpire: Option<Box<dyn Umpire>>,
 }
 
 impl<'k> From<RunOptions<'k>> for Span<'k> {
     fn from(options: RunOptions<'k>) -> Span<'k> {
-        Span { options, from: None, save: None }
+        Span { options, from: None, save: None, umpire: None }
     }
+}
+
+/// Watches a run while an engine executes it, and lets another engine go on where that pays.
+///
+/// The engine ends its span at a cut soon after [`Umpire::wants_change`] returned true. Cuts of
+/// [`RunOptions::cuts`] stay what they are. No result depends on an umpire.
+pub trait Umpire: Send + fmt::Debug {
+    /// The engine executes events from now on. `events` were executed before. It may say so repeatedly.
+    fn goes_on(&mut self, events: u64);
+    /// The run is at a cut, whose work is none of the engine's, until [`Umpire::goes_on`] is called.
+    fn rests(&mut self, events: u64);
+    /// Returns true if the span should end at the next possible cut. The engine asks at intervals. `events`
+    /// were executed so far. With `is_busy`, its workers hardly wait for each other, and need few exchanges.
+    fn wants_change(&mut self, events: u64, is_busy: bool) -> bool;
+    /// Returns the virtual time after `time` at which the span should end in any case.
+    fn next_change(&mut self, time: Time) -> Time {
+        let _ = time;
+        Time::MAX
+    }
+    /// The span ends at a cut at `time` because the umpire has asked for it.
+    fn leaves(&mut self, time: Time, events: u64);
 }
 
 /// The place where a span ends.

@@ -200,6 +200,21 @@ pub struct Outcome {
     pub metrics: Metrics,
     /// Figures that only this engine has: name and value.
     pub engine_stats: Vec<(&'static str, f64)>,
+    /// The changes of engine, in the order of time. Only an engine that chooses another one makes any.
+    pub changes: Vec<EngineChange>,
+}
+
+/// A change to an engine that was measured to be faster.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EngineChange {
+    /// The virtual time of the cut at which the new engine went on.
+    pub time: Time,
+    /// The name of the engine before.
+    pub from: &'static str,
+    /// The name of the engine that went on.
+    pub to: &'static str,
+    /// The events of the new engine in a second of wall time, over those of the one before.
+    pub times_as_fast: f64,
 }
 
 /// The messages that were still in transit when a run ended. They are sorted only if a model asks for them in
@@ -326,5 +341,6 @@ pub fn conclude<'k>(
         stopped_at: end.early.then_some(end.time),
         metrics,
         engine_stats,
+        changes: Vec::new(),
     })
 }

@@ -3,6 +3,7 @@
 use crate::printing::say;
 use indicatif::{ProgressBar, ProgressStyle};
 use parades_catalog::Choice;
+use parades_core::run::EngineChange;
 use parades_session::{Observer, Progress};
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -76,6 +77,16 @@ impl Observer for Terminal {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and STEPS")]
         line.set_position((share * STEPS as f64) as u64);
         line.set_message(format!("t = {:.3} s  {:.1} M events/s", time.as_secs_f64(), events_per_s / 1e6));
+    }
+
+    fn changes(&mut self, changes: &[EngineChange]) {
+        if let Some(first) = changes.first() {
+            let then = |change: &EngineChange| {
+                format!(", then {} at {}: {:.1} times as fast", change.to, change.time, change.times_as_fast)
+            };
+            let engines: String = changes.iter().map(then).collect();
+            self.say_once(format!("engine: auto: {}{engines}", first.from));
+        }
     }
 
     fn says(&mut self, notes: &[String]) {

@@ -1,6 +1,6 @@
 //! An engine of any kind, with its settings: a value.
 
-use crate::auto::{self, Suits};
+use crate::auto::{self, Changes, Suits};
 use crate::{null_message, rounds, sequential, time_warp, window};
 use parades_core::any_model::{AnyModel, AnyRestorable};
 use parades_core::cut::{Reached, Span};
@@ -10,7 +10,8 @@ use parades_core::error::{Error, ErrorKind};
 /// nothing else.
 #[derive(Clone, Copy, Debug)]
 pub enum AnyEngine {
-    /// The engine that suits the model, on at most this number of threads ([`auto::advise`]).
+    /// The engine that suits the model, on at most this number of threads ([`auto::advise`]), and then another
+    /// one if that is measured to be faster ([`auto::advance`]).
     Auto {
         /// The greatest number of threads.
         threads: usize,
@@ -28,6 +29,18 @@ pub enum AnyEngine {
 }
 
 impl AnyEngine {
+    /// Returns the name of the engine, as on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            AnyEngine::Auto { .. } => "auto",
+            AnyEngine::Sequential => "sequential",
+            AnyEngine::Rounds(_) => "rounds",
+            AnyEngine::Window(_) => "window",
+            AnyEngine::NullMessage(_) => "null-message",
+            AnyEngine::TimeWarp(_) => "time-warp",
+        }
+    }
+
     /// Returns true if the engine rolls executions back, so that a model must say how its states are
     /// restored.
     pub fn rolls_back(&self) -> bool {
@@ -50,7 +63,8 @@ impl AnyEngine {
             AnyEngine::Auto { threads } => {
                 let copies = restorable.is_some_and(|restorable| restorable.copies());
                 let advice = auto::advise_any(model, &span.options, *threads, copies);
-                AnyEngine::from(advice.engine).advance(model, restorable, span)
+                let engines: Vec<_> = std::iter::once(advice.engine).chain(advice.rivals).map(AnyEngine::from).collect();
+                auto::advance(model, restorable, span, &engines, Changes::WhereFaster)
             }
             AnyEngine::Sequential => sequential::advance(model, span),
             AnyEngine::Rounds(settings) => rounds::advance(model, span, settings),
@@ -79,6 +93,7 @@ impl From<Suits> for AnyEngine {
                 AnyEngine::Window(settings)
             }
             Suits::TimeWarp { threads } => AnyEngine::TimeWarp(time_warp::Settings::of_threads(threads)),
+            Suits::NullMessage { threads } => AnyEngine::NullMessage(null_message::Settings::of_threads(threads)),
         }
     }
 }

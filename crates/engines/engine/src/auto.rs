@@ -1,8 +1,16 @@
 //! `auto`: chooses an engine for a model.
 //!
-//! Two facts are not known before a run: the number of events in a window, and the share of executions
-//! rolled back. So they are measured in the run: a run that begins with several workers goes on with one
-//! while that is faster ([`crate::retreat`]).
+//! Much is not known before a run: the number of events in a window, how long workers wait for each other, the
+//! share of executions rolled back. So it is measured in the run. A run that begins with several workers goes
+//! on with one while that is faster ([`crate::retreat`]). A run of some seconds also tries the engines that
+//! might be faster than the advised one ([`advance`]).
+//!
+//! *Read next*: `auto/contest.rs`, which engine goes on; `auto/relay.rs`, how it does.
+
+mod contest;
+mod relay;
+
+pub use relay::{Changes, advance};
 
 use crate::partition::{NEAR_LPS, Partitioning, Wish};
 use parades_core::any_model::{AnyModel, with_model};
@@ -41,6 +49,11 @@ pub enum Suits {
         /// The number of workers.
         threads: usize,
     },
+    /// [`crate::null_message`].
+    NullMessage {
+        /// The number of workers.
+        threads: usize,
+    },
 }
 
 /// The engine to run a model on, and the reason.
@@ -48,6 +61,8 @@ pub enum Suits {
 pub struct Advice {
     /// The engine.
     pub engine: Suits,
+    /// The engines that might turn out to be faster, in the order in which they are tried.
+    pub rivals: Vec<Suits>,
     /// The reason, in a few words.
     pub why: String,
 }
@@ -80,8 +95,8 @@ pub fn advise<M: Model>(model: &M, threads: usize, copies: bool) -> Advice {
 
 /// Does the same as [`advise`], for a model of any type.
 pub fn advise_any(model: &dyn AnyModel<'_>, options: &RunOptions<'_>, threads: usize, copies: bool) -> Advice {
-    let sequential = |why: &str| Advice { engine: Suits::Sequential, why: why.into() };
-    let window = |threads, shared, why| Advice { engine: Suits::Window { threads, shared }, why };
+    let alone = |engine, why: &str| Advice { engine, rivals: Vec::new(), why: why.into() };
+    let sequential = |why: &str| alone(Suits::Sequential, why);
     let Ok(world) = World::new(model, options) else {
         return sequential("its declarations are wrong");
     };
@@ -91,7 +106,8 @@ pub fn advise_any(model: &dyn AnyModel<'_>, options: &RunOptions<'_>, threads: u
         // core.
         let in_parts = world.lps() >= NEAR_LPS && world.channels().min_lookahead_to_anyone().is_none();
         return if (world.lps() >= MANY_LPS || in_parts) && least >= Delay::from_ps(2) {
-            window(1, false, format!("one thread, {} LPs, which windows take one after another", world.lps()))
+            let why = format!("one thread, {} LPs, which windows take one after another", world.lps());
+            alone(Suits::Window { threads: 1, shared: false }, &why)
         } else {
             sequential("one thread")
         };
@@ -102,17 +118,21 @@ pub fn advise_any(model: &dyn AnyModel<'_>, options: &RunOptions<'_>, threads: u
         return match found.partitions() {
             1 if copies && world.lps() / workers >= LPS_AHEAD => Advice {
                 engine: Suits::TimeWarp { threads },
+                rivals: vec![Suits::Sequential],
                 why: format!("{threads} threads, no lookahead between LPs to cut at, states restored by copy"),
             },
             1 => sequential("no lookahead between LPs to cut at"),
             // Partitions wait for each other only at the end of a window. So any idle worker can take the
             // next partition.
-            _ => window(threads, true, "its LPs fall into parts that never meet".into()),
+            _ => alone(Suits::Window { threads, shared: true }, "its LPs fall into parts that never meet"),
         };
     };
+    let (window, null_message) = (Suits::Window { threads, shared: false }, Suits::NullMessage { threads });
     if found.speedup() < SPEEDUP_MIN {
-        return sequential("too few LPs for several threads");
+        return Advice { rivals: vec![window, null_message], ..sequential("too few LPs for several threads") };
     }
+    let time_warp = copies.then_some(Suits::TimeWarp { threads });
+    let rivals = std::iter::once(null_message).chain(time_warp).chain([Suits::Sequential]).collect();
     let why = format!("{threads} threads, {} partitions, lookahead {lookahead} between them", found.partitions());
-    window(threads, false, why)
+    Advice { engine: window, rivals, why }
 }

@@ -7,7 +7,7 @@ use crate::ledger::{self, EarliestFailure, Ledger, Trace};
 use crate::peers::{Peers, Results};
 use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, AnySave, Lps, MessageRef, Packed, body_ref, hide_body};
 use parades_core::bytes;
-use parades_core::cut::{AtRest, Cut, Reached, Resting, Span, Then, messages};
+use parades_core::cut::{AtRest, Cut, Reached, Resting, Span, Then, Umpire, messages};
 use parades_core::effects::{AnyEffects, OtherEffects};
 use parades_core::error::{Error, ErrorKind, Place};
 use parades_core::event::{Event, EventKey, LpId};
@@ -22,6 +22,10 @@ use std::sync::Arc;
 
 /// Events between two polls. A poll reports progress, checks for a request to stop, and checks the memory.
 const EVENTS_PER_POLL: u64 = 1 << 12;
+
+/// The share of the memory limit that a run may need if it changes the engine: at the cut, LPs and events may be
+/// there twice.
+const CHANGES_BELOW: u64 = 4;
 
 /// Figures of an engine about its own work, each with its name.
 type Statistics = Vec<(&'static str, f64)>;
@@ -51,6 +55,15 @@ pub(crate) struct Course<'k> {
     earliest_cut: Time,
     /// True once the run has ended at a cut, from which another one goes on.
     pub(crate) has_left: bool,
+    umpire: Option<Box<dyn Umpire>>,
+    /// The time of the next cut for a change of engine.
+    change_at: Time,
+    /// True if the umpire wants a change.
+    wants_change: bool,
+    /// The cut from which the run has gone on, if it has.
+    pub(crate) begun_at: Option<Time>,
+    /// The bytes that LPs and pending events took when they were last counted.
+    bytes_needed: u64,
     /// The time that is left since the user has stopped the run.
     pub(crate) grace: Arc<Grace<'k>>,
     /// The earliest failure that workers have reported.
@@ -76,7 +89,8 @@ impl<'k> Course<'k> {
     /// Begins a run, or goes on from a cut, whose global events and metrics move to the course. Returns the
     /// rest of the cut.
     pub(crate) fn new(model: &'k dyn AnyModel<'k>, span: Span<'k>) -> (Course<'k>, Option<Box<Cut<'k>>>) {
-        let Span { options, mut from, save } = span;
+        let Span { options, mut from, save, mut umpire } = span;
+        let begun_at = from.as_ref().map(|cut| cut.time);
         let injected = from.as_ref().map_or(0, |cut| cut.injected);
         let (globals, metrics, events, bound) = match from.as_deref_mut() {
             None => (GlobalQueue::new(model), model.metrics(), 0, Time::ZERO),
@@ -88,6 +102,11 @@ impl<'k> Course<'k> {
         let course = Course {
             model,
             save,
+            change_at: umpire.as_mut().map_or(Time::MAX, |umpire| umpire.next_change(bound)),
+            umpire,
+            wants_change: false,
+            begun_at,
+            bytes_needed: 0,
             globals,
             metrics,
             events,
@@ -108,12 +127,49 @@ impl<'k> Course<'k> {
 
     /// Returns the horizon: the time of the next global event or cut, or the end of the run.
     pub(crate) fn horizon(&self) -> Time {
-        self.globals.next_time().unwrap_or(Time::MAX).min(self.until).min(self.next_cut)
+        self.globals.next_time().unwrap_or(Time::MAX).min(self.until).min(self.cut_at())
     }
 
-    /// Comes to a cut at the bound, if one is due there. The global events of that time are executed next.
+    /// Returns the time of the next cut that is known.
+    fn cut_at(&self) -> Time {
+        self.next_cut.min(self.change_at)
+    }
+
+    /// Comes to a cut at the bound, if one is due there. The global events of that time are executed next,
+    /// unless the span ends.
     pub(crate) fn reach_cut(&mut self, world: &World, resting: &mut dyn Resting<'k>) {
         self.earliest_cut = just_after(self.bound);
+        self.call_at_cut(world, resting);
+        if self.bound >= self.change_at {
+            self.change_engine();
+        }
+    }
+
+    /// Ends the span at the bound, so that another engine goes on, if that is possible.
+    #[cold]
+    fn change_engine(&mut self) {
+        let begins_here = self.begun_at.is_some_and(|begun| begun >= self.bound);
+        let ends_here = self.has_left || self.is_over() || self.globals.stops_at(self.bound);
+        let may_change = self.may_change() && !begins_here && !ends_here;
+        let Some(umpire) = &mut self.umpire else { return };
+        self.wants_change = false;
+        if may_change {
+            self.change_at = Time::MAX;
+            umpire.leaves(self.bound, self.events);
+            self.has_left = true;
+        } else {
+            self.change_at = umpire.next_change(self.bound);
+        }
+    }
+
+    /// Returns true if the engine can be changed: the run goes on, and there is memory enough.
+    fn may_change(&self) -> bool {
+        let fits = self.options.memory_limit.is_none_or(|limit| self.bytes_needed <= limit / CHANGES_BELOW);
+        fits && !self.is_stopped() && self.failure.place().is_none()
+    }
+
+    /// Calls the function of the options, if a cut is due at the bound.
+    fn call_at_cut(&mut self, world: &World, resting: &mut dyn Resting<'k>) {
         let Some(cuts) = &mut self.options.cuts else { return };
         let ends = cuts.at_end && (self.bound >= self.until || self.globals.stops_at(self.bound));
         if self.bound < self.next_cut && !ends {
@@ -122,6 +178,9 @@ impl<'k> Course<'k> {
         cuts.at_end &= !ends;
         if let Some(control) = self.options.control {
             control.is_at_cut();
+        }
+        if let Some(umpire) = &mut self.umpire {
+            umpire.rests(self.events);
         }
         let mut at_rest = AtRest {
             time: self.bound,
@@ -145,37 +204,77 @@ impl<'k> Course<'k> {
             }
             Then::End => (self.until, self.options.until) = (self.bound, self.bound),
         }
+        self.go_on();
     }
 
-    /// True if the user has asked for a cut. A run that fails comes to no further cuts.
+    /// Tells the umpire that events are executed from now on.
+    fn go_on(&mut self) {
+        if let Some(umpire) = &mut self.umpire {
+            umpire.goes_on(self.events);
+        }
+    }
+
+    /// True if the user has asked for a cut.
+    fn user_wants_cut(&self) -> bool {
+        self.options.cuts.is_some() && self.options.control.is_some_and(Control::wants_cut)
+    }
+
+    /// True if the user or the umpire has asked for a cut. A run that fails comes to no further cuts.
     pub(crate) fn wants_cut(&self) -> bool {
-        self.options.cuts.is_some()
-            && self.options.control.is_some_and(Control::wants_cut)
-            && self.failure.place().is_none()
+        (self.wants_change || self.user_wants_cut()) && self.failure.place().is_none()
     }
 
-    /// True if the user has asked for a cut, and workers who come to rest at the bound make it possible.
+    /// True if a cut is asked for, and workers who come to rest at the bound make it possible.
     pub(crate) fn wants_rest(&self) -> bool {
-        self.next_cut > self.bound.max(self.earliest_cut) && self.wants_cut()
+        self.cut_at() > self.bound.max(self.earliest_cut) && self.wants_cut()
     }
 
-    /// Brings the run to a cut at `time` if no other comes earlier. No event at `time` or after it has been
-    /// executed.
+    /// Brings the run to the cut that is asked for, on this rank or on another, at `time` if no other comes
+    /// earlier. No event at `time` or after it has been executed.
     pub(crate) fn come_to_cut(&mut self, time: Time) {
-        self.next_cut = self.next_cut.min(time.max(self.earliest_cut));
+        let time = time.max(self.earliest_cut);
+        if self.wants_change {
+            self.change_at = self.change_at.min(time);
+        }
+        if !self.wants_change || self.user_wants_cut() {
+            self.next_cut = self.next_cut.min(time);
+        }
+    }
+
+    /// Asks the umpire about a run of `events` events so far. `is_busy` is called if there is an umpire;
+    /// [`Umpire::wants_change`] says what it returns.
+    #[inline]
+    fn ask_umpire(&mut self, events: u64, is_busy: impl FnOnce() -> bool) {
+        if self.umpire.is_some() && self.may_change() {
+            let umpire = self.umpire.as_mut().expect("there is one");
+            self.wants_change = umpire.wants_change(events, is_busy());
+        }
+    }
+
+    /// Publishes the progress of several workers, and asks the umpire. They are at `time`, and have executed
+    /// `here` events in this span. Returns true if the user has stopped the run.
+    pub(crate) fn note_progress(&mut self, time: Time, here: u64, is_busy: impl FnOnce() -> bool) -> bool {
+        self.ask_umpire(self.events_before + here, is_busy);
+        self.publish_progress(time, here)
+    }
+
+    /// Publishes the progress of several workers. Otherwise as [`Course::note_progress`].
+    pub(crate) fn publish_progress(&self, time: Time, here: u64) -> bool {
+        self.options.control.is_some_and(|control| control.poll(time, self.events_before + here))
     }
 
     /// Ends this span at a cut. All LPs are in one list, and all metrics have come to the course.
     pub(crate) fn leave(self, world: &World, lps: Box<dyn Lps<'k> + 'k>, pending: AnyLeftover<'k>) -> Reached<'k> {
-        let Course { options, save, globals, metrics, events, injected, bound: time, .. } = self;
+        let Course { options, save, umpire, globals, metrics, events, injected, bound: time, .. } = self;
         let (channels, messages) = (world.channels().clone(), messages(pending));
         let cut = Cut { time, events, injected, globals, channels, metrics, lps, messages };
-        Reached::Cut(Span { options, from: Some(Box::new(cut)), save })
+        Reached::Cut(Span { options, from: Some(Box::new(cut)), save, umpire })
     }
 
     /// Raises the bound to the horizon: from now on, events before it may be executed.
     pub(crate) fn advance_to_horizon(&mut self) {
         self.enter(Phase::Executing);
+        self.go_on();
         self.bound = self.horizon();
     }
 
@@ -313,6 +412,7 @@ impl<'k> Course<'k> {
         effects: &mut AnyEffects<'k>,
     ) -> Result<Option<Time>, Error> {
         self.enter(Phase::Executing);
+        self.go_on();
         let (mut stopped, mut last) = (false, self.bound);
         loop {
             let next = all.next_time(&mut stopped);
@@ -363,10 +463,11 @@ impl<'k> Course<'k> {
                 self.give_up(time);
             }
         }
+        self.ask_umpire(self.events, || false);
         if self.wants_cut() {
             self.come_to_cut(just_after(time));
         }
-        self.bound = self.bound.min(self.next_cut);
+        self.bound = self.bound.min(self.cut_at());
         self.check_memory(world, pending)
     }
 
@@ -375,13 +476,20 @@ impl<'k> Course<'k> {
         (self.until, self.bound, self.options.digest) = (time, time, false);
         // Nor is there a cut at a time of which some events are executed.
         (self.next_cut, self.options.cuts) = (Time::MAX, None);
+        (self.change_at, self.umpire) = (Time::MAX, None);
+    }
+
+    /// Notes the bytes that LPs and pending events take.
+    pub(crate) fn note_bytes(&mut self, bytes: u64) {
+        self.bytes_needed = bytes;
     }
 
     /// Checks that the LPs' records and `pending` bytes of pending events are within the memory limit.
     #[inline]
-    pub(crate) fn check_memory(&self, world: &World, pending: usize) -> Result<(), Error> {
+    pub(crate) fn check_memory(&mut self, world: &World, pending: usize) -> Result<(), Error> {
         let lps = world.lps() as usize * self.model.lp_bytes();
         let needed = (lps + pending) as u64;
+        self.note_bytes(needed);
         match self.options.memory_limit {
             Some(limit) if needed > limit => Err(Error::new(ErrorKind::Memory { limit, needed })),
             _ => Ok(()),

@@ -91,6 +91,11 @@ pub(crate) struct Retreat {
 }
 
 impl Retreat {
+    /// True if one worker is tried however busy several workers are.
+    pub(crate) fn ignores_busyness(&self) -> bool {
+        self.busy.is_infinite()
+    }
+
     /// Starts with several workers. One worker is tried if they are at work for less than the share `busy`
     /// of their time.
     pub(crate) fn new(busy: f64) -> Retreat {

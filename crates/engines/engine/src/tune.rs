@@ -73,7 +73,7 @@ impl Spell {
     }
 
     /// Returns the time in nanoseconds per unit of work.
-    fn cost(self) -> f64 {
+    pub(crate) fn cost(self) -> f64 {
         ns(self.time).max(1.0) / self.work.max(1.0)
     }
 }

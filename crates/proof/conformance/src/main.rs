@@ -7,7 +7,7 @@ use parades_conformance::engines::Fault;
 use parades_conformance::matrix::{Selection, check_selection};
 use parades_conformance::networks::{check_network, check_networks};
 use parades_conformance::processes::{self, RANK_COMMAND};
-use parades_conformance::random::{ALL, Choice, SOAK, catch_fault, check_genes, check_seeds};
+use parades_conformance::random::{ALL, Choice, SOAK, SWITCHES, catch_fault, check_genes, check_seeds};
 use parades_conformance::report::{Report, silence_panics};
 use parades_conformance::saved::breaks::check_breaks;
 use parades_conformance::saved::child::{self, CHILD_COMMAND};
@@ -28,7 +28,8 @@ const USAGE: &str = "usage: parades-conformance COMMAND
   network FILE                 one network file, as `networks` runs it
   processes COUNT [--from SEED] random models on 2 and 3 real processes
   soak MINUTES                 random models on time-warp, on 2 to 8 workers that sometimes fall behind
-  genes LIST [--soak TIMES]    the random model of these genes, on all engines; or TIMES times as `soak` runs it
+  switches COUNT [--from SEED] random models on one engine after another, which change at cuts during the run
+  genes LIST [--soak|--switches TIMES] the random model of these genes, on all engines; or TIMES times as those run it
   matrix [--model M] [--engine E] [--transport T] [--workers N] [--seed N] [--tie-seed N]
   ranks  [the same options]    the matrix on ranks 1, 2 and 3, which share nothing but bytes (`--transport ranks-N`)
   breaks COUNT [--from N]      runs that can be saved, each broken at 5 times, saved to a file, and continued by another engine
@@ -68,6 +69,11 @@ fn run(arguments: &[String]) -> Result<bool, String> {
             let program = std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
             let replay = |seed| format!("processes 1 --from {seed}");
             timed(|| processes::check_seeds(&program, with_time_limit(seeds, replay), false))
+        }
+        ["switches", count, options @ ..] => {
+            silence_panics(true);
+            let seeds = parse_seeds(count, options)?;
+            timed(|| check_seeds(with_time_limit(seeds, replay_of(SWITCHES)), SWITCHES))
         }
         ["breaks", count, options @ ..] => {
             silence_panics(true);
@@ -139,6 +145,7 @@ fn genes(list: &str, options: &[&str]) -> Result<bool, String> {
     let (choice, times) = match options {
         [] => (ALL, 1),
         ["--soak", times] => (SOAK, number(times)?),
+        ["--switches", times] => (SWITCHES, number(times)?),
         _ => return Err(format!("what is `{}`?", options.join(" "))),
     };
     println!("{genes:?}");

@@ -1,7 +1,7 @@
 //! Random models on all engines.
 
 use crate::compare::{Question, check, expected};
-use crate::engines::{Fault, SaveView, Setting, WireView, engines, index_below, save_view, wire_view};
+use crate::engines::{CHANGING, Fault, SaveView, Setting, WireView, engines, index_below, save_view, wire_view};
 use crate::random_model::{Genes, RandomModel};
 use crate::report::Report;
 use crate::transport::Carrier;
@@ -31,6 +31,9 @@ pub const ALL: Choice<'static> = Choice { fault: Fault::None, engine: None, work
 /// `time-warp` alone, on several workers, which sometimes fall behind.
 pub const SOAK: Choice<'static> =
     Choice { fault: Fault::None, engine: Some("time-warp"), workers: &[2, 3, 4, 5, 6, 7, 8], arguments: " --soak 100" };
+
+/// One engine after another, which change at short intervals.
+pub const SWITCHES: Choice<'static> = Choice { engine: Some(CHANGING), arguments: " --switches 20", ..ALL };
 
 /// Runs the model of these genes on the engines, and compares each answer with that of `sequential`.
 pub fn check_genes(genes: Genes, choice: Choice<'_>, report: &mut Report) {

@@ -29,6 +29,8 @@ pub struct Report {
     pub occurrences: BTreeMap<(Feature, &'static str, &'static str), Occurrences>,
     /// The number of times that runs were broken and saved to a file.
     pub breaks: u64,
+    /// The number of times that another engine went on during a run.
+    pub switches: u64,
     /// The number of runs on several processes that ended because a channel lost its lookahead.
     pub refused: u64,
     /// The differences, each with the command that replays it.
@@ -44,16 +46,19 @@ pub enum Feature {
     Rollback,
     /// Switching between several workers and one.
     ModeSwitch,
+    /// Going on under another engine.
+    EngineChange,
 }
 
 impl Feature {
-    const ALL: [Feature; 2] = [Feature::Rollback, Feature::ModeSwitch];
+    const ALL: [Feature; 3] = [Feature::Rollback, Feature::ModeSwitch, Feature::EngineChange];
 
     /// Returns the name of the feature's count among an engine's figures.
     fn stat(self) -> &'static str {
         match self {
             Feature::Rollback => "rollbacks",
             Feature::ModeSwitch => "turns",
+            Feature::EngineChange => "engine_switches",
         }
     }
 }
@@ -88,6 +93,7 @@ impl Report {
         self.rollbacks += answer.stat("rollbacks");
         self.anti_messages += answer.stat("anti_messages");
         self.crossed += answer.stat("crossed");
+        self.switches += answer.stat("engine_switches");
     }
 
     /// Counts the features of a run of an engine over a transport.
@@ -156,11 +162,15 @@ impl fmt::Display for Report {
             crossed,
             refused,
             breaks,
+            switches,
             differences,
             ..
         } = self;
         if *breaks > 0 {
             writeln!(f, "{breaks} breaks with a file")?;
+        }
+        if *switches > 0 {
+            writeln!(f, "{switches} changes of engine during runs")?;
         }
         if *refused > 0 {
             writeln!(

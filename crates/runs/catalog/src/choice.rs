@@ -16,9 +16,9 @@ use parades_core::cut::{Reached, Span};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::model::Model;
 use parades_core::restore::Restorable;
-use parades_core::run::{Outcome, RunOptions};
+use parades_core::run::{EngineChange, Outcome, RunOptions};
 use parades_engine::any_engine::AnyEngine;
-use parades_engine::auto::{self, Suits};
+use parades_engine::auto::{self, Changes, Suits};
 use parades_engine::{rollback_check, sequential};
 use std::fmt::Debug;
 use tables::UndoTables;
@@ -36,6 +36,8 @@ pub struct Choice {
     pub settings: Values,
     /// The reason why `auto` chose the engine; `None` if the user chose it.
     pub why: Option<String>,
+    /// The engines that `auto` may change to during the run.
+    rivals: Vec<Suits>,
 }
 
 /// The user's request for an engine.
@@ -128,13 +130,14 @@ impl Choice {
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
         let share = || cores() / wish.processes_here.unwrap_or(processes).max(1);
         let threads = if engine.is_parallel() { wish.threads.unwrap_or_else(share).max(1) } else { 1 };
-        Ok(Choice { engine, threads, processes, settings, why: None })
+        Ok(Choice { engine, threads, processes, settings, why: None, rivals: Vec::new() })
     }
 
     /// Returns the choice of an engine with its default settings, on at most `threads` threads.
     pub(crate) fn with_defaults(engine: Engine, threads: usize) -> Choice {
         let threads = if engine.is_parallel() { threads.max(1) as u64 } else { 1 };
-        Choice { engine, threads, processes: 1, settings: engine.default_settings(), why: None }
+        let settings = engine.default_settings();
+        Choice { engine, threads, processes: 1, settings, why: None, rivals: Vec::new() }
     }
 
     /// Returns the choice for a model: for [`Engine::Auto`], the engine that suits the model; otherwise this
@@ -147,16 +150,33 @@ impl Choice {
             return self.for_model_on_ranks(tables, options);
         }
         let advice = auto::advise_any(tables.model, options, self.worker_threads(), tables.copies());
-        let (engine, threads, setting) = match advice.engine {
+        Choice { why: Some(advice.why), rivals: advice.rivals, ..Choice::of_suits(advice.engine) }
+    }
+
+    /// Returns the choice of an engine that suits a model.
+    fn of_suits(suits: Suits) -> Choice {
+        let (engine, threads, setting) = match suits {
             Suits::Sequential => (Engine::Sequential, 1, None),
             Suits::Window { threads, shared } => (Engine::Window, threads, shared.then_some("dedicated=0")),
             Suits::TimeWarp { threads } => (Engine::TimeWarp, threads, None),
+            Suits::NullMessage { threads } => (Engine::NullMessage, threads, None),
         };
-        let mut choice = Choice { why: Some(advice.why), ..Choice::with_defaults(engine, threads) };
+        let mut choice = Choice::with_defaults(engine, threads);
         if let Some(setting) = setting {
             choice.settings.set_argument("--tune", setting).expect("the engine has this setting");
         }
         choice
+    }
+
+    /// Returns the choice of the engine that executed the end of a run with these changes.
+    #[must_use]
+    pub fn after(self, changes: &[EngineChange]) -> Choice {
+        let Some(last) = changes.last() else { return self };
+        let rival = self.rivals.iter().map(|&rival| Choice::of_suits(rival)).find(|rival| rival.engine.name() == last.to);
+        match rival {
+            Some(rival) => Choice { why: self.why, rivals: self.rivals, ..rival },
+            None => self,
+        }
     }
 
     /// Runs a model.
@@ -205,7 +225,9 @@ impl Choice {
                     let what = "rolls back, and the state of this model cannot be restored";
                     Error::new(ErrorKind::Model(format!("the engine `{engine}` {what}")))
                 })?;
-                engine.advance(model, undo.map(|undo| undo.restorable), span)
+                let rivals = self.rivals.iter().copied().map(AnyEngine::from);
+                let engines: Vec<_> = std::iter::once(engine).chain(rivals).collect();
+                auto::advance(model, undo.map(|undo| undo.restorable), span, &engines, Changes::WhereFaster)
             }
         }
     }

@@ -284,7 +284,7 @@ fn span_of<'k>(tables: &ModelTables<'k>, options: RunOptions<'k>) -> Span<'k> {
 /// [`ErrorKind::Malformed`] if the bytes are not those of a cut of this model.
 fn span_from<'k>(tables: &ModelTables<'k>, options: RunOptions<'k>, cut: &[u8]) -> Result<Span<'k>, Error> {
     let (save, cut) = cut_of(tables, cut).map_err(|what| Error::new(ErrorKind::Malformed(what)))?;
-    Ok(Span { save: Some(save), from: Some(Box::new(cut)), options })
+    Ok(Span { save: Some(save), from: Some(Box::new(cut)), ..options.into() })
 }
 
 /// Returns the cut of these bytes, and the table by which it is written.

@@ -32,7 +32,7 @@ pub const NOTE: &str = "note";
 pub struct FinishedRun {
     /// The plan that was executed.
     pub plan: Plan,
-    /// The engine; where `auto` was asked for, the one that it chose.
+    /// The engine; where `auto` was asked for, the one that it chose, or changed to last.
     pub choice: Choice,
     /// The results of the engine: metrics, digest, counts.
     pub outcome: Outcome,
@@ -242,6 +242,8 @@ fn run_on(
     let of_end = end_notes(found, &outcome, ending, recording.saving, plan.request.digest);
     observer.says(&of_end);
     notes.extend(of_end);
+    let choice = choice.after(&outcome.changes);
+    observer.changes(&outcome.changes);
     notes.extend(idle_threads(&outcome.engine_stats, choice.threads * choice.processes, simulation.lps()));
     Ok(FinishedRun {
         plan: plan.clone(),

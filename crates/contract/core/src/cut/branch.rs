@@ -98,7 +98,7 @@ impl<'k> Cut<'k> {
     /// As [`World::of_span`].
     pub fn at_rest<T>(self, save: &'k dyn AnySave<'k>, act: impl FnOnce(&mut AtRest<'_, 'k>) -> T) -> Result<T, Error> {
         let options = RunOptions::until(self.time);
-        let mut span = Span { options, from: Some(Box::new(self)), save: Some(save) };
+        let mut span = Span { from: Some(Box::new(self)), save: Some(save), ..Span::from(options) };
         let world = World::of_span(save, &span)?;
         let Cut { time, events, injected, globals, metrics, lps, messages, .. } =
             &mut **span.from.as_mut().expect("the span begins at this cut");

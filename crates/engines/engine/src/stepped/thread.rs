@@ -141,7 +141,7 @@ impl Engine {
         let next = Arc::new(Mutex::new(None));
         let act = Stepper { line, states, until: options.until, concludes: false, next: Arc::clone(&next) };
         let cuts = Some(Cuts { next: time, at_end: true, act: Box::new(act) });
-        let mut span = Span { options: RunOptions { cuts, ..options }, from, save };
+        let mut span = Span { from, save, ..Span::from(RunOptions { cuts, ..options }) };
         loop {
             span = match engine.advance(model, restorable, span)? {
                 Reached::End(outcome) => return Ok(Some(outcome)),

@@ -92,7 +92,7 @@ impl Cut {
     ) -> Result<Cut, Broken> {
         let committed = sites.iter().map(|site| site.counts().committed).sum();
         let reached = view.gvt.min(view.horizon);
-        let stopped = course.options.control.is_some_and(|control| control.poll(reached, committed));
+        let stopped = course.publish_progress(reached, committed);
         let user_cut = u64::from(course.wants_cut());
         let all = crew.seat.peers.share_words(&[allocated(sites), committed, u64::from(stopped), user_cut])?;
         let [stopped, user_cut] = [2, 3].map(|word| greatest(&all, word) > 0);
@@ -177,9 +177,7 @@ impl<'k> Leader<'k> {
             self.course.until = self.course.until.min(view.horizon);
         }
         let events = all.events - all.rolled_back;
-        if self.course.options.control.is_some_and(|control| control.poll(view.gvt.min(view.horizon), events))
-            && self.stop == Wish::None
-        {
+        if self.course.note_progress(view.gvt.min(view.horizon), events, || false) && self.stop == Wish::None {
             self.stop = Wish::New;
         }
         if self.user_cut == Wish::None && self.course.wants_rest() {
@@ -312,13 +310,14 @@ impl<'k> Leader<'k> {
         let gives_up = self.reviewer.is_alone() && self.gives_up();
         let Leader { course, effects, placement, user_cut, .. } = self;
         course.set_events(cut.events);
+        course.note_bytes(crew.memory.lps as u64 + cut.bytes);
         let reached = view.gvt.min(view.horizon);
         if cut.user_cut {
             course.come_to_cut(reached.max(course.bound));
         }
         *user_cut = Wish::None;
         if cut.stopped {
-            if self.cuts == 1 {
+            if self.cuts == 1 && course.begun_at.is_none() {
                 return Err(Error::new(ErrorKind::Stopped));
             }
             course.until = course.until.min(course.bound.max(reached));

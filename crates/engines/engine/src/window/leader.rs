@@ -127,7 +127,9 @@ impl<'k> Leader<'k> {
         let before = std::mem::replace(&mut self.course.bound, bound);
         assert!(bound >= before, "I2: the bound went back from {before} to {bound}");
         self.windows += 1;
-        self.stopped |= self.course.options.control.is_some_and(|control| control.poll(all.next, all.events));
+        let Leader { course, reviewer, stopwatch, windows, stopped, .. } = self;
+        let is_busy = || reviewer.is_busy(*windows, all.events, stopwatch);
+        *stopped |= course.note_progress(all.next, all.events, is_busy);
     }
 
     /// Returns true if the leader wants a cut.
@@ -242,7 +244,7 @@ impl<'k> Leader<'k> {
             return Err(error_at(&crew.seat, world, place, failure));
         }
         if cut.stopped && !*ending {
-            if self.windows == 0 {
+            if self.windows == 0 && course.begun_at.is_none() {
                 return Err(Error::new(ErrorKind::Stopped));
             }
             course.until = course.until.min(course.bound);

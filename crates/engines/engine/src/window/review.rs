@@ -28,6 +28,11 @@ const GAIN: f64 = 1.08;
 /// most a fiftieth of the run at 20 million events a second.
 const EVENTS_PER_CHOICE_US: u64 = 50 * 20;
 
+/// The events of a window beside which its exchange takes no time.
+const EVENTS_OF_LONG_WINDOW: u64 = 1 << 11;
+/// A leader that waits for less than this share of its time hardly waits.
+const HARDLY_WAITS: f64 = 0.05;
+
 /// Decides when the plan is reviewed, and makes the next plan.
 #[derive(Debug)]
 pub(super) struct Reviewer {
@@ -92,6 +97,14 @@ impl Reviewer {
             Retreats::Every(each) => windows - self.spell_start.1 >= each.into(),
         };
         windows >= self.due || windows > self.windows && may_switch
+    }
+
+    /// Returns true if several workers hardly wait, in windows of many events. Another engine has little to
+    /// gain there.
+    pub(super) fn is_busy(&self, windows: u64, events: u64, stopwatch: &Stopwatch) -> bool {
+        // In short windows, the time of exchanges is measured as work.
+        let are_long = events >= EVENTS_OF_LONG_WINDOW * windows;
+        are_long && !self.retreat.alone && !self.retreat.ignores_busyness() && stopwatch.share_waited() < HARDLY_WAITS
     }
 
     /// Returns the number of switches between several workers and one.

@@ -14,7 +14,9 @@ use parades_core::model::Model;
 use parades_core::random::Rng;
 use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
-use parades_core::time::Time;
+use parades_core::time::{Delay, Time};
+use parades_engine::any_engine::AnyEngine;
+use parades_engine::auto::{self, Changes};
 use parades_engine::partition::Placing;
 use parades_engine::retreat::Retreats;
 use parades_engine::rounds::{Main, Threshold};
@@ -89,9 +91,13 @@ pub fn engines<M: Subject>() -> Vec<Engine<M>> {
         engine("time-warp-test", Varies::Transports, time_warp::run),
         engine("time-warp", Varies::Transports, run_time_warp),
         engine("broken", Varies::Workers, run_broken),
+        engine(CHANGING, Varies::Workers, run_changing),
     ]);
     engines
 }
+
+/// The name of the engine that changes to another one at short intervals.
+pub const CHANGING: &str = "changing";
 
 /// Returns the engines that also run models whose state cannot be restored.
 pub fn engines_without_rollback<M: Model>() -> Vec<Engine<M>> {
@@ -286,6 +292,51 @@ fn run_broken<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<
     })
 }
 
+/// Runs a model on one engine after another. They change as `auto` does, but at fixed intervals. The run also
+/// comes to a cut at which it goes on.
+fn run_changing<M: Subject>(model: &M, options: RunOptions<'_>, setting: &Setting<M>) -> Result<Outcome, Error> {
+    let (rng, until) = (Rng::shared(setting.seed, 9), options.until);
+    let (seed, workers) = (setting.seed, setting.workers);
+    let mut engines = [
+        AnyEngine::Sequential,
+        AnyEngine::Rounds(rounds_settings(seed, workers)),
+        AnyEngine::Window(window_settings(seed, workers)),
+        AnyEngine::NullMessage(null_message_settings(seed, workers)),
+        AnyEngine::TimeWarp(time_warp_settings(seed, workers)),
+    ];
+    (1..engines.len()).for_each(|last| engines.swap(last, index_below(&rng, last + 1)));
+    // A run is long and idle in most of it, or short.
+    let ticks = Delay::from_ps(1000 * (1 + rng.below(30)));
+    let apart = if rng.chance(0.8) { ticks.max(Delay::from_ps(until.as_ps() / 64)) } else { Delay::MAX };
+    let asked = [1, 2, 3, 7, u32::MAX][index_below(&rng, 5)];
+    let changes = Changes::Every { asked, apart };
+    let alone = RunOptions { seed: options.seed, tie_seed: options.tie_seed, ..RunOptions::until(until) };
+    let written = Arc::new(Mutex::new(None));
+    let to = Arc::clone(&written);
+    let act = move |run: &mut AtRest<'_, '_>| {
+        if run.time >= until {
+            return Then::End;
+        }
+        if run.save.is_some() {
+            let mut bytes = Vec::new();
+            run.write(&mut bytes);
+            *to.lock().expect("no holder of this lock panics") = Some((run.time, bytes));
+        }
+        Then::Continue(until)
+    };
+    let next = time_of_cut(&rng, Time::ZERO, until);
+    let cuts = rng.chance(0.5).then(|| Cuts { next, at_end: false, act: Box::new(act) });
+    with_model(model, RunOptions { cuts, ..options }, |model, options| {
+        let span = Span { save: setting.save.map(|save| save(model)), ..Span::from(options) };
+        let outcome = auto::advance(model, Some(model), span, &engines, changes)?.end();
+        if let (Some(save), Some((time, bytes))) = (setting.save, written.lock().expect("the run is over").take()) {
+            let same = bytes == bytes_on_sequential(model, save(model), alone, None, time);
+            assert!(same, "the cut at {time} is not that of `sequential`");
+        }
+        Ok(outcome)
+    })
+}
+
 /// Returns the bytes of the cut at `time` of a run on `sequential`, from its start or from a cut.
 fn bytes_on_sequential<'k>(
     model: &'k dyn AnyModel<'k>,
@@ -301,7 +352,7 @@ fn bytes_on_sequential<'k>(
         Then::Leave
     };
     let cuts = Some(Cuts { next: time, at_end: false, act: Box::new(act) });
-    let span = Span { save: Some(save), from, options: RunOptions { cuts, ..options } };
+    let span = Span { save: Some(save), from, ..Span::from(RunOptions { cuts, ..options }) };
     let reached = sequential::advance(model, span);
     assert!(matches!(reached, Ok(Reached::Cut(_))), "a cut that one engine reaches is reached by `sequential`");
     std::mem::take(&mut *bytes.lock().expect("no holder of this lock panics"))

@@ -25,13 +25,13 @@ fn outcome(of_rank: parades_engine::OfRank) -> OfRank {
 
 impl Choice {
     /// Returns the choice of `auto` for a model on several processes: `time-warp` if the model suits no
-    /// conservative engine, else `window`.
+    /// conservative engine, else `window`. The ranks keep it: no rank has the whole run at a cut.
     pub(super) fn for_model_on_ranks(&self, tables: &ModelTables<'_>, options: &RunOptions<'_>) -> Choice {
         let workers = self.worker_threads().saturating_mul(usize::try_from(self.processes).unwrap_or(usize::MAX));
         let advice = auto::advise_any(tables.model, options, workers, tables.copies());
         let (engine, why) = match advice.engine {
             Suits::TimeWarp { .. } => (Engine::TimeWarp, advice.why),
-            Suits::Window { .. } => (Engine::Window, advice.why),
+            Suits::Window { .. } | Suits::NullMessage { .. } => (Engine::Window, advice.why),
             Suits::Sequential => (Engine::Window, format!("for several processes; for one, {}", advice.why)),
         };
         let (threads, processes) = (self.threads, self.processes);

@@ -1,0 +1,276 @@
+//! Which of several engines executes a run faster: found out by trial, while the run goes on.
+//!
+//! *Idea.* The engine that was advised begins. Now and then another one executes the run for a short time, the
+//! length of a trial, and the faster of the two goes on ([`Tuner`]). The first part of a trial is not measured:
+//! there, threads find their cores, and an engine its own settings.
+//!
+//! *Cost.* A trial begins only if it is expected to leave all trials together below [`SHARE_MAX`] of the run.
+//! So a run of less than two seconds has none. A trial grows with the run, and pauses grow while trials find
+//! nothing ([`Tuner`]). An engine that is far slower is left as soon as that is certain.
+
+use crate::tune::{Spell, Step, Tuner};
+use std::time::Duration;
+
+/// The share of a run's time that trials may take, with the changes of engine that they need.
+const SHARE_MAX: f64 = 0.03;
+/// The shortest time in which an engine is measured.
+const SPELL_MIN: Duration = Duration::from_millis(40);
+/// The longest such time.
+const SPELL_MAX: Duration = Duration::from_secs(2);
+/// The shortest time in which an engine that has just begun is not measured.
+const WARM_UP_MIN: Duration = Duration::from_millis(20);
+/// The share of the run's time so far that one spell of a trial may take.
+const SPELL_SHARE: u32 = 200;
+/// The shortest spell, in multiples of the time that the last change took.
+const SPELL_CHANGES: u32 = 3;
+/// The time that a change of engine takes, until it has been measured: for threads and partitions, and for each
+/// LP.
+const CHANGE: Duration = Duration::from_millis(4);
+const CHANGE_OF_LP: Duration = Duration::from_nanos(200);
+
+/// A trial whose engine was adopted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Win {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) times_as_fast: f64,
+}
+
+/// A comparison of engines, by their numbers. Number 0 begins.
+#[derive(Debug)]
+pub(super) struct Contest {
+    contenders: usize,
+    /// The engine that is the faster one as far as is known.
+    current: usize,
+    /// The engine that executes the run.
+    in_force: usize,
+    /// The engine that should execute it.
+    wanted: usize,
+    /// The engine that was on trial last.
+    tried: usize,
+    tuner: Tuner,
+    /// The current spell of the engine in force.
+    spell: Spell,
+    /// True once the engine in force has warmed up.
+    is_warm: bool,
+    /// The cost of the current engine in its last spell, in nanoseconds an event.
+    own_cost: f64,
+    /// The events of the run so far.
+    work: f64,
+    /// The time of the run so far.
+    pub(super) elapsed: Duration,
+    /// The part of it that trials have taken.
+    pub(super) spent: Duration,
+    /// The time of the last change, or a guess.
+    change_time: Duration,
+    /// The number of trials.
+    pub(super) trials: u32,
+}
+
+impl Contest {
+    /// Begins a run of `lps` LPs, on which this number of engines compete.
+    pub(super) fn new(contenders: usize, lps: u32) -> Contest {
+        let rivals = u32::try_from(contenders - 1).expect("there are few engines");
+        Contest {
+            contenders,
+            current: 0,
+            in_force: 0,
+            wanted: 0,
+            tried: 0,
+            tuner: Tuner::consecutive().with_alternatives(rivals.max(1)),
+            spell: Spell::default(),
+            is_warm: false,
+            own_cost: 0.0,
+            work: 0.0,
+            elapsed: Duration::ZERO,
+            spent: Duration::ZERO,
+            change_time: CHANGE + CHANGE_OF_LP * lps,
+            trials: 0,
+        }
+    }
+
+    /// Returns the engine that should execute the run.
+    pub(super) fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    /// True if another engine than the one in force should go on.
+    pub(super) fn wants_change(&self) -> bool {
+        self.wanted != self.in_force
+    }
+
+    /// Notes that the wanted engine goes on, after a change that took `time`.
+    pub(super) fn note_change(&mut self, time: Duration) {
+        self.in_force = self.wanted;
+        (self.spell, self.is_warm) = (Spell::default(), false);
+        self.tuner.note_change(time);
+        (self.change_time, self.elapsed) = (time, self.elapsed + time);
+        self.spent += time;
+    }
+
+    /// Notes `work` events that the engine in force has executed in `time`. Returns the result of a trial that
+    /// has ended with another engine than before. If the engine is busy, no other is tried.
+    pub(super) fn note_work(&mut self, work: f64, time: Duration, is_busy: bool) -> Option<Win> {
+        self.work += work;
+        self.elapsed += time;
+        let is_trial = self.in_force != self.current;
+        if is_trial {
+            self.spent += time;
+        }
+        if self.wants_change() {
+            return None; // The engine is on its way to a cut.
+        }
+        self.spell.add(work, time);
+        if !self.is_warm {
+            self.is_warm = self.spell.time >= self.warm_up();
+            if self.is_warm {
+                self.spell = Spell::default();
+            }
+            return None;
+        }
+        let is_hopeless = self.spell.time >= WARM_UP_MIN && self.tuner.is_hopeless(self.spell);
+        if self.spell.time < self.spell_min() && !is_hopeless {
+            return None;
+        }
+        let spell = std::mem::take(&mut self.spell);
+        if is_trial { self.end_trial(spell) } else { self.compare_with_others(spell, is_busy) }
+    }
+
+    /// Ends the trial of the engine in force after its spell.
+    fn end_trial(&mut self, spell: Spell) -> Option<Win> {
+        if self.tuner.record(spell, self.work) != Step::Adopt {
+            self.wanted = self.current;
+            return None;
+        }
+        let (from, to) = (std::mem::replace(&mut self.current, self.in_force), self.in_force);
+        Some(Win { from, to, times_as_fast: self.own_cost / spell.cost() })
+    }
+
+    /// Records a spell of the current engine, and begins a trial of another if one is due.
+    fn compare_with_others(&mut self, spell: Spell, is_busy: bool) -> Option<Win> {
+        self.tuner.record(spell, self.work);
+        self.own_cost = spell.cost();
+        if !self.tuner.is_due(self.work) || !self.is_affordable() {
+            return None;
+        }
+        if is_busy {
+            self.tuner.give_up(spell, self.work);
+            return None;
+        }
+        if self.tried == self.current || !self.tuner.is_overtaken(self.work) {
+            self.tried = (self.tried + 1) % self.contenders;
+            if self.tried == self.current {
+                self.tried = (self.tried + 1) % self.contenders;
+            }
+        }
+        self.tuner.begin(self.work);
+        self.trials += 1;
+        self.wanted = self.tried;
+        None
+    }
+
+    /// Returns the shortest time in which an engine is measured.
+    fn spell_min(&self) -> Duration {
+        let shortest = SPELL_MIN.max(SPELL_CHANGES * self.change_time);
+        shortest.max((self.elapsed / SPELL_SHARE).min(SPELL_MAX))
+    }
+
+    /// Returns the time in which an engine that has just begun is not measured.
+    fn warm_up(&self) -> Duration {
+        WARM_UP_MIN.max(self.spell_min() / 2)
+    }
+
+    /// True if another trial leaves all trials below their share of the run.
+    fn is_affordable(&self) -> bool {
+        let trial = 2 * self.change_time + self.warm_up() + self.spell_min();
+        (self.spent + trial).as_secs_f64() <= SHARE_MAX * self.elapsed.as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHANGE_MS: u64 = 3;
+
+    /// A run of `seconds`, in steps of a millisecond. `rate` returns the events of an engine in a millisecond
+    /// at a time of the run in seconds. Returns the contest, and each win with its time.
+    fn run(engines: usize, seconds: f64, busy: bool, rate: &dyn Fn(usize, f64) -> f64) -> (Contest, Vec<(f64, Win)>) {
+        let (mut contest, mut wins) = (Contest::new(engines, 1000), Vec::new());
+        let step = Duration::from_millis(1);
+        while contest.elapsed.as_secs_f64() < seconds {
+            let now = contest.elapsed.as_secs_f64();
+            let won = contest.note_work(rate(contest.in_force, now), step, busy);
+            wins.extend(won.map(|win| (now, win)));
+            if contest.wants_change() {
+                contest.note_change(Duration::from_millis(CHANGE_MS));
+            }
+        }
+        (contest, wins)
+    }
+
+    fn share(contest: &Contest) -> f64 {
+        contest.spent.as_secs_f64() / contest.elapsed.as_secs_f64()
+    }
+
+    #[test]
+    fn a_wrong_first_choice_is_corrected_in_the_first_seconds() {
+        let (contest, wins) = run(2, 10.0, false, &|engine, _| [1000.0, 1400.0][engine]);
+        let [(time, win)] = wins[..] else { panic!("{wins:?}") };
+        assert_eq!((win.from, win.to, contest.current), (0, 1, 1));
+        assert!((win.times_as_fast - 1.4).abs() < 1e-9, "{win:?}");
+        assert!((2.0..4.0).contains(&time), "{time}");
+        assert!(share(&contest) < SHARE_MAX, "{}", share(&contest));
+    }
+
+    #[test]
+    fn each_rival_is_tried_and_the_best_is_kept() {
+        let (contest, wins) = run(4, 60.0, false, &|engine, _| [1000.0, 900.0, 1300.0, 1600.0][engine]);
+        assert_eq!(contest.current, 3, "{wins:?}");
+        assert!(contest.trials >= 3 && wins.len() <= 2);
+    }
+
+    #[test]
+    fn trials_cost_at_most_their_share_and_become_rare() {
+        for slower in [0.95, 0.5, 0.01] {
+            let rate = |engine: usize, _| if engine == 0 { 1000.0 } else { 1000.0 * slower };
+            let at = |seconds| run(3, seconds, false, &rate).0;
+            let (short, long) = (at(30.0), at(3000.0));
+            assert!(short.trials >= 2 && short.current == 0, "{slower}: {short:?}");
+            assert!(share(&short) < SHARE_MAX && share(&long) < SHARE_MAX / 2.0, "{slower}: {}", share(&short));
+            assert!(long.trials < 8 * short.trials, "{slower}: {} and {}", short.trials, long.trials);
+        }
+    }
+
+    #[test]
+    fn a_short_run_and_a_run_whose_workers_are_busy_have_no_trial() {
+        let rate = |engine: usize, _| [1000.0, 2000.0][engine];
+        assert_eq!(run(2, 1.5, false, &rate).0.trials, 0);
+        assert_eq!(run(2, 100.0, true, &rate).0.trials, 0);
+    }
+
+    #[test]
+    fn a_change_of_the_model_is_noticed() {
+        let rate = |engine: usize, now: f64| if (engine == 0) == (now < 30.0) { 1000.0 } else { 500.0 };
+        let (contest, wins) = run(2, 120.0, false, &rate);
+        let [(time, win)] = wins[..] else { panic!("{wins:?}") };
+        assert!(contest.current == 1 && win.to == 1 && (30.0..40.0).contains(&time), "{time} {win:?}");
+    }
+
+    #[test]
+    fn an_engine_that_is_far_slower_is_left_early() {
+        let trial_of = |rate_of_other: f64| {
+            let (contest, _) = run(2, 5.0, false, &|engine, _| [1000.0, rate_of_other][engine]);
+            contest.spent / contest.trials
+        };
+        assert!(trial_of(1.0) < trial_of(900.0), "{:?} and {:?}", trial_of(1.0), trial_of(900.0));
+    }
+
+    #[test]
+    fn a_change_that_takes_long_makes_trials_long_and_late() {
+        let mut contest = Contest::new(2, 50_000_000);
+        assert!(contest.spell_min() >= Duration::from_secs(30));
+        contest.elapsed = Duration::from_secs(100);
+        assert!(!contest.is_affordable());
+    }
+}
