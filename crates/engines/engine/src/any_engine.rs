@@ -63,7 +63,8 @@ impl AnyEngine {
             AnyEngine::Auto { threads } => {
                 let copies = restorable.is_some_and(|restorable| restorable.copies());
                 let advice = auto::advise_any(model, &span.options, *threads, copies);
-                let engines: Vec<_> = std::iter::once(advice.engine).chain(advice.rivals).map(AnyEngine::from).collect();
+                let engines: Vec<_> =
+                    std::iter::once(advice.engine).chain(advice.rivals).map(AnyEngine::from).collect();
                 auto::advance(model, restorable, span, &engines, Changes::WhereFaster)
             }
             AnyEngine::Sequential => sequential::advance(model, span),

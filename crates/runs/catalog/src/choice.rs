@@ -172,7 +172,8 @@ impl Choice {
     #[must_use]
     pub fn after(self, changes: &[EngineChange]) -> Choice {
         let Some(last) = changes.last() else { return self };
-        let rival = self.rivals.iter().map(|&rival| Choice::of_suits(rival)).find(|rival| rival.engine.name() == last.to);
+        let rival =
+            self.rivals.iter().map(|&rival| Choice::of_suits(rival)).find(|rival| rival.engine.name() == last.to);
         match rival {
             Some(rival) => Choice { why: self.why, rivals: self.rivals, ..rival },
             None => self,

@@ -108,14 +108,12 @@ struct Forced {
 
 impl Relay {
     fn new(engines: &[AnyEngine], changes: Changes, lps: u32) -> Relay {
-        Relay {
+        #[cfg_attr(not(feature = "test-hooks"), expect(unused_mut, reason = "nothing is forced"))]
+        let mut relay = Relay {
             engines: engines.to_vec(),
             contest: Contest::new(engines.len(), lps),
             #[cfg(feature = "test-hooks")]
-            forced: match changes {
-                Changes::WhereFaster => None,
-                Changes::Every { asked, apart } => Some(Forced { asked, apart, times: 0 }),
-            },
+            forced: None,
             since: None,
             events: 0,
             is_busy: false,
@@ -124,7 +122,13 @@ impl Relay {
             in_force_from: Time::ZERO,
             switches: 0,
             changes: Vec::new(),
+        };
+        match changes {
+            Changes::WhereFaster => {}
+            #[cfg(feature = "test-hooks")]
+            Changes::Every { asked, apart } => relay.forced = Some(Forced { asked, apart, times: 0 }),
         }
+        relay
     }
 
     /// Returns the number of the engine that executes the next span.

@@ -73,7 +73,13 @@ fn run_broken<M: Subject + WireModel>(
                     assert!(rest.is_empty(), "a cut is read to its end");
                     Box::new(cut)
                 });
-                engine.run_any_rank(model, Span { from: cut, save, ..Span::from(options) }, setting.workers, setting_seed, fabric)
+                engine.run_any_rank(
+                    model,
+                    Span { from: cut, save, ..Span::from(options) },
+                    setting.workers,
+                    setting_seed,
+                    fabric,
+                )
             })
         });
         let (of_ranks, time) = written.into_inner().expect("no holder of this lock panics");

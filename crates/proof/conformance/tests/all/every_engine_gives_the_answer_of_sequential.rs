@@ -63,6 +63,7 @@ fn random_models_give_one_answer() {
     let report = check_seeds(0..600, ALL);
     assert_alike(&report);
     assert!(report.failing_models > 100, "many models fail, and alike: {report}");
+    assert!(report.switches > 3_000, "engines change during runs: {report}");
     let kinds: Vec<&str> = report.failures.iter().map(String::as_str).collect();
     assert_eq!(kinds, ["Declaration", "Lookahead", "Model", "NoChannel", "Panic", "Rounds"]);
     assert!(report.rollbacks > 10_000 && report.anti_messages > 10_000, "rollbacks are forced: {report}");
