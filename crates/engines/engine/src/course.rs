@@ -245,8 +245,8 @@ impl<'k> Course<'k> {
     /// [`Umpire::wants_change`] says what it returns.
     #[inline]
     fn ask_umpire(&mut self, events: u64, is_busy: impl FnOnce() -> bool) {
-        if self.umpire.is_some() && self.may_change() {
-            let umpire = self.umpire.as_mut().expect("there is one");
+        let may_change = self.umpire.is_some() && self.may_change();
+        if let (Some(umpire), true) = (&mut self.umpire, may_change) {
             self.wants_change = umpire.wants_change(events, is_busy());
         }
     }

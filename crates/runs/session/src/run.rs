@@ -242,12 +242,11 @@ fn run_on(
     let of_end = end_notes(found, &outcome, ending, recording.saving, plan.request.digest);
     observer.says(&of_end);
     notes.extend(of_end);
-    let choice = choice.after(&outcome.changes);
     observer.changes(&outcome.changes);
     notes.extend(idle_threads(&outcome.engine_stats, choice.threads * choice.processes, simulation.lps()));
     Ok(FinishedRun {
         plan: plan.clone(),
-        choice,
+        choice: choice.after(&outcome.changes),
         outcome,
         events_before: cut.and(recording.from).map_or(0, |saved| saved.head.events),
         lps: simulation.lps(),
