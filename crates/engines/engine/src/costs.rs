@@ -149,7 +149,11 @@ impl Sampler {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;
         self.random ^= self.random << 5;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most twice the greatest stride")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at most twice the greatest stride"
+        )]
         let most = 2 * self.stride as u32 - 1;
         self.left = 1 + self.random % most;
     }
@@ -264,7 +268,7 @@ impl Costs {
         self.total += scaled;
         self.squares += scaled * scaled;
         if let Some(cost) = self.by_lp.get_mut(index) {
-            *cost += scaled as f32;
+            *cost += rough(scaled);
         }
     }
 
@@ -292,6 +296,13 @@ impl Costs {
     }
 }
 
+/// Returns a number with the precision that a cost has.
+fn rough(number: f64) -> f32 {
+    #[expect(clippy::cast_possible_truncation, reason = "samples are less precise")]
+    let number = number as f32;
+    number
+}
+
 /// The costs of all LPs, by id, while LPs move.
 #[derive(Debug)]
 pub(crate) struct CostsById {
@@ -311,9 +322,11 @@ impl CostsById {
     ) -> CostsById {
         let cost = |id| {
             let partition = placement.partition(id);
-            of(partition).of(placement.index(id)) * share(partition) as f32
+            of(partition).of(placement.index(id)) * rough(share(partition))
         };
-        let load = (0..placement.partitions()).map(|number| of(number).load().times(share(number))).fold(Load::default(), Load::add);
+        let load = (0..placement.partitions())
+            .map(|number| of(number).load().times(share(number)))
+            .fold(Load::default(), Load::add);
         CostsById { by_id: (0..lps).map(LpId).map(cost).collect(), load }
     }
 

@@ -214,8 +214,8 @@ impl Partitioning {
         let mut used = drawn.clone();
         used.sort_unstable();
         used.dedup();
-        let number = |of: u32| used.binary_search(&of).expect("it is among those that are used") as u32;
-        let home: Vec<u32> = component.iter().map(|&component| number(drawn[component as usize])).collect();
+        let number: std::collections::BTreeMap<u32, u32> = used.into_iter().zip(0..).collect();
+        let home: Vec<u32> = component.iter().map(|&component| number[&drawn[component as usize]]).collect();
         let Some(placement) = Placement::table(&home) else { return Partitioning::one(lps) };
         let mut found = Partitioning { placement, ..Partitioning::one(lps) };
         found.lookahead = found.lookahead_of(channels);

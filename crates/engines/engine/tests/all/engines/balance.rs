@@ -74,7 +74,11 @@ fn lps_that_move_at_random_give_the_same_answer() {
                         time_warp::run(&model, until(2_000), &by_time_warp),
                     ] {
                         let (found, how) = (found.expect("no failure"), (lps, pairs, threads, balance, retreats));
-                        assert_eq!((found.digest, &found.lp_digests), (expected.digest, &expected.lp_digests), "{how:?}");
+                        assert_eq!(
+                            (found.digest, &found.lp_digests),
+                            (expected.digest, &expected.lp_digests),
+                            "{how:?}"
+                        );
                         assert_eq!((found.events, &found.metrics), (expected.events, &expected.metrics), "{how:?}");
                         let moves = stat(&found, "lp_moves");
                         assert_eq!(moves > 0, threads > 1, "{how:?}: {:?}", found.engine_stats);
