@@ -8,6 +8,8 @@
 
 pub mod any_engine;
 pub mod auto;
+pub mod balance;
+mod costs;
 mod course;
 mod fetch;
 mod grace;

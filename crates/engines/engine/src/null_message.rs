@@ -82,6 +82,7 @@ mod routes;
 mod visit;
 mod worker;
 
+use crate::balance::Balance;
 use crate::partition::{Partitioning, Placing};
 use crate::peers::{Alone, OfRank, Peers, Ranks, Seat, lost, on_ranked, sum};
 use crate::retreat::Retreats;
@@ -127,6 +128,8 @@ pub struct Settings {
     pub nulls: Nulls,
     /// The rule by which the run retreats to one partition and one worker, and returns to several.
     pub retreats: Retreats,
+    /// The rule by which LPs and partitions move to other workers.
+    pub balance: Balance,
     /// True if each worker is bound to a core of its own, as long as there are enough cores.
     pub pinned: bool,
 }
@@ -155,15 +158,16 @@ impl Settings {
             order: Order::Measured,
             nulls: Nulls::default(),
             retreats: Retreats::WhereFaster,
+            balance: Balance::default(),
             pinned: false,
         }
     }
 
     /// Returns the settings of the parts that are shared with `window`.
     fn for_window(&self, partitions: Option<u32>) -> window::Settings {
-        let Settings { threads, least_lookahead, placing, order, retreats, pinned, .. } = *self;
+        let Settings { threads, least_lookahead, placing, order, retreats, balance, pinned, .. } = *self;
         let defaults = window::Settings::of_threads(threads);
-        window::Settings { partitions, least_lookahead, placing, order, retreats, pinned, ..defaults }
+        window::Settings { partitions, least_lookahead, placing, order, retreats, balance, pinned, ..defaults }
     }
 }
 

@@ -34,7 +34,7 @@
 mod estimate;
 mod graph;
 mod grow;
-mod ranges;
+pub(crate) mod ranges;
 pub(crate) mod ranks;
 mod search;
 
@@ -86,6 +86,9 @@ pub struct Wish<'a> {
     /// The measured number of events of each LP. By default, an LP's work is assumed to grow with the
     /// number of its incoming channels.
     pub weights: Option<&'a [u64]>,
+    /// True if LPs that have the same channels are shared out as evenly as measured weights allow, because the
+    /// workers have been unequally busy.
+    pub evenly: bool,
 }
 
 impl Wish<'static> {
@@ -99,6 +102,7 @@ impl Wish<'static> {
             longest_window: None,
             events_per_second: None,
             weights: None,
+            evenly: false,
         }
     }
 }
@@ -186,6 +190,36 @@ impl Partitioning {
             speedup: 1.0,
             events_per_window: f64::INFINITY,
         }
+    }
+
+    /// Places the LPs on at most `most` partitions at random. Channels of a shorter lookahead than `floor`, and
+    /// those without lookahead, are not cut.
+    #[cfg(feature = "test-hooks")]
+    pub(crate) fn at_random(
+        channels: &Channels,
+        lps: u32,
+        floor: Delay,
+        most: u32,
+        rng: &parades_core::random::Rng,
+    ) -> Partitioning {
+        let floor = floor.max(Delay::from_ps(1));
+        if channels.min_lookahead_to_anyone().is_some_and(|lookahead| lookahead < floor) {
+            return Partitioning::one(lps);
+        }
+        let (component, weights) = graph::Graph::new(channels, lps, floor, None).components.numbered();
+        let most = 1 + rng.below(u64::from(most));
+        #[expect(clippy::cast_possible_truncation, reason = "below `most`")]
+        let drawn: Vec<u32> = weights.iter().map(|_| rng.below(most) as u32).collect();
+        // Partitions without LPs have no number.
+        let mut used = drawn.clone();
+        used.sort_unstable();
+        used.dedup();
+        let number: std::collections::BTreeMap<u32, u32> = used.into_iter().zip(0..).collect();
+        let home: Vec<u32> = component.iter().map(|&component| number[&drawn[component as usize]]).collect();
+        let Some(placement) = Placement::table(&home) else { return Partitioning::one(lps) };
+        let mut found = Partitioning { placement, ..Partitioning::one(lps) };
+        found.lookahead = found.lookahead_of(channels);
+        found
     }
 
     /// Returns the partitioning of a placement. Its lookahead and estimates are unknown.

@@ -42,6 +42,11 @@ impl Stopwatch {
         self.since = now();
     }
 
+    /// Returns the time when the worker last began to work or to wait.
+    pub(crate) fn since(&self) -> Instant {
+        self.since
+    }
+
     /// Returns the time worked and waited since the last reset.
     pub(crate) fn time(&self) -> Duration {
         self.worked + self.waited
@@ -77,25 +82,26 @@ pub(crate) struct CoreClock {
 impl CoreClock {
     /// Starts to measure the calling thread.
     pub(crate) fn start() -> CoreClock {
-        CoreClock { since: now(), at_start: Self::read() }
+        CoreClock { since: now(), at_start: core_time() }
     }
 
     /// Returns the share of the time since the start in which the thread had a core; 1 if the system does
     /// not report it. The thread that started the clock must call this.
     pub(crate) fn share(self) -> f64 {
         let passed = self.since.elapsed().as_secs_f64();
-        match (self.at_start, Self::read()) {
+        match (self.at_start, core_time()) {
             (Some(start), Some(now)) if passed > 0.0 => (now.saturating_sub(start).as_secs_f64() / passed).min(1.0),
             _ => 1.0,
         }
     }
+}
 
-    fn read() -> Option<Duration> {
-        #[cfg(all(unix, not(miri)))]
-        return rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).try_into().ok();
-        #[cfg(not(all(unix, not(miri))))]
-        None
-    }
+/// Returns the processor time of the calling thread. `None` if the system does not report it.
+pub(crate) fn core_time() -> Option<Duration> {
+    #[cfg(all(unix, not(miri)))]
+    return rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).try_into().ok();
+    #[cfg(not(all(unix, not(miri))))]
+    None
 }
 
 /// Calls `what`. Returns its result and the time that it took.

@@ -58,11 +58,15 @@
 //! while the others wait. Then no event can be late. So that worker executes as `sequential` does, and
 //! commits each event at once.
 //!
+//! *Balance.* Workers measure the time of their executions, LP by LP, and count it as far as executions are
+//! kept. If one worker has more to do than the others, all meet in a cut, and LPs move by these costs.
+//!
 //! *References.* D. Jefferson, *Virtual time*, ACM TOPLAS 7, 1985, and *Virtual time II: storage management
 //! in conservative and optimistic systems*, PODC, 1990 (cancelback); R. Fujimoto, M. Hybinette, *Computing
 //! global virtual time in shared-memory multiprocessors*, ACM TOMACS 7, 1997; D. Nicol, X. Liu, *The dark
 //! side of risk*, PADS, 1997 (loops); C. Carothers, D. Bauer, S. Pearce, *ROSS: a high-performance,
-//! low-memory, modular Time Warp system*, JPDC 62, 2002.
+//! low-memory, modular Time Warp system*, JPDC 62, 2002; D. Glazer, C. Tropper, *On process migration and
+//! load balancing in Time Warp*, IEEE TPDS 4, 1993 (balance by the time of useful work).
 //!
 //! *Read next*: [`parades_core::optimistic`], the pending events; `time_warp/steps.rs`, the protocol;
 //! `time_warp/site.rs`, how a worker executes, rolls back and commits.
@@ -81,9 +85,11 @@ mod worker;
 
 pub use parades_core::optimistic::{ExecutionId, Tagged};
 
+use crate::balance::Balance;
+use crate::costs::Load;
 use crate::course::Course;
 use crate::ledger::{Ledger, Trace};
-use crate::partition::{Partitioning, Placing, Wish};
+use crate::partition::{Partitioning, Placing, Wish, ranges};
 use crate::peers::{Alone, OfRank, Ranks, Seat, lost, on_ranked, sum};
 use crate::retreat::Retreats;
 use crate::workers::lock;
@@ -102,7 +108,8 @@ use parades_core::world::World;
 use parades_sync::barrier::{BarrierKind, Broken};
 use parades_transport::{Fabric, Optimistic, Threads, Timekeeper, Transport};
 use reviewer::Reviewer;
-use site::SiteBox;
+use site::{SiteBox, Wants};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use view::View;
 
@@ -124,6 +131,8 @@ pub struct Settings {
     /// The rule by which the run retreats to one worker, and returns to several. If the memory limit leaves
     /// no room for history, the run retreats in any case, and does not return.
     pub retreats: Retreats,
+    /// The rule by which LPs move to other workers. They do not move between ranks.
+    pub balance: Balance,
     /// True if each worker is bound to a core of its own, as long as there are enough cores.
     pub pinned: bool,
 }
@@ -149,6 +158,7 @@ impl Settings {
             stalls: None,
             placing: Placing::default(),
             retreats: Retreats::WhereFaster,
+            balance: Balance::default(),
             pinned: false,
         }
     }
@@ -215,7 +225,7 @@ fn advance_over<'k>(
     connect: &dyn Fn(usize) -> Arc<dyn Transport<'k, Optimistic> + 'k>,
 ) -> Result<Reached<'k>, Error> {
     let world = World::of_span(model, &span)?;
-    let placement = place(&world, settings.threads, settings.placing);
+    let placement = place(&world, settings.threads, settings.placing, None);
     let workers = placement.partitions() as usize;
     let seat = Seat { transport: connect(workers), peers: Arc::new(Alone) };
     let reached = run_seated(model, span, world, placement, settings, seat, workers)?;
@@ -260,8 +270,8 @@ pub fn run_any_rank<'k>(
     let threads = Threads::new(settings.threads, partitions, BarrierKind::default());
     on_ranked::<Optimistic>(wire, fabric, threads, settings.threads, timesheets, |ranked| {
         let world = World::of_span(model, &span)?;
-        let settings = Settings { retreats: Retreats::Never, ..*settings };
-        let placement = place(&world, all, settings.placing);
+        let settings = Settings { retreats: Retreats::Never, balance: Balance::ByEvents, ..*settings };
+        let placement = place(&world, all, settings.placing, None);
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model: wire });
         let seat = Seat { transport: ranked, peers };
         let reached = run_seated(model, span, world, placement, &settings, seat, settings.threads)?;
@@ -292,7 +302,8 @@ fn run_seated<'k>(
         limit: span.options.memory_limit.map(|limit| limit.saturating_mul(seat.peers.ranks() as u64)),
         lps: world.lps() as usize * model.lp_bytes(),
     };
-    let reviewer = Reviewer::new(settings.retreats, placement.partitions() as usize, world.lps());
+    let reviewer = Reviewer::new(settings, placement.partitions() as usize, world.lps());
+    let costs = reviewer.measures();
     let (course, from) = Course::new(model, span);
     let mut leader = Leader::new(course, reviewer, placement.clone());
     // Every rank keeps the trace of its LPs if rank 0 writes one.
@@ -306,7 +317,8 @@ fn run_seated<'k>(
     let coasts = model.copies() && !traces;
     let copy_every =
         if coasts { settings.copy_every.unwrap_or_else(|| coast::default_interval(model.state_bytes())) } else { 1 };
-    let site = |number| site::of_form(number, placement.clone(), model, traces, copy_every);
+    let wants = Wants { traces, costs };
+    let site = |number| site::of_form(number, placement.clone(), model, wants, copy_every);
     let mut sites: Vec<SiteBox<'k>> = (0..all.max(placement.partitions())).map(site).collect();
     let resumes = from.map(|mut cut| {
         cut.distribute(model, &placement);
@@ -339,23 +351,34 @@ fn run_seated<'k>(
         resumes,
         ledgers: (0..workers).map(|_| Mutex::default()).collect(),
         traced: (0..workers).map(|_| Mutex::default()).collect(),
+        loads: (0..workers).map(|_| SharedLoad::default()).collect(),
         orders: Mutex::new(Orders { horizon: Time::ZERO, over: false, alone: false }),
         placement,
     };
     crew.run(leader)
 }
 
-/// Places each LP at a worker: neighbours together if channels declare them, else ranges of ids.
+/// Places each LP at a worker: neighbours together if channels declare them, else ranges of ids. If the weights
+/// of the LPs have been measured, all workers have about the same.
 /// A channel may be cut however short its lookahead is.
-fn place(world: &World, threads: usize, placing: Placing) -> Placement {
+fn place(world: &World, threads: usize, placing: Placing, weights: Option<&[u64]>) -> Placement {
     let lps = world.lps();
     let workers = u32::try_from(threads).unwrap_or(u32::MAX).clamp(1, lps);
+    let by_weights = weights.and_then(|weights| Placement::table(&ranges::shares(weights, workers)));
     if placing == Placing::Channels {
-        let wish = Wish { partitions: Some(workers), ..Wish::of_workers(workers) };
+        let wish = Wish { partitions: Some(workers), weights, evenly: true, ..Wish::of_workers(workers) };
         let found = Partitioning::find(world.channels(), lps, &wish);
-        if found.partitions() == workers {
+        let busiest = |placement| weights.map(|weights| Partitioning::busiest_share(placement, workers, weights));
+        let is_even = match by_weights.as_ref().and_then(busiest) {
+            Some(even) => busiest(found.placement()).is_some_and(|found| found <= even * reviewer::GAIN),
+            None => true,
+        };
+        if found.partitions() == workers && is_even {
             return found.placement().clone();
         }
+    }
+    if let Some(placement) = by_weights {
+        return placement;
     }
     let ranges = Placement::ranges(lps, lps.div_ceil(workers));
     if ranges.partitions() == workers && ranges.len(workers - 1) == ranges.len(0) {
@@ -375,6 +398,34 @@ struct Orders {
     over: bool,
     /// True if the first worker executes all LPs, while the others wait.
     alone: bool,
+}
+
+/// A load that a worker writes and the leader reads.
+#[derive(Debug, Default)]
+struct SharedLoad {
+    /// The bits of the fields of a [`Load`].
+    bits: [AtomicU64; 2],
+    /// The nanoseconds that all executions of the worker have taken.
+    worked_ns: AtomicU64,
+}
+
+impl SharedLoad {
+    // Ordering: Relaxed, here and below. The load decides about speed alone, and a load of two ages does no harm.
+    fn set(&self, load: Load, worked_ns: u64) {
+        self.worked_ns.store(worked_ns, Ordering::Relaxed);
+        let [ns, squares] = &self.bits;
+        ns.store(load.ns.to_bits(), Ordering::Relaxed);
+        squares.store(load.squares.to_bits(), Ordering::Relaxed);
+    }
+
+    fn worked_ns(&self) -> u64 {
+        self.worked_ns.load(Ordering::Relaxed)
+    }
+
+    fn get(&self) -> Load {
+        let [ns, squares] = self.bits.each_ref().map(|bits| f64::from_bits(bits.load(Ordering::Relaxed)));
+        Load { ns, squares }
+    }
 }
 
 /// The memory that a run may use.
@@ -410,6 +461,8 @@ struct Crew<'k> {
     ledgers: Vec<Mutex<Option<Ledger<'k>>>>,
     /// By worker: the events that it has committed for the trace.
     traced: Vec<Mutex<Trace<'k>>>,
+    /// By worker: the cost of its executions that are kept, as of its last outcome.
+    loads: Vec<SharedLoad>,
     orders: Mutex<Orders>,
 }
 

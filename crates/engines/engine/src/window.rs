@@ -61,6 +61,7 @@ pub use shared::Taking;
 
 pub(crate) use crew::{Crew, assemble};
 
+use crate::balance::Balance;
 use crate::partition::{Partitioning, Placing, Wish};
 use crate::peers::{Alone, OfRank, Ranks, Seat, on_ranked};
 use crate::retreat::Retreats;
@@ -102,6 +103,8 @@ pub struct Settings {
     pub taking: Taking,
     /// The rule by which the run retreats to one partition and one worker, and returns to several.
     pub retreats: Retreats,
+    /// The rule by which LPs and partitions move to other workers.
+    pub balance: Balance,
     /// True if each worker is bound to a core of its own, as long as there are enough cores.
     pub pinned: bool,
 }
@@ -134,6 +137,7 @@ impl Settings {
             sets: threads,
             taking: Taking::default(),
             retreats: Retreats::WhereFaster,
+            balance: Balance::default(),
             pinned: false,
         }
     }

@@ -109,6 +109,14 @@ pub struct Parameters {
                    is uneven"
     )]
     pub work_share: f64,
+    /// The virtual time after which other LPs keep the processor busy: the next ones of the same number. With
+    /// zero, it is always the first ones.
+    #[parameter(
+        duration, default = Delay::ZERO, unit = "s",
+        needs = "work",
+        meaning = "virtual time after which the work moves on to the next LPs; 0: it stays"
+    )]
+    pub work_moves: Delay,
     /// The way in which state is restored.
     #[parameter(
         choice,
@@ -189,8 +197,17 @@ impl<C> Phold<C> {
     where
         C: Contents,
     {
-        let Parameters { work_ns, work_share, lps, .. } = self.parameters;
-        if work_ns > 0 && f64::from(ctx.id().0) < work_share * f64::from(lps) {
+        let Parameters { work_ns, work_share, work_moves, lps, .. } = self.parameters;
+        if work_ns == 0 {
+            return;
+        }
+        let (lps, busy) = (u64::from(lps), work_share * f64::from(lps));
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and `lps`")]
+        let step = busy.ceil() as u64;
+        let moves = ctx.now().as_ps().checked_div(work_moves.as_ps()).unwrap_or(0);
+        // The number of the LP, counted from the first busy one.
+        let number = (u64::from(ctx.id().0) + lps - (moves % lps) * step % lps) % lps;
+        if (number as f64) < busy {
             keep_busy(work_ns);
         }
     }

@@ -23,7 +23,7 @@ impl<'r, 'k> Worker<'r, 'k> {
     /// Starts the LPs of a worker, by the first plan.
     pub(super) fn start(run: &'r Run<'k>, number: usize, plan: &Arc<Plan>) -> Self {
         let plan = Arc::clone(plan);
-        let mut hand = Hand::new(number, plan.placement.clone(), run.crew.traces, run.crew.model.form());
+        let mut hand = Hand::of(&run.crew, number, &plan.placement);
         run.crew.start(&mut hand, &plan);
         Worker { run, hand, plan, events_of_others: 0 }
     }

@@ -6,7 +6,7 @@
 /// # Panics
 ///
 /// Panics if there are fewer weights than wanted ranges, or if no range is wanted.
-pub(super) fn shares(weights: &[u64], wanted: u32) -> Vec<u32> {
+pub(crate) fn shares(weights: &[u64], wanted: u32) -> Vec<u32> {
     assert!((1..=weights.len()).contains(&(wanted as usize)), "{wanted} ranges of {} weights", weights.len());
     let total = weights.iter().map(|&weight| u128::from(weight)).sum::<u128>().max(1);
     let (mut before, mut next) = (0_u128, 0);

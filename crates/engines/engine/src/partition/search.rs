@@ -42,8 +42,9 @@ pub(super) fn search(channels: &Channels, lps: u32, anyone: Option<Delay>, wish:
 /// often communicate more with each other.
 const SLACK_RANGES: f64 = 1.05;
 
-/// Finds partitions of LPs that have the same channels: ranges of ids, or stripes if measured weights make
-/// ranges uneven. Stripe *k* of *n* holds the ids that are *k* modulo *n*.
+/// Finds partitions of LPs that have the same channels: ranges of ids of equal length; or stripes, if measured
+/// weights make these ranges uneven; or ranges of equal weight, if stripes are uneven too and the wish is for even
+/// loads. Stripe *k* of *n* holds the ids that are *k* modulo *n*.
 fn alike(lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
     let estimate = Estimate::new(wish, lps, anyone);
     let most = wish.most().min(lps);
@@ -65,17 +66,25 @@ fn alike(lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
         missing(a).cmp(&missing(b)).then_with(|| estimate.cost(a).total_cmp(&estimate.cost(b)))
     });
     let (bits, cut) = best.expect("half of the ids are a range if more partitions are too many");
-    if let Some(weights) = wish.weights {
-        let mut loads = vec![0; enough as usize];
-        for (id, &events) in weights.iter().enumerate() {
-            loads[id % enough as usize] += super::graph::weight(events);
-        }
+    if let Some(measured) = wish.weights {
+        let weights: Vec<u64> = measured.iter().map(|&events| super::graph::weight(events)).collect();
         let crossing = if anyone.is_some() { 1.0 - 1.0 / f64::from(enough) } else { 0.0 };
-        let striped = Cut { lookahead: anyone, partitions: enough, busiest: estimate.busiest(loads), crossing };
-        let home = || (0..lps).map(|id| id % enough).collect::<Vec<u32>>();
-        let is_better = estimate.cost(&striped) * SLACK_RANGES < estimate.cost(&cut);
-        if let Some(placement) = is_better.then(|| Placement::table(&home())).flatten() {
-            let speedup = estimate.speedup(&striped);
+        let cut_of = |home: &[u32]| {
+            let mut loads = vec![0; enough as usize];
+            home.iter().zip(&weights).for_each(|(&home, weight)| loads[home as usize] += weight);
+            Cut { lookahead: anyone, partitions: enough, busiest: estimate.busiest(loads), crossing }
+        };
+        let stripes: Vec<u32> = (0..lps).map(|id| id % enough).collect();
+        let shares = wish.evenly.then(|| ranges::shares(&weights, enough));
+        let (mut best, mut cost) = (None, estimate.cost(&cut));
+        for home in [Some(stripes), shares].into_iter().flatten() {
+            let cut = cut_of(&home);
+            if estimate.cost(&cut) * SLACK_RANGES < cost {
+                (best, cost) = (Some((home, cut)), estimate.cost(&cut));
+            }
+        }
+        if let Some((placement, cut)) = best.and_then(|(home, cut)| Some((Placement::table(&home)?, cut))) {
+            let speedup = estimate.speedup(&cut);
             let events_per_window = estimate.events_per_window(anyone);
             let placing = Placing::Channels;
             return Partitioning { lps, placement, lookahead: anyone, placing, speedup, events_per_window };

@@ -3,6 +3,7 @@
 use super::reviewer::Reviewer;
 use super::site::{AnySite, Counts, SiteBox};
 use super::{Crew, Memory, Orders, View};
+use crate::balance::imbalance_by_time;
 use crate::course::Course;
 use crate::ledger::{self, Ledger, Trace};
 use crate::peers::{Seat, agree_on_failure, error_at, greatest, lost, sum};
@@ -33,11 +34,15 @@ pub(super) struct Leader<'k> {
     stop: Wish,
     /// A wish for a cut at which one worker takes over from several, or several from one.
     mode_switch: Wish,
+    /// A wish for a cut at which LPs move to other workers.
+    balance: Wish,
     /// A wish for a cut because the user has asked for one.
     user_cut: Wish,
     reviewer: Reviewer,
     /// The place where each LP lives now.
     placement: Placement,
+    /// The place where each LP lives while several workers execute.
+    several: Placement,
     /// Events that are committed and not yet written to the trace.
     trace: Trace<'k>,
     /// All workers have committed everything before this time, as of the last outcome.
@@ -128,8 +133,10 @@ impl<'k> Leader<'k> {
             end: None,
             stop: Wish::None,
             mode_switch: Wish::None,
+            balance: Wish::None,
             user_cut: Wish::None,
             reviewer,
+            several: placement.clone(),
             placement,
             trace: Vec::new(),
             committed: Time::ZERO,
@@ -154,7 +161,7 @@ impl<'k> Leader<'k> {
     /// the wishes as announced.
     pub(super) fn announce_cut(&mut self) -> Wishes {
         let mut is_new = false;
-        for wish in [&mut self.stop, &mut self.mode_switch, &mut self.user_cut] {
+        for wish in [&mut self.stop, &mut self.mode_switch, &mut self.balance, &mut self.user_cut] {
             if *wish == Wish::New {
                 *wish = Wish::Announced;
                 is_new = true;
@@ -185,6 +192,9 @@ impl<'k> Leader<'k> {
         }
         if self.mode_switch == Wish::None && self.reviewer.should_switch(events, view.cost.ns(), pending) {
             self.mode_switch = Wish::New;
+        }
+        if self.balance == Wish::None && self.reviewer.wants_balance(&crew.loads) {
+            self.balance = Wish::New;
         }
         if self.gvts.is_multiple_of(GVTS_PER_CLEANUP) {
             world.forget_rounds_before(self.committed.min(all.failed));
@@ -265,10 +275,22 @@ impl<'k> Leader<'k> {
         if self.mode_switch == Wish::Announced {
             self.mode_switch = Wish::None;
             self.count_committed(&sites);
-            let (old, first) = (&self.placement, &crew.placement);
-            self.placement = self.reviewer.switch_mode(crew.model, old, first, world.lps(), &mut sites);
+            let (old, several) = (&self.placement, &self.several);
+            self.placement = self.reviewer.switch_mode(crew.model, old, several, world.lps(), &mut sites);
             self.committed_before = sites[0].counts().committed;
             (0..sites.len()).for_each(|worker| crew.seat.transport.shrink(worker));
+        } else if self.balance == Wish::Announced
+            && !self.reviewer.is_alone()
+            && self.end.is_none()
+            && let Some(next) = self.reviewer.better_placement(&world, &self.placement, &sites)
+        {
+            self.count_committed(&sites);
+            self.reviewer.move_lps(crew.model, &self.placement, &next, &mut sites);
+            self.committed_before = sites[0].counts().committed;
+            (self.placement, self.several) = (next.clone(), next);
+        }
+        if self.balance == Wish::Announced {
+            self.balance = Wish::None;
         }
         let (over, alone) = (self.end.is_some(), self.reviewer.is_alone());
         *super::lock(&crew.orders) = Orders { horizon: self.course.horizon(), over, alone };
@@ -334,7 +356,7 @@ impl<'k> Leader<'k> {
         let end = self.end.take().expect("the workers have come to the end")?;
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();
         self.count_committed(&sites);
-        let Leader { mut course, gvts, cuts, placement, reviewer, committed_by, .. } = self;
+        let Leader { mut course, gvts, cuts, placement, mut reviewer, committed_by, .. } = self;
         if course.has_left {
             return Ok(Some(leave(course, &crew.read_world(), &placement, &mut sites)));
         }
@@ -355,11 +377,14 @@ impl<'k> Leader<'k> {
             |counts| counts.coasted,
         ];
         let counts: Vec<u64> = counts.into_iter().map(sum_of).chain([bytes]).collect();
-        let words: Vec<u64> = counts[..1].iter().copied().chain(committed_by.iter().copied()).collect();
+        let [busiest_ns, all_ns] = reviewer.work(&crew.loads);
+        let words: Vec<u64> = [counts[0], busiest_ns, all_ns].into_iter().chain(committed_by.iter().copied()).collect();
         let committed = crew.seat.peers.share_words(&words).map_err(|Broken| lost(&*crew.seat.transport))?;
         course.set_events(sum(&committed, 0));
-        let imbalance = imbalance(committed.iter().flat_map(|of_rank| of_rank[1..].iter().copied()));
         let workers = sites.len() * crew.seat.peers.ranks();
+        let by_events = imbalance(committed.iter().flat_map(|of_rank| of_rank[3..].iter().copied()));
+        let by_time = imbalance_by_time(committed.iter().map(|of_rank| [of_rank[1], of_rank[2]]), workers);
+        let lp_moves = reviewer.lp_moves();
         let mut engine_stats = |counts: &[u64]| {
             let [events, executed, rollbacks, rolled_back, anti_messages, coasted, bytes] =
                 counts.try_into().expect("they are the counts above");
@@ -375,7 +400,9 @@ impl<'k> Leader<'k> {
                 ("alone_for_memory", f64::from(u8::from(reviewer.has_retreated_for_memory()))),
                 ("history_max", f64::from(history)),
                 ("workers", workers as f64),
-                ("imbalance", imbalance),
+                ("imbalance", by_events),
+                ("imbalance_by_time", by_time),
+                ("lp_moves", lp_moves as f64),
                 ("pending_bytes", bytes as f64),
             ]
         };

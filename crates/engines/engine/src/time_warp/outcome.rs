@@ -33,6 +33,7 @@ impl<'k> Steps<'_, 'k> {
                 site.close_stretch();
             }
             site.commit_before(world, view.gvt.min(view.horizon));
+            crew.loads[self.worker].set(site.useful_load(), site.worked_ns());
             if site.ledger_mut().traces {
                 lock(&crew.traced[self.worker]).append(&mut site.ledger_mut().trace);
             }

@@ -1,4 +1,5 @@
-//! Reviews of the number of workers, and the switch from several workers to one and back.
+//! Reviews of the number of workers, and the switch from several workers to one and back. Reviews of their
+//! loads, and the moves of LPs between them.
 //!
 //! Workers may be kept from their cores, by other programs or by each other. Then many executions of one
 //! worker are rolled back when the other catches up. So two quantities are measured: the rate of committed
@@ -6,17 +7,28 @@
 //! kept. If it is small, one worker is tried, which rolls nothing back, while the others wait.
 
 use super::site::{Counts, SiteBox};
+use super::{Settings, SharedLoad, place};
+use crate::balance::{Balance, Balancer, BusiestWork, uneven_from};
+use crate::costs::{CostsById, Load};
+use crate::partition::{Partitioning, Placing};
 use crate::retreat::{Retreat, Retreats, Spell};
 use crate::stopwatch::{CoreClock, now, timed};
+use crate::workers::imbalance;
 use parades_core::any_model::AnyRestorable;
+use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
 use parades_core::placement::Placement;
+use parades_core::world::World;
 use std::sync::MutexGuard;
 use std::time::Duration;
 
 /// If the work of fewer workers than this is kept, one worker is tried now and then. A lone worker leaves
 /// no history, so that its executions cost less.
 const WORKERS_KEPT: f64 = 2.0;
+
+/// The load of the busiest worker, over that under another placement, from which the LPs are worth a move. For a
+/// move, everything ahead of GVT is rolled back.
+pub(super) const GAIN: f64 = 1.15;
 
 /// The cost of an undisturbed execution, in nanoseconds.
 ///
@@ -41,6 +53,12 @@ impl Cost {
 /// Decides when the run switches between several workers and one.
 #[derive(Debug)]
 pub(super) struct Reviewer {
+    balance: Balance,
+    balancer: Balancer,
+    work: BusiestWork,
+    placing: Placing,
+    /// True if a spell begins at the next outcome.
+    begins_spell: bool,
     retreats: Retreats,
     retreat: Retreat,
     /// True once the run has retreated to one worker for lack of memory. It does not return.
@@ -55,14 +73,125 @@ pub(super) struct Reviewer {
     executed: u64,
     /// The number of times that GVT has been computed since the last switch.
     gvts: u32,
+    /// The number of outcomes at which LPs could be forced to move, and of those when they last were.
+    #[cfg(feature = "test-hooks")]
+    outcomes: (u32, u32),
 }
 
 impl Reviewer {
-    pub(super) fn new(retreats: Retreats, workers: usize, lps: u32) -> Reviewer {
-        let retreats = if workers == 1 { Retreats::Never } else { retreats };
-        let retreat = Retreat::new(WORKERS_KEPT / workers as f64);
-        let (since, core, for_memory) = (now(), CoreClock::start(), false);
-        Reviewer { retreats, retreat, for_memory, workers, lps, since, core, executed: 0, gvts: 0 }
+    pub(super) fn new(settings: &Settings, workers: usize, lps: u32) -> Reviewer {
+        let alone = workers == 1;
+        Reviewer {
+            balance: if alone { Balance::ByEvents } else { settings.balance },
+            balancer: Balancer::new(),
+            work: BusiestWork::default(),
+            placing: settings.placing,
+            begins_spell: true,
+            retreats: if alone { Retreats::Never } else { settings.retreats },
+            retreat: Retreat::new(WORKERS_KEPT / workers as f64),
+            for_memory: false,
+            workers,
+            lps,
+            since: now(),
+            core: CoreClock::start(),
+            executed: 0,
+            gvts: 0,
+            #[cfg(feature = "test-hooks")]
+            outcomes: (0, 0),
+        }
+    }
+
+    /// Returns true if the costs of LPs must be measured.
+    pub(super) fn measures(&self) -> bool {
+        self.balance != Balance::ByEvents
+    }
+
+    /// Returns the number of moves of LPs for balance.
+    pub(super) fn lp_moves(&self) -> u64 {
+        self.balancer.lp_moves
+    }
+
+    /// Ends the last interval of the workers' times, and returns the words of all of them.
+    pub(super) fn work(&mut self, loads: &[SharedLoad]) -> [u64; 2] {
+        // While one worker executes alone, nothing is measured.
+        self.work.end_interval(loads.iter().map(SharedLoad::worked_ns), true);
+        self.work.words()
+    }
+
+    /// Returns true if all workers must come to a cut, because they are unequally busy. `loads` are those of the
+    /// workers.
+    pub(super) fn wants_balance(&mut self, loads: &[SharedLoad]) -> bool {
+        match self.balance {
+            Balance::ByEvents => false,
+            _ if self.is_alone() => false,
+            Balance::Measured => self.balancer.is_due(now()) && self.is_uneven(loads),
+            #[cfg(feature = "test-hooks")]
+            Balance::Forced { every, .. } => {
+                self.outcomes.0 += 1;
+                self.outcomes.0 - self.outcomes.1 >= every
+            }
+        }
+    }
+
+    fn is_uneven(&mut self, loads: &[SharedLoad]) -> bool {
+        self.balancer.note_review(Duration::ZERO);
+        self.work.end_interval(loads.iter().map(SharedLoad::worked_ns), true);
+        let loads = loads.iter().map(SharedLoad::get);
+        let all = loads.clone().fold(Load::default(), |all, load| all + load);
+        if !all.is_measured() {
+            return false;
+        }
+        let is_uneven = imbalance(loads.map(Load::whole_ns)) >= uneven_from(GAIN, self.workers, all);
+        if !is_uneven {
+            self.balancer.note_balance();
+        }
+        is_uneven && self.balancer.may_move_lps(now())
+    }
+
+    /// Returns a placement under which the workers are more equally busy than under `old`, if there is one.
+    pub(super) fn better_placement<'k>(
+        &mut self,
+        world: &World,
+        old: &Placement,
+        sites: &[MutexGuard<'_, SiteBox<'k>>],
+    ) -> Option<Placement> {
+        #[cfg(feature = "test-hooks")]
+        if let Balance::Forced { seed, .. } = self.balance {
+            self.outcomes.1 = self.outcomes.0;
+            self.balancer.note_search(Duration::ZERO, true);
+            let rng = parades_core::random::Rng::shared(seed, self.outcomes.0);
+            let workers = u32::try_from(self.workers).expect("workers are counted in 32 bits");
+            #[expect(clippy::cast_possible_truncation, reason = "below `workers`")]
+            let draw = |id: u32| if id < workers { id } else { rng.below(u64::from(workers)) as u32 };
+            return Placement::table(&(0..self.lps).map(draw).collect::<Vec<_>>());
+        }
+        let (next, took) = timed(|| {
+            let of = |id| sites[old.partition(id) as usize].lps().sequence(old.index(id));
+            let events = (0..self.lps).map(LpId).map(of).collect();
+            let costs = costs_by_id(sites, old, self.lps);
+            let weights = costs.weights(events);
+            let next = place(world, self.workers, self.placing, Some(&weights));
+            let workers = u32::try_from(self.workers).unwrap_or(u32::MAX);
+            let busiest = |placement| Partitioning::busiest_share(placement, workers, &weights);
+            (busiest(&next) * GAIN < busiest(old)).then_some(next)
+        });
+        self.balancer.note_search(took, next.is_some());
+        next
+    }
+
+    /// Moves LPs to the sites of a placement for several workers. Must be called at a cut.
+    pub(super) fn move_lps<'k>(
+        &mut self,
+        model: &'k dyn AnyRestorable<'k>,
+        old: &Placement,
+        new: &Placement,
+        sites: &mut [MutexGuard<'_, SiteBox<'k>>],
+    ) {
+        let costs = costs_by_id(sites, old, self.lps);
+        move_all(model, sites, old, new, self.lps);
+        costs.distribute(sites.iter_mut().map(|site| site.costs_mut()), new);
+        // Until now, the others have waited for the busiest worker, or rolled back.
+        self.begins_spell = true;
     }
 
     /// Returns true while one worker executes all LPs.
@@ -88,8 +217,8 @@ impl Reviewer {
     /// Returns true if the run must switch now. `executed` events have been kept so far. An undisturbed
     /// execution costs `cost_ns` nanoseconds. About `pending` events are pending.
     pub(super) fn should_switch(&mut self, executed: u64, cost_ns: f64, pending: usize) -> bool {
-        if self.gvts == 0 && self.switches() == 0 {
-            // Until now, LPs have started.
+        if std::mem::take(&mut self.begins_spell) {
+            // Before the first outcome, LPs have started.
             self.begin_spell();
             self.executed = executed;
         }
@@ -121,17 +250,17 @@ impl Reviewer {
         self.retreat.should_switch(spell)
     }
 
-    /// Switches from several workers to one, or back to the first placement. Must be called at a cut.
+    /// Switches from several workers to one, or back to `several`, their last placement. Must be called at a cut.
     /// Returns the new placement.
     pub(super) fn switch_mode<'k>(
         &mut self,
         model: &'k dyn AnyRestorable<'k>,
         old: &Placement,
-        first: &Placement,
+        several: &Placement,
         lps: u32,
         sites: &mut [MutexGuard<'_, SiteBox<'k>>],
     ) -> Placement {
-        let next = if self.is_alone() { first.clone() } else { Placement::ranges(lps, lps) };
+        let next = if self.is_alone() { several.clone() } else { Placement::ranges(lps, lps) };
         let ((), took) = timed(|| move_all(model, sites, old, &next, lps));
         self.retreat.note_switch(took);
         self.gvts = 0;
@@ -142,6 +271,12 @@ impl Reviewer {
     fn begin_spell(&mut self) {
         (self.since, self.core) = (now(), CoreClock::start());
     }
+}
+
+/// Returns the costs of executions that are kept.
+fn costs_by_id(sites: &[MutexGuard<'_, SiteBox<'_>>], placement: &Placement, lps: u32) -> CostsById {
+    let site = |number: u32| &sites[number as usize];
+    CostsById::collect(|number| site(number).costs(), |number| site(number).useful_share(), placement, lps)
 }
 
 /// Moves LPs, events and metrics to other sites.
@@ -191,12 +326,12 @@ mod tests {
         let long = Duration::from_millis(20);
         // An undisturbed execution costs 100 ns.
         for (kept_ns, switches) in [(200, true), (60, false)] {
-            let mut reviewer = Reviewer::new(Retreats::WhereFaster, 2, 16);
+            let mut reviewer = Reviewer::new(&Settings::of_threads(2), 2, 16);
             let kept = 20_000_000 / kept_ns;
             let switched = (1..4).any(|spell| reviewer.should_switch_after_spell(spell * kept, 100.0, long));
             assert_eq!(switched, switches, "{kept_ns} ns for each event that is kept");
         }
-        let mut alone = Reviewer::new(Retreats::WhereFaster, 1, 16);
+        let mut alone = Reviewer::new(&Settings::of_threads(1), 1, 16);
         assert!((0..100).all(|executed| !alone.should_switch(executed, 1.0, 16)), "one stays alone");
     }
 }

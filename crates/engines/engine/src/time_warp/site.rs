@@ -8,8 +8,11 @@ mod rollback;
 
 use super::coast::Coast;
 use super::history::{History, NONE, Record};
+use crate::balance::PACE;
+use crate::costs::{Costs, Load, Sampler, Useful};
 use crate::fetch::Fetcher;
 use crate::ledger::Ledger;
+use crate::stopwatch::now;
 pub(super) use any::{AnySite, SiteBox, of_form};
 
 use commit::Stretch;
@@ -66,6 +69,13 @@ struct Site<'k, P: Taggable> {
     timers: Vec<TimerChange>,
     coast: Coast<P>,
 
+    /// The costs of the LPs, if the sampler is on.
+    costs: Costs,
+    sampler: Sampler,
+    useful: Useful,
+    /// The time when the costs last aged.
+    aged: std::time::Instant,
+
     metrics: Metrics,
     ledger: Ledger<'k>,
     /// The uncommitted requests for global events: the position of the execution, and the time requested.
@@ -73,6 +83,15 @@ struct Site<'k, P: Taggable> {
     /// The earliest time that committed executions have requested.
     requested_committed: Time,
     counts: Counts,
+}
+
+/// The facts that a site keeps beside what it must.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wants {
+    /// True if committed executions are traced.
+    pub(super) traces: bool,
+    /// True if the costs of LPs are measured.
+    pub(super) costs: bool,
 }
 
 /// Counts of the work that a worker has done so far.
@@ -112,7 +131,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
         number: u32,
         placement: Placement,
         model: &'k dyn AnyRestorable<'k>,
-        traces: bool,
+        wants: Wants,
         coast: Coast<P>,
     ) -> Site<'k, P> {
         let outbox = Outbox::optimistic(OptimisticSet::new(placement.clone(), number));
@@ -135,7 +154,11 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
             timers: Vec::new(),
             coast,
             metrics: model.metrics(),
-            ledger: Ledger::new(traces),
+            costs: Costs::default(),
+            sampler: Sampler::new(wants.costs),
+            useful: Useful::default(),
+            aged: now(),
+            ledger: Ledger::new(wants.traces),
             requested: Vec::new(),
             requested_committed: Time::MAX,
             counts: Counts::default(),
@@ -161,6 +184,18 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
             false => Effects::undoable(Outbox::optimistic(OptimisticSet::new(placement.clone(), self.number))),
         };
         self.stretches.clear();
+        self.useful = Useful::default();
+    }
+
+    /// Returns the cost of the executions that are kept. Ages the costs, if that is due.
+    fn useful_load(&mut self) -> Load {
+        let now = now();
+        if now - self.aged >= PACE {
+            self.aged = now;
+            self.costs.age();
+            self.useful.age(self.counts.committed, self.executed());
+        }
+        self.costs.load().times(self.useful.share())
     }
 
     /// Starts an LP of this worker. LPs start in the order of their ids. Returns false if the LP failed.

@@ -5,6 +5,7 @@ use super::leader::Leader;
 use super::part::{Part, Stop};
 use super::plan::{Plan, Workers};
 use super::{Settings, partitions_max};
+use crate::balance::Balance;
 use crate::course::Course;
 use crate::grace::Grace;
 use crate::ledger::Ledger;
@@ -62,6 +63,8 @@ pub(crate) struct Crew<'k> {
     pub(crate) ledgers: Vec<Mutex<Option<Ledger<'k>>>>,
     /// By worker: the number of events that it had executed at the last cut.
     pub(crate) executed: Vec<AtomicU64>,
+    /// By worker: the nanoseconds that its events had taken at the last cut, as far as it measures them.
+    pub(crate) worked_ns: Vec<AtomicU64>,
     pub(crate) orders: Mutex<Orders>,
 }
 
@@ -77,7 +80,7 @@ pub(crate) fn assemble<'k>(
 ) -> Result<(Crew<'k>, Leader<'k>), Error> {
     let control = span.options.control;
     let (course, from) = Course::new(model, span);
-    let mut leader = Leader::new(course, workers, settings.retreats);
+    let mut leader = Leader::new(course, workers, settings);
     // Every rank keeps the trace of its LPs if rank 0 writes one.
     let traces =
         seat.peers.share_words(&[u64::from(leader.course.traces())]).map_err(|Broken| lost(&*seat.transport))?;
@@ -117,18 +120,25 @@ pub(crate) fn assemble<'k>(
         parts: parts.into_iter().map(Mutex::new).collect(),
         ledgers: (0..workers).map(|_| Mutex::default()).collect(),
         executed: (0..workers).map(|_| AtomicU64::new(0)).collect(),
+        worked_ns: (0..workers).map(|_| AtomicU64::new(0)).collect(),
         orders: Mutex::new(orders),
     };
     Ok((crew, leader))
 }
 
 impl<'k> Crew<'k> {
+    /// Returns true if the workers measure the cost of events. A single worker has nothing to balance.
+    pub(crate) fn samples(&self) -> bool {
+        self.ledgers.len() > 1 && self.settings.balance != Balance::ByEvents
+    }
+
     /// Deposits the worker's ledger, which the leader collects at the cut.
     pub(crate) fn deposit_ledger(&self, hand: &mut Hand<'k>) {
         // The leader leaves a ledger where it is if it comes to a cut in the middle of a window.
         lock(&self.ledgers[hand.worker]).get_or_insert_with(|| Ledger::new(self.traces)).merge(hand.ledger.take());
         // Ordering: Relaxed; the reader has exchanged with this worker since, or has joined its thread.
         self.executed[hand.worker].store(hand.events, Ordering::Relaxed);
+        self.worked_ns[hand.worker].store(hand.sampler.worked_ns(), Ordering::Relaxed);
     }
 
     /// Starts the LPs of the partitions that the first plan dedicates to this worker.
@@ -147,6 +157,9 @@ impl<'k> Crew<'k> {
     fn start_part(&self, part: &mut Part<'k>, world: &World, plan: &Plan, hand: &mut Hand<'k>) {
         part.set_order(self.settings.order, plan, None);
         part.start(world, hand, self.control);
+        if self.samples() {
+            part.costs.reset(part.lps.len());
+        }
         part.guess_order();
         part.update_next();
     }

@@ -1,7 +1,9 @@
 //! The state of a worker that no other worker touches.
 
+use super::Crew;
+use crate::costs::Sampler;
 use crate::ledger::Ledger;
-use parades_core::any_model::{Form, Hidden, Packed, in_form};
+use parades_core::any_model::{Hidden, Packed, in_form};
 use parades_core::effects::AnyEffects;
 use parades_core::placement::Placement;
 use parades_core::time::Time;
@@ -15,12 +17,20 @@ pub(crate) struct Hand<'k> {
     /// The number of events executed.
     pub(crate) events: u64,
     pub(crate) ledger: Ledger<'k>,
+    pub(crate) sampler: Sampler,
 }
 
 impl<'k> Hand<'k> {
-    pub(crate) fn new(worker: usize, placement: Placement, traces: bool, form: Form) -> Hand<'k> {
-        let effects = AnyEffects::partitioned(form, &placement);
-        Hand { worker, placement, effects, events: 0, ledger: Ledger::new(traces) }
+    /// Makes the hand of a worker of `crew`. The worker's thread must call this.
+    pub(crate) fn of(crew: &Crew<'k>, worker: usize, placement: &Placement) -> Hand<'k> {
+        Hand {
+            worker,
+            placement: placement.clone(),
+            effects: AnyEffects::partitioned(crew.model.form(), placement),
+            events: 0,
+            ledger: Ledger::new(crew.traces),
+            sampler: Sampler::new(crew.samples()),
+        }
     }
 
     /// Sets a new placement of the LPs.

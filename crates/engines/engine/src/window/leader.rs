@@ -3,12 +3,12 @@
 use super::part::Part;
 use super::plan::Plan;
 use super::review::{Position, Reviewer};
-use super::{Crew, Orders};
+use super::{Crew, Orders, Settings};
+use crate::balance::{Balancer, imbalance_by_time};
 use crate::course::{Course, just_after};
 use crate::ledger::Ledger;
 use crate::peers::{Seat, agree_on_failure, error_at, greatest, least, lost, sum};
 use crate::quiescence::{Home, Homes, leave};
-use crate::retreat::Retreats;
 use crate::stopwatch::Stopwatch;
 use crate::workers::{imbalance, lock};
 use parades_core::any_model::{AnyEvent, AnyLeftover, Lps};
@@ -99,7 +99,7 @@ fn next_time(parts: &[MutexGuard<'_, Part<'_>>]) -> Time {
 }
 
 impl<'k> Leader<'k> {
-    pub(crate) fn new(course: Course<'k>, workers: usize, retreats: Retreats) -> Leader<'k> {
+    pub(crate) fn new(course: Course<'k>, workers: usize, settings: &Settings) -> Leader<'k> {
         let form = course.model.form();
         Leader {
             course,
@@ -109,7 +109,7 @@ impl<'k> Leader<'k> {
             ending: false,
             windows: 0,
             cuts: 0,
-            reviewer: Reviewer::new(retreats, workers),
+            reviewer: Reviewer::new(settings, workers),
             stopwatch: Stopwatch::new(),
             next_check: WINDOWS_PER_CHECK,
         }
@@ -186,6 +186,7 @@ impl<'k> Leader<'k> {
         }
         let next = next_time(&parts);
         let continues = self.end.is_none() && self.course.failure.place().is_none();
+        self.reviewer.measure_work(crew, &plan);
         let reached = Position { windows: self.windows, bound: self.course.bound };
         let plan = match (continues, crew.seat.peers.ranks()) {
             (false, _) => plan,
@@ -267,7 +268,7 @@ impl<'k> Leader<'k> {
     /// An error that the model finds at its end; a lost rank.
     pub(crate) fn conclude(self, crew: &Crew<'k>) -> Result<Option<Reached<'k>>, Error> {
         let end = self.end.expect("the workers have come to the end")?;
-        let Leader { mut course, windows, cuts, reviewer, stopwatch, .. } = self;
+        let Leader { mut course, windows, cuts, mut reviewer, stopwatch, .. } = self;
         let switches = reviewer.switches();
         let plan = Arc::clone(&lock(&crew.orders).plan);
         let placement = &plan.placement;
@@ -286,11 +287,16 @@ impl<'k> Leader<'k> {
         }
         // Ordering: Relaxed; the worker threads have been joined.
         let by_worker = crew.executed.iter().map(|events| events.load(Ordering::Relaxed));
-        let words: Vec<u64> = [events].into_iter().chain(by_worker).collect();
+        let [busiest_ns, all_ns] = reviewer.work(crew, &plan);
+        let Balancer { partition_moves, lp_moves, .. } = *reviewer.balancer();
+        let words = [events, busiest_ns, all_ns, partition_moves, lp_moves];
+        let words: Vec<u64> = words.into_iter().chain(by_worker).collect();
         let all = crew.seat.peers.share_words(&words).map_err(|Broken| lost(&*crew.seat.transport))?;
         course.set_events(sum(&all, 0));
-        let imbalance = imbalance(all.iter().flat_map(|of_rank| of_rank[1..].iter().copied()));
         let workers = crew.ledgers.len() * crew.seat.peers.ranks();
+        let by_events = imbalance(all.iter().flat_map(|of_rank| of_rank[5..].iter().copied()));
+        let by_time = imbalance_by_time(all.iter().map(|of_rank| [of_rank[1], of_rank[2]]), workers);
+        let moves = [3, 4].map(|word| sum(&all, word));
         let mut engine_stats = |counts: &[u64]| {
             vec![
                 ("windows", windows as f64),
@@ -299,7 +305,10 @@ impl<'k> Leader<'k> {
                 ("partitions", f64::from(placement.partitions())),
                 ("partitions_by_lp", counts[1] as f64),
                 ("workers", workers as f64),
-                ("imbalance", imbalance),
+                ("imbalance", by_events),
+                ("imbalance_by_time", by_time),
+                ("partition_moves", moves[0] as f64),
+                ("lp_moves", moves[1] as f64),
                 ("waiting_share", stopwatch.share_waited()),
                 ("lookahead_s", plan.lookahead.map_or(f64::INFINITY, Delay::as_secs_f64)),
                 ("pending_bytes", counts[0] as f64),

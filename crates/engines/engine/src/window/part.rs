@@ -8,6 +8,7 @@ use super::Order;
 use super::hand::Hand;
 use super::order::OrderTuner;
 use super::plan::Plan;
+use crate::costs::Costs;
 use crate::course::just_after;
 use crate::grace::Grace;
 use crate::stopwatch::{now, timed};
@@ -78,6 +79,8 @@ pub(crate) struct Part<'k> {
     stride: Delay,
     /// The number of events executed.
     pub(crate) events: u64,
+    /// The costs of its LPs, if they are measured.
+    pub(crate) costs: Costs,
     /// True once an execution has failed. Later events of the partition are then never executed.
     pub(crate) failed: bool,
     /// The width of windows in which its LPs cannot affect each other, if they have a lookahead.
@@ -114,6 +117,7 @@ impl<'k> Part<'k> {
             executed_to: Time::ZERO,
             stride: STRIDE_FIRST,
             events: 0,
+            costs: Costs::default(),
             failed: false,
             width: None,
             bounds: (LpId(0), LpId(0)),
@@ -205,10 +209,22 @@ impl<'k> Part<'k> {
         let Stop { control, grace } = stop;
         let span = bound.since(self.next);
         let begin = self.is_by_lp().then(now);
-        let Hand { placement, ledger, effects, .. } = hand;
-        let Part { number, lps, metrics, .. } = self;
-        let lps = &mut **lps;
-        let task = Task { partition: *number, lps, metrics, placement, ledger, model, world, bound, control, grace };
+        let Hand { placement, ledger, effects, sampler, .. } = hand;
+        let Part { number, lps, metrics, costs, .. } = self;
+        let task = Task {
+            partition: *number,
+            lps: &mut **lps,
+            metrics,
+            costs,
+            sampler,
+            placement,
+            ledger,
+            model,
+            world,
+            bound,
+            control,
+            grace,
+        };
         let Executed { events, last, failed } = self.pending.execute(task, effects);
         self.failed = failed;
         self.events += events;

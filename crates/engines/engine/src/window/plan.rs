@@ -3,6 +3,8 @@
 use super::Settings;
 use super::shared::SharedSet;
 use crate::partition::{Partitioning, ranks};
+use crate::workers::imbalance;
+use parades_core::event::LpId;
 use parades_core::pending::Grid;
 use parades_core::placement::Placement;
 use parades_core::time::Delay;
@@ -58,12 +60,13 @@ impl Plan {
 
     /// Returns the plan of the only rank for LPs whose weights have been measured.
     pub(crate) fn by_weights(partitioning: &Partitioning, workers: usize, world: &World, weights: &[u64]) -> Plan {
-        let placement = partitioning.placement();
-        let mut costs = vec![0; placement.partitions() as usize];
-        for (id, weight) in super::ids(world.lps()).zip(weights) {
-            costs[placement.partition(id) as usize] += weight;
-        }
+        let costs = costs_of(partitioning.placement(), weights);
         Plan::by_costs(partitioning, Workers::alone(workers), world, &costs)
+    }
+
+    /// Returns the cost of each partition, for LPs of these weights.
+    pub(crate) fn costs_of(&self, weights: &[u64]) -> Vec<u64> {
+        costs_of(&self.placement, weights)
     }
 
     fn by_costs(partitioning: &Partitioning, workers: Workers, world: &World, costs: &[u64]) -> Plan {
@@ -161,6 +164,43 @@ impl Plan {
         partitions.split_off(count)
     }
 
+    /// Returns the load of the busiest worker of this rank over the average, if the partitions have these costs.
+    /// All partitions are dedicated.
+    pub(crate) fn unevenness(&self, costs: &[u64]) -> f64 {
+        imbalance(self.dedicated.iter().map(|own| own.iter().map(|&number| costs[number as usize]).sum()))
+    }
+
+    /// Moves partitions from the busiest worker to the least loaded one, as long as the busiest one then has
+    /// less to do. Returns the number of moves.
+    pub(crate) fn rebalance(&mut self, costs: &[u64]) -> u64 {
+        let cost = |number: u32| costs[number as usize];
+        let mut loads: Vec<u64> =
+            self.dedicated.iter().map(|own| own.iter().map(|&number| cost(number)).sum()).collect();
+        let mut moves = 0;
+        // Each move makes two loads more alike. The limit is against a long tail of small moves.
+        while moves < u64::from(self.placement.partitions()) {
+            let busiest = (0..loads.len()).max_by_key(|&worker| loads[worker]).expect("there are workers");
+            let least = least_loaded(&loads);
+            let gap = loads[busiest] - loads[least];
+            let fits = |index: &usize| (1..gap).contains(&cost(self.dedicated[busiest][*index]));
+            let closest = |index: &usize| (2 * cost(self.dedicated[busiest][*index])).abs_diff(gap);
+            let all = 0..self.dedicated[busiest].len();
+            let Some(index) = all.filter(fits).min_by_key(closest) else { break };
+            let number = self.dedicated[busiest].remove(index);
+            loads[busiest] -= cost(number);
+            loads[least] += cost(number);
+            self.dedicated[least].push(number);
+            moves += 1;
+        }
+        self.dedicated.iter_mut().for_each(|own| own.sort_by_key(|&number| (std::cmp::Reverse(cost(number)), number)));
+        moves
+    }
+
+    /// Returns a copy of the plan, with its partitions dedicated as they are. It has no shared partitions.
+    pub(crate) fn dedicated(&self) -> Plan {
+        Plan { dedicated: self.dedicated.clone(), ..self.unassigned() }
+    }
+
     /// Returns the partitions dedicated to `worker`.
     pub(crate) fn own(&self, worker: usize) -> &[u32] {
         &self.dedicated[worker]
@@ -184,7 +224,71 @@ impl Plan {
     }
 }
 
+/// Returns the cost of each partition, for LPs of these weights.
+fn costs_of(placement: &Placement, weights: &[u64]) -> Vec<u64> {
+    let mut costs = vec![0; placement.partitions() as usize];
+    for (id, weight) in (0..).map(LpId).zip(weights) {
+        costs[placement.partition(id) as usize] += weight;
+    }
+    costs
+}
+
 /// Returns the index of the least load.
 fn least_loaded(loads: &[u64]) -> usize {
     (0..loads.len()).min_by_key(|&index| loads[index]).expect("there is at least one load")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parades_core::any_model::with_model;
+    use parades_core::prelude::*;
+    use parades_core::run::RunOptions;
+
+    /// Eight LPs, any of which may send to any other.
+    struct Eight;
+
+    impl Model for Eight {
+        type State = ();
+        type Message = ();
+        type Global = NoGlobal;
+        fn lps(&self) -> u32 {
+            8
+        }
+        fn channels(&self) -> Channels {
+            Channels::whole(Delay::from_ms(1))
+        }
+        fn start(&self, _: &mut Context<'_, Self>) {}
+        fn handle(&self, (): &mut (), _: Body<&()>, _: &mut Context<'_, Self>) {}
+    }
+
+    /// Returns a plan with a partition for each LP, and two workers. It is balanced for these costs.
+    fn plan(costs: &[u64; 8]) -> Plan {
+        let partitioning = Partitioning::of_placement(8, &Placement::ranges(8, 1));
+        with_model(&Eight, RunOptions::until(Time::MAX), |model, options| {
+            let world = World::new(model, &options).expect("the channels are in order");
+            Plan::by_weights(&partitioning, 2, &world, costs)
+        })
+    }
+
+    #[test]
+    fn partitions_move_from_the_busiest_worker_until_both_have_the_same() {
+        let mut plan = plan(&[1; 8]);
+        assert_eq!((plan.own(0), plan.own(1)), (&[0, 2, 4, 6][..], &[1, 3, 5, 7][..]));
+        // The even partitions have become costly.
+        let costs = [9, 1, 9, 1, 9, 1, 9, 1];
+        assert!((plan.unevenness(&costs) - 1.8).abs() < 1e-9);
+        assert_eq!(plan.rebalance(&costs), 4);
+        assert_eq!((plan.own(0), plan.own(1)), (&[4, 6, 1, 3][..], &[0, 2, 5, 7][..]));
+        assert!((plan.unevenness(&costs) - 1.0).abs() < 1e-9);
+        assert_eq!(plan.rebalance(&costs), 0, "no move makes them more alike");
+    }
+
+    #[test]
+    fn a_partition_that_is_costlier_than_the_gap_stays() {
+        let costs = [100, 1, 1, 1, 1, 1, 1, 1];
+        let mut plan = plan(&costs);
+        assert_eq!(plan.own(0), [0]);
+        assert_eq!(plan.rebalance(&costs), 0);
+    }
 }

@@ -1,16 +1,28 @@
 //! Reviews of the plan by measurements: the worker of each partition, the partitions, and the number of
 //! workers.
+//!
+//! *By events.* From the beginning, the number of events that LPs have executed decides, after 8 windows, 16,
+//! 32 and so on. Nothing else is known as soon.
+//!
+//! *By time.* Events differ in cost, and the load of LPs changes. So workers measure the cost of their LPs
+//! (`costs.rs`), and the leader compares the workers some fifty times a second, for as long as the run goes
+//! on. If the busiest one has more to do than the average, by more than noise, partitions move from it to the
+//! least loaded. If that is not enough, because partitions are few or one of them holds the costly LPs, the
+//! LPs are gathered into other partitions, by their costs.
 
 use super::part::Part;
 use super::plan::{Plan, Workers};
 use super::{Crew, Settings, first_partition, partition, workers_at_most};
+use crate::balance::{Balance, Balancer, BusiestWork, uneven_from};
+use crate::costs::{CostsById, Load};
 use crate::partition::{Partitioning, Wish};
 use crate::retreat::{BUSY, Retreat, Retreats, Spell};
-use crate::stopwatch::{CoreClock, Stopwatch, timed};
+use crate::stopwatch::{CoreClock, Stopwatch, now, timed};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::Metrics;
 use parades_core::time::{Delay, Time};
 use parades_core::world::World;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 
 /// The number of the window before which the first review is made. The number of windows doubles from
@@ -46,6 +58,9 @@ pub(super) struct Reviewer {
     changes: u64,
     /// The number of events of all partitions at which partitions are next chosen by measurement.
     next_choice: u64,
+    balance: Balance,
+    balancer: Balancer,
+    work: BusiestWork,
     retreats: Retreats,
     retreat: Retreat,
     /// The leader's time on its core in this spell.
@@ -54,6 +69,9 @@ pub(super) struct Reviewer {
     windows: u64,
     /// The number of events of all partitions, and of windows, before this spell.
     spell_start: (u64, u64),
+    /// The number of reviews at which LPs could be forced to move.
+    #[cfg(feature = "test-hooks")]
+    reviews: u32,
 }
 
 /// The progress of the run at a cut.
@@ -67,9 +85,13 @@ pub(super) struct Position {
 
 impl Reviewer {
     /// Makes the reviewer of a run with `workers` workers.
-    pub(super) fn new(retreats: Retreats, workers: usize) -> Reviewer {
-        let retreats = if workers == 1 { Retreats::Never } else { retreats };
+    pub(super) fn new(settings: &Settings, workers: usize) -> Reviewer {
+        let retreats = if workers == 1 { Retreats::Never } else { settings.retreats };
+        let balance = if workers == 1 { Balance::ByEvents } else { settings.balance };
         Reviewer {
+            balance,
+            balancer: Balancer::new(),
+            work: BusiestWork::default(),
             due: WINDOWS_FIRST,
             at: Time::ZERO,
             events: Vec::new(),
@@ -80,6 +102,8 @@ impl Reviewer {
             core: CoreClock::start(),
             windows: 0,
             spell_start: (0, 0),
+            #[cfg(feature = "test-hooks")]
+            reviews: 0,
         }
     }
 
@@ -96,7 +120,38 @@ impl Reviewer {
             #[cfg(feature = "test-hooks")]
             Retreats::Every(each) => windows - self.spell_start.1 >= each.into(),
         };
-        windows >= self.due || windows > self.windows && may_switch
+        let may_balance = match self.balance {
+            Balance::ByEvents => false,
+            Balance::Measured => self.balancer.is_due(stopwatch.since()),
+            #[cfg(feature = "test-hooks")]
+            Balance::Forced { every, .. } => windows - self.windows >= every.into(),
+        };
+        windows >= self.due || windows > self.windows && (may_switch || may_balance)
+    }
+
+    /// Ends an interval of the measurement of the workers' times, if a review for balance is due. Must be called
+    /// before the review.
+    pub(super) fn measure_work(&mut self, crew: &Crew<'_>, plan: &Plan) {
+        if self.balancer.is_due(now()) {
+            self.end_interval(crew, plan);
+        }
+    }
+
+    fn end_interval(&mut self, crew: &Crew<'_>, plan: &Plan) {
+        // Ordering: Relaxed; the workers are at rest, and the exchange before the cut publishes the stores.
+        let worked_ns = crew.worked_ns.iter().map(|ns| ns.load(Ordering::Relaxed));
+        self.work.end_interval(worked_ns, !plan.has_one_partition());
+    }
+
+    /// Ends the last interval, and returns the words of all of them.
+    pub(super) fn work(&mut self, crew: &Crew<'_>, plan: &Plan) -> [u64; 2] {
+        self.end_interval(crew, plan);
+        self.work.words()
+    }
+
+    /// Returns the moves for balance so far.
+    pub(super) fn balancer(&self) -> &Balancer {
+        &self.balancer
     }
 
     /// Returns true if several workers hardly wait, in windows of many events. Another engine has little to
@@ -128,9 +183,20 @@ impl Reviewer {
         reached: Position,
     ) -> Result<Arc<Plan>, Error> {
         let windows = reached.windows;
+        self.windows = windows;
         let has_changed = world.lookahead_changes() != self.changes;
-        if !has_changed && windows < self.due {
-            return Ok(plan);
+        #[cfg(feature = "test-hooks")]
+        if let Balance::Forced { seed, .. } = self.balance
+            && !has_changed
+        {
+            let rng = self.next_draws(seed);
+            let costs: Vec<u64> = parts.iter().map(|_| rng.below(1_000)).collect();
+            let mut next = plan.unassigned();
+            next.assign(&costs, settings);
+            return Ok(Arc::new(next));
+        }
+        if !has_changed && (windows < self.due || self.is_by_time(settings, parts)) {
+            return Ok(self.move_partitions(&plan, settings, parts).map_or(plan, Arc::new));
         }
         let mut next = if has_changed { plan.with_lookahead(world) } else { plan.unassigned() };
         self.changes = world.lookahead_changes();
@@ -141,9 +207,7 @@ impl Reviewer {
         if has_changed {
             parts.iter_mut().for_each(|part| part.adapt_to_lookahead(&next));
         }
-        self.events.resize(parts.len(), 0);
-        let costs: Vec<u64> = parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect();
-        next.assign(&costs, settings);
+        next.assign(&self.costs(parts), settings);
         if windows < self.due {
             return Ok(Arc::new(next));
         }
@@ -169,10 +233,20 @@ impl Reviewer {
             // Until now, LPs have started. Workers with few LPs have waited for the others.
             *stopwatch = Stopwatch::new();
             self.begin_spell(parts, windows, stopwatch);
+            self.balancer = Balancer::new();
         }
         self.retreat.set_items(world.lps() as usize + parts.iter().map(|part| part.pending_events()).sum::<usize>());
         if world.lookahead_changes() != self.changes {
             return self.adapt_to_lookahead(crew, &plan, world, parts, reached, stopwatch);
+        }
+        let moves = self.balancer.lp_moves;
+        if let Some(next) = self.balance(crew, &plan, world, parts, bound) {
+            if self.balancer.lp_moves > moves {
+                self.restart(reached, parts);
+                // Until now, the workers have waited for the busiest of them.
+                self.begin_spell(parts, windows, stopwatch);
+            }
+            return next;
         }
         if let Some(other) = self.switch_mode(crew, &plan, world, parts, reached, stopwatch) {
             self.restart(reached, parts);
@@ -181,19 +255,150 @@ impl Reviewer {
         if windows < self.due {
             return plan;
         }
-        self.events.resize(parts.len(), 0);
-        let costs: Vec<u64> = parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect();
-        if self.may_choose_partitions(&plan, &crew.settings, &costs, total_events(parts))
+        let executed = total_events(parts) - self.events.iter().sum::<u64>();
+        if self.may_choose_partitions(&plan, &crew.settings, executed, total_events(parts))
             && let Some(next) = self.choose_partitions(crew, &plan, world, parts, bound)
         {
             self.restart(reached, parts);
             return next;
         }
-        let mut next = plan.unassigned();
-        next.assign(&costs, &crew.settings);
+        let costs = self.costs(parts);
         self.restart(reached, parts);
         self.due = 2 * windows;
+        if self.is_by_time(&crew.settings, parts) {
+            return plan; // The partitions move when the workers are unequally busy.
+        }
+        let mut next = plan.unassigned();
+        next.assign(&costs, &crew.settings);
         Arc::new(next)
+    }
+
+    /// Returns the cost of each partition: by time, or the number of events since the last review while too
+    /// little is known of time.
+    fn costs(&mut self, parts: &[MutexGuard<'_, Part<'_>>]) -> Vec<u64> {
+        self.events.resize(parts.len(), 0);
+        if total_load(parts).is_measured() {
+            return parts.iter().map(|part| part.costs.load().whole_ns()).collect();
+        }
+        parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect()
+    }
+
+    /// Returns true if partitions move by the time that workers measure. Shared partitions need not: idle
+    /// workers take them.
+    fn is_by_time(&self, settings: &Settings, parts: &[MutexGuard<'_, Part<'_>>]) -> bool {
+        self.balance == Balance::Measured && settings.dedicated >= 1.0 && total_load(parts).is_measured()
+    }
+
+    /// Moves partitions, or LPs, if the workers are unequally busy. Returns the next plan, if anything moves.
+    fn balance<'k>(
+        &mut self,
+        crew: &Crew<'k>,
+        plan: &Plan,
+        world: &World,
+        parts: &mut [MutexGuard<'_, Part<'k>>],
+        bound: Time,
+    ) -> Option<Arc<Plan>> {
+        #[cfg(feature = "test-hooks")]
+        if let Balance::Forced { every, seed } = self.balance {
+            return self.force(crew, plan, world, parts, bound, Force { every, seed });
+        }
+        let moved = self.move_partitions(plan, &crew.settings, parts);
+        let next = moved.as_ref().unwrap_or(plan);
+        if !self.should_move_lps(next, &crew.settings, parts) {
+            return moved.map(Arc::new);
+        }
+        let (found, took) = timed(|| {
+            let weights = measured_weights(plan, world.lps(), parts);
+            let found = self.measured_partitioning(crew, world, &weights, self.events_per_second(parts, bound), true);
+            let workers = u32::try_from(plan.workers()).unwrap_or(u32::MAX);
+            let busiest = Partitioning::busiest_share(found.placement(), workers, &weights) * plan.workers() as f64;
+            let before = next.unevenness(&plan.costs_of(&weights));
+            (found.partitions() > 1 && busiest * GAIN < before).then(|| {
+                let new = Plan::by_weights(&found, plan.workers(), world, &weights);
+                Self::move_to(crew, plan, new, parts, bound)
+            })
+        });
+        self.balancer.note_search(took, found.is_some());
+        found.or(moved.map(Arc::new))
+    }
+
+    /// Moves partitions to other workers, if a review by time is due and the workers are unequally busy.
+    /// Returns the next plan, if anything moves.
+    fn move_partitions(
+        &mut self,
+        plan: &Plan,
+        settings: &Settings,
+        parts: &mut [MutexGuard<'_, Part<'_>>],
+    ) -> Option<Plan> {
+        if self.balance != Balance::Measured || !self.balancer.is_due(now()) {
+            return None;
+        }
+        let (next, took) = timed(|| {
+            let by_time = self.is_by_time(settings, parts);
+            let next = by_time.then(|| self.partitions_moved(plan, parts)).flatten();
+            parts.iter_mut().for_each(|part| part.costs.age());
+            next
+        });
+        self.balancer.note_review(took);
+        next
+    }
+
+    fn partitions_moved(&mut self, plan: &Plan, parts: &[MutexGuard<'_, Part<'_>>]) -> Option<Plan> {
+        if plan.has_one_partition() {
+            return None;
+        }
+        let costs = costs_by_time(parts);
+        let before = plan.unevenness(&costs);
+        if before < uneven_from(GAIN, plan.workers(), total_load(parts)) {
+            self.balancer.note_balance();
+            return None;
+        }
+        let mut next = plan.dedicated();
+        let moves = next.rebalance(&costs);
+        let is_better = next.unevenness(&costs) * GAIN < before;
+        self.balancer.partition_moves += if is_better { moves } else { 0 };
+        is_better.then_some(next)
+    }
+
+    /// Returns true if LPs must move to other partitions, because the workers of `plan` are unequally busy.
+    fn should_move_lps(&self, plan: &Plan, settings: &Settings, parts: &[MutexGuard<'_, Part<'_>>]) -> bool {
+        let may_cut = !self.retreat.alone && plan.workers() > 1 && !plan.has_one_partition();
+        may_cut
+            && self.is_by_time(settings, parts)
+            && self.balancer.may_move_lps(now())
+            && plan.unevenness(&costs_by_time(parts)) >= uneven_from(GAIN, plan.workers(), total_load(parts))
+    }
+
+    /// Returns the random stream of the next review.
+    #[cfg(feature = "test-hooks")]
+    fn next_draws(&mut self, seed: u64) -> parades_core::random::Rng {
+        self.reviews += 1;
+        parades_core::random::Rng::shared(seed, self.reviews)
+    }
+
+    /// Moves LPs to partitions that are drawn at random, and these to workers, each `every` reviews.
+    #[cfg(feature = "test-hooks")]
+    fn force<'k>(
+        &mut self,
+        crew: &Crew<'k>,
+        plan: &Plan,
+        world: &World,
+        parts: &mut [MutexGuard<'_, Part<'k>>],
+        bound: Time,
+        force: Force,
+    ) -> Option<Arc<Plan>> {
+        let rng = self.next_draws(force.seed);
+        parts.iter_mut().for_each(|part| part.costs.age());
+        if self.retreat.alone || !self.reviews.is_multiple_of(force.every.max(1)) {
+            return None;
+        }
+        let most = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        let floor = crew.settings.least_lookahead.unwrap_or_default();
+        let found = Partitioning::at_random(world.channels(), world.lps(), floor, most, &rng);
+        let weights: Vec<u64> = (0..world.lps()).map(|_| rng.below(1_000)).collect();
+        let next = Plan::by_weights(&found, plan.workers(), world, &weights);
+        self.balancer.lp_moves += 1;
+        Some(Self::move_to(crew, plan, next, parts, bound))
     }
 
     /// Returns the plan to follow after a change of lookahead, as if the run began.
@@ -220,13 +425,13 @@ impl Reviewer {
         Self::move_to(crew, plan, Plan::first(&found, Workers::alone(workers), world), parts, reached.bound)
     }
 
-    /// Returns true if partitions may be chosen by measurement, after `events` events of the run. By `costs`,
-    /// partitions have executed since the last review.
-    fn may_choose_partitions(&self, plan: &Plan, settings: &Settings, costs: &[u64], events: u64) -> bool {
+    /// Returns true if partitions may be chosen by measurement, after `events` events of the run, of which
+    /// `executed` have been executed since the last review.
+    fn may_choose_partitions(&self, plan: &Plan, settings: &Settings, executed: u64, events: u64) -> bool {
         // Several workers may share the work more evenly. A single worker may have partitions that fit its
         // cache.
         let may_cut = plan.workers() > 1 || settings.threads == 1;
-        let is_measured = costs.iter().sum::<u64>() > EVENTS_FIRST;
+        let is_measured = executed > EVENTS_FIRST;
         may_cut && !self.retreat.alone && is_measured && events >= self.next_choice
     }
 
@@ -241,7 +446,7 @@ impl Reviewer {
     ) -> Option<Arc<Plan>> {
         let (next, took) = timed(|| {
             let weights = measured_weights(plan, world.lps(), parts);
-            let found = self.measured_partitioning(crew, world, parts, &weights, bound);
+            let found = self.measured_partitioning(crew, world, &weights, self.events_per_second(parts, bound), false);
             is_worth_a_move(&found, plan, &weights).then(|| {
                 let next = Plan::by_weights(&found, plan.workers(), world, &weights);
                 Self::move_to(crew, plan, next, parts, bound)
@@ -254,18 +459,18 @@ impl Reviewer {
         next
     }
 
-    /// Returns the partitioning that suits measured weights and the measured rate of events.
-    fn measured_partitioning<'k>(
+    /// Returns the partitioning that suits measured weights and the measured rate of events; see [`Wish`] for
+    /// `evenly`.
+    fn measured_partitioning(
         &self,
-        crew: &Crew<'k>,
+        crew: &Crew<'_>,
         world: &World,
-        parts: &[MutexGuard<'_, Part<'k>>],
         weights: &[u64],
-        bound: Time,
+        events_per_second: Option<f64>,
+        evenly: bool,
     ) -> Partitioning {
         let rated = Wish::of_workers(workers_at_most(&crew.settings));
-        let events_per_second = self.events_per_second(parts, bound);
-        partition(world, &crew.settings, Wish { events_per_second, weights: Some(weights), ..rated })
+        partition(world, &crew.settings, Wish { events_per_second, weights: Some(weights), evenly, ..rated })
     }
 
     /// Switches from several workers to one, or back, if that is due. Returns the next plan.
@@ -294,10 +499,14 @@ impl Reviewer {
         if !switches {
             return None;
         }
+        self.end_interval(crew, plan);
         let (next, took) = timed(|| {
             let weights = measured_weights(plan, world.lps(), parts);
             let found = match self.retreat.alone {
-                true => self.measured_partitioning(crew, world, parts, &weights, reached.bound),
+                true => {
+                    let events_per_second = self.events_per_second(parts, reached.bound);
+                    self.measured_partitioning(crew, world, &weights, events_per_second, true)
+                }
                 false => Partitioning::one(world.lps()),
             };
             let next = Plan::by_weights(&found, workers, world, &weights);
@@ -352,6 +561,7 @@ impl Reviewer {
     ) -> Arc<Plan> {
         let busiest = parts.iter().max_by_key(|part| part.events);
         let found = busiest.and_then(|part| part.found_by_lp());
+        let costs = crew.samples().then(|| costs_by_id(old, crew.lps, parts));
         let mut events = Vec::new();
         for (number, part) in parts.iter_mut().enumerate() {
             events.push(part.take_all());
@@ -370,6 +580,9 @@ impl Reviewer {
         for number in 0..new.placement.partitions() {
             parts[number as usize].guess_order();
         }
+        if let Some(costs) = costs {
+            costs.distribute(parts.iter_mut().map(|part| &mut part.costs), &new.placement);
+        }
         let mut metrics: Vec<&mut Metrics> = parts.iter_mut().map(|part| &mut part.metrics).collect();
         Metrics::redistribute(&mut metrics, &|id| new.placement.partition(id) as usize);
         Arc::new(new)
@@ -381,10 +594,34 @@ fn total_events(parts: &[MutexGuard<'_, Part<'_>>]) -> u64 {
     parts.iter().map(|part| part.events).sum()
 }
 
-/// Returns the weight of each LP: its count of sends, which stands for its executed events.
+/// Returns the cost of all LPs.
+fn total_load(parts: &[MutexGuard<'_, Part<'_>>]) -> Load {
+    parts.iter().map(|part| part.costs.load()).fold(Load::default(), |all, part| all + part)
+}
+
+/// Returns the cost of each partition, in nanoseconds.
+fn costs_by_time(parts: &[MutexGuard<'_, Part<'_>>]) -> Vec<u64> {
+    parts.iter().map(|part| part.costs.load().whole_ns()).collect()
+}
+
+fn costs_by_id(plan: &Plan, lps: u32, parts: &[MutexGuard<'_, Part<'_>>]) -> CostsById {
+    CostsById::collect(|partition| &parts[partition as usize].costs, |_| 1.0, &plan.placement, lps)
+}
+
+/// Returns the weight of each LP: its cost by time, or else its count of sends, which stands for its executed
+/// events ([`CostsById::weights`]).
 fn measured_weights(plan: &Plan, lps: u32, parts: &[MutexGuard<'_, Part<'_>>]) -> Vec<u64> {
     let of = |id| parts[plan.placement.partition(id) as usize].lps.sequence(plan.placement.index(id));
-    super::ids(lps).map(of).collect()
+    let events = super::ids(lps).map(of).collect();
+    if total_load(parts).is_measured() { costs_by_id(plan, lps, parts).weights(events) } else { events }
+}
+
+/// The moves that a test asks for; see [`Balance::Forced`].
+#[cfg(feature = "test-hooks")]
+#[derive(Clone, Copy, Debug)]
+struct Force {
+    every: u32,
+    seed: u64,
 }
 
 /// Returns true if the found partitions are better than those of the plan by enough to be worth a move.

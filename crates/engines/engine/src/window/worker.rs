@@ -65,7 +65,7 @@ impl<'k> Crew<'k> {
 impl<'c, 'k> Worker<'c, 'k> {
     /// Starts the LPs of a worker, by the first orders. It then asks for a cut.
     fn start(crew: &'c Crew<'k>, worker: usize, orders: Orders) -> Self {
-        let mut hand = Hand::new(worker, orders.plan.placement.clone(), crew.traces, crew.model.form());
+        let mut hand = Hand::of(crew, worker, &orders.plan.placement);
         let mine = Summary { wants_cut: true, ..crew.start(&mut hand, &orders.plan) };
         let pace = Pace::of(&orders.plan, 0);
         Worker { crew, hand, orders, pace, window: 0, bound: Time::ZERO, mine, events_of_others: 0 }

@@ -2,6 +2,7 @@
 //! since each pair of a model and an engine is compiled by itself.
 
 mod changes;
+mod balance;
 mod contract;
 mod null_message;
 mod rounds;

@@ -17,6 +17,7 @@ use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::{Delay, Time};
 use parades_engine::any_engine::AnyEngine;
 use parades_engine::auto::{self, Changes};
+use parades_engine::balance::Balance;
 use parades_engine::partition::Placing;
 use parades_engine::retreat::Retreats;
 use parades_engine::rounds::{Main, Threshold};
@@ -140,6 +141,15 @@ fn rounds_settings(seed: u64, workers: usize) -> rounds_engine::Settings {
 const RETREATS: [Retreats; 5] =
     [Retreats::Never, Retreats::WhereFaster, Retreats::Every(1), Retreats::Every(3), Retreats::Every(40)];
 
+/// Draws the rule by which LPs move to other workers: by measured time, by events, or at random.
+fn balance(rng: &Rng) -> Balance {
+    match rng.below(4) {
+        0 => Balance::Measured,
+        1 => Balance::ByEvents,
+        _ => Balance::Forced { every: [1, 2, 7][index_below(rng, 3)], seed: rng.next_u64() },
+    }
+}
+
 /// The placements of LPs with which all engines are tested.
 const PLACINGS: [Placing; 2] = [Placing::Channels, Placing::Ranges];
 
@@ -170,6 +180,7 @@ fn window_settings(seed: u64, workers: usize) -> window_engine::Settings {
         barrier: barriers[index_below(&rng, barriers.len())],
         retreats: RETREATS[index_below(&rng, RETREATS.len())],
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
+        balance: balance(&rng),
         ..window_engine::Settings::of_threads(workers)
     }
 }
@@ -206,6 +217,7 @@ fn null_message_settings(seed: u64, workers: usize) -> null_message::Settings {
         nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&rng, 2)],
         retreats: RETREATS[index_below(&rng, RETREATS.len())],
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
+        balance: balance(&rng),
         ..null_message::Settings::of_threads(workers)
     }
 }
@@ -243,6 +255,7 @@ fn time_warp_settings(seed: u64, workers: usize) -> time_warp_engine::Settings {
         stalls: Some(seed),
         retreats: RETREATS[index_below(&rng, RETREATS.len())],
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
+        balance: balance(&rng),
         ..time_warp_engine::Settings::of_threads(workers)
     }
 }

@@ -1,6 +1,6 @@
 //! The engines whose workers may be split into ranks.
 
-use super::{Engine, ORDERS, PLACINGS, Setting, Subject, Varies, bytes_on_sequential, engine, index_below};
+use super::{Engine, ORDERS, PLACINGS, Setting, Subject, Varies, balance, bytes_on_sequential, engine, index_below};
 use crate::transport::{Carrier, on_ranks};
 use parades_core::any_model::{Typed, with_model};
 use parades_core::cut::{AtRest, Cut, Cuts, Span, Then};
@@ -239,6 +239,7 @@ fn window_settings(workers: usize, seed: u64) -> window::Settings {
         dedicated: [0.0, 0.5, 1.0][index_below(&rng, 3)],
         partitions: wished_partitions(&rng),
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
+        balance: balance(&rng),
         ..window::Settings::of_threads(workers)
     }
 }
@@ -250,6 +251,7 @@ fn null_message_settings(workers: usize, seed: u64) -> null_message::Settings {
         partitions: wished_partitions(&rng),
         nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&rng, 2)],
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
+        balance: balance(&rng),
         ..null_message::Settings::of_threads(workers)
     }
 }

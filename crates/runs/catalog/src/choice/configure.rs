@@ -41,9 +41,15 @@ impl Choice {
     pub(super) fn null_message_settings(&self) -> null_message::Settings {
         let shared = self.conservative_settings();
         let window::Settings { threads, partitions, least_lookahead, placing, order, retreats, pinned, .. } = shared;
-        let nulls = null_message::Nulls::default();
-        let mut settings =
-            null_message::Settings { threads, partitions, least_lookahead, placing, order, nulls, retreats, pinned };
+        let mut settings = null_message::Settings {
+            partitions,
+            least_lookahead,
+            placing,
+            order,
+            retreats,
+            pinned,
+            ..null_message::Settings::of_threads(threads)
+        };
         if let Some(variants) = variants() {
             (variants.null_message)(&self.settings, &mut settings);
         }

@@ -144,6 +144,7 @@ const SMALL: &[Small] = &[
             acts("payload=3"),
             same("work=1", ""),
             same("work_share=0.5", "work=1"),
+            same("work_moves=500ms", "work=1 work_share=0.5"),
             same("restore=log", ""),
         ]],
     },

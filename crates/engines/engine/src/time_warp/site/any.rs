@@ -1,6 +1,7 @@
 //! A site behind a table of functions, whatever the form of the messages.
 
-use super::{Counts, Site};
+use super::{Counts, Site, Wants};
+use crate::costs::{Costs, Load};
 use crate::ledger::Ledger;
 use crate::time_warp::coast::Coast;
 use crate::time_warp::history::NONE;
@@ -45,6 +46,23 @@ pub(in crate::time_warp) trait AnySite<'k>: Send {
 
     /// Starts an LP of this worker. LPs start in the order of their ids. Returns false if the LP failed.
     fn start(&mut self, world: &World, id: LpId) -> bool;
+
+    // The cost of executions.
+
+    /// Returns the costs of the LPs.
+    fn costs(&self) -> &Costs;
+
+    /// Returns the costs of the LPs.
+    fn costs_mut(&mut self) -> &mut Costs;
+
+    /// Returns the share of the recent executions that are kept.
+    fn useful_share(&self) -> f64;
+
+    /// Returns the cost of the executions that are kept. Ages the costs, if that is due.
+    fn useful_load(&mut self) -> Load;
+
+    /// Returns the nanoseconds that all executions have taken, also those rolled back, as far as it is measured.
+    fn worked_ns(&self) -> u64;
 
     // Pending events.
 
@@ -148,19 +166,19 @@ pub(in crate::time_warp) fn of_form<'k>(
     number: u32,
     placement: Placement,
     model: &'k dyn AnyRestorable<'k>,
-    traces: bool,
+    wants: Wants,
     copy_every: u16,
 ) -> SiteBox<'k> {
     fn site_in<'k, P: Packed<'k>>(
         number: u32,
         placement: Placement,
         model: &'k dyn AnyRestorable<'k>,
-        traces: bool,
+        wants: Wants,
         copy_every: u16,
     ) -> SiteBox<'k> {
-        Box::new(Site::<P>::new(number, placement, model, traces, Coast::new(copy_every)))
+        Box::new(Site::<P>::new(number, placement, model, wants, Coast::new(copy_every)))
     }
-    in_form!(model.form(), site_in(number, placement, model, traces, copy_every))
+    in_form!(model.form(), site_in(number, placement, model, wants, copy_every))
 }
 
 impl<'k, P: Packed<'k>> AnySite<'k> for Site<'k, P> {
@@ -192,10 +210,31 @@ impl<'k, P: Packed<'k>> AnySite<'k> for Site<'k, P> {
         self.lps.reserve(lps);
         self.heads.reserve_exact(lps);
         self.records = self.lps.records();
+        self.costs.reset(if self.sampler.is_on() { lps } else { 0 });
     }
 
     fn start(&mut self, world: &World, id: LpId) -> bool {
         Site::start(self, world, id)
+    }
+
+    fn costs(&self) -> &Costs {
+        &self.costs
+    }
+
+    fn costs_mut(&mut self) -> &mut Costs {
+        &mut self.costs
+    }
+
+    fn useful_share(&self) -> f64 {
+        self.useful.share()
+    }
+
+    fn useful_load(&mut self) -> Load {
+        Site::useful_load(self)
+    }
+
+    fn worked_ns(&self) -> u64 {
+        self.sampler.worked_ns()
     }
 
     fn push_unmarked(&mut self, event: AnyEvent<'k>) {
@@ -305,6 +344,7 @@ impl<'k, P: Packed<'k>> AnySite<'k> for Site<'k, P> {
         self.lps.pick_up(self.number as usize);
         self.heads = vec![NONE; self.lps.len()];
         self.records = self.lps.records();
+        self.costs.reset(if self.sampler.is_on() { self.lps.len() } else { 0 });
     }
 
     fn resume(&mut self, world: &World, messages: Vec<AnyEvent<'k>>) {

@@ -45,14 +45,20 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
         steps
     }
 
-    /// Executes the earliest event before `bound`. Returns false if there is no such event.
+    /// Executes the earliest event before `bound`, and now and then measures the time that this takes. Returns
+    /// false if there is no such event.
     #[inline(always)]
     fn step(&mut self, world: &World, bound: Time) -> bool {
+        let is_timed = self.sampler.begins();
         let (index, header) = match self.record_next(world, bound) {
             Ok(recorded) => recorded,
             Err(SlowPath::Recorded(index, header)) => (index, header),
-            Err(SlowPath::Handled) => return true,
-            Err(SlowPath::Empty) => return false,
+            Err(none) => {
+                if is_timed {
+                    self.sampler.cancel();
+                }
+                return matches!(none, SlowPath::Handled);
+            }
         };
         let Site { fetcher, placement, records, heads, effects, .. } = self;
         let ahead = effects.outbox.optimistic_ref();
@@ -63,6 +69,9 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
         };
         fetcher.each(|events| ahead.upcoming(events), fetch);
         self.execute_last(world, index, header);
+        if is_timed {
+            self.sampler.end(&mut self.costs, index);
+        }
         true
     }
 

@@ -1,5 +1,6 @@
 //! The pending events of a partition, whatever the form of their messages, and the loop that executes them.
 
+use crate::costs::{Costs, Sampler};
 use crate::fetch::Fetcher;
 use crate::grace::Grace;
 use crate::ledger::Ledger;
@@ -75,6 +76,8 @@ pub(super) struct Task<'a, 'k> {
     pub(super) partition: u32,
     pub(super) lps: &'a mut (dyn Lps<'k> + 'k),
     pub(super) metrics: &'a mut Metrics,
+    pub(super) costs: &'a mut Costs,
+    pub(super) sampler: &'a mut Sampler,
     pub(super) placement: &'a Placement,
     pub(super) ledger: &'a mut Ledger<'k>,
     pub(super) model: &'k dyn AnyModel<'k>,
@@ -209,7 +212,7 @@ fn execute_by<'k, P: Packed<'k>, Q: Queue<P>>(
     effects: &mut Effects<P>,
     index: impl Fn(LpId) -> usize + Copy,
 ) -> Executed {
-    let Task { lps, metrics, ledger, model, world, bound, control, grace, .. } = task;
+    let Task { lps, metrics, costs, sampler, ledger, model, world, bound, control, grace, .. } = task;
     let (mut fetcher, records) = (Fetcher::of(model, lps.len()), lps.records());
     let (mut events, mut last) = (0_u64, Time::ZERO);
     let mut failed = Vec::new();
@@ -222,7 +225,11 @@ fn execute_by<'k, P: Packed<'k>, Q: Queue<P>>(
         if !failed.is_empty() && failed.contains(&id) {
             continue; // The event comes after its LP's failure.
         }
+        let is_timed = sampler.begins();
         let execution = lps.execute(index(id), event.header_ref(), hide_body(&event.body), world, effects.hide());
+        if is_timed {
+            sampler.end(costs, index(id));
+        }
         if effects.others.any && ledger.collect(event.key(), id, &mut effects.others, metrics) {
             failed.push(id);
             if Q::IN_TIME {

@@ -87,6 +87,18 @@ fn ranges_that_are_uneven_become_stripes() {
 }
 
 #[test]
+fn lps_become_ranges_of_equal_weight_where_stripes_are_uneven_and_loads_must_be_even() {
+    let all = world(1000, Channels::whole(MS));
+    // The LPs of even ids among the first, and no others, have work.
+    let weights: Vec<u64> = (0..1000).map(|lp| if lp < 200 && lp % 2 == 0 { 1_000 } else { 1 }).collect();
+    for workers in [2, 3, 8] {
+        let wish = Wish { weights: Some(&weights), events_per_second: Some(1e6), ..Wish::of_workers(workers) };
+        let even = check(&all, &Wish { evenly: true, ..wish });
+        assert!(imbalance(&even, workers, |lp| weights[lp.index()]) < 1.1, "{workers}");
+    }
+}
+
+#[test]
 fn a_star_is_balanced() {
     let star = linked(1001, (1..=1000).map(|leaf| (0, leaf, MS)));
     let found = check(&star, &Wish { weights: Some(&[1; 1001]), ..Wish::of_workers(4) });
