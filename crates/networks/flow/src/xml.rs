@@ -4,7 +4,8 @@
 //!
 //! - `<zone>` (or `<AS>`), nested, with routing `Full`, `Floyd`, `Dijkstra`, `DijkstraCache`, `Cluster`,
 //!   `Vivaldi` or `None`.
-//! - `<host>` with its `<disk>`s, `<router>`, and `<link>` with the policies `SHARED`, `FATPIPE` and `SPLITDUPLEX`.
+//! - `<host>` with its `<disk>`s, `<router>`, and `<link>` with the policies `SHARED`, `FATPIPE` and
+//!   `SPLITDUPLEX`.
 //! - `<route>`, `<zoneRoute>` (or `<ASroute>`), `<bypassRoute>`, `<bypassZoneRoute>`.
 //! - `<cluster>`, flat or as a torus, fat tree or dragonfly, with backbone, loopbacks and limiters.
 //! - `<host_link>`, `<backbone>`, `<cabinet>`, `<peer>`.
@@ -16,9 +17,9 @@
 //!
 //! Version 3 writes `power` for `speed`, and hosts and links have a `state`.
 //!
-//! Speeds, cores and disks act on the computations of programs alone. Everything else that SimGrid knows has no
-//! effect: properties, deployed actors and other settings. [`Platform::notes`] names each kind that has no effect
-//! on flows once. `WIFI` links and random profiles are refused.
+//! Speeds, cores and disks act on the computations of programs alone. Everything else that SimGrid knows has
+//! no effect: properties, deployed actors and other settings. [`Platform::notes`] names each kind that has no
+//! effect on flows once. `WIFI` links and random profiles are refused.
 //!
 //! # Bounds
 //!

@@ -9,11 +9,12 @@
 //! ended, on to its receiver as another. Neither event has a delay, since the flow alone says how long the
 //! message takes. So there is no lookahead between nodes, and engines that need some go on with one worker.
 //!
-//! Processes also compute, use disks, and meet processes of other hosts at mailboxes, mutexes, semaphores, barriers and
-//! conditions ([`OnPlatform`]). Their calls go to the solver, as system calls to a kernel, and are answered by it.
+//! Processes also compute, use disks, and meet processes of other hosts at mailboxes, mutexes, semaphores,
+//! barriers and conditions ([`OnPlatform`]). Their calls go to the solver, as system calls to a kernel, and
+//! are answered by it.
 //!
-//! *References*: H. Casanova et al., *Versatile, Scalable, and Accurate Simulation of Distributed Applications and
-//! Platforms*, JPDC 74(10), 2014 (SimGrid, whose actors these are).
+//! *References*: H. Casanova et al., *Versatile, Scalable, and Accurate Simulation of Distributed
+//! Applications and Platforms*, JPDC 74(10), 2014 (SimGrid, whose actors these are).
 
 mod calls;
 mod deployment;
@@ -115,8 +116,9 @@ impl<M> FlowLevel<M> {
         FlowLevel { platform, network_model, nodes, bytes, kills: false }
     }
 
-    /// Lets the processes of a node end with the failure of its host, and begin again when the host works again
-    /// ([`parades_program::Program::restart`]), as SimGrid's actors. Without it, processes are told, and go on.
+    /// Lets the processes of a node end with the failure of its host, and begin again when the host works
+    /// again ([`parades_program::Program::restart`]), as SimGrid's actors. Without it, processes are told,
+    /// and go on.
     #[must_use]
     pub fn with_ends_of_processes(self) -> FlowLevel<M> {
         FlowLevel { kills: true, ..self }

@@ -1,9 +1,9 @@
 //! Calls: requests of processes that their carrier answers.
 //!
-//! A carrier that serves calls ([`Serves`]) has resources beside messages, such as the processors of a platform. A
-//! process makes a call ([`Node::call`]), which sets out at once as a packet of the carrier, and awaits the answer.
-//! A call that is dropped before its answer is given up, and the carrier learns of it ([`Carrier::give_up`]). What a
-//! call has been given until it is returned, such as a lock, is a [`Claim`].
+//! A carrier that serves calls ([`Serves`]) has resources beside messages, such as the processors of a
+//! platform. A process makes a call ([`Node::call`]), which sets out at once as a packet of the carrier, and
+//! awaits the answer. A call that is dropped before its answer is given up, and the carrier learns of it
+//! ([`Carrier::give_up`]). What a call has been given until it is returned, such as a lock, is a [`Claim`].
 
 use crate::carrier::{Carrier, PacketOf, Receipt};
 use crate::context::{Node, inner};
@@ -25,8 +25,8 @@ pub trait Serves<M>: Carrier<M> {
     /// What a process may ask for.
     type Request;
 
-    /// Returns the packet of a request. The receipt names the call at its node; it is `None` if the process wants no
-    /// answer.
+    /// Returns the packet of a request. The receipt names the call at its node; it is `None` if the process
+    /// wants no answer.
     fn packet(&self, request: Self::Request, process: ProcessId, receipt: Option<Receipt>) -> Self::Packet;
 }
 
@@ -109,7 +109,8 @@ impl Calls {
     }
 }
 
-/// A call that is being served. Await it to wait for the answer. If it is dropped before, the call is given up.
+/// A call that is being served. Await it to wait for the answer. If it is dropped before, the call is given
+/// up.
 #[must_use = "a call that is dropped is given up"]
 pub struct Call<T> {
     /// 0 once the answer has been taken.
@@ -125,7 +126,8 @@ impl<T> fmt::Debug for Call<T> {
 }
 
 impl<T> Call<T> {
-    /// Returns the name of the call at its node, for other requests about it. `None` once the answer has been taken.
+    /// Returns the name of the call at its node, for other requests about it. `None` once the answer has been
+    /// taken.
     pub fn receipt(&self) -> Option<Receipt> {
         NonZeroU32::new(self.ticket).map(Receipt)
     }
@@ -214,8 +216,8 @@ impl<P: Program> Node<P>
 where
     P::Carrier: Serves<P::Message>,
 {
-    /// Makes a call, which sets out at once, after the messages that the node sends in this event. `what` completes
-    /// the words "waits for" in reports. The answer of the carrier must be a `T`.
+    /// Makes a call, which sets out at once, after the messages that the node sends in this event. `what`
+    /// completes the words "waits for" in reports. The answer of the carrier must be a `T`.
     #[track_caller]
     pub fn call<T: 'static>(self, request: RequestOf<P>, what: &'static str) -> Call<T> {
         let ticket = with_desk::<P, _>(|desk| {

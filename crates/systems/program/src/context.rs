@@ -24,8 +24,8 @@ use std::panic::Location;
 
 /// The node to which a process belongs, as the process sees it. Copy it wherever it is needed.
 ///
-/// Only the node's own processes can use this value, while they are polled. Elsewhere its methods panic. Those
-/// that act at once name the line that called them.
+/// Only the node's own processes can use this value, while they are polled. Elsewhere its methods panic.
+/// Those that act at once name the line that called them.
 ///
 /// An id of a metric of another kind does not compile:
 ///

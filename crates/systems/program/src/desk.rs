@@ -213,7 +213,8 @@ impl Worker {
         !(self.records.is_empty() && self.notes.is_empty() && self.failure.is_none())
     }
 
-    /// Returns whether other crates' wakers must be called, killed processes dropped, or code run at the end of one.
+    /// Returns whether other crates' wakers must be called, killed processes dropped, or code run at the end
+    /// of one.
     #[inline]
     pub(crate) fn has_cleanup(&self) -> bool {
         !(self.foreign.is_empty() && self.dropped.is_empty() && self.exits.is_empty())

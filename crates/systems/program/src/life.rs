@@ -24,7 +24,8 @@ pub enum Exit {
 /// Code that runs when a process is over.
 pub(crate) type AtExit = Box<dyn FnOnce(Exit) + Send>;
 
-/// Carries out an order for a process of the node. The code of a killed process is dropped once the desk is free.
+/// Carries out an order for a process of the node. The code of a killed process is dropped once the desk is
+/// free.
 pub(crate) fn obey(worker: &mut Worker, table: &mut Table, process: ProcessId, order: Order) {
     let ProcessId { place, serial, .. } = process;
     if table.process(place, serial).is_none_or(|process| process.state != State::Alive) {
@@ -125,8 +126,8 @@ impl<P: Program> Node<P> {
         SuspendSelf { has_begun: false }
     }
 
-    /// Runs code when the process that calls is over, whether it returns or is killed. Code that was given later runs
-    /// first. Nothing runs for processes that are left at the end of the run.
+    /// Runs code when the process that calls is over, whether it returns or is killed. Code that was given
+    /// later runs first. Nothing runs for processes that are left at the end of the run.
     #[track_caller]
     pub fn on_exit(self, code: impl FnOnce(Exit) + Send + 'static) {
         with_parts(|worker, table| {

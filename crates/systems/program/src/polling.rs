@@ -68,8 +68,8 @@ enum Step {
     Done(bool),
 }
 
-/// Calls other crates' wakers, drops the code of killed processes, and runs code at the end of processes. All may use
-/// the desk here.
+/// Calls other crates' wakers, drops the code of killed processes, and runs code at the end of processes. All
+/// may use the desk here.
 #[cold]
 fn clean_up() {
     let take = |worker: &mut Worker, _: &mut Table| {

@@ -24,8 +24,8 @@ pub async fn select<A: Future, B: Future>(left: A, right: B) -> Either<A::Output
     .await
 }
 
-/// Waits for the first of several futures that is ready, and removes it from the list. Returns its place there, and
-/// its output. Of several that are ready, the first of the list counts. The others go on.
+/// Waits for the first of several futures that is ready, and removes it from the list. Returns its place
+/// there, and its output. Of several that are ready, the first of the list counts. The others go on.
 ///
 /// # Panics
 ///

@@ -116,7 +116,8 @@ pub(super) enum Stage {
     Sharing(VariableId),
     /// The activity shares nothing, and ends at a known date.
     Timed,
-    /// The activity was suspended: during its latency, of which this is left, or while it shared its resources.
+    /// The activity was suspended: during its latency, of which this is left, or while it shared its
+    /// resources.
     Suspended(Option<Delay>),
     /// The activity has ended, and its slot is free.
     Ended,

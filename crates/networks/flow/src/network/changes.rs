@@ -255,8 +255,8 @@ impl FluidNetwork {
         }
     }
 
-    /// Changes the greatest rate of an activity now, in flops or bytes per second. Infinity removes the limit. Does
-    /// nothing if the activity has ended.
+    /// Changes the greatest rate of an activity now, in flops or bytes per second. Infinity removes the
+    /// limit. Does nothing if the activity has ended.
     ///
     /// # Panics
     ///
@@ -269,8 +269,8 @@ impl FluidNetwork {
         self.renew_variable(slot);
     }
 
-    /// Suspends an activity: it makes no progress until [`FluidNetwork::resume`]. Does nothing if the activity has
-    /// ended or is suspended.
+    /// Suspends an activity: it makes no progress until [`FluidNetwork::resume`]. Does nothing if the
+    /// activity has ended or is suspended.
     pub fn suspend(&mut self, id: ActivityId) {
         let Some(slot) = self.slot(id) else { return };
         self.update_rates();

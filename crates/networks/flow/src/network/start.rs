@@ -1,5 +1,5 @@
-//! Starting activities: the links and the latency of a flow, the processor of a computation, and the disk of a
-//! transfer.
+//! Starting activities: the links and the latency of a flow, the processor of a computation, and the disk of
+//! a transfer.
 
 use super::FluidNetwork;
 use super::activity::{Activity, ActivityId, ActivityKind, Execution, Outcome, Stage, Transfer};
@@ -162,8 +162,8 @@ impl FluidNetwork {
 
     /// Starts to read bytes from a disk, or to write bytes to it, now. A disk works while its host does.
     ///
-    /// All reads share the disk's bandwidth for reading, and all writes that for writing. Reads and writes together
-    /// share the greater of the two, as SimGrid's disks.
+    /// All reads share the disk's bandwidth for reading, and all writes that for writing. Reads and writes
+    /// together share the greater of the two, as SimGrid's disks.
     ///
     /// # Panics
     ///

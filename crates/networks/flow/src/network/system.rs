@@ -69,8 +69,8 @@ impl FluidNetwork {
         }
     }
 
-    /// Returns the bound of an activity's variable: the rate of its resource, the limit that its owner has set and,
-    /// for a flow with latency, that of TCP's window.
+    /// Returns the bound of an activity's variable: the rate of its resource, the limit that its owner has
+    /// set and, for a flow with latency, that of TCP's window.
     pub(super) fn bound(&self, slot: u32) -> f64 {
         let Activity { latency, resource_rate, limit, .. } = self.activities[slot as usize];
         let resource_rate = if limit < resource_rate { limit } else { resource_rate };

@@ -1,8 +1,9 @@
 //! Deployments: the programs that begin on the hosts of a platform, from SimGrid's XML files.
 //!
-//! A file has an `<actor>` (or `<process>`, its older name) for each process, with its `host` and its `function`, and
-//! an `<argument>` for each of its arguments. `start_time` and `kill_time` are in seconds, and `on_failure="RESTART"`
-//! lets it begin again with its host. Other elements of platforms are passed over, so one file may be both.
+//! A file has an `<actor>` (or `<process>`, its older name) for each process, with its `host` and its
+//! `function`, and an `<argument>` for each of its arguments. `start_time` and `kill_time` are in seconds,
+//! and `on_failure="RESTART"` lets it begin again with its host. Other elements of platforms are passed over,
+//! so one file may be both.
 
 use super::attributes::Attributes;
 use super::elements::{self, ELEMENTS};
@@ -32,13 +33,13 @@ pub struct Deployed {
     pub restarts: bool,
 }
 
-/// Reads the deployment at `path` of processes on a platform, whose functions have these names. Processes come in the
-/// order of the file.
+/// Reads the deployment at `path` of processes on a platform, whose functions have these names. Processes
+/// come in the order of the file.
 ///
 /// # Errors
 ///
-/// If the file cannot be read or describes no deployment on the platform. The error is one sentence with the place in
-/// the file.
+/// If the file cannot be read or describes no deployment on the platform. The error is one sentence with the
+/// place in the file.
 pub fn read(path: &Path, platform: &Platform, functions: &[&str]) -> Result<Vec<Deployed>, ConfigError> {
     parse(path, &bytes_of(path, FILE_BYTES_MAX, "deploy fewer processes")?, platform, functions)
 }

@@ -1,7 +1,9 @@
-//! The calls of processes, as the solver serves them: computations, disks, mailboxes, and waits for each other.
+//! The calls of processes, as the solver serves them: computations, disks, mailboxes, and waits for each
+//! other.
 //!
-//! The solver's LP executes one packet at a time, in the order of events. So what processes of different hosts ask
-//! for at one time is served in one order on every engine. Nothing here takes time but the activities of the network.
+//! The solver's LP executes one packet at a time, in the order of events. So what processes of different
+//! hosts ask for at one time is served in one order on every engine. Nothing here takes time but the
+//! activities of the network.
 
 use super::packet::{Answer, ChangeOfCall, Failure, Name, Packet, Request, Semaphore};
 use super::solver::{Owner, Solver};

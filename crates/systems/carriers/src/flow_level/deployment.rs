@@ -15,8 +15,9 @@ pub type Function<P> = fn(Node<P>, Vec<String>) -> Pin<Box<dyn Future<Output = (
 
 /// The processes of a deployment file, with the functions that they run.
 ///
-/// Node *i* must be on host *i*: the program has as many nodes as the platform has hosts. Then [`Deployment::begin`]
-/// begins the processes of a node, and [`Deployment::begin_again`] those that begin again with their host.
+/// Node *i* must be on host *i*: the program has as many nodes as the platform has hosts. Then
+/// [`Deployment::begin`] begins the processes of a node, and [`Deployment::begin_again`] those that begin
+/// again with their host.
 ///
 /// # Examples
 ///

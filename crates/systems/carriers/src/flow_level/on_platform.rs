@@ -16,16 +16,17 @@ pub trait PlatformProgram: Program<Carrier = FlowLevel<<Self as Program>::Messag
 
 impl<M: Payload + Clone, P: Program<Message = M, Carrier = FlowLevel<M>>> PlatformProgram for P {}
 
-/// What a process on a platform may do beside sending messages: compute, use disks, meet processes of other hosts, and
-/// end, suspend and watch them. These are the methods of actors in SimGrid's S4U.
+/// What a process on a platform may do beside sending messages: compute, use disks, meet processes of other
+/// hosts, and end, suspend and watch them. These are the methods of actors in SimGrid's S4U.
 ///
-/// Something that takes time begins when the method is called, and is awaited where its value is awaited: so one call
-/// serves for SimGrid's `put` and `put_async`. If the value is dropped before its end, it is cancelled. So
-/// [`Node::within`] is a wait with a timeout, and [`parades_program::any`], [`parades_program::all`] wait for several.
+/// Something that takes time begins when the method is called, and is awaited where its value is awaited: so
+/// one call serves for SimGrid's `put` and `put_async`. If the value is dropped before its end, it is
+/// cancelled. So [`Node::within`] is a wait with a timeout, and [`parades_program::any`],
+/// [`parades_program::all`] wait for several.
 ///
-/// Names of mailboxes, mutexes, semaphores, barriers and conditions hold in the whole run, and each is made by its
-/// first use. Those who wait are served in the order in which they began to wait. Whatever takes no time happens at
-/// the same time, in a later round.
+/// Names of mailboxes, mutexes, semaphores, barriers and conditions hold in the whole run, and each is made
+/// by its first use. Those who wait are served in the order in which they began to wait. Whatever takes no
+/// time happens at the same time, in a later round.
 ///
 /// # Examples
 ///
@@ -89,7 +90,8 @@ pub trait OnPlatform<P: PlatformProgram>: Copy {
     /// Computes `flops` flops on one core of the host.
     fn compute(self, flops: f64) -> Activity<P>;
 
-    /// Computes on the host, with threads, a priority or a bound. A process may compute several things at a time.
+    /// Computes on the host, with threads, a priority or a bound. A process may compute several things at a
+    /// time.
     ///
     /// # Panics
     ///
@@ -123,12 +125,12 @@ pub trait OnPlatform<P: PlatformProgram>: Copy {
     /// Returns the mutex of this name for processes of all hosts.
     fn shared_mutex(self, name: impl Into<Name>) -> SharedSemaphore<P>;
 
-    /// Returns the semaphore of this name for processes of all hosts. It has `permits` permits at the start; another
-    /// number for the same name is an error of the run.
+    /// Returns the semaphore of this name for processes of all hosts. It has `permits` permits at the start;
+    /// another number for the same name is an error of the run.
     fn shared_semaphore(self, name: impl Into<Name>, permits: u32) -> SharedSemaphore<P>;
 
-    /// Waits until `parties` processes of any hosts wait at the barrier of this name. Returns true in the process that
-    /// came last. The barrier can be used again at once.
+    /// Waits until `parties` processes of any hosts wait at the barrier of this name. Returns true in the
+    /// process that came last. The barrier can be used again at once.
     ///
     /// # Panics
     ///
@@ -138,12 +140,13 @@ pub trait OnPlatform<P: PlatformProgram>: Copy {
     /// Returns the condition of this name for processes of all hosts.
     fn shared_condition(self, name: impl Into<Name>) -> SharedCondition<P>;
 
-    /// Ends a process of any node where it waits, as [`parades_program::Handle::kill`]. What it has under way is
-    /// cancelled, and the locks that it holds are free.
+    /// Ends a process of any node where it waits, as [`parades_program::Handle::kill`]. What it has under way
+    /// is cancelled, and the locks that it holds are free.
     fn kill(self, process: ProcessId);
 
-    /// Suspends a process of any node. It does not go on until it is resumed, and what it computes, transfers or sends
-    /// through mailboxes makes no progress. A sleep ends at its time, but the process goes on only when resumed.
+    /// Suspends a process of any node. It does not go on until it is resumed, and what it computes, transfers
+    /// or sends through mailboxes makes no progress. A sleep ends at its time, but the process goes on only
+    /// when resumed.
     fn suspend(self, process: ProcessId);
 
     /// Lets a suspended process of any node go on.
@@ -343,8 +346,8 @@ impl<P: PlatformProgram> Future for Activity<P> {
     }
 }
 
-/// A mailbox: a name at which a process that puts a message and one that gets it meet. The message sets out when both
-/// are there, from the host of the one to that of the other.
+/// A mailbox: a name at which a process that puts a message and one that gets it meet. The message sets out
+/// when both are there, from the host of the one to that of the other.
 #[derive(Clone, Debug)]
 pub struct Mailbox<P: PlatformProgram> {
     node: Node<P>,
@@ -371,8 +374,8 @@ impl<P: PlatformProgram> Mailbox<P> {
         self.node.call(Request::Get(self.name.clone()), "a message of a mailbox")
     }
 
-    /// Makes the node of the process the receiver of what is put from now on. Messages then travel to it at once,
-    /// before they are got (SimGrid's `set_receiver`).
+    /// Makes the node of the process the receiver of what is put from now on. Messages then travel to it at
+    /// once, before they are got (SimGrid's `set_receiver`).
     #[track_caller]
     pub fn set_receiver(&self) {
         self.node.ask(Request::SetReceiver(self.name.clone()));
@@ -387,7 +390,8 @@ pub struct SharedSemaphore<P: PlatformProgram> {
 }
 
 impl<P: PlatformProgram> SharedSemaphore<P> {
-    /// Waits for a permit: of a mutex, its lock. It is returned when the value is dropped, also with its process.
+    /// Waits for a permit: of a mutex, its lock. It is returned when the value is dropped, also with its
+    /// process.
     #[track_caller]
     pub fn acquire(&self) -> AcquireShared {
         let SharedSemaphore { node, which } = self;
@@ -395,7 +399,8 @@ impl<P: PlatformProgram> SharedSemaphore<P> {
         AcquireShared { call, which: which.clone() }
     }
 
-    /// Waits for a permit that is not returned with its process. Any process may [`SharedSemaphore::release`] it.
+    /// Waits for a permit that is not returned with its process. Any process may [`SharedSemaphore::release`]
+    /// it.
     pub async fn take(&self) {
         let request = Request::Acquire(self.which.clone(), false);
         let taken: Result<(), Failure> = self.node.call(request, "a permit that processes of all hosts share").await;
@@ -459,8 +464,8 @@ impl<P: PlatformProgram> SharedCondition<P> {
         AcquireShared { call, which }
     }
 
-    /// Does the same as [`SharedCondition::wait`], for `patience` at most. Returns the lock, and whether the process
-    /// was notified.
+    /// Does the same as [`SharedCondition::wait`], for `patience` at most. Returns the lock, and whether the
+    /// process was notified.
     pub async fn wait_for(&self, held: SharedPermit, patience: Delay) -> (SharedPermit, bool) {
         let which = held.which.clone();
         match self.node.within(patience, self.wait(held)).await {

@@ -68,8 +68,8 @@ pub enum Packet<M> {
 /// The name of a mailbox, mutex, semaphore, barrier or condition. Each of these kinds has names of its own.
 pub type Name = Box<str>;
 
-/// What a process may ask the solver of a platform for. The methods of [`super::OnPlatform`] and of the objects that
-/// it gives make these requests.
+/// What a process may ask the solver of a platform for. The methods of [`super::OnPlatform`] and of the
+/// objects that it gives make these requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Request<M> {
     /// A computation on a host.
@@ -82,8 +82,8 @@ pub enum Request<M> {
     Get(Name),
     /// The node of the process gets what is put into the mailbox from now on, and so it travels at once.
     SetReceiver(Name),
-    /// A permit of the semaphore, which has so many at the start. A mutex is a semaphore of one permit. If the flag is
-    /// set, the permit is returned when the process drops it.
+    /// A permit of the semaphore, which has so many at the start. A mutex is a semaphore of one permit. If
+    /// the flag is set, the permit is returned when the process drops it.
     Acquire(Semaphore, bool),
     /// A permit of the semaphore is returned, or added.
     Release(Semaphore),

@@ -15,8 +15,8 @@ pub struct Solver<M> {
     pub(super) network: FluidNetwork,
     /// The owner of each activity, by its slot. `None` for one that was given up.
     pub(super) owners: Vec<Option<Owner<M>>>,
-    /// Activities that have ended, with their outcomes. Their slots may be used again before the nodes learn of
-    /// them.
+    /// Activities that have ended, with their outcomes. Their slots may be used again before the nodes learn
+    /// of them.
     pub(super) ended: Vec<(Owner<M>, Outcome)>,
     /// The time that the LP's timer is set to.
     pub(super) armed: Time,
@@ -74,8 +74,8 @@ impl<M: Payload + Clone> Solver<M> {
         }
     }
 
-    /// Delivers the messages whose flows have ended, reports the outcomes to their senders, and answers the calls
-    /// that have ended.
+    /// Delivers the messages whose flows have ended, reports the outcomes to their senders, and answers the
+    /// calls that have ended.
     #[inline]
     pub(super) fn deliver(&mut self, ctx: &mut impl CarrierContext<Packet<M>>) {
         let mut all = std::mem::take(&mut self.ended);

@@ -100,7 +100,8 @@ fn processes_begin_end_and_begin_again_as_their_file_says() {
     ];
     assert_eq!(log, expected);
     let counter = |name| outcome.metrics.get(name).and_then(|metric| metric.counter());
-    // Both processes of the host that fails, the one with a time to be killed, and what waited for another one's.
+    // Both processes of the host that fails, the one with a time to be killed, and what waited for another
+    // one's.
     assert_eq!((counter("processes_killed"), counter("processes_waiting")), (Some(4), Some(0)));
 }
 

@@ -1,8 +1,8 @@
-//! Processes on a platform: they compute, use disks, meet at mailboxes and locks, and are killed, suspended and begun
-//! again with their hosts.
+//! Processes on a platform: they compute, use disks, meet at mailboxes and locks, and are killed, suspended
+//! and begun again with their hosts.
 //!
-//! Unless a test says otherwise, its times are those of SimGrid 3.32 for actors that do the same on the same platform
-//! (`network/model:CM02`, `network/crosstraffic:0`).
+//! Unless a test says otherwise, its times are those of SimGrid 3.32 for actors that do the same on the same
+//! platform (`network/model:CM02`, `network/crosstraffic:0`).
 
 use parades_carriers::flow_level::{Failure, OnPlatform};
 use parades_carriers::FlowLevel;
@@ -99,7 +99,8 @@ fn secs(seconds: f64) -> Delay {
     Delay::try_from_secs_f64(seconds).expect("a short time")
 }
 
-/// Runs a program under every engine that needs no rollback. Returns its log by time, then by text, with the counters.
+/// Runs a program under every engine that needs no rollback. Returns its log by time, then by text, with the
+/// counters.
 fn log_of_restarting(begin: Begin, restart: Begin) -> (Vec<(f64, String)>, Outcome) {
     let platform = xml::parse("three.xml".as_ref(), PLATFORM.as_bytes()).expect("it is right");
     let model = NetworkModel::MaxMin(MaxMinModel { cross_traffic: 0.0, ..MaxMinModel::CM02 });
@@ -578,8 +579,8 @@ fn conditions_hold_between_hosts_and_a_wait_may_have_a_timeout() {
     assert_log(&log, &[(0.7, "notified: false"), (1.2, "notifies"), (2.2, "woken")]);
 }
 
-/// A buffer of two places between a producer and a consumer, as SimGrid's example of semaphores. The times follow by
-/// hand: an item takes the producer 1 s, and the consumer 2.5 s.
+/// A buffer of two places between a producer and a consumer, as SimGrid's example of semaphores. The times
+/// follow by hand: an item takes the producer 1 s, and the consumer 2.5 s.
 #[test]
 fn a_producer_waits_for_room_and_what_a_killed_process_has_locked_is_free() {
     let log = log_of(|start| match start.id() {

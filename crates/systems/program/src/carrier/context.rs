@@ -75,8 +75,8 @@ pub trait Mailbox<M> {
     /// Accepts news of the node's host, as [`NodeContext::report_host`].
     fn report_host(&mut self, works: bool);
 
-    /// Accepts what a carrier that serves calls has for processes, as [`NodeContext::tell`]. By default there are no
-    /// processes, and so no calls.
+    /// Accepts what a carrier that serves calls has for processes, as [`NodeContext::tell`]. By default there
+    /// are no processes, and so no calls.
     fn tell(&mut self, news: ToProcesses) {
         unreachable!("no process has made a call: {news:?}");
     }
