@@ -17,7 +17,9 @@ pub(crate) use profiles::{Connection, ConnectionKind};
 pub(crate) use radical::{NUMBERS_MAX, radicals};
 pub(crate) use zones::Cabinet;
 
-use crate::platform::{Disk, DiskId, Host, HostId, Link, LinkId, Platform, Point, PointId, PointKind, SharingPolicy, ZoneId};
+use crate::platform::{
+    Disk, DiskId, Host, HostId, Link, LinkId, Platform, Point, PointId, PointKind, SharingPolicy, ZoneId,
+};
 use crate::profile::Profile;
 use crate::units::{BANDWIDTH, DURATION};
 use parades_config::Fault;

@@ -53,8 +53,8 @@ use parades_config::{Fault, one_line};
 use std::path::Path;
 use std::sync::Arc;
 use tables::{
-    ClusterTable, Coordinates, DiskTable, File, HostLinkTable, HostTable, LinkTable, ProfileTable, RouteTable, RouterTable, Text,
-    ZoneTable,
+    ClusterTable, Coordinates, DiskTable, File, HostLinkTable, HostTable, LinkTable, ProfileTable, RouteTable,
+    RouterTable, Text, ZoneTable,
 };
 use toml::Spanned;
 

@@ -18,6 +18,8 @@
 
 mod calls;
 mod deployment;
+mod mail;
+mod meeting;
 mod on_platform;
 mod packet;
 mod solver;
@@ -26,7 +28,7 @@ pub use deployment::{Deployment, Function};
 pub use on_platform::{
     AcquireShared, Activity, Mailbox, OnPlatform, PlatformProgram, SharedCondition, SharedPermit, SharedSemaphore,
 };
-pub use packet::{Answer, ChangeOfCall, Failure, Name, Packet, Request, Semaphore};
+pub use packet::{Answer, ChangeOfCall, Failure, Meeting, Name, Packet, Request, Semaphore};
 pub use solver::Solver;
 
 use parades_core::digest::Payload;
@@ -353,9 +355,7 @@ impl<M: Payload + Clone + Wire> SaveCarrier<M> for FlowLevel<M> {
 fn opened<M: Payload + Clone>(answer: &Answer<M>) -> Box<dyn Any + Send> {
     match answer {
         Answer::Done(outcome) => Box::new(*outcome),
-        Answer::Message(outcome) => {
-            Box::new(outcome.clone().map(|(from, message)| Received { from, message }))
-        }
+        Answer::Message(outcome) => Box::new(outcome.clone().map(|(from, message)| Received { from, message })),
         Answer::Passed(last) => Box::new(*last),
         Answer::Ended => Box::new(()),
         Answer::Remaining(amount) => Box::new(*amount),

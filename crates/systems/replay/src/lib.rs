@@ -1,9 +1,9 @@
 //! Time-independent traces of MPI programs, replayed on a platform.
 //!
-//! A time-independent trace says what each rank of an MPI program did, without when: so many flops, a message
-//! of so many bytes, a barrier. A replay computes the times on a platform, which need not be the one on which
-//! the trace was taken. Ranks are processes of a program over [`parades_carriers::FlowLevel`]. What an action
-//! does is what SimGrid's SMPI does in its replay, with its default collectives.
+//! A time-independent trace lists the actions of each rank of an MPI program, without times: a number of
+//! flops, a message with its size, a barrier. A replay computes the times on a platform, perhaps another one
+//! than that of the trace. Ranks are processes of a program over [`parades_carriers::FlowLevel`]. What an
+//! action does is what SimGrid's SMPI does in its replay, with its default collectives.
 //!
 //! *Read next*: [`trace`], the files; [`Replay`], the program.
 //!
@@ -18,4 +18,4 @@ mod rank;
 mod replay;
 pub mod trace;
 
-pub use replay::{AllToAll, Replay};
+pub use replay::{AllToAll, Data, RankState, Replay};

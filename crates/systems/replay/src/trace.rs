@@ -33,18 +33,37 @@ pub const RANKS_MAX: usize = 1 << 20;
 const FILE_BYTES_MAX: usize = 1 << 30;
 /// The names of the actions.
 const NAMES: [&str; 21] = [
-    "init", "finalize", "comm_size", "comm_split", "comm_dup", "compute", "sleep", "send", "isend", "recv", "irecv",
-    "wait", "waitall", "barrier", "bcast", "reduce", "allreduce", "alltoall", "gather", "scatter", "allgather",
+    "init",
+    "finalize",
+    "comm_size",
+    "comm_split",
+    "comm_dup",
+    "compute",
+    "sleep",
+    "send",
+    "isend",
+    "recv",
+    "irecv",
+    "wait",
+    "waitall",
+    "barrier",
+    "bcast",
+    "reduce",
+    "allreduce",
+    "alltoall",
+    "gather",
+    "scatter",
+    "allgather",
 ];
 
 /// What a rank does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
-    /// It computes so many flops.
+    /// It computes this number of flops.
     Compute(f64),
     /// It sleeps.
     Sleep(Delay),
-    /// It sends so many bytes to a rank, with a tag.
+    /// It sends to a rank, with a tag and a number of bytes.
     Send(u32, i64, f64),
     /// The same, as a request.
     Isend(u32, i64, f64),
@@ -60,14 +79,14 @@ pub enum Action {
     WaitAll,
     /// It waits for all ranks.
     Barrier,
-    /// The root sends so many bytes to all ranks.
+    /// The root sends data to all ranks.
     Bcast {
         /// In bytes.
         bytes: f64,
         /// The rank that has the data.
         root: u32,
     },
-    /// All ranks send so many bytes to the root.
+    /// All ranks send data to the root.
     Reduce {
         /// In bytes.
         bytes: f64,
@@ -83,23 +102,23 @@ pub enum Action {
         /// What each rank computes.
         flops: f64,
     },
-    /// Each rank sends so many bytes to each other rank.
+    /// Each rank sends this number of bytes to each other rank.
     AllToAll(f64),
-    /// Each rank sends so many bytes to the root.
+    /// Each rank sends data to the root.
     Gather {
         /// In bytes.
         bytes: f64,
         /// The rank that gets the data.
         root: u32,
     },
-    /// The root sends so many bytes to each rank.
+    /// The root sends data to each rank.
     Scatter {
         /// In bytes.
         bytes: f64,
         /// The rank that has the data.
         root: u32,
     },
-    /// Each rank sends so many bytes to each other rank.
+    /// Each rank sends this number of bytes to each other rank.
     AllGather(f64),
 }
 
@@ -160,7 +179,8 @@ impl Stencil {
 pub fn read(path: &Path) -> Result<Trace, ConfigError> {
     let text = text_of(path)?;
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
-    let is_list = first.and_then(|line| line.split_whitespace().next()).is_some_and(|word| word.parse::<u32>().is_err());
+    let is_list =
+        first.and_then(|line| line.split_whitespace().next()).is_some_and(|word| word.parse::<u32>().is_err());
     let mut reader = Reader::default();
     if is_list {
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
@@ -258,11 +278,9 @@ impl Reader {
             "waitall" => Action::WaitAll,
             "barrier" => Action::Barrier,
             "bcast" => Action::Bcast { bytes: bytes(2, 4)?, root: words.root(3)? },
-            "reduce" => Action::Reduce {
-                bytes: bytes(2, 5)?,
-                flops: words.amount(3, "number of flops")?,
-                root: words.root(4)?,
-            },
+            "reduce" => {
+                Action::Reduce { bytes: bytes(2, 5)?, flops: words.amount(3, "number of flops")?, root: words.root(4)? }
+            }
             "allreduce" => Action::AllReduce { bytes: bytes(2, 4)?, flops: words.amount(3, "number of flops")? },
             "alltoall" => Action::AllToAll(bytes(2, 4)?),
             "gather" => Action::Gather { bytes: bytes(2, 5)?, root: words.root(4)? },
@@ -287,9 +305,14 @@ impl Reader {
                 .with_help("write lines such as `0 compute 1e9`")
                 .at(parades_config::Place::File(file.to_owned())));
         }
-        for (rank, step) in self.trace.ranks.iter().enumerate().flat_map(|(rank, steps)| steps.iter().map(move |step| (rank, step))) {
+        for (rank, step) in
+            self.trace.ranks.iter().enumerate().flat_map(|(rank, steps)| steps.iter().map(move |step| (rank, step)))
+        {
             let named = match step.action {
-                Action::Send(other, ..) | Action::Isend(other, ..) | Action::Recv(other, _) | Action::Irecv(other, _) => other,
+                Action::Send(other, ..)
+                | Action::Isend(other, ..)
+                | Action::Recv(other, _)
+                | Action::Irecv(other, _) => other,
                 Action::Bcast { root, .. } | Action::Reduce { root, .. } | Action::Gather { root, .. } => root,
                 Action::Scatter { root, .. } => root,
                 _ => 0,
@@ -345,12 +368,23 @@ impl Words<'_> {
     /// Reads an amount of data in bytes: a number, and perhaps its type.
     fn bytes(&self, amount: usize, kind: usize, double: bool) -> Result<f64, Fault> {
         let size = match self.words.get(kind) {
-            None => if double { 8.0 } else { 1.0 },
+            None => {
+                if double {
+                    8.0
+                } else {
+                    1.0
+                }
+            }
             Some(&"0" | &"4") => 8.0,
             Some(&"1" | &"5") => 4.0,
             Some(&"2" | &"6") => 1.0,
             Some(&"3") => 2.0,
-            Some(_) => return Err(self.fault(kind, "is no type whose size is known: 0 and 4 (8 bytes), 1 and 5 (4), 3 (2), 2 and 6 (1)")),
+            Some(_) => {
+                return Err(self.fault(
+                    kind,
+                    "is no type whose size is known: 0 and 4 (8 bytes), 1 and 5 (4), 3 (2), 2 and 6 (1)",
+                ));
+            }
         };
         Ok(size * self.amount(amount, "amount of data")?)
     }

@@ -73,17 +73,19 @@ impl Execution {
     /// Returns the sentence that refuses the computation, if one of its numbers is impossible.
     pub fn refusal(self) -> Option<String> {
         let Execution { flops, threads, priority, bound } = self;
-        match () {
-            () if !(flops >= 0.0 && (flops * f64::from(threads)).is_finite()) => Some(format!("a computation cannot take {flops} flops")),
-            () if threads == 0 => Some("a computation needs a thread".to_owned()),
-            () if !(priority > 0.0 && priority.is_finite()) => {
-                Some(format!("a computation cannot have the priority {priority}: it must be above 0"))
-            }
-            () if bound.is_nan() || bound <= 0.0 => {
-                Some(format!("a computation cannot have the bound {bound}: it must be above 0 flop/s"))
-            }
-            () => None,
+        if !(flops >= 0.0 && (flops * f64::from(threads)).is_finite()) {
+            return Some(format!("a computation cannot take {flops} flops"));
         }
+        if threads == 0 {
+            return Some("a computation needs a thread".to_owned());
+        }
+        if !(priority > 0.0 && priority.is_finite()) {
+            return Some(format!("a computation cannot have the priority {priority}: it must be above 0"));
+        }
+        if bound.is_nan() || bound <= 0.0 {
+            return Some(format!("a computation cannot have the bound {bound}: it must be above 0 flop/s"));
+        }
+        None
     }
 }
 

@@ -67,12 +67,7 @@ pub fn read(path: &Path, platform: &Platform, functions: &[&str]) -> Result<Vec<
 /// # Errors
 ///
 /// As [`read`].
-pub fn parse(
-    file: &Path,
-    bytes: &[u8],
-    platform: &Platform,
-    functions: &[&str],
-) -> Result<Vec<Deployed>, ConfigError> {
+pub fn parse(file: &Path, bytes: &[u8], platform: &Platform, functions: &[&str]) -> Result<Vec<Deployed>, ConfigError> {
     let text = text_of(file, bytes)?;
     let builder = Builder::new(file.parent().map(Path::to_owned).unwrap_or_default());
     let mut reader = Reader { platform, functions, builder, open: Vec::new(), root_seen: false, deployed: Vec::new() };
@@ -181,7 +176,8 @@ impl Reader<'_> {
         let (host, function) = (attributes.required("host")?, attributes.required("function")?);
         let Some(host_id) = self.platform.host(host) else {
             let near = nearest(host, self.platform.hosts().iter().map(|host| &*host.name));
-            let help = near.map_or("name a host of the platform".to_owned(), |near| format!("did you mean {}?", quoted(near)));
+            let help =
+                near.map_or("name a host of the platform".to_owned(), |near| format!("did you mean {}?", quoted(near)));
             return Err(self.builder.wrong(format!("the platform has no host {}", quoted(host)), help));
         };
         let Some(index) = self.functions.iter().position(|known| *known == function) else {
@@ -195,10 +191,12 @@ impl Reader<'_> {
             match attributes.number(name)? {
                 // SimGrid writes -1 for a process that is not killed.
                 Some(seconds) if seconds < 0.0 => Ok(None),
-                Some(seconds) => match Delay::try_from_secs_f64(seconds).and_then(|after| Time::ZERO.checked_add(after)) {
-                    Some(time) => Ok(Some(time)),
-                    None => Err(attributes.wrong(name, "is past the end of virtual time")),
-                },
+                Some(seconds) => {
+                    match Delay::try_from_secs_f64(seconds).and_then(|after| Time::ZERO.checked_add(after)) {
+                        Some(time) => Ok(Some(time)),
+                        None => Err(attributes.wrong(name, "is past the end of virtual time")),
+                    }
+                }
                 None => Ok(None),
             }
         };

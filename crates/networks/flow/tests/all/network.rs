@@ -149,7 +149,8 @@ fn a_computation_on_two_cores_takes_half_the_time() {
 /// The dates are those of SimGrid 3.32 for the same executions (`exec_init`, `set_priority`, `set_bound`).
 #[test]
 fn computations_share_a_host_by_their_priorities_and_within_their_bounds() {
-    let mut network = max_min(platform(r#"<host id="a" speed="1Gf"/><host id="c" speed="1Gf" core="2"/>"#), MaxMinModel::CM02);
+    let mut network =
+        max_min(platform(r#"<host id="a" speed="1Gf"/><host id="c" speed="1Gf" core="2"/>"#), MaxMinModel::CM02);
     let (a, c) = (network.platform().host("a").unwrap(), network.platform().host("c").unwrap());
     network.start_execution(a, Execution::new(1e9));
     network.start_execution(a, Execution { priority: 2.0, ..Execution::new(1e9) });
@@ -202,7 +203,8 @@ fn a_suspended_computation_makes_no_progress_and_a_changed_one_goes_on_at_its_ne
 /// The dates are those of SimGrid 3.32.
 #[test]
 fn a_suspended_flow_keeps_what_is_left_of_its_latency_and_of_its_bytes() {
-    let mut network = max_min(wire(r#"bandwidth="10MBps" latency="1ms""#), MaxMinModel { cross_traffic: 0.0, ..MaxMinModel::CM02 });
+    let mut network =
+        max_min(wire(r#"bandwidth="10MBps" latency="1ms""#), MaxMinModel { cross_traffic: 0.0, ..MaxMinModel::CM02 });
     let first = flow(&mut network, "a", "b", 1e7);
     network.advance(secs(0.5));
     network.suspend(first);

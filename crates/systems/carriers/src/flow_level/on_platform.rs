@@ -1,7 +1,7 @@
 //! What processes on a platform may do beside sending messages: the methods of SimGrid's actors.
 
 use super::FlowLevel;
-use super::packet::{ChangeOfCall, Failure, Name, Request, Semaphore};
+use super::packet::{ChangeOfCall, Failure, Meeting, Name, Request, Semaphore};
 use parades_core::digest::Payload;
 use parades_core::time::Delay;
 use parades_flow::network::{Execution, Transfer};
@@ -25,7 +25,7 @@ impl<M: Payload + Clone, P: Program<Message = M, Carrier = FlowLevel<M>>> Platfo
 /// [`parades_program::all`] wait for several.
 ///
 /// Names of mailboxes, mutexes, semaphores, barriers and conditions hold in the whole run, and each is made
-/// by its first use. Those who wait are served in the order in which they began to wait. Whatever takes no
+/// by its first use. Processes are served in the order in which they began to wait. Whatever takes no
 /// time happens at the same time, in a later round.
 ///
 /// # Examples
@@ -220,7 +220,7 @@ impl<P: PlatformProgram> OnPlatform<P> for Node<P> {
     #[track_caller]
     fn shared_barrier(self, name: impl Into<Name>, parties: u32) -> Call<bool> {
         assert!(parties > 0, "a barrier is for one process at least");
-        self.call(Request::Barrier(name.into(), parties), "the others at a shared barrier")
+        self.call(Request::Meet(Meeting::Barrier(name.into(), parties)), "the others at a shared barrier")
     }
 
     fn shared_condition(self, name: impl Into<Name>) -> SharedCondition<P> {
@@ -255,7 +255,10 @@ impl<P: PlatformProgram> OnPlatform<P> for Node<P> {
     #[track_caller]
     fn set_power_state(self, host: HostId, state: u32) {
         let states = self.with_program(|program| program.carrier().platform().hosts()[host.0 as usize].speeds.len());
-        assert!((state as usize) < states, "the host has {states} power states, counted from 0, and so no state {state}");
+        assert!(
+            (state as usize) < states,
+            "the host has {states} power states, counted from 0, and so no state {state}"
+        );
         self.ask(Request::SetPowerState(host, state));
     }
 }
@@ -395,14 +398,15 @@ impl<P: PlatformProgram> SharedSemaphore<P> {
     #[track_caller]
     pub fn acquire(&self) -> AcquireShared {
         let SharedSemaphore { node, which } = self;
-        let call = node.call(Request::Acquire(which.clone(), true), "a permit that processes of all hosts share");
+        let call = node
+            .call(Request::Meet(Meeting::Acquire(which.clone(), true)), "a permit that processes of all hosts share");
         AcquireShared { call, which: which.clone() }
     }
 
     /// Waits for a permit that is not returned with its process. Any process may [`SharedSemaphore::release`]
     /// it.
     pub async fn take(&self) {
-        let request = Request::Acquire(self.which.clone(), false);
+        let request = Request::Meet(Meeting::Acquire(self.which.clone(), false));
         let taken: Result<(), Failure> = self.node.call(request, "a permit that processes of all hosts share").await;
         taken.expect("permits do not fail");
     }
@@ -410,7 +414,7 @@ impl<P: PlatformProgram> SharedSemaphore<P> {
     /// Adds a permit, for the process that has waited longest.
     #[track_caller]
     pub fn release(&self) {
-        self.node.ask(Request::Release(self.which.clone()));
+        self.node.ask(Request::Meet(Meeting::Release(self.which.clone())));
     }
 }
 
@@ -460,7 +464,7 @@ impl<P: PlatformProgram> SharedCondition<P> {
     pub fn wait(&self, held: SharedPermit) -> AcquireShared {
         let SharedPermit { claim, which } = held;
         let (condition, mutex, held) = (self.name.clone(), which.clone(), claim.into_receipt());
-        let call = self.node.call(Request::Wait { condition, mutex, held }, "a shared condition");
+        let call = self.node.call(Request::Meet(Meeting::Wait { condition, mutex, held }), "a shared condition");
         AcquireShared { call, which }
     }
 
@@ -477,12 +481,12 @@ impl<P: PlatformProgram> SharedCondition<P> {
     /// Notifies the process that has waited longest.
     #[track_caller]
     pub fn notify_one(&self) {
-        self.node.ask(Request::Notify(self.name.clone(), false));
+        self.node.ask(Request::Meet(Meeting::Notify(self.name.clone(), false)));
     }
 
     /// Notifies all processes that wait.
     #[track_caller]
     pub fn notify_all(&self) {
-        self.node.ask(Request::Notify(self.name.clone(), true));
+        self.node.ask(Request::Meet(Meeting::Notify(self.name.clone(), true)));
     }
 }

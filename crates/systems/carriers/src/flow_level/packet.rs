@@ -74,7 +74,7 @@ pub type Name = Box<str>;
 pub enum Request<M> {
     /// A computation on a host.
     Compute(HostId, Execution),
-    /// A transfer of so many bytes from or to a disk.
+    /// A transfer from or to a disk, with its number of bytes.
     Disk(DiskId, Transfer, f64),
     /// A message for whoever gets it from the mailbox.
     Put(Name, M),
@@ -82,24 +82,8 @@ pub enum Request<M> {
     Get(Name),
     /// The node of the process gets what is put into the mailbox from now on, and so it travels at once.
     SetReceiver(Name),
-    /// A permit of the semaphore, which has so many at the start. A mutex is a semaphore of one permit. If
-    /// the flag is set, the permit is returned when the process drops it.
-    Acquire(Semaphore, bool),
-    /// A permit of the semaphore is returned, or added.
-    Release(Semaphore),
-    /// A place at the barrier, which so many processes pass together.
-    Barrier(Name, u32),
-    /// A notification of the condition. The permit of the call named is returned while the process waits.
-    Wait {
-        /// The condition.
-        condition: Name,
-        /// The mutex.
-        mutex: Semaphore,
-        /// The call that has locked it.
-        held: Receipt,
-    },
-    /// One of those that wait at the condition, or all of them if the flag is set, are notified.
-    Notify(Name, bool),
+    /// A permit, a place at a barrier, or a notification.
+    Meet(Meeting),
     /// The end of a process.
     Join(ProcessId),
     /// An order for a process.
@@ -112,6 +96,29 @@ pub enum Request<M> {
     SetHost(HostId, bool),
     /// The host gets another power state.
     SetPowerState(HostId, u32),
+}
+
+/// What processes of all hosts meet at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Meeting {
+    /// A permit of the semaphore. A mutex is a semaphore of one permit. If
+    /// the flag is set, the permit is returned when the process drops it.
+    Acquire(Semaphore, bool),
+    /// A permit of the semaphore is returned, or added.
+    Release(Semaphore),
+    /// A place at the barrier, with the number of processes that pass it together.
+    Barrier(Name, u32),
+    /// A notification of the condition. The permit of the call named is returned while the process waits.
+    Wait {
+        /// The condition.
+        condition: Name,
+        /// The mutex.
+        mutex: Semaphore,
+        /// The call that has locked it.
+        held: Receipt,
+    },
+    /// One of those that wait at the condition, or all of them if the flag is set, are notified.
+    Notify(Name, bool),
 }
 
 /// Permits for which processes wait, with the number at the start.
@@ -243,6 +250,12 @@ impl Semaphore {
     }
 }
 
+/// Folds a kind, a number and a name.
+fn fold_named(kind: u64, number: u32, name: &str, digest: &mut Digest) {
+    digest.word(kind << 32 | u64::from(number));
+    fold_name(name, digest);
+}
+
 impl<M: Payload> Request<M> {
     /// Folds the request into the digest: its kind, then its parts.
     fn fold(&self, digest: &mut Digest) {
@@ -258,39 +271,12 @@ impl<M: Payload> Request<M> {
                 digest.word(bytes.to_bits());
             }
             Request::Put(name, message) => {
-                digest.word(head(4, 0));
-                fold_name(name, digest);
+                fold_named(4, 0, name, digest);
                 message.fold(digest);
             }
-            Request::Get(name) => {
-                digest.word(head(5, 0));
-                fold_name(name, digest);
-            }
-            Request::SetReceiver(name) => {
-                digest.word(head(6, 0));
-                fold_name(name, digest);
-            }
-            Request::Acquire(semaphore, returns) => {
-                digest.word(head(7, u32::from(*returns)));
-                semaphore.fold(digest);
-            }
-            Request::Release(semaphore) => {
-                digest.word(head(8, 0));
-                semaphore.fold(digest);
-            }
-            Request::Barrier(name, parties) => {
-                digest.word(head(9, *parties));
-                fold_name(name, digest);
-            }
-            Request::Wait { condition, mutex, held: Receipt(held) } => {
-                digest.word(head(10, held.get()));
-                fold_name(condition, digest);
-                mutex.fold(digest);
-            }
-            Request::Notify(name, all) => {
-                digest.word(head(11, u32::from(*all)));
-                fold_name(name, digest);
-            }
+            Request::Get(name) => fold_named(5, 0, name, digest),
+            Request::SetReceiver(name) => fold_named(6, 0, name, digest),
+            Request::Meet(meeting) => meeting.fold(digest),
             Request::Join(process) => {
                 digest.word(head(12, 0));
                 fold_process(*process, digest);
@@ -301,14 +287,7 @@ impl<M: Payload> Request<M> {
             }
             Request::Change(Receipt(number), change) => {
                 digest.word(head(14, number.get()));
-                let (kind, value) = match change {
-                    ChangeOfCall::Suspend => (0, 0.0),
-                    ChangeOfCall::Resume => (1, 0.0),
-                    ChangeOfCall::Priority(priority) => (2, *priority),
-                    ChangeOfCall::Bound(bound) => (3, *bound),
-                };
-                digest.word(kind);
-                digest.word(f64::to_bits(value));
+                change.fold(digest);
             }
             Request::Remaining(Receipt(number)) => digest.word(head(15, number.get())),
             Request::SetHost(host, works) => {
@@ -320,6 +299,41 @@ impl<M: Payload> Request<M> {
                 digest.word(u64::from(*state));
             }
         }
+    }
+}
+
+impl Meeting {
+    fn fold(&self, digest: &mut Digest) {
+        let head = |kind: u64, id: u32| kind << 32 | u64::from(id);
+        match self {
+            Meeting::Acquire(semaphore, returns) => {
+                digest.word(head(7, u32::from(*returns)));
+                semaphore.fold(digest);
+            }
+            Meeting::Release(semaphore) => {
+                digest.word(head(8, 0));
+                semaphore.fold(digest);
+            }
+            Meeting::Barrier(name, parties) => fold_named(9, *parties, name, digest),
+            Meeting::Wait { condition, mutex, held: Receipt(held) } => {
+                fold_named(10, held.get(), condition, digest);
+                mutex.fold(digest);
+            }
+            Meeting::Notify(name, all) => fold_named(11, u32::from(*all), name, digest),
+        }
+    }
+}
+
+impl ChangeOfCall {
+    fn fold(self, digest: &mut Digest) {
+        let (kind, value) = match self {
+            ChangeOfCall::Suspend => (0, 0.0),
+            ChangeOfCall::Resume => (1, 0.0),
+            ChangeOfCall::Priority(priority) => (2, priority),
+            ChangeOfCall::Bound(bound) => (3, bound),
+        };
+        digest.word(kind);
+        digest.word(f64::to_bits(value));
     }
 }
 

@@ -1,6 +1,7 @@
 //! The state of the solver's LP: the network, and whose its activities are.
 
-use super::calls::{CallId, Calls, finish_call, finish_mail};
+use super::calls::{CallId, Calls, finish_call};
+use super::mail::finish_mail;
 use super::packet::Packet;
 use parades_core::digest::Payload;
 use parades_core::event::{LpId, TimerId};

@@ -110,19 +110,39 @@ fn what_is_wrong_in_a_deployment_is_named_with_its_place_and_remedy() {
     let platform = xml::parse("both.xml".as_ref(), PLATFORM.as_bytes()).expect("it is right");
     let wrong = |actor: &str| {
         let text = format!("<platform version=\"4.1\">\n{actor}</platform>");
-        Deployment::<Work>::parse("d.xml".as_ref(), text.as_bytes(), &platform, &FUNCTIONS).expect_err(actor).to_string()
+        Deployment::<Work>::parse("d.xml".as_ref(), text.as_bytes(), &platform, &FUNCTIONS)
+            .expect_err(actor)
+            .to_string()
     };
     for (actor, sentence) in [
         (r#"<actor host="aa" function="works"/>"#, "d.xml:2:1: the platform has no host `aa`; did you mean `a`?"),
         (r#"<actor host="a" function="work"/>"#, "d.xml:2:1: there is no function `work`; did you mean `works`?"),
         (r#"<actor host="a" function="zzzzzzz"/>"#, "d.xml:2:1: there is no function `zzzzzzz`; the program has works"),
         (r#"<actor host="a"/>"#, "d.xml:2:1: <actor> has no function; add the attribute"),
-        (r#"<actor host="a" function="works" on_failure="AGAIN"/>"#, "d.xml:2:1: the on_failure of <actor>, `AGAIN`, is none of DIE, RESTART; correct it"),
-        (r#"<actor host="a" function="works" start_time="soon"/>"#, "d.xml:2:1: the start_time of <actor>, `soon`, is not a number; correct it"),
-        (r#"<actor host="a" function="works" kill_time="1e99"/>"#, "d.xml:2:1: the kill_time of <actor>, `1e99`, is past the end of virtual time; correct it"),
-        (r#"<actor host="a" function="works"><arg value="1"/></actor>"#, "d.xml:2:34: there is no element `arg` in an actor; write arguments as <argument value=\"…\"/>"),
-        (r#"<actor host="a" function="works"><prop id="x" value="1"/></actor>"#, "d.xml:2:34: properties of actors are not read; give an <argument>, or delete it"),
-        (r#"<actr host="a" function="works"/>"#, "d.xml:2:1: there is no element `actr` in deployments; did you mean `actor`?"),
+        (
+            r#"<actor host="a" function="works" on_failure="AGAIN"/>"#,
+            "d.xml:2:1: the on_failure of <actor>, `AGAIN`, is none of DIE, RESTART; correct it",
+        ),
+        (
+            r#"<actor host="a" function="works" start_time="soon"/>"#,
+            "d.xml:2:1: the start_time of <actor>, `soon`, is not a number; correct it",
+        ),
+        (
+            r#"<actor host="a" function="works" kill_time="1e99"/>"#,
+            "d.xml:2:1: the kill_time of <actor>, `1e99`, is past the end of virtual time; correct it",
+        ),
+        (
+            r#"<actor host="a" function="works"><arg value="1"/></actor>"#,
+            "d.xml:2:34: there is no element `arg` in an actor; write arguments as <argument value=\"…\"/>",
+        ),
+        (
+            r#"<actor host="a" function="works"><prop id="x" value="1"/></actor>"#,
+            "d.xml:2:34: properties of actors are not read; give an <argument>, or delete it",
+        ),
+        (
+            r#"<actr host="a" function="works"/>"#,
+            "d.xml:2:1: there is no element `actr` in deployments; did you mean `actor`?",
+        ),
         ("", "d.xml:1:1: the file deploys nothing; add an <actor host=\"…\" function=\"…\"/>"),
     ] {
         assert_eq!(wrong(actor), sentence);

@@ -4,8 +4,8 @@
 //! Unless a test says otherwise, its times are those of SimGrid 3.32 for actors that do the same on the same
 //! platform (`network/model:CM02`, `network/crosstraffic:0`).
 
-use parades_carriers::flow_level::{Failure, OnPlatform};
 use parades_carriers::FlowLevel;
+use parades_carriers::flow_level::{Failure, OnPlatform};
 use parades_core::prelude::*;
 use parades_engine::{null_message, rounds, sequential, window};
 use parades_flow::network::Execution;
@@ -157,7 +157,8 @@ fn computations_share_the_cores_of_their_host() {
             }
         }
         C => {
-            for (name, begin, priority) in [("c0", 0.0, 1.0), ("c1", 0.5, 1.0), ("c2", 1.0, 1.0), ("prio 3", 0.25, 3.0)] {
+            for (name, begin, priority) in [("c0", 0.0, 1.0), ("c1", 0.5, 1.0), ("c2", 1.0, 1.0), ("prio 3", 0.25, 3.0)]
+            {
                 start.spawn(name, move |node| async move {
                     node.sleep(secs(begin)).await;
                     node.execute(Execution { priority, ..Execution::new(1e9) }).await.expect("the host works");
@@ -343,8 +344,7 @@ fn messages_travel_at_once_to_a_permanent_receiver_and_a_detached_one_needs_no_s
         }),
         _ => {}
     });
-    let expected =
-        [(0.211, "put"), (0.5, "got"), (0.712, "got"), (0.712, "put"), (2.213, "got the detached one")];
+    let expected = [(0.211, "put"), (0.5, "got"), (0.712, "got"), (0.712, "put"), (2.213, "got the detached one")];
     assert_log(&log, &expected);
 }
 

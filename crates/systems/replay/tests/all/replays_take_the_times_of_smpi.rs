@@ -34,7 +34,8 @@ fn run(text: &str, all_to_all: AllToAll) -> Result<Outcome, parades_core::error:
 /// Returns the time at which each rank ends.
 fn ends(outcome: &Outcome) -> Vec<f64> {
     let table = outcome.metrics.get("ranks").and_then(|metric| metric.table()).expect("it is declared");
-    let end = |row: &Vec<Cell>| if let Cell::Integer(end) = row[2] { Time::from_ps(end).as_secs_f64() } else { f64::NAN };
+    let end =
+        |row: &Vec<Cell>| if let Cell::Integer(end) = row[2] { Time::from_ps(end).as_secs_f64() } else { f64::NAN };
     table.rows().iter().map(end).collect()
 }
 
