@@ -76,7 +76,7 @@ pub use {
 #[cfg(feature = "systems")]
 pub use {
     parades_carriers as carriers, parades_models as models, parades_p2p as p2p, parades_program as program,
-    parades_sockets as sockets,
+    parades_replay as replay, parades_sockets as sockets,
 };
 
 #[cfg(feature = "command")]

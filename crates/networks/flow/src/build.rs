@@ -17,7 +17,9 @@ pub(crate) use profiles::{Connection, ConnectionKind};
 pub(crate) use radical::{NUMBERS_MAX, radicals};
 pub(crate) use zones::Cabinet;
 
-use crate::platform::{Host, HostId, Link, LinkId, Platform, Point, PointId, PointKind, SharingPolicy, ZoneId};
+use crate::platform::{
+    Disk, DiskId, Host, HostId, Link, LinkId, Platform, Point, PointId, PointKind, SharingPolicy, ZoneId,
+};
 use crate::profile::Profile;
 use crate::units::{BANDWIDTH, DURATION};
 use parades_config::Fault;
@@ -231,6 +233,21 @@ impl Builder {
         self.platform.host_names.insert(name.clone(), id);
         self.platform.hosts.push(Host { name, speeds, pstate, cores, point, speed_profile, state_profile });
         Ok(id)
+    }
+
+    /// Adds a disk to a host.
+    pub(crate) fn disk(&mut self, disk: Disk) -> Result<(), Fault> {
+        if self.platform.disks.len() >= POINTS_MAX {
+            return Err(self.wrong(format!("there are more than {POINTS_MAX} disks"), "use fewer"));
+        }
+        let id = DiskId(index(self.platform.disks.len()));
+        if self.platform.disk_names.insert((disk.host, disk.name.clone()), id).is_some() {
+            let message = format!("the host has another disk {} before this one", quoted(&disk.name));
+            return Err(self.wrong(message, "give each disk of a host a name of its own"));
+        }
+        self.ignore("a disk of a host", NO_EFFECT);
+        self.platform.disks.push(disk);
+        Ok(())
     }
 
     /// Adds a router to the innermost open zone.

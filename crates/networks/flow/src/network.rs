@@ -6,7 +6,8 @@
 //! LPs nor engines: a model puts it into the state of an LP, and sets a timer to
 //! [`FluidNetwork::next_event`].
 //!
-//! An activity here is what SimGrid's kernel calls an *action*: a flow, or the execution of a computation.
+//! An activity here is what SimGrid's kernel calls an *action*: a flow, the execution of a computation, or a
+//! transfer of a disk.
 //!
 //! # Time
 //!
@@ -29,7 +30,7 @@ mod save;
 mod start;
 mod system;
 
-pub use activity::{ActivityId, Ended, Outcome};
+pub use activity::{ActivityId, Ended, Execution, Outcome, Transfer};
 pub use changes::{Change, Property};
 
 use crate::network_model::NetworkModel;
@@ -86,7 +87,7 @@ pub struct FluidNetwork {
     platform: Arc<Platform>,
     model: NetworkModel,
     now: Time,
-    /// The constraints of the links, by their ids, then those of the hosts.
+    /// The constraints of the links, by their ids, then those of the hosts, then three of each disk.
     system: System,
     /// Activities by slot. A slot is reused after its activity has ended.
     activities: Vec<Activity>,
@@ -171,6 +172,12 @@ impl FluidNetwork {
         }
         for host in platform.hosts() {
             system.add_constraint(f64::from(host.cores) * host.speed(), SharingPolicy::Shared);
+        }
+        for disk in platform.disks() {
+            let (read, write) = (disk.read_bandwidth, disk.write_bandwidth);
+            for capacity in [read, write, read.max(write)] {
+                system.add_constraint(capacity, SharingPolicy::Shared);
+            }
         }
         let links = platform.links().iter().map(|link| LinkState::new(link, model)).collect();
         let hosts = platform.hosts().iter().map(|host| HostState::new(host, &platform)).collect();
@@ -306,7 +313,7 @@ impl FluidNetwork {
             match self.activities[slot as usize].stage {
                 Stage::Latency => self.share(slot),
                 Stage::Timed | Stage::Unconstrained(_) | Stage::Sharing(_) => self.end(slot, Outcome::Done),
-                Stage::Ended => unreachable!("an ended activity has no date"),
+                Stage::Suspended(_) | Stage::Ended => unreachable!("such an activity has no date"),
             }
         }
     }

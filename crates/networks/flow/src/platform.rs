@@ -52,6 +52,10 @@ pub struct HostId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct LinkId(pub u32);
 
+/// The index of a disk in [`Platform::disks`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub struct DiskId(pub u32);
+
 /// The index of a point in [`Platform::points`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PointId(pub(crate) u32);
@@ -82,6 +86,19 @@ impl Host {
     pub fn speed(&self) -> f64 {
         self.speeds[self.pstate as usize]
     }
+}
+
+/// A disk of a host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Disk {
+    /// The name, unique among the disks of its host.
+    pub name: Box<str>,
+    /// The host.
+    pub host: HostId,
+    /// The bandwidth that all reads share, in bytes per second.
+    pub read_bandwidth: f64,
+    /// The bandwidth that all writes share, in bytes per second.
+    pub write_bandwidth: f64,
 }
 
 /// A link. A split-duplex link of a file is two links, one for each direction.
@@ -182,6 +199,8 @@ pub(crate) enum Routing {
 pub struct Platform {
     pub(crate) hosts: Vec<Host>,
     pub(crate) links: Vec<Link>,
+    pub(crate) disks: Vec<Disk>,
+    pub(crate) disk_names: BTreeMap<(HostId, Box<str>), DiskId>,
     pub(crate) points: Vec<Point>,
     pub(crate) zones: Vec<Zone>,
     pub(crate) host_names: BTreeMap<Box<str>, HostId>,
@@ -240,6 +259,16 @@ impl Platform {
     /// Returns all links, including those that clusters generate.
     pub fn links(&self) -> &[Link] {
         &self.links
+    }
+
+    /// Returns all disks, in the order of the file.
+    pub fn disks(&self) -> &[Disk] {
+        &self.disks
+    }
+
+    /// Returns the disk of a host by its name.
+    pub fn disk(&self, host: HostId, name: &str) -> Option<DiskId> {
+        self.disk_names.get(&(host, name.into())).copied()
     }
 
     /// Returns the host of this name.

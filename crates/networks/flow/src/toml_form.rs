@@ -9,6 +9,7 @@
 //! name = "a"
 //! speed = "1Gf"               # several speeds, separated by commas, are power states
 //! cores = 4
+//! disk = [{ name = "d", read = "100MBps", write = "40MBps" }]
 //!
 //! [[zone.link]]
 //! name = "wire"
@@ -43,7 +44,7 @@ mod tables;
 use crate::build::{
     Builder, Cluster, Connection, ConnectionKind, DeclaredPolicy, Direction, NewHost, NewLink, Topology, radicals,
 };
-use crate::platform::Platform;
+use crate::platform::{Disk, Platform};
 use crate::profile::{self, Profile};
 use crate::units::{BANDWIDTH, DURATION, Quantity, SPEED};
 use crate::xml;
@@ -52,8 +53,8 @@ use parades_config::{Fault, one_line};
 use std::path::Path;
 use std::sync::Arc;
 use tables::{
-    ClusterTable, Coordinates, File, HostLinkTable, HostTable, LinkTable, ProfileTable, RouteTable, RouterTable, Text,
-    ZoneTable,
+    ClusterTable, Coordinates, DiskTable, File, HostLinkTable, HostTable, LinkTable, ProfileTable, RouteTable,
+    RouterTable, Text, ZoneTable,
 };
 use toml::Spanned;
 
@@ -222,10 +223,20 @@ fn host(builder: &mut Builder, table: &HostTable) -> Result<(), Fault> {
     };
     builder.ignore_computing(&host);
     match (&table.bandwidth_in, &table.bandwidth_out) {
-        (None, None) => builder.host(host).map(|_| ()),
-        (Some(incoming), Some(outgoing)) => {
-            builder.peer(host, quantity(incoming, &BANDWIDTH)?, quantity(outgoing, &BANDWIDTH)?)
+        (None, None) => {
+            let host = builder.host(host)?;
+            for table in &table.disk {
+                builder.offset = table.span().start;
+                let DiskTable { name, read, write } = table.get_ref();
+                let (read_bandwidth, write_bandwidth) = (quantity(read, &BANDWIDTH)?, quantity(write, &BANDWIDTH)?);
+                builder.disk(Disk { name: name.get_ref().as_str().into(), host, read_bandwidth, write_bandwidth })?;
+            }
+            Ok(())
         }
+        (Some(incoming), Some(outgoing)) => match table.disk.first() {
+            None => builder.peer(host, quantity(incoming, &BANDWIDTH)?, quantity(outgoing, &BANDWIDTH)?),
+            Some(disk) => Err(Fault::new(disk.span().start, "a peer has no disk", "delete it")),
+        },
         (Some(one), None) | (None, Some(one)) => {
             Err(Fault::new(one.span().start, "the host has a bandwidth one way only", "give both, or neither"))
         }

@@ -4,7 +4,8 @@
 //!
 //! - `<zone>` (or `<AS>`), nested, with routing `Full`, `Floyd`, `Dijkstra`, `DijkstraCache`, `Cluster`,
 //!   `Vivaldi` or `None`.
-//! - `<host>`, `<router>`, and `<link>` with the policies `SHARED`, `FATPIPE` and `SPLITDUPLEX`.
+//! - `<host>` with its `<disk>`s, `<router>`, and `<link>` with the policies `SHARED`, `FATPIPE` and
+//!   `SPLITDUPLEX`.
 //! - `<route>`, `<zoneRoute>` (or `<ASroute>`), `<bypassRoute>`, `<bypassZoneRoute>`.
 //! - `<cluster>`, flat or as a torus, fat tree or dragonfly, with backbone, loopbacks and limiters.
 //! - `<host_link>`, `<backbone>`, `<cabinet>`, `<peer>`.
@@ -16,8 +17,9 @@
 //!
 //! Version 3 writes `power` for `speed`, and hosts and links have a `state`.
 //!
-//! Everything else that SimGrid knows has no effect on flows: cores, disks, properties, deployed actors and
-//! other settings. [`Platform::notes`] names each kind once. `WIFI` links and random profiles are refused.
+//! Speeds, cores and disks act on the computations of programs alone. Everything else that SimGrid knows has
+//! no effect: properties, deployed actors and other settings. [`Platform::notes`] names each kind that has no
+//! effect on flows once. `WIFI` links and random profiles are refused.
 //!
 //! # Bounds
 //!
@@ -26,10 +28,11 @@
 //! declarations of its own is refused. Only XML's five predefined entities are expanded.
 
 mod attributes;
+pub mod deployment;
 mod elements;
 
 use crate::build::{Builder, Direction, NO_EFFECT};
-use crate::platform::Platform;
+use crate::platform::{HostId, Platform};
 use crate::profile::{self, Profile};
 use attributes::Attributes;
 use parades_config::Fault;
@@ -107,6 +110,8 @@ enum Element {
     Trace(Attributes, String),
     /// A `<config>`: its properties are settings.
     Config,
+    /// A host: its disks lie in it.
+    Host(HostId),
     /// An element that has no content. Elements in it are recorded as ignored.
     Leaf,
     /// An element in a [`Element::Leaf`], which has been recorded as ignored with all its content.
@@ -150,9 +155,16 @@ impl Elements for Reader {
         let name = tag.local_name();
         let name = name.as_ref();
         let element = match self.open.last_mut().map(|(element, _)| element) {
-            None => self.root(name, tag)?,
+            None => {
+                elements::root(&mut self.builder, name, tag, std::mem::replace(&mut self.root_seen, true))?;
+                Element::Platform
+            }
             Some(Element::Ignored) => Element::Ignored,
-            Some(Element::Leaf) => {
+            Some(&mut Element::Host(host)) if name == "disk" => {
+                elements::disk(&mut self.builder, host, tag)?;
+                Element::Leaf
+            }
+            Some(Element::Host(_) | Element::Leaf) => {
                 self.builder.ignore(&format!("the element {}", quoted(name)), NO_EFFECT);
                 Element::Ignored
             }
@@ -214,39 +226,12 @@ impl Elements for Reader {
                 };
                 self.builder.trace(name, profile)
             }
-            Element::Platform | Element::Config | Element::Leaf | Element::Ignored => Ok(()),
+            Element::Platform | Element::Config | Element::Host(_) | Element::Leaf | Element::Ignored => Ok(()),
         }
     }
 }
 
 impl Reader {
-    /// Handles the start of the root element: checks its name and its version.
-    fn root(&mut self, name: &str, tag: &BytesStart<'_>) -> Result<Element, Fault> {
-        if std::mem::replace(&mut self.root_seen, true) {
-            return Err(self
-                .builder
-                .wrong("a second root element follows the first", "keep one <platform> in the file"));
-        }
-        if name != "platform" {
-            let message = format!("the root element is {}, not <platform>", quoted(name));
-            return Err(self.builder.wrong(message, "give a platform file"));
-        }
-        let attributes = Attributes::of(&self.builder, tag, &["version"])?;
-        let version = attributes.required("version")?;
-        match version.parse::<f64>() {
-            Ok(version) if (3.0..4.15).contains(&version) => {
-                self.builder.is_version_3 = version < 4.0;
-                Ok(Element::Platform)
-            }
-            _ => {
-                let message = format!("the file is of version {}", quoted(version));
-                Err(self
-                    .builder
-                    .wrong(message, "3, 4 and 4.1 can be read; simgrid_update_xml brings older files up to date"))
-            }
-        }
-    }
-
     /// Handles the end of the file.
     fn finish(self, text: &str) -> Result<Platform, Fault> {
         if let Some(&(_, offset)) = self.open.last() {

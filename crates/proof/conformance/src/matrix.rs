@@ -265,6 +265,7 @@ pub fn models() -> Vec<Case> {
         saved("gossip", 15_000, peers::gossip()),
         saved("gossipsub", 12_000, peers::gossipsub()),
         saved("averaging", 12_000, peers::averaging()),
+        unrestorable("replay", 5_000, peers::replay()),
         unrestorable("sockets", 2_000, crate::sockets::talk_model()),
         saved("network", 2_000, network()),
         saved("faulty-lookahead", 5_000, faulty(faulty::Fault::Lookahead)),

@@ -17,6 +17,7 @@ mod multicast;
 pub mod network;
 mod phold;
 mod queueing;
+mod replay;
 mod transfer;
 pub(crate) mod underlay;
 mod wan;
@@ -77,6 +78,7 @@ pub const SCENARIOS: &[Scenario] = &[
     wan::SCENARIO,
     network::SCENARIO,
     flows::SCENARIO,
+    replay::SCENARIO,
     chord::SCENARIO,
     averaging::SCENARIO,
     bittorrent::SCENARIO,

@@ -345,6 +345,10 @@ impl<M: 'static, A: Carrier<M>, B: Carrier<M>> Carrier<M> for Both<A, B, M> {
         }
     }
 
+    fn kills_with_host(&self) -> bool {
+        self.first.kills_with_host() || self.second.kills_with_host()
+    }
+
     #[inline]
     fn execute(&self, lp: &mut Self::Lp, event: Body<&Self::Packet>, ctx: &mut impl CarrierContext<Self::Packet>) {
         let (first, second) = self.layouts(ctx.layout());

@@ -8,20 +8,43 @@
 //! The solver is one LP behind the nodes. A message goes to the solver as an event, and when its flow has
 //! ended, on to its receiver as another. Neither event has a delay, since the flow alone says how long the
 //! message takes. So there is no lookahead between nodes, and engines that need some go on with one worker.
+//!
+//! Processes also compute, use disks, and meet processes of other hosts at mailboxes, mutexes, semaphores,
+//! barriers and conditions ([`OnPlatform`]). Their calls go to the solver, as system calls to a kernel, and
+//! are answered by it.
+//!
+//! *References*: H. Casanova et al., *Versatile, Scalable, and Accurate Simulation of Distributed
+//! Applications and Platforms*, JPDC 74(10), 2014 (SimGrid, whose actors these are).
 
-use parades_core::digest::{Digest, Payload};
-use parades_core::event::{Body, LpId, TimerId};
+mod calls;
+mod deployment;
+mod mail;
+mod meeting;
+mod on_platform;
+mod packet;
+mod solver;
+
+pub use deployment::{Deployment, Function};
+pub use on_platform::{
+    AcquireShared, Activity, Mailbox, OnPlatform, PlatformProgram, SharedCondition, SharedPermit, SharedSemaphore,
+};
+pub use packet::{Answer, ChangeOfCall, Failure, Meeting, Name, Packet, Request, Semaphore};
+pub use solver::Solver;
+
+use parades_core::digest::Payload;
+use parades_core::event::{Body, LpId};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 use parades_core::wire::{self, Malformed, Wire};
-use parades_flow::network::{FluidNetwork, Outcome};
+use parades_flow::network::FluidNetwork;
 use parades_flow::network_model::NetworkModel;
 use parades_flow::platform::{HostId, Platform};
 use parades_program::{
-    Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, Receipt, SaveCarrier, Timed, Undelivered,
-    Wiring,
+    Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, ProcessId, Receipt, Received, SaveCarrier,
+    Serves, Timed, ToProcesses, Wiring,
 };
-use serde::{Deserialize, Serialize};
+use solver::{InFlight, Owner};
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -74,6 +97,7 @@ pub struct FlowLevel<M> {
     network_model: NetworkModel,
     nodes: u32,
     bytes: fn(&M) -> f64,
+    kills: bool,
 }
 
 impl<M> fmt::Debug for FlowLevel<M> {
@@ -91,7 +115,15 @@ impl<M> FlowLevel<M> {
     /// On a platform without hosts.
     pub fn new(platform: Arc<Platform>, network_model: NetworkModel, nodes: u32, bytes: fn(&M) -> f64) -> FlowLevel<M> {
         assert!(!platform.hosts().is_empty(), "nodes need a host");
-        FlowLevel { platform, network_model, nodes, bytes }
+        FlowLevel { platform, network_model, nodes, bytes, kills: false }
+    }
+
+    /// Lets the processes of a node end with the failure of its host, and begin again when the host works
+    /// again ([`parades_program::Program::restart`]), as SimGrid's actors. Without it, processes are told,
+    /// and go on.
+    #[must_use]
+    pub fn with_ends_of_processes(self) -> FlowLevel<M> {
+        FlowLevel { kills: true, ..self }
     }
 
     /// Returns the platform.
@@ -111,61 +143,6 @@ impl<M> FlowLevel<M> {
     }
 }
 
-/// A packet between the solver and the nodes.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Packet<M> {
-    /// From a node to the solver: a message sets out.
-    Send {
-        /// The receiver.
-        to: LpId,
-        /// The name by which the sender waits for the message to arrive.
-        receipt: Option<Receipt>,
-        /// The message.
-        message: M,
-    },
-    /// From the solver to the receiver: a message has arrived.
-    Arrived {
-        /// The sender.
-        from: LpId,
-        /// The message.
-        message: M,
-    },
-    /// From the solver to a sender that waits: its message has arrived, or has failed.
-    Report {
-        /// The name by which the sender waits.
-        receipt: Receipt,
-        /// The message has arrived, or not.
-        outcome: Result<(), Undelivered>,
-    },
-    /// From the solver to a node: its host fails, or works again.
-    Host {
-        /// True if the host works.
-        works: bool,
-    },
-}
-
-impl<M: Payload> Payload for Packet<M> {
-    #[inline]
-    fn fold(&self, digest: &mut Digest) {
-        let head = |kind: u64, id: u32| kind << 32 | u64::from(id);
-        match self {
-            Packet::Send { to, receipt, message } => {
-                digest.word(head(1, to.0));
-                digest.word(receipt.map_or(0, |Receipt(number)| u64::from(number.get())));
-                message.fold(digest);
-            }
-            Packet::Arrived { from, message } => {
-                digest.word(head(2, from.0));
-                message.fold(digest);
-            }
-            Packet::Report { receipt: Receipt(number), outcome } => {
-                digest.word(head(if outcome.is_ok() { 3 } else { 4 }, number.get()));
-            }
-            Packet::Host { works } => digest.word(head(5, u32::from(*works))),
-        }
-    }
-}
-
 /// How a message goes out.
 #[derive(Clone, Copy, Debug)]
 pub enum Plan {
@@ -173,81 +150,6 @@ pub enum Plan {
     Flow,
     /// Past the solver, after this delay.
     After(Delay),
-}
-
-/// The state of the solver's LP.
-#[derive(Debug)]
-pub struct Solver<M> {
-    network: FluidNetwork,
-    /// The message of each flow, by the slot of its activity.
-    messages: Vec<Option<InFlight<M>>>,
-    /// Flows that have ended, with their outcomes. Their slots may be used again before the nodes learn of
-    /// them.
-    ended: Vec<(InFlight<M>, Outcome)>,
-    /// The time that the LP's timer is set to.
-    armed: Time,
-    /// Messages in `messages` and in `ended`.
-    in_flight: u64,
-    failed: u64,
-}
-
-/// A message on its way.
-#[derive(Debug, Serialize, Deserialize)]
-struct InFlight<M> {
-    from: LpId,
-    to: LpId,
-    receipt: Option<Receipt>,
-    message: M,
-}
-
-/// The timer of the solver's LP, which is due when the next flow ends.
-const TIMER: TimerId = TimerId(0);
-
-impl<M: Payload + Clone> Solver<M> {
-    /// Collects the flows that have ended, before their slots are used again.
-    #[inline]
-    fn collect(&mut self) {
-        while let Some(ended) = self.network.take_ended() {
-            let message = self.messages[ended.id.slot()].take().expect("a flow ends once");
-            self.ended.push((message, ended.outcome));
-        }
-    }
-
-    /// Delivers the messages whose flows have ended, and reports the outcomes to their senders.
-    #[inline]
-    fn deliver(&mut self, ctx: &mut impl CarrierContext<Packet<M>>) {
-        for (InFlight { from, to, receipt, message }, outcome) in self.ended.drain(..) {
-            self.in_flight -= 1;
-            let outcome = match outcome {
-                Outcome::Done => {
-                    ctx.send_to(to, Delay::ZERO, Packet::Arrived { from, message });
-                    Ok(())
-                }
-                Outcome::Failed | Outcome::Cancelled => {
-                    self.failed += 1;
-                    Err(Undelivered)
-                }
-            };
-            if let Some(receipt) = receipt {
-                ctx.send_to(from, Delay::ZERO, Packet::Report { receipt, outcome });
-            }
-        }
-    }
-
-    /// Sets the LP's timer to the time at which something happens next.
-    #[inline]
-    fn arm(&mut self, ctx: &mut impl CarrierContext<Packet<M>>) {
-        let next = if self.ended.is_empty() { self.network.next_event() } else { Some(self.network.now()) };
-        let next = next.unwrap_or(Time::MAX);
-        if next == self.armed {
-            return;
-        }
-        self.armed = next;
-        match next {
-            Time::MAX => ctx.cancel_timer(TIMER),
-            next => ctx.set_timer(TIMER, next.since(ctx.now())),
-        }
-    }
 }
 
 impl<M: Payload + Clone> FlowLevel<M> {
@@ -258,11 +160,7 @@ impl<M: Payload + Clone> FlowLevel<M> {
         solver.collect();
         let (from, to) = (self.host(message.from), self.host(message.to));
         let started = solver.network.start_flow(from, to, (self.bytes)(&message.message));
-        let slot = started.map_err(|why| why.to_string())?.slot();
-        if solver.messages.len() <= slot {
-            solver.messages.resize_with(slot + 1, || None);
-        }
-        solver.messages[slot] = Some(message);
+        solver.set_owner(started.map_err(|why| why.to_string())?, Owner::Message(message));
         solver.in_flight += 1;
         // A flow over a part that has failed ends at once.
         solver.collect();
@@ -274,13 +172,7 @@ impl<M: Payload + Clone> FlowLevel<M> {
     fn advance(&self, solver: &mut Solver<M>, ctx: &mut impl CarrierContext<Packet<M>>) {
         solver.armed = Time::MAX;
         solver.network.advance(ctx.now());
-        solver.collect();
-        solver.deliver(ctx);
-        while let Some((host, works)) = solver.network.take_host_change() {
-            for node in self.nodes_of(host) {
-                ctx.send_to(node, Delay::ZERO, Packet::Host { works });
-            }
-        }
+        self.settle(solver, ctx);
     }
 }
 
@@ -293,7 +185,9 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
     fn message(packet: &Packet<M>) -> Option<&M> {
         match packet {
             Packet::Send { message, .. } | Packet::Arrived { message, .. } => Some(message),
-            Packet::Report { .. } | Packet::Host { .. } => None,
+            Packet::Call { request: Request::Put(_, message), .. } => Some(message),
+            Packet::Answer(_, Answer::Message(Ok((_, message)))) => Some(message),
+            _ => None,
         }
     }
 
@@ -324,8 +218,7 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
     fn start(&self, ctx: &mut impl CarrierContext<Packet<M>>) -> Box<Solver<M>> {
         let mut network = FluidNetwork::new(Arc::clone(&self.platform), self.network_model);
         network.watch_hosts();
-        let (messages, ended) = (Vec::new(), Vec::new());
-        let mut solver = Solver { network, messages, ended, armed: Time::MAX, in_flight: 0, failed: 0 };
+        let mut solver = Solver::new(network);
         solver.arm(ctx);
         Box::new(solver)
     }
@@ -360,8 +253,29 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
             Packet::Arrived { from, message } => node.deliver(*from, message.clone()),
             Packet::Report { receipt, outcome } => node.report(*receipt, *outcome),
             Packet::Host { works } => node.report_host(*works),
-            Packet::Send { .. } => unreachable!("messages that set out go to the solver"),
+            Packet::Answer(receipt, answer) => node.tell(ToProcesses::Answer(*receipt, opened(answer))),
+            Packet::Order(process, order) => node.tell(ToProcesses::Order(*process, *order)),
+            &Packet::Join { process, from, receipt } => node.tell(ToProcesses::Join { process, from, receipt }),
+            Packet::Send { .. } | Packet::Call { .. } | Packet::GiveUp(_) => {
+                unreachable!("what nodes ask for goes to the solver")
+            }
         }
+    }
+
+    fn post_call(&self, packet: Packet<M>, node: &mut impl CarrierContext<Packet<M>>) {
+        node.send_to(node.layout().own(0), Delay::ZERO, packet);
+    }
+
+    fn give_up(&self, receipt: Receipt, node: &mut impl CarrierContext<Packet<M>>) {
+        node.send_to(node.layout().own(0), Delay::ZERO, Packet::GiveUp(receipt));
+    }
+
+    fn report_end(&self, to: LpId, receipt: Receipt, node: &mut impl CarrierContext<Packet<M>>) {
+        node.send_to(to, Delay::ZERO, Packet::Answer(receipt, Answer::Ended));
+    }
+
+    fn kills_with_host(&self) -> bool {
+        self.kills
     }
 
     #[inline]
@@ -374,7 +288,14 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
                     return ctx.fail(why);
                 }
             }
-            Body::Message(_) => unreachable!("the solver is sent messages that set out, and nothing else"),
+            Body::Message(Packet::Call { process, receipt, request }) => {
+                self.serve(solver, *process, *receipt, request, ctx);
+            }
+            Body::Message(Packet::GiveUp(receipt)) => {
+                let node = ctx.sender().expect("nodes give up");
+                self.take_back(solver, (node, *receipt), ctx);
+            }
+            Body::Message(_) => unreachable!("the solver is sent what nodes ask for, and nothing else"),
             Body::Timer(_) => self.advance(solver, ctx),
         }
         solver.arm(ctx);
@@ -397,10 +318,14 @@ impl<M: Payload + Clone + Wire> SaveCarrier<M> for FlowLevel<M> {
     }
 
     fn write_lp(&self, solver: &Box<Solver<M>>, to: &mut Vec<u8>) {
-        let Solver { network, messages, ended, armed: _, in_flight: _, failed } = &**solver;
+        let Solver { network, owners, ended, armed: _, in_flight: _, failed, calls } = &**solver;
         assert!(ended.is_empty(), "all that has ended is delivered before a later time comes");
+        assert!(calls.is_empty(), "only programs make calls, and they are replayed");
         network.write(to);
-        let messages = messages.iter().enumerate().filter_map(|(slot, message)| Some((slot, message.as_ref()?)));
+        let messages = owners.iter().enumerate().filter_map(|(slot, owner)| match owner {
+            Some(Owner::Message(message)) => Some((slot, message)),
+            _ => None,
+        });
         wire::write(&(failed, messages.collect::<Vec<_>>()), to);
     }
 
@@ -416,13 +341,32 @@ impl<M: Payload + Clone + Wire> SaveCarrier<M> for FlowLevel<M> {
             return Err(Malformed::new("a message on its way has no flow, or no end"));
         }
         let in_flight = read.len() as u64;
-        let mut messages: Vec<Option<InFlight<M>>> = Vec::new();
+        let mut owners: Vec<Option<Owner<M>>> = Vec::new();
         for (slot, message) in read {
-            messages.resize_with(slot, || None);
-            messages.push(Some(message));
+            owners.resize_with(slot, || None);
+            owners.push(Some(Owner::Message(message)));
         }
         let armed = network.next_event().unwrap_or(Time::MAX);
-        Ok(Box::new(Solver { network, messages, ended: Vec::new(), armed, in_flight, failed }))
+        Ok(Box::new(Solver { owners, armed, in_flight, failed, ..Solver::new(network) }))
+    }
+}
+
+/// Returns the answer as the call awaits it.
+fn opened<M: Payload + Clone>(answer: &Answer<M>) -> Box<dyn Any + Send> {
+    match answer {
+        Answer::Done(outcome) => Box::new(*outcome),
+        Answer::Message(outcome) => Box::new(outcome.clone().map(|(from, message)| Received { from, message })),
+        Answer::Passed(last) => Box::new(*last),
+        Answer::Ended => Box::new(()),
+        Answer::Remaining(amount) => Box::new(*amount),
+    }
+}
+
+impl<M: Payload + Clone> Serves<M> for FlowLevel<M> {
+    type Request = Request<M>;
+
+    fn packet(&self, request: Request<M>, process: ProcessId, receipt: Option<Receipt>) -> Packet<M> {
+        Packet::Call { process, receipt, request }
     }
 }
 

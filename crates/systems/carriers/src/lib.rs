@@ -11,6 +11,8 @@
 //! | [`PacketLevel`] | as long as a packet over the links and queues of a network, or it is lost |
 //! | [`Both`] | what one of two carriers says; each message names its carrier |
 //!
+//! Over a platform, programs also compute, and meet at mailboxes ([`OnPlatform`]).
+//!
 //! A program over one of them runs over any other: all are carriers in the sense of
 //! [`parades_program::carrier`], where further ones can be written in any crate. `tests/outside` is an
 //! example of such a crate.
@@ -30,7 +32,7 @@ pub mod underlay;
 pub use both::{Both, Which};
 pub use capacity::Capacity;
 pub use direct::{Constant, Direct, Latencies, Latency};
-pub use flow_level::FlowLevel;
+pub use flow_level::{FlowLevel, OnPlatform};
 pub use matrix::{Matrix, Missing};
 pub use packet_level::PacketLevel;
 pub use underlay::Underlay;

@@ -201,6 +201,33 @@ pub trait Carrier<M>: Send + Sync + 'static {
         unreachable!("the carrier sets no timer at nodes, but {timer:?} is due");
     }
 
+    /// Sends the packet of a call on, at the end of the event in which a process made it ([`crate::Serves`]).
+    /// By default the carrier serves no calls.
+    fn post_call(&self, packet: Self::Packet, node: &mut impl CarrierContext<Self::Packet>) {
+        let _ = node;
+        unreachable!("the carrier serves no calls, but {packet:?} is one");
+    }
+
+    /// Learns, at the end of an event, that a process has given up a call, or returned what it has been given
+    /// ([`crate::Claim`]). By default the carrier serves no calls.
+    fn give_up(&self, receipt: Receipt, node: &mut impl CarrierContext<Self::Packet>) {
+        let _ = node;
+        unreachable!("the carrier serves no calls, but {receipt:?} is one");
+    }
+
+    /// Tells another node, at the end of an event, that the process here has ended for whose end it waits
+    /// under `receipt` ([`crate::ToProcesses::Join`]). By default the carrier serves no calls.
+    fn report_end(&self, to: LpId, receipt: Receipt, node: &mut impl CarrierContext<Self::Packet>) {
+        let _ = (to, node);
+        unreachable!("the carrier serves no calls, but {receipt:?} is one");
+    }
+
+    /// Returns true if the failure of a node's host ends the node's processes, and its recovery begins them
+    /// again ([`crate::Program::restart`]). By default processes are told, and go on.
+    fn kills_with_host(&self) -> bool {
+        false
+    }
+
     /// Executes an event of an LP of the carrier's own: a packet, or a timer of that LP.
     fn execute(&self, lp: &mut Self::Lp, event: Body<&Self::Packet>, ctx: &mut impl CarrierContext<Self::Packet>);
 

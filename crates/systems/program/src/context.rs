@@ -24,8 +24,8 @@ use std::panic::Location;
 
 /// The node to which a process belongs, as the process sees it. Copy it wherever it is needed.
 ///
-/// Only the node's own processes can use this value, while they are polled. Elsewhere its methods panic. Those
-/// that act at once name the line that called them.
+/// Only the node's own processes can use this value, while they are polled. Elsewhere its methods panic.
+/// Those that act at once name the line that called them.
 ///
 /// An id of a metric of another kind does not compile:
 ///
@@ -365,6 +365,7 @@ pub(crate) fn inner<P: Program>(node: Option<&mut Inner<P>>) -> &mut Inner<P> {
 /// A node that starts up.
 pub struct Start<'a, P> {
     node: Node<P>,
+    now: Time,
     rng: &'a Rng,
     table: &'a mut Table,
 }
@@ -376,8 +377,13 @@ impl<P: Program> fmt::Debug for Start<'_, P> {
 }
 
 impl<'a, P: Program> Start<'a, P> {
-    pub(crate) fn new(node: Node<P>, rng: &'a Rng, table: &'a mut Table) -> Start<'a, P> {
-        Start { node, rng, table }
+    pub(crate) fn new(node: Node<P>, now: Time, rng: &'a Rng, table: &'a mut Table) -> Start<'a, P> {
+        Start { node, now, rng, table }
+    }
+
+    /// Returns the virtual time: zero, or the time at which the node's host works again.
+    pub fn now(&self) -> Time {
+        self.now
     }
 
     /// Returns the node's id.
@@ -395,7 +401,7 @@ impl<'a, P: Program> Start<'a, P> {
         self.rng
     }
 
-    /// Begins a process of the node, at time 0. Processes begin in the order in which they are spawned.
+    /// Begins a process of the node, now. Processes begin in the order in which they are spawned.
     pub fn spawn<F>(&mut self, name: &'static str, process: impl FnOnce(Node<P>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -415,7 +421,7 @@ impl<'a, P: Program> Start<'a, P> {
     fn begin(&mut self, name: &'static str, code: Code) -> Place {
         let (place, _) = self.table.add(name, code, false);
         let ticket = self.table.ticket();
-        self.table.sleep(WAIT, Time::ZERO, Waiter { place, ticket, waker: None });
+        self.table.sleep(WAIT, self.now, Waiter { place, ticket, waker: None });
         place
     }
 }

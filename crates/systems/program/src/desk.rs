@@ -5,7 +5,9 @@
 //! references and no allocation. Several simulations may run at a time, since each thread has its desk. A
 //! simulation that runs inside a process of another has a desk of its own until it ends.
 
+use crate::call::CallsOf;
 use crate::carrier::{Letter, PlanOf, Receipt};
+use crate::life::{AtExit, Exit, Pause};
 use crate::model::Inner;
 use crate::program::Program;
 use crate::table::{Code, State, Table};
@@ -42,8 +44,8 @@ pub(crate) struct AnyDesk {
 impl AnyDesk {
     #[cold]
     fn new<P: Program>(program: &Arc<P>, outer: Option<AnyDesk>) -> AnyDesk {
-        let (program, outgoing) = (Arc::clone(program), Vec::new());
-        let desk = Desk { program, worker: Worker::new(), node: None, outgoing, outer };
+        let (program, outgoing, calls) = (Arc::clone(program), Vec::new(), Vec::new());
+        let desk = Desk { program, worker: Worker::new(), node: None, outgoing, calls, outer };
         AnyDesk { desk: Typed::new(desk), parts: |desk| desk.get_mut::<Desk<P>>().and_then(Desk::parts) }
     }
 
@@ -66,6 +68,8 @@ pub(crate) struct Desk<P: Program> {
     pub(crate) worker: Worker,
     pub(crate) node: Option<Box<Inner<P>>>,
     pub(crate) outgoing: Vec<Outgoing<P::Message, PlanOf<P>>>,
+    /// Calls that go out when the event is over.
+    pub(crate) calls: CallsOf<P>,
     /// The desk of the outer simulation, if this simulation runs inside a process of another.
     pub(crate) outer: Option<AnyDesk>,
 }
@@ -115,6 +119,10 @@ pub(crate) struct Worker {
     pub(crate) wakers: Vec<Option<Waker>>,
     /// The code of killed processes, which must be dropped at a place where its destructors can use the desk.
     pub(crate) dropped: Vec<Code>,
+    /// The code that runs as processes are over, with how they ended.
+    pub(crate) exits: Vec<(Exit, AtExit)>,
+    /// The calls of other nodes that wait for the end of a process of this node, which is over.
+    pub(crate) ends: Vec<(LpId, Receipt)>,
     /// Measurements that are applied when the event is over.
     pub(crate) records: Vec<Sample>,
     pub(crate) notes: Vec<String>,
@@ -137,6 +145,8 @@ impl Worker {
             foreign: Vec::new(),
             wakers: Vec::new(),
             dropped: Vec::new(),
+            exits: Vec::new(),
+            ends: Vec::new(),
             records: Vec::new(),
             notes: Vec::new(),
             failure: None,
@@ -150,6 +160,10 @@ impl Worker {
             && process.state == State::Alive
             && !process.queued
         {
+            if process.pause != Pause::Runs {
+                process.pause = Pause::WithMore;
+                return;
+            }
             process.queued = true;
             if self.first_ready.is_none() {
                 self.first_ready = Some(place);
@@ -199,10 +213,11 @@ impl Worker {
         !(self.records.is_empty() && self.notes.is_empty() && self.failure.is_none())
     }
 
-    /// Returns whether other crates' wakers must be called, or killed processes dropped.
+    /// Returns whether other crates' wakers must be called, killed processes dropped, or code run at the end
+    /// of one.
     #[inline]
     pub(crate) fn has_cleanup(&self) -> bool {
-        !(self.foreign.is_empty() && self.dropped.is_empty())
+        !(self.foreign.is_empty() && self.dropped.is_empty() && self.exits.is_empty())
     }
 
     /// Records the reason for which the current process waits, for reports.

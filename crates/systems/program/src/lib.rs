@@ -29,12 +29,14 @@
 
 mod baton;
 mod blocking;
+mod call;
 pub mod carrier;
 mod context;
 mod delivery;
 mod desk;
 mod here;
 mod inbox;
+mod life;
 mod model;
 mod news;
 mod polling;
@@ -50,6 +52,7 @@ mod table;
 mod wait;
 
 pub use blocking::{Stack, StackKind};
+pub use call::{Call, Claim, Order, ProcessId, RequestOf, Serves, ToProcesses};
 pub use carrier::{
     AtEnd, AtNode, Carrier, CarrierContext, Copies, Departure, Held, Kernel, Layout, Letter, Mailbox, NodeContext,
     Receipt, RestorableCarrier, Restore, SaveCarrier, Timed, Undelivered, Wiring,
@@ -57,10 +60,11 @@ pub use carrier::{
 pub use context::{Node, Start};
 pub use delivery::{Delivery, HostIs};
 pub use here::{Actions, Here};
+pub use life::{Exit, SuspendSelf};
 pub use model::{CarrierState, LpState, NodeState, Processes};
 pub use program::{Program, Received};
 pub use receive::{Receive, ReceiveBefore};
-pub use select::{Either, all, select};
+pub use select::{Either, all, any, select};
 pub use serve::Serve;
 pub use sleep::Sleep;
 pub use spawn::Handle;

@@ -1,6 +1,6 @@
 //! A program as a model: how a node executes an event.
 
-use crate::carrier::{AccessOf, AtEnd, AtNode, Carrier, Kernel, Layout, OwnLpOf, PacketOf, Wiring};
+use crate::carrier::{AccessOf, AtEnd, AtNode, Carrier, Kernel, Layout, OwnLpOf, PacketOf, Receipt, Wiring};
 use crate::context::{Node, Start};
 use crate::desk::{self, Desk, Outgoing, Worker};
 use crate::inbox::Inbox;
@@ -8,10 +8,11 @@ use crate::news::{News, ToProcesses};
 use crate::polling::{self, Polled};
 use crate::program::{Program, Received};
 use crate::table::{CLOCKS, Table};
-use crate::{delivery, report};
+use crate::{call, delivery, life, report};
 use parades_core::prefetch::prefetch_all;
 use parades_core::prelude::*;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 /// A program as a model, which engines run. Its state cannot be restored, since a process that has begun
@@ -97,6 +98,9 @@ impl<P: Program> Drop for NodeState<P> {
         let mut inner = None;
         let clear = |desk: &mut Desk<P>| {
             desk.outgoing.clear();
+            desk.calls.clear();
+            desk.worker.ends.clear();
+            desk.worker.exits.clear();
             desk.worker.records.clear();
             desk.worker.notes.clear();
             desk.worker.failure = None;
@@ -158,7 +162,7 @@ impl<P: Program> Processes<P> {
     /// Applies the sends and the records of the node's processes.
     #[inline]
     fn apply_effects(&self, desk: &mut Desk<P>, ctx: &mut Context<'_, Self>) {
-        let Desk { worker, outgoing, node, program, .. } = desk;
+        let Desk { worker, outgoing, calls, node, program, .. } = desk;
         ctx.rng().continue_at(&worker.rng);
         if let Some(node) = node {
             for letter in outgoing.drain(..) {
@@ -181,8 +185,29 @@ impl<P: Program> Processes<P> {
                 }
             }
         }
+        if !calls.is_empty() || !worker.ends.is_empty() || node.as_ref().is_some_and(|node| node.table.has_given_up()) {
+            self.apply_calls(desk, ctx);
+        }
+        let worker = &mut desk.worker;
         if worker.has_records() {
             apply_records(worker, ctx);
+        }
+    }
+
+    /// Sends the calls of the node's processes on, and tells the carrier of those that they have given up.
+    #[inline(never)]
+    fn apply_calls(&self, desk: &mut Desk<P>, ctx: &mut Context<'_, Self>) {
+        let Desk { worker, calls, node, program, .. } = desk;
+        let (carrier, mut kernel) = (program.carrier(), Kernel::node(ctx, self.layout));
+        for packet in calls.drain(..) {
+            carrier.post_call(packet, &mut kernel);
+        }
+        for (to, receipt) in worker.ends.drain(..) {
+            carrier.report_end(to, receipt, &mut kernel);
+        }
+        let given_up = node.as_mut().and_then(|node| Some(std::mem::take(&mut node.table.rare_mut()?.calls.given_up)));
+        for ticket in given_up.into_iter().flatten().filter_map(NonZeroU32::new) {
+            carrier.give_up(Receipt(ticket), &mut kernel);
         }
     }
 
@@ -194,14 +219,26 @@ impl<P: Program> Processes<P> {
         ctx: &mut Context<'_, Self>,
         handle: impl FnOnce(&P::Carrier, &mut AccessOf<P>, &mut AtNode<'_, '_, Self, ToProcesses<'_, P::Message>>),
     ) {
-        let Inner { table, inbox, lost, access, .. } = state.0.as_deref_mut().expect(WHOLE);
+        let Inner { table, inbox, lost, access, state: own } = state.0.as_deref_mut().expect(WHOLE);
         let kernel = Kernel::node(ctx, self.layout);
         let mut node = AtNode { kernel, mailbox: ToProcesses { table, inbox, lost, news: News::default() } };
         handle(self.program.carrier(), access, &mut node);
-        let News { delivered, reports, host } = node.mailbox.news;
+        let News { delivered, reports, host, told } = node.mailbox.news;
         let is_received = delivered > 0 && table.receiver.is_some();
-        if !is_received && reports.is_empty() && host.is_none() {
+        if !is_received && reports.is_empty() && host.is_none() && told.is_empty() {
             return;
+        }
+        let ends = host.filter(|_| self.program.carrier().kills_with_host());
+        match ends {
+            Some(false) => {
+                *lost += inbox.len() as u64;
+                inbox.clear();
+            }
+            Some(true) => {
+                let (me, now) = (Node::new(ctx.id(), self.layout.nodes()), ctx.now());
+                self.program.restart(&mut Start::new(me, now, ctx.rng(), table), own);
+            }
+            None => {}
         }
         self.run(state, ctx, |worker, table| {
             for (receipt, outcome) in reports {
@@ -210,10 +247,30 @@ impl<P: Program> Processes<P> {
             if let Some(works) = host {
                 delivery::host_changed(worker, table, works);
             }
+            if ends == Some(false) {
+                life::kill_all(worker, table);
+            }
+            for news in told {
+                tell(worker, table, news);
+            }
             for _ in 0..delivered {
                 offer(worker, table);
             }
         });
+    }
+}
+
+/// Lets the processes of a node know what a carrier that serves calls has for them.
+#[cold]
+fn tell(worker: &mut Worker, table: &mut Table, news: call::ToProcesses) {
+    match news {
+        call::ToProcesses::Answer(receipt, answer) => {
+            if let Some(waiter) = table.rare().calls.answer(receipt, answer) {
+                worker.wake(table, waiter);
+            }
+        }
+        call::ToProcesses::Order(process, order) => life::obey(worker, table, process, order),
+        call::ToProcesses::Join { process, from, receipt } => life::join(worker, table, process, from, receipt),
     }
 }
 
@@ -286,7 +343,7 @@ impl<P: Program> Model for Processes<P> {
             return LpState::Carrier(CarrierState(carrier.start(&mut Kernel::own(ctx, self.layout))));
         }
         let mut table = Table::default();
-        let state = self.program.start(&mut Start::new(Node::new(id, nodes), ctx.rng(), &mut table));
+        let state = self.program.start(&mut Start::new(Node::new(id, nodes), Time::ZERO, ctx.rng(), &mut table));
         arm(&mut table, ctx);
         let access = carrier.access(id, self.layout);
         let inner = Inner { table, inbox: Inbox::new(), lost: 0, access, state };

@@ -1,5 +1,6 @@
 //! The news for the processes of a node from its carrier.
 
+use crate::call;
 use crate::carrier::{Mailbox, Receipt, Undelivered};
 use crate::inbox::Inbox;
 use crate::program::Received;
@@ -14,6 +15,7 @@ pub(crate) struct News {
     pub(crate) reports: Vec<(Receipt, Result<(), Undelivered>)>,
     /// True if the host works; `None` without a report.
     pub(crate) host: Option<bool>,
+    pub(crate) told: Vec<call::ToProcesses>,
 }
 
 /// The mailbox of a node's processes.
@@ -41,5 +43,9 @@ impl<M> Mailbox<M> for ToProcesses<'_, M> {
 
     fn report_host(&mut self, works: bool) {
         self.news.host = Some(works);
+    }
+
+    fn tell(&mut self, news: call::ToProcesses) {
+        self.news.told.push(news);
     }
 }

@@ -3,6 +3,7 @@
 //! A process is taken out of the node, polled while the desk is free for its actions, and put back.
 
 use crate::desk::{Desk, Worker, leave, with_desk, with_parts};
+use crate::life::{Exit, Pause, at_end};
 use crate::program::Program;
 use crate::table::{Code, Killed, State, Table};
 use crate::wait::{Place, Wait};
@@ -67,14 +68,18 @@ enum Step {
     Done(bool),
 }
 
-/// Calls other crates' wakers, and drops the code of killed processes. Both may use the desk here.
+/// Calls other crates' wakers, drops the code of killed processes, and runs code at the end of processes. All
+/// may use the desk here.
 #[cold]
 fn clean_up() {
-    let take =
-        |worker: &mut Worker, _: &mut Table| (std::mem::take(&mut worker.foreign), std::mem::take(&mut worker.dropped));
-    let (foreign, dropped) = with_parts(take);
+    let take = |worker: &mut Worker, _: &mut Table| {
+        let Worker { foreign, dropped, exits, .. } = worker;
+        (std::mem::take(foreign), std::mem::take(dropped), std::mem::take(exits))
+    };
+    let (foreign, dropped, exits) = with_parts(take);
     foreign.into_iter().for_each(Waker::wake);
     drop(dropped);
+    exits.into_iter().for_each(|(exit, code)| code(exit));
 }
 
 /// A process taken out of its node to be polled, or none.
@@ -115,6 +120,10 @@ pub(crate) fn next(worker: &mut Worker, table: &mut Table, polled: &mut Polled) 
     while let Some(place) = worker.pop_ready() {
         let Some(process) = table.processes.get_mut(place as usize) else { continue };
         process.queued = false;
+        if process.pause != Pause::Runs {
+            process.pause = Pause::WithMore;
+            continue;
+        }
         polled.code = process.code.take();
         if polled.code.is_none() {
             continue;
@@ -167,6 +176,7 @@ fn ended(worker: &mut Worker, table: &mut Table, place: Place, code: Option<Code
 /// Records that the process at `place` is over, and wakes the process that waits for its end.
 pub(crate) fn over(worker: &mut Worker, table: &mut Table, place: Place, outcome: Result<Box<dyn Any + Send>, Killed>) {
     table.alive -= 1;
+    at_end(worker, table, place, if outcome.is_ok() { Exit::Returned } else { Exit::Killed });
     match outcome {
         Ok(_) => table.ended += 1,
         Err(Killed) => table.killed += 1,

@@ -70,6 +70,13 @@ pub trait Program: Sized + Send + Sync + 'static {
     /// the program, the seed and the node.
     fn start(&self, start: &mut Start<'_, Self>) -> Self::State;
 
+    /// Begins the processes of a node whose host works again, after its failure has ended them. By default no
+    /// process begins. It is called only if the carrier ends processes with their hosts
+    /// ([`Carrier::kills_with_host`]).
+    fn restart(&self, start: &mut Start<'_, Self>, state: &mut Self::State) {
+        let _ = (start, state);
+    }
+
     /// Writes a message for a trace, in the words of the program. By default it is written in its `Debug`
     /// form.
     ///

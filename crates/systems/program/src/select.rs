@@ -24,6 +24,26 @@ pub async fn select<A: Future, B: Future>(left: A, right: B) -> Either<A::Output
     .await
 }
 
+/// Waits for the first of several futures that is ready, and removes it from the list. Returns its place
+/// there, and its output. Of several that are ready, the first of the list counts. The others go on.
+///
+/// # Panics
+///
+/// If there is no future.
+pub async fn any<F: Future + Unpin>(futures: &mut Vec<F>) -> (usize, F::Output) {
+    assert!(!futures.is_empty(), "no future is left to wait for");
+    std::future::poll_fn(|context| {
+        let ready = futures.iter_mut().enumerate().find_map(|(place, future)| match pin!(future).poll(context) {
+            Poll::Ready(output) => Some((place, output)),
+            Poll::Pending => None,
+        });
+        let Some((place, output)) = ready else { return Poll::Pending };
+        drop(futures.remove(place));
+        Poll::Ready((place, output))
+    })
+    .await
+}
+
 /// Waits for all futures. Returns their outputs in the order of the futures.
 pub async fn all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     let mut running: Vec<_> = futures.into_iter().map(|future| (Some(Box::pin(future)), None)).collect();

@@ -1,5 +1,6 @@
 //! Handles of processes: waiting for their end, and killing them.
 
+use crate::call::ProcessId;
 use crate::desk::{Worker, now_or_later, with_parts};
 use crate::polling::over;
 use crate::table::{Code, Killed, State, Table};
@@ -67,6 +68,13 @@ impl<T> Handle<T> {
         }
     }
 
+    /// Returns the name of the process in the whole run.
+    #[track_caller]
+    pub fn process_id(&self) -> ProcessId {
+        let (place, serial) = (self.place, self.serial);
+        with_parts(|worker, _| ProcessId { node: worker.id, place, serial })
+    }
+
     /// Returns whether the process has neither ended nor been killed.
     #[track_caller]
     pub fn is_alive(&self) -> bool {
@@ -88,7 +96,7 @@ impl<T> Handle<T> {
 }
 
 /// Ends the process at a place, if it is alive. Returns its code, which the caller drops.
-fn kill(worker: &mut Worker, table: &mut Table, place: Place) -> Option<Code> {
+pub(crate) fn kill(worker: &mut Worker, table: &mut Table, place: Place) -> Option<Code> {
     let process = table.processes.get_mut(place as usize).filter(|process| process.state == State::Alive)?;
     let code = process.code.take();
     match code {

@@ -3,10 +3,14 @@
 //! Nothing here depends on the type of the node's messages. Parts that few nodes need lie behind one pointer
 //! ([`Rare`]), so that a node with one process takes a few hundred bytes.
 
+use crate::call::Calls;
+use crate::carrier::Receipt;
 use crate::delivery::Deliveries;
 use crate::desk::Worker;
+use crate::life::{AtExit, Pause};
 use crate::sync::Object;
 use crate::wait::{Place, Ticket, Wait, Waiter};
+use parades_core::event::LpId;
 use parades_core::time::Time;
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -37,6 +41,7 @@ pub(crate) struct Process {
     pub(crate) held: bool,
     /// True if the process may wait forever, as it only serves the others.
     pub(crate) is_daemon: bool,
+    pub(crate) pause: Pause,
     pub(crate) wait: Wait,
 }
 
@@ -73,7 +78,7 @@ pub(crate) struct Clock {
 }
 
 /// Parts that few nodes need.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Rare {
     /// Sleeps beyond the first of each clock.
     later: [BTreeMap<(Time, Ticket), Waiter>; CLOCKS as usize],
@@ -88,10 +93,22 @@ pub(crate) struct Rare {
     pub(crate) objects: Vec<Option<Object>>,
     /// Messages whose reports are awaited.
     pub(crate) deliveries: Deliveries,
+    /// Calls of a carrier.
+    pub(crate) calls: Calls,
+    /// The calls of other nodes that wait for the end of a process here, by its place.
+    pub(crate) watchers: BTreeMap<Place, Vec<(LpId, Receipt)>>,
+    /// The code that runs when a process is over, by its place.
+    pub(crate) at_exit: BTreeMap<Place, Vec<AtExit>>,
     /// The waits for the node's host to fail, or to work again.
     pub(crate) host_waiters: Vec<Waiter>,
     /// The things that processes wait for and that other crates have named.
     named: Vec<&'static str>,
+}
+
+impl std::fmt::Debug for Rare {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rare").field("calls", &self.calls).finish_non_exhaustive()
+    }
 }
 
 impl Rare {
@@ -179,6 +196,12 @@ impl Table {
         self.rare.as_ref().is_some_and(|rare| rare.deliveries.has(ticket))
     }
 
+    /// Returns whether a call has been given up in the present event.
+    #[inline]
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| !rare.calls.given_up.is_empty())
+    }
+
     pub(crate) fn rare_mut(&mut self) -> Option<&mut Rare> {
         self.rare.as_deref_mut()
     }
@@ -195,6 +218,7 @@ impl Table {
             queued: false,
             held,
             is_daemon: false,
+            pause: Pause::Runs,
             wait: Wait::Unknown,
         };
         let first = self.processes.first().is_some_and(|first| first.state == State::Free).then_some(0);

@@ -19,7 +19,7 @@ fn answer(run: &Value) -> [Value; 5] {
 }
 
 /// Scenarios, the time of the cut and the end.
-const SCENARIOS: [(&str, &str, &str); 11] = [
+const SCENARIOS: [(&str, &str, &str); 12] = [
     ("mm1 --set customers=3000", "1s", "2500ms"),
     ("phold --set lps=40", "30s", "60s"),
     ("multicast --set trees=3 --set levels=4", "2s", "5s"),
@@ -30,8 +30,9 @@ const SCENARIOS: [(&str, &str, &str); 11] = [
     ("gossipsub --set nodes=30", "2s", "5s"),
     ("bittorrent --set peers=8 --set network=capacity", "40s", "200s"),
     ("chord --set nodes=40 --set form=machine", "60s", "150s"),
-    // A program: it is replayed.
+    // Programs: they are replayed.
     ("kademlia --set nodes=30 --set form=program", "20s", "40s"),
+    ("replay --set ranks=6", "500ms", "2s"),
 ];
 
 #[test]
@@ -69,7 +70,8 @@ fn a_run_of_several_processes_is_saved_and_goes_on_anywhere() {
         let whole = json(&folder, &format!("run {scenario} --until {end} --engine sequential"));
         let engines = ["window --processes 3", "null-message --processes 2", "time-warp --processes 2"];
         let processes = |number: usize| {
-            let engine = engines[number % if scenario.contains("form=program") { 2 } else { 3 }];
+            let engine = engines
+                [number % if (scenario.contains("form=program") || scenario.contains("replay")) { 2 } else { 3 }];
             format!("{engine} --threads 1")
         };
         json(&folder, &format!("run {scenario} --until {cut} --engine {} --save a.save", processes(number)));

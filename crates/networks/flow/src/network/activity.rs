@@ -1,6 +1,7 @@
-//! Activities: flows and computations.
+//! Activities: flows, computations and transfers of disks.
 
 use super::{AMOUNT_PRECISION, HostId};
+use crate::platform::DiskId;
 use crate::solver::VariableId;
 use parades_core::time::{Delay, Time};
 use serde::{Deserialize, Serialize};
@@ -47,11 +48,62 @@ pub struct Ended {
     pub outcome: Outcome,
 }
 
-/// The two kinds of activities.
+/// A computation on a host.
+///
+/// The computations on a host share its cores max-min fairly, by their priorities. A thread of a computation
+/// uses at most one core.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Execution {
+    /// The work of each thread, in flops.
+    pub flops: f64,
+    /// The number of threads.
+    pub threads: u32,
+    /// The weight of each thread among the computations that share the host. 1 is the usual one.
+    pub priority: f64,
+    /// The greatest rate of all threads together, in flops per second; infinite for none.
+    pub bound: f64,
+}
+
+impl Execution {
+    /// Makes a computation of `flops` flops on one core, of priority 1 and without a bound.
+    pub const fn new(flops: f64) -> Execution {
+        Execution { flops, threads: 1, priority: 1.0, bound: f64::INFINITY }
+    }
+
+    /// Returns the sentence that refuses the computation, if one of its numbers is impossible.
+    pub fn refusal(self) -> Option<String> {
+        let Execution { flops, threads, priority, bound } = self;
+        if !(flops >= 0.0 && (flops * f64::from(threads)).is_finite()) {
+            return Some(format!("a computation cannot take {flops} flops"));
+        }
+        if threads == 0 {
+            return Some("a computation needs a thread".to_owned());
+        }
+        if !(priority > 0.0 && priority.is_finite()) {
+            return Some(format!("a computation cannot have the priority {priority}: it must be above 0"));
+        }
+        if bound.is_nan() || bound <= 0.0 {
+            return Some(format!("a computation cannot have the bound {bound}: it must be above 0 flop/s"));
+        }
+        None
+    }
+}
+
+/// The two directions of data at a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Transfer {
+    /// From the disk.
+    Read,
+    /// To the disk.
+    Write,
+}
+
+/// The kinds of activities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ActivityKind {
     Flow { source: HostId, destination: HostId },
-    Execution { host: HostId, cores: u32 },
+    Execution { host: HostId, threads: u32 },
+    Disk { disk: DiskId, transfer: Transfer },
 }
 
 /// The stages of an activity.
@@ -66,11 +118,14 @@ pub(super) enum Stage {
     Sharing(VariableId),
     /// The activity shares nothing, and ends at a known date.
     Timed,
+    /// The activity was suspended: during its latency, of which this is left, or while it shared its
+    /// resources.
+    Suspended(Option<Delay>),
     /// The activity has ended, and its slot is free.
     Ended,
 }
 
-/// A flow or a computation.
+/// A flow, a computation or a transfer of a disk.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Activity {
     pub(super) serial: u64,
@@ -93,13 +148,15 @@ pub(super) struct Activity {
     pub(super) penalty: f64,
     /// The least bandwidth on the route when the flow started, or the speed of the cores. It bounds the rate.
     pub(super) resource_rate: f64,
+    /// The greatest rate that the owner allows; infinite for none.
+    pub(super) limit: f64,
 }
 
 impl Default for Activity {
     fn default() -> Activity {
         Activity {
             serial: 0,
-            kind: ActivityKind::Execution { host: HostId(0), cores: 1 },
+            kind: ActivityKind::Execution { host: HostId(0), threads: 1 },
             stage: Stage::Ended,
             remaining: 0.0,
             updated: Time::ZERO,
@@ -110,6 +167,7 @@ impl Default for Activity {
             has_fixed_penalty: false,
             penalty: 1.0,
             resource_rate: 0.0,
+            limit: f64::INFINITY,
         }
     }
 }
@@ -123,6 +181,7 @@ impl Activity {
         let Activity { elements, latency, has_fixed_penalty, penalty, resource_rate, .. } = self;
         elements.clear();
         (*latency, *has_fixed_penalty, *penalty, *resource_rate) = (0.0, false, 1.0, 0.0);
+        self.limit = f64::INFINITY;
         (self.serial, self.kind, self.stage) = (serial, kind, Stage::Timed);
         self.remaining = if amount < AMOUNT_PRECISION { 0.0 } else { amount };
         (self.updated, self.rate, self.rate_factor) = (now, 0.0, 1.0);

@@ -1,9 +1,11 @@
-//! Changes of resources: bandwidths, latencies, speeds, failures and recoveries.
+//! Changes of resources: bandwidths, latencies, speeds, failures and recoveries; and changes of activities.
 
 use super::FluidNetwork;
-use super::activity::{Activity, ActivityKind, Outcome, Stage};
+use super::activity::{Activity, ActivityId, ActivityKind, Outcome, Stage};
 use crate::network_model::NetworkModel;
 use crate::platform::{Host, HostId, HostPosition, Link, LinkId, Platform};
+use parades_core::time::Delay;
+use std::sync::Arc;
 
 /// A sum of latencies below this, a picosecond, is a rounding error. In seconds.
 const LATENCY_PRECISION_S: f64 = 1e-12;
@@ -22,8 +24,10 @@ pub enum Property {
     Latency(LinkId),
     /// The state of a link: it works if the value is above zero.
     LinkState(LinkId),
-    /// The speed of a host, as a factor of the platform's speed.
+    /// The speed of a host, as a factor of the speed of its power state.
     Speed(HostId),
+    /// The power state of a host: an index into [`Host::speeds`].
+    PowerState(HostId),
     /// The state of a host: it works if the value is above zero.
     HostState(HostId),
 }
@@ -75,6 +79,8 @@ fn penalty_term(bandwidth: f64, model: NetworkModel) -> f64 {
 pub(super) struct HostState {
     /// The speed of one core without profile, in flops per second.
     peak_speed: f64,
+    /// The power state.
+    pub(super) pstate: u32,
     /// The factor that profiles set.
     pub(super) speed_scale: f64,
     cores: u32,
@@ -91,7 +97,13 @@ impl HostState {
 
     pub(super) fn new(host: &Host, platform: &Platform) -> HostState {
         let position = platform.position(host);
-        HostState { peak_speed: host.speed(), speed_scale: 1.0, cores: host.cores, on: true, position }
+        let (peak_speed, pstate) = (host.speed(), host.pstate);
+        HostState { peak_speed, pstate, speed_scale: 1.0, cores: host.cores, on: true, position }
+    }
+
+    /// Sets the power state, which the host has.
+    pub(super) fn set_power_state(&mut self, host: &Host, pstate: u32) {
+        (self.pstate, self.peak_speed) = (pstate, host.speeds[pstate as usize]);
     }
 
     /// Returns the speed of one core, in flops per second.
@@ -105,7 +117,7 @@ impl FluidNetwork {
     ///
     /// # Panics
     ///
-    /// If the value is negative or not a finite number.
+    /// If the value is negative or not a finite number, or if the host has no such power state.
     pub fn apply(&mut self, Change { property, value }: Change) {
         assert!(value >= 0.0 && value.is_finite(), "nothing can be set to {value}");
         self.constrain_all();
@@ -113,7 +125,18 @@ impl FluidNetwork {
             Property::Bandwidth(link) => self.set_bandwidth(link, value),
             Property::Latency(link) => self.set_latency(link, value),
             Property::LinkState(link) => self.set_link_state(link, value > 0.0),
-            Property::Speed(host) => self.set_speed(host, value),
+            Property::Speed(host) => {
+                self.hosts[host.0 as usize].speed_scale = value;
+                self.speed_changed(host);
+            }
+            Property::PowerState(host) => {
+                let of = &self.platform.hosts()[host.0 as usize];
+                let states = 0..u32::try_from(of.speeds.len()).expect("speeds are bounded");
+                let pstate = states.into_iter().find(|&state| f64::from(state).to_bits() == value.to_bits());
+                let pstate = pstate.unwrap_or_else(|| panic!("the host `{}` has no power state {value}", of.name));
+                self.hosts[host.0 as usize].set_power_state(of, pstate);
+                self.speed_changed(host);
+            }
             Property::HostState(host) => self.set_host_state(host, value > 0.0),
         }
     }
@@ -135,9 +158,11 @@ impl FluidNetwork {
             changes.push_back((host, on));
         }
         if !on {
+            let platform = Arc::clone(&self.platform);
             self.fail_activities(|activity| match activity.kind {
                 ActivityKind::Flow { source, destination } => source == host || destination == host,
                 ActivityKind::Execution { host: other, .. } => other == host,
+                ActivityKind::Disk { disk, .. } => platform.disks()[disk.0 as usize].host == host,
             });
         }
     }
@@ -185,27 +210,97 @@ impl FluidNetwork {
             change(activity);
             activity.latency = rounded_latency(activity.latency);
             activity.penalty = rounded_latency(activity.penalty);
-            if let Stage::Sharing(variable) = activity.stage {
-                let (penalty, bound) = (activity.penalty(), self.bound(slot));
-                self.system.set_penalty_and_bound(variable, penalty, bound);
+            self.renew_variable(slot);
+        }
+    }
+
+    /// Lets the computations on a host go on at its present speed.
+    fn speed_changed(&mut self, host: HostId) {
+        let state = &self.hosts[host.0 as usize];
+        let (speed, capacity) = (state.speed(), state.capacity());
+        self.system.set_capacity(self.host_constraint(host), capacity);
+        for slot in 0..u32::try_from(self.activities.len()).expect("counted in 32 bits") {
+            let activity = &mut self.activities[slot as usize];
+            match activity.kind {
+                ActivityKind::Execution { host: of, threads } if of == host && activity.stage != Stage::Ended => {
+                    activity.resource_rate = f64::from(threads) * speed;
+                    self.renew_variable(slot);
+                }
+                _ => {}
             }
         }
     }
 
-    fn set_speed(&mut self, host: HostId, scale: f64) {
-        let state = &mut self.hosts[host.0 as usize];
-        state.speed_scale = scale;
-        let (speed, capacity) = (state.speed(), state.capacity());
-        let constraint = self.host_constraint(host);
-        self.system.set_capacity(constraint, capacity);
-        let users: Vec<_> = self.system.users(constraint).collect();
-        for variable in users {
-            let slot = self.owners[variable.0 as usize];
-            let activity = &mut self.activities[slot as usize];
-            if let ActivityKind::Execution { cores, .. } = activity.kind {
-                activity.resource_rate = f64::from(cores) * speed;
-                self.system.set_penalty_and_bound(variable, activity.penalty, activity.resource_rate);
+    /// Gives the system the present penalty and bound of an activity, if the activity shares.
+    fn renew_variable(&mut self, slot: u32) {
+        let activity = &self.activities[slot as usize];
+        if let Stage::Sharing(variable) = activity.stage {
+            self.system.set_penalty_and_bound(variable, activity.penalty(), self.bound(slot));
+        }
+    }
+
+    /// Changes the priority of a computation now. Does nothing if the computation has ended.
+    ///
+    /// # Panics
+    ///
+    /// If the priority is not above zero and finite.
+    pub fn set_priority(&mut self, id: ActivityId, priority: f64) {
+        assert!(priority > 0.0 && priority.is_finite(), "a computation cannot have the priority {priority}");
+        let Some(slot) = self.slot(id) else { return };
+        self.constrain_all();
+        let activity = &mut self.activities[slot as usize];
+        if let ActivityKind::Execution { threads, .. } = activity.kind {
+            activity.penalty = 1.0 / (f64::from(threads) * priority);
+            self.renew_variable(slot);
+        }
+    }
+
+    /// Changes the greatest rate of an activity now, in flops or bytes per second. Infinity removes the
+    /// limit. Does nothing if the activity has ended.
+    ///
+    /// # Panics
+    ///
+    /// If the limit is not above zero.
+    pub fn set_limit(&mut self, id: ActivityId, limit: f64) {
+        assert!(limit > 0.0, "an activity cannot have the limit {limit}");
+        let Some(slot) = self.slot(id) else { return };
+        self.constrain_all();
+        self.activities[slot as usize].limit = limit;
+        self.renew_variable(slot);
+    }
+
+    /// Suspends an activity: it makes no progress until [`FluidNetwork::resume`]. Does nothing if the
+    /// activity has ended or is suspended.
+    pub fn suspend(&mut self, id: ActivityId) {
+        let Some(slot) = self.slot(id) else { return };
+        self.update_rates();
+        let left = match self.activities[slot as usize].stage {
+            Stage::Latency | Stage::Timed => {
+                let date = self.calendar.date(slot);
+                Some(date.map_or(Delay::MAX, |date| date.since(self.now)))
             }
+            Stage::Sharing(_) | Stage::Unconstrained(_) => None,
+            Stage::Suspended(_) | Stage::Ended => return,
+        };
+        let now = self.now;
+        self.activities[slot as usize].update_remaining(now);
+        self.leave_system(slot);
+        self.calendar.remove(slot);
+        let activity = &mut self.activities[slot as usize];
+        (activity.rate, activity.stage) = (0.0, Stage::Suspended(left));
+    }
+
+    /// Lets a suspended activity go on. Does nothing if the activity is not suspended.
+    pub fn resume(&mut self, id: ActivityId) {
+        let Some(slot) = self.slot(id) else { return };
+        match self.activities[slot as usize].stage {
+            Stage::Suspended(None) => self.share(slot),
+            Stage::Suspended(Some(left)) => {
+                let is_timed = self.activities[slot as usize].elements.is_empty();
+                let date = if left == Delay::MAX { None } else { self.now.checked_add(left) };
+                self.enter_stage(slot, if is_timed { Stage::Timed } else { Stage::Latency }, date);
+            }
+            _ => {}
         }
     }
 }

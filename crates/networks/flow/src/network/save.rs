@@ -5,13 +5,13 @@
 //! written as a place alone.
 
 use super::activity::{Activity, ActivityKind, Stage};
-use super::changes::LinkState;
+use super::changes::{HostState, LinkState};
 use super::profiles::Profiles;
 use super::{Ended, FluidNetwork};
 use crate::network_model::NetworkModel;
 use crate::platform::{HostId, Platform};
 use crate::solver::{ReadVariable, VariableId};
-use parades_core::time::Time;
+use parades_core::time::{Delay, Time};
 use parades_core::wire::{self, Malformed};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
@@ -33,6 +33,7 @@ struct Written {
     has_fixed_penalty: bool,
     penalty: f64,
     resource_rate: f64,
+    limit: f64,
 }
 
 /// The stage of an activity that has not ended.
@@ -43,6 +44,7 @@ enum WrittenStage {
     /// With the number of the variable, and its rate.
     Sharing(u32, f64),
     Timed,
+    Suspended(Option<Delay>),
 }
 
 /// The parts of a network that are written first.
@@ -55,8 +57,8 @@ struct Head {
     latencies_changed: bool,
     /// Links that differ from those of the platform: the number, bandwidth, latency, and true if it is on.
     links: Vec<(u32, f64, f64, bool)>,
-    /// Hosts that differ: the number, the scale of the speed, and true if it is on.
-    hosts: Vec<(u32, f64, bool)>,
+    /// Hosts that differ: the number, the scale of the speed, true if it is on, and its power state.
+    hosts: Vec<(u32, f64, bool, u32)>,
 }
 
 /// The bound of numbers of activities. No run reaches it.
@@ -93,8 +95,12 @@ impl FluidNetwork {
         let bits = |link: &LinkState| (link.bandwidth.to_bits(), link.latency.to_bits(), link.on);
         let links = (0..).zip(&self.links).zip(of_platform).filter(|((_, link), of)| bits(link) != bits(of));
         let links = links.map(|((number, link), _)| (number, link.bandwidth, link.latency, link.on));
-        let is_changed = |scale: f64, on: bool| scale.to_bits() != 1.0_f64.to_bits() || !on;
-        let hosts = (0..).zip(&self.hosts).filter(|(_, host)| is_changed(host.speed_scale, host.on));
+        let of_platform = self.platform.hosts();
+        let is_changed = |(number, host): &(u32, &HostState)| {
+            let is_at_start = host.on && host.pstate == of_platform[*number as usize].pstate;
+            !is_at_start || host.speed_scale.to_bits() != 1.0_f64.to_bits()
+        };
+        let hosts = (0..).zip(&self.hosts).filter(is_changed);
         Head {
             now: self.now,
             serial: self.serial,
@@ -102,7 +108,7 @@ impl FluidNetwork {
             host_changes: self.host_changes.clone(),
             latencies_changed: self.latencies_changed,
             links: links.collect(),
-            hosts: hosts.map(|(number, host)| (number, host.speed_scale, host.on)).collect(),
+            hosts: hosts.map(|(number, host)| (number, host.speed_scale, host.on, host.pstate)).collect(),
         }
     }
 
@@ -113,10 +119,11 @@ impl FluidNetwork {
             Stage::Unconstrained(_) => WrittenStage::Unconstrained,
             Stage::Sharing(variable) => WrittenStage::Sharing(variable.0, self.system.rate(variable)),
             Stage::Timed => WrittenStage::Timed,
+            Stage::Suspended(left) => WrittenStage::Suspended(left),
             Stage::Ended => return None,
         };
         let &Activity { serial, kind, remaining, updated, rate, rate_factor, latency, .. } = activity;
-        let &Activity { has_fixed_penalty, penalty, resource_rate, ref elements, .. } = activity;
+        let &Activity { has_fixed_penalty, penalty, resource_rate, limit, ref elements, .. } = activity;
         let (date, elements) = (self.calendar.date(slot), elements.clone());
         Some(Written {
             serial,
@@ -132,6 +139,7 @@ impl FluidNetwork {
             has_fixed_penalty,
             penalty,
             resource_rate,
+            limit,
         })
     }
 
@@ -170,9 +178,11 @@ impl FluidNetwork {
             self.system.resume_capacity(number, bandwidth);
         }
         self.links_off = u32::try_from(self.links.iter().filter(|link| !link.on).count()).expect("links are bounded");
-        for (number, scale, on) in hosts {
+        for (number, scale, on, pstate) in hosts {
             check((number as usize) < self.hosts.len() && is_amount(scale))?;
-            let host = &mut self.hosts[number as usize];
+            let (host, of) = (&mut self.hosts[number as usize], &self.platform.hosts()[number as usize]);
+            check((pstate as usize) < of.speeds.len())?;
+            host.set_power_state(of, pstate);
             (host.speed_scale, host.on) = (scale, on);
             let capacity = host.capacity();
             self.system.resume_capacity(self.host_constraint(HostId(number)), capacity);
@@ -195,12 +205,15 @@ impl FluidNetwork {
             return Ok(None);
         };
         let Written { serial, kind, stage, date, remaining, updated, rate, rate_factor, .. } = written;
-        let Written { elements, latency, has_fixed_penalty, penalty, resource_rate, .. } = written;
+        let Written { elements, latency, has_fixed_penalty, penalty, resource_rate, limit, .. } = written;
         let is_host = |HostId(host): HostId| (host as usize) < self.hosts.len();
+        let (links, hosts) = (self.links.len(), self.hosts.len());
         let (is_possible, constraints) = match kind {
-            ActivityKind::Flow { source, destination } => (is_host(source) && is_host(destination), self.links.len()),
-            ActivityKind::Execution { host, cores } => {
-                (is_host(host) && cores > 0, self.links.len() + self.hosts.len())
+            ActivityKind::Flow { source, destination } => (is_host(source) && is_host(destination), links),
+            ActivityKind::Execution { host, threads } => (is_host(host) && threads > 0, links + hosts),
+            ActivityKind::Disk { disk, .. } => {
+                let disks = self.platform.disks().len();
+                ((disk.0 as usize) < disks, links + hosts + 3 * disks)
             }
         };
         let uses = |&(constraint, weight): &(u32, f64)| {
@@ -209,10 +222,11 @@ impl FluidNetwork {
         check(is_possible && serial < self.serial && elements.iter().all(uses))?;
         check([remaining, rate_factor, latency, penalty].into_iter().all(is_amount))?;
         // A flow on no link has no limit.
-        check(rate >= 0.0 && resource_rate >= 0.0)?;
+        check(rate >= 0.0 && resource_rate >= 0.0 && limit > 0.0)?;
         let (stage, shared) = match stage {
             WrittenStage::Latency => (Stage::Latency, None),
             WrittenStage::Timed => (Stage::Timed, None),
+            WrittenStage::Suspended(left) => (Stage::Suspended(left), None),
             // The index is set with the list of such activities.
             WrittenStage::Unconstrained => (Stage::Unconstrained(u32::MAX), None),
             WrittenStage::Sharing(variable, rate) => {
@@ -234,6 +248,7 @@ impl FluidNetwork {
             has_fixed_penalty,
             penalty,
             resource_rate,
+            limit,
         });
         Ok(shared)
     }

@@ -1,10 +1,11 @@
-//! Starting activities: the links and the latency of a flow, and the processor of a computation.
+//! Starting activities: the links and the latency of a flow, the processor of a computation, and the disk of
+//! a transfer.
 
 use super::FluidNetwork;
-use super::activity::{Activity, ActivityId, ActivityKind, Outcome, Stage};
+use super::activity::{Activity, ActivityId, ActivityKind, Execution, Outcome, Stage, Transfer};
 use super::changes::rounded_latency;
 use crate::network_model::{MaxMinModel, NetworkModel};
-use crate::platform::{HostId, LinkId, NoRoute};
+use crate::platform::{Disk, DiskId, HostId, LinkId, NoRoute};
 use parades_core::time::{Delay, Time};
 
 /// Memory for the elements of the next flow: its links in both directions, with their weights.
@@ -134,27 +135,62 @@ impl FluidNetwork {
         }
     }
 
-    /// Starts a computation of `flops` flops on `cores` cores of a host, now.
+    /// Starts a computation on a host now.
     ///
     /// # Panics
     ///
-    /// If the amount is negative or not a finite number, or if `cores` is zero.
-    pub fn start_execution(&mut self, host: HostId, flops: f64, cores: u32) -> ActivityId {
-        assert!(flops >= 0.0 && flops.is_finite(), "a computation cannot take {flops} flops");
-        assert!(cores > 0, "a computation needs a core");
-        let (slot, id) = self.begin(flops, ActivityKind::Execution { host, cores });
+    /// If one of its numbers is impossible ([`Execution::refusal`]).
+    pub fn start_execution(&mut self, host: HostId, execution: Execution) -> ActivityId {
+        if let Some(why) = execution.refusal() {
+            panic!("{why}");
+        }
+        let Execution { flops, threads, priority, bound } = execution;
+        let (slot, id) = self.begin(flops * f64::from(threads), ActivityKind::Execution { host, threads });
         let constraint = self.host_constraint(host);
         let state = &self.hosts[host.0 as usize];
         let activity = &mut self.activities[slot as usize];
         activity.elements.push((constraint, 1.0));
-        activity.penalty = 1.0 / f64::from(cores);
-        activity.resource_rate = f64::from(cores) * state.speed();
-        activity.rate_factor = 1.0;
+        activity.penalty = 1.0 / (f64::from(threads) * priority);
+        activity.resource_rate = f64::from(threads) * state.speed();
+        activity.limit = bound;
         match state.on {
             true => self.share(slot),
             false => self.end(slot, Outcome::Failed),
         }
         id
+    }
+
+    /// Starts to read bytes from a disk, or to write bytes to it, now. A disk works while its host does.
+    ///
+    /// All reads share the disk's bandwidth for reading, and all writes that for writing. Reads and writes
+    /// together share the greater of the two, as SimGrid's disks.
+    ///
+    /// # Panics
+    ///
+    /// If the amount is negative or not a finite number.
+    pub fn start_disk(&mut self, disk: DiskId, transfer: Transfer, bytes: f64) -> ActivityId {
+        assert!(bytes >= 0.0 && bytes.is_finite(), "a disk cannot transfer {bytes} bytes");
+        let (slot, id) = self.begin(bytes, ActivityKind::Disk { disk, transfer });
+        let first = self.disk_constraint(disk);
+        let &Disk { host, read_bandwidth, write_bandwidth, .. } = &self.platform.disks()[disk.0 as usize];
+        let (own, bandwidth) = match transfer {
+            Transfer::Read => (first, read_bandwidth),
+            Transfer::Write => (first + 1, write_bandwidth),
+        };
+        let activity = &mut self.activities[slot as usize];
+        activity.elements.extend([(own, 1.0), (first + 2, 1.0)]);
+        activity.resource_rate = bandwidth;
+        match self.hosts[host.0 as usize].on {
+            true => self.share(slot),
+            false => self.end(slot, Outcome::Failed),
+        }
+        id
+    }
+
+    /// Returns the first constraint of a disk: that of its reads. Those of its writes and of both follow.
+    fn disk_constraint(&self, disk: DiskId) -> u32 {
+        let before = self.links.len() + self.hosts.len();
+        u32::try_from(before).expect("links and hosts are bounded") + 3 * disk.0
     }
 
     /// Returns the constraint of a host's processor.
@@ -176,7 +212,7 @@ impl FluidNetwork {
     }
 
     /// Moves an activity to a stage that ends at `date`.
-    fn enter_stage(&mut self, slot: u32, stage: Stage, date: Option<Time>) {
+    pub(super) fn enter_stage(&mut self, slot: u32, stage: Stage, date: Option<Time>) {
         let activity = &mut self.activities[slot as usize];
         activity.stage = stage;
         self.calendar.append(slot, activity.serial, date);

@@ -65,14 +65,15 @@ impl FluidNetwork {
                     self.activities[moved as usize].stage = Stage::Unconstrained(index);
                 }
             }
-            Stage::Latency | Stage::Timed | Stage::Ended => {}
+            Stage::Latency | Stage::Timed | Stage::Suspended(_) | Stage::Ended => {}
         }
     }
 
-    /// Returns the bound of an activity's variable: the rate of its resource and, for a flow with latency,
-    /// that of TCP's window.
+    /// Returns the bound of an activity's variable: the rate of its resource, the limit that its owner has
+    /// set and, for a flow with latency, that of TCP's window.
     pub(super) fn bound(&self, slot: u32) -> f64 {
-        let Activity { latency, resource_rate, .. } = self.activities[slot as usize];
+        let Activity { latency, resource_rate, limit, .. } = self.activities[slot as usize];
+        let resource_rate = if limit < resource_rate { limit } else { resource_rate };
         match self.model {
             NetworkModel::MaxMin(MaxMinModel { window, .. }) if latency > 0.0 => {
                 resource_rate.min(window / (2.0 * latency))

@@ -54,6 +54,17 @@ pub(super) struct HostTable {
     /// The bandwidths of the links down and up, for a peer in a zone of routing `Vivaldi`.
     pub(super) bandwidth_in: Option<Text>,
     pub(super) bandwidth_out: Option<Text>,
+    #[serde(default)]
+    pub(super) disk: Vec<Spanned<DiskTable>>,
+}
+
+/// A disk of a host.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DiskTable {
+    pub(super) name: Text,
+    pub(super) read: Text,
+    pub(super) write: Text,
 }
 
 /// A router.

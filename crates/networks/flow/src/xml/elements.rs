@@ -6,6 +6,7 @@ use crate::build::{
     Builder, Cabinet, Cluster, Connection, ConnectionKind, DeclaredPolicy, Direction, NO_EFFECT, NewHost, NewLink,
     Topology, radicals,
 };
+use crate::platform::{Disk, HostId};
 use crate::profile::Profile;
 use crate::settings::Settings;
 use crate::units::{BANDWIDTH, DURATION, SPEED};
@@ -15,7 +16,7 @@ use quick_xml::events::BytesStart;
 use std::sync::Arc;
 
 /// The elements that may lie in a platform or a zone.
-const ELEMENTS: [&str; 27] = [
+pub(super) const ELEMENTS: [&str; 27] = [
     "zone",
     "AS",
     "host",
@@ -54,6 +55,29 @@ const POLICIES: [(&str, Option<DeclaredPolicy>); 5] = [
     ("WIFI", None),
 ];
 
+/// Reads the root element: checks its name and its version. `is_second` says that another came before.
+pub(super) fn root(builder: &mut Builder, name: &str, tag: &BytesStart<'_>, is_second: bool) -> Result<(), Fault> {
+    if is_second {
+        return Err(builder.wrong("a second root element follows the first", "keep one <platform> in the file"));
+    }
+    if name != "platform" {
+        let message = format!("the root element is {}, not <platform>", quoted(name));
+        return Err(builder.wrong(message, "give a platform file"));
+    }
+    let attributes = Attributes::of(builder, tag, &["version"])?;
+    let version = attributes.required("version")?;
+    match version.parse::<f64>() {
+        Ok(version) if (3.0..4.15).contains(&version) => {
+            builder.is_version_3 = version < 4.0;
+            Ok(())
+        }
+        _ => {
+            let message = format!("the file is of version {}", quoted(version));
+            Err(builder.wrong(message, "3, 4 and 4.1 can be read; simgrid_update_xml brings older files up to date"))
+        }
+    }
+}
+
 impl Reader {
     /// Handles the start of an element inside a platform or a zone.
     pub(super) fn element(&mut self, name: &str, tag: &BytesStart<'_>) -> Result<Element, Fault> {
@@ -76,7 +100,7 @@ impl Reader {
                 let attributes = Attributes::of(builder, tag, &["id", "file", "periodicity"])?;
                 return Ok(Element::Trace(attributes, String::new()));
             }
-            "host" => host(builder, tag)?,
+            "host" => return host(builder, tag).map(Element::Host),
             "router" => {
                 let attributes = Attributes::of(builder, tag, &["id", "coordinates"])?;
                 builder.router(attributes.required("id")?, attributes.coordinates()?)?;
@@ -172,7 +196,7 @@ fn speeds(attributes: &Attributes) -> Result<Vec<f64>, Fault> {
     parts.map(|part| SPEED.read(part).map_err(|what| attributes.wrong("speed", &what))).collect()
 }
 
-fn host(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
+fn host(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<HostId, Fault> {
     const KNOWN: [&str; 8] =
         ["id", "speed", "core", "pstate", "coordinates", "speed_file", "availability_file", "state_file"];
     let attributes = Attributes::of(builder, tag, &KNOWN)?;
@@ -189,7 +213,18 @@ fn host(builder: &mut Builder, tag: &BytesStart<'_>) -> Result<(), Fault> {
     if attributes.get("availability").is_some() {
         builder.ignore("the availability of a host", NO_EFFECT);
     }
-    builder.host(host).map(|_| ())
+    builder.host(host)
+}
+
+/// Reads a disk of a host.
+pub(super) fn disk(builder: &mut Builder, host: HostId, tag: &BytesStart<'_>) -> Result<(), Fault> {
+    let attributes = Attributes::of(builder, tag, &["id", "read_bw", "write_bw"])?;
+    builder.disk(Disk {
+        name: attributes.required("id")?.into(),
+        host,
+        read_bandwidth: attributes.required_quantity("read_bw", &BANDWIDTH)?,
+        write_bandwidth: attributes.required_quantity("write_bw", &BANDWIDTH)?,
+    })
 }
 
 /// Reads a sharing policy.

@@ -95,10 +95,10 @@ fn what_has_no_effect_is_named_once_for_each_kind() {
 <actor host="a" function="f"><argument value="1"/></actor></platform>"#;
     let expected = [
         "test.xml:2:9: the setting `contexts/stack-size` of <config> has no effect on flows",
-        "test.xml:3:33: the element `prop` has no effect on flows (3 times in the file)",
+        "test.xml:3:33: the element `prop` has no effect on flows (4 times in the file)",
         "test.xml:4:1: several cores of a host have no effect on flows (2 times in the file)",
         "test.xml:4:1: several speeds of a host have no effect on flows",
-        "test.xml:4:39: the element `disk` has no effect on flows",
+        "test.xml:4:39: a disk of a host has no effect on flows",
         "test.xml:5:1: coordinates in a zone whose routing is not Vivaldi have no effect on flows",
         "test.xml:9:1: the element `actor` has no effect on flows",
         "test.xml:7:1: a <trace> is connected to nothing",

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use parades_core::time::Time;
-use parades_flow::network::{ActivityId, Change, FluidNetwork, Outcome, Property};
+use parades_flow::network::{ActivityId, Change, Execution, FluidNetwork, Outcome, Property, Transfer};
 use parades_flow::network_model::{MaxMinModel, NetworkModel};
 use parades_flow::platform::Platform;
 use parades_flow::xml;
@@ -127,12 +127,12 @@ fn computations_share_the_cores_of_a_host() {
     let mut network = max_min(wire(r#"bandwidth="1MBps""#), MaxMinModel::LV08);
     let a = network.platform().host("a").unwrap();
     // The host has two cores of 1 Gf/s: each of two computations has a core.
-    let first = network.start_execution(a, 1e9, 1);
-    network.start_execution(a, 2e9, 1);
+    let first = network.start_execution(a, Execution::new(1e9));
+    network.start_execution(a, Execution::new(2e9));
     assert_eq!(network.rate(first), Some(1e9));
     // Three computations share the two cores.
     network.advance(secs(0.5));
-    network.start_execution(a, 1e9, 1);
+    network.start_execution(a, Execution::new(1e9));
     assert!((network.rate(first).unwrap() / (2e9 / 3.0) - 1.0).abs() < 1e-12);
     // The first ends after 0.5 s and then 0.5 Gf at 2/3 Gf/s. The other two continue at full speed.
     assert_close(&end_times(&mut network), &[1.25, 2.25, 1.75]);
@@ -142,8 +142,101 @@ fn computations_share_the_cores_of_a_host() {
 fn a_computation_on_two_cores_takes_half_the_time() {
     let mut network = max_min(wire(r#"bandwidth="1MBps""#), MaxMinModel::LV08);
     let a = network.platform().host("a").unwrap();
-    network.start_execution(a, 4e9, 2);
+    network.start_execution(a, Execution { threads: 2, ..Execution::new(2e9) });
     assert_close(&end_times(&mut network), &[2.0]);
+}
+
+/// The dates are those of SimGrid 3.32 for the same executions (`exec_init`, `set_priority`, `set_bound`).
+#[test]
+fn computations_share_a_host_by_their_priorities_and_within_their_bounds() {
+    let mut network =
+        max_min(platform(r#"<host id="a" speed="1Gf"/><host id="c" speed="1Gf" core="2"/>"#), MaxMinModel::CM02);
+    let (a, c) = (network.platform().host("a").unwrap(), network.platform().host("c").unwrap());
+    network.start_execution(a, Execution::new(1e9));
+    network.start_execution(a, Execution { priority: 2.0, ..Execution::new(1e9) });
+    network.start_execution(a, Execution { bound: 1e8, ..Execution::new(1e9) });
+    // On two cores: one at a time, then two with one of a greater priority.
+    network.start_execution(c, Execution::new(1e9));
+    network.advance(secs(0.25));
+    network.start_execution(c, Execution { priority: 3.0, ..Execution::new(1e9) });
+    network.advance(secs(0.5));
+    network.start_execution(c, Execution::new(1e9));
+    network.advance(secs(1.0));
+    network.start_execution(c, Execution::new(1e9));
+    assert_close(&end_times(&mut network), &[20.0 / 9.0, 5.0 / 3.0, 10.0, 1.5, 1.25, 2.0, 2.25]);
+}
+
+/// The dates are those of SimGrid 3.32.
+#[test]
+fn a_suspended_computation_makes_no_progress_and_a_changed_one_goes_on_at_its_new_rate() {
+    let mut network = max_min(platform(r#"<host id="a" speed="1Gf,500Mf"/>"#), MaxMinModel::CM02);
+    let a = network.platform().host("a").unwrap();
+    let first = network.start_execution(a, Execution::new(1e9));
+    network.start_execution(a, Execution::new(2e9));
+    network.advance(secs(0.25));
+    network.suspend(first);
+    assert_eq!((network.remaining(first), network.rate(first)), (Some(8.75e8), Some(0.0)));
+    network.suspend(first);
+    network.advance(secs(1.25));
+    network.resume(first);
+    network.resume(first);
+    assert_close(&end_times(&mut network), &[3.0, 3.0]);
+
+    let start = network.now().as_secs_f64();
+    let slow = network.start_execution(a, Execution::new(1e9));
+    let suspended = network.start_execution(a, Execution::new(1e8));
+    network.suspend(suspended);
+    network.advance(secs(start + 0.5));
+    network.apply(Change { property: Property::PowerState(a), value: 1.0 });
+    network.advance(secs(start + 1.0));
+    assert_eq!(network.remaining(slow), Some(2.5e8));
+    // It is bounded by 50 Mf/s, then gets all but the seventh part of 500 Mf/s.
+    network.set_limit(slow, 5e7);
+    network.advance(secs(start + 2.0));
+    network.set_limit(slow, f64::INFINITY);
+    network.set_priority(slow, 6.0);
+    network.resume(suspended);
+    let both = 6.0 / 7.0 * 5e8;
+    assert_close(&end_times(&mut network), &[start + 2.0 + 2e8 / both, start + 2.0 + 3e8 / 5e8]);
+}
+
+/// The dates are those of SimGrid 3.32.
+#[test]
+fn a_suspended_flow_keeps_what_is_left_of_its_latency_and_of_its_bytes() {
+    let mut network =
+        max_min(wire(r#"bandwidth="10MBps" latency="1ms""#), MaxMinModel { cross_traffic: 0.0, ..MaxMinModel::CM02 });
+    let first = flow(&mut network, "a", "b", 1e7);
+    network.advance(secs(0.5));
+    network.suspend(first);
+    network.advance(secs(2.5));
+    network.resume(first);
+    assert_close(&end_times(&mut network), &[3.001]);
+    let start = network.now().as_secs_f64();
+    let second = flow(&mut network, "a", "b", 1e7);
+    network.advance(secs(start + 0.0004));
+    network.suspend(second);
+    network.advance(secs(start + 1.0));
+    network.resume(second);
+    assert_close(&end_times(&mut network), &[start + 2.0006]);
+}
+
+/// The dates are those of SimGrid 3.32.
+#[test]
+fn reads_and_writes_share_a_disk() {
+    let disk = r#"<host id="a" speed="1Gf"><disk id="d" read_bw="100MBps" write_bw="40MBps"/></host>"#;
+    let mut network = max_min(platform(disk), MaxMinModel::CM02);
+    let a = network.platform().host("a").unwrap();
+    let disk = network.platform().disk(a, "d").unwrap();
+    network.start_disk(disk, Transfer::Read, 1e8);
+    network.start_disk(disk, Transfer::Write, 2e7);
+    network.advance(secs(0.1));
+    network.start_disk(disk, Transfer::Write, 2e7);
+    assert_close(&end_times(&mut network), &[1.4, 0.9, 1.0]);
+    network.start_disk(disk, Transfer::Write, 1e9);
+    network.advance(secs(network.now().as_secs_f64() + 1.0));
+    network.apply(Change { property: Property::HostState(a), value: 0.0 });
+    network.start_disk(disk, Transfer::Read, 1.0);
+    assert_eq!(ends(&mut network).iter().map(|end| end.1).collect::<Vec<_>>(), [Outcome::Failed; 2]);
 }
 
 #[test]
@@ -167,11 +260,11 @@ fn flows_on_a_failed_link_fail_and_so_do_flows_that_start_on_it() {
 fn computations_on_a_failed_host_fail_and_so_do_those_that_start_on_it() {
     let mut network = max_min(wire(r#"bandwidth="1MBps""#), MaxMinModel::CM02);
     let (a, b) = (network.platform().host("a").unwrap(), network.platform().host("b").unwrap());
-    network.start_execution(a, 1e12, 1);
-    network.start_execution(b, 3e9, 1);
+    network.start_execution(a, Execution::new(1e12));
+    network.start_execution(b, Execution::new(3e9));
     network.advance(secs(1.0));
     network.apply(Change { property: Property::HostState(a), value: 0.0 });
-    network.start_execution(a, 1.0, 1);
+    network.start_execution(a, Execution::new(1.0));
     assert_eq!(ends(&mut network), [(1.0, Outcome::Failed), (3.0, Outcome::Done), (1.0, Outcome::Failed)]);
 }
 
@@ -232,7 +325,7 @@ fn profiles_change_speeds_and_states_over_time() {
     let a = network.platform().host("a").unwrap();
     // The profile repeats every ten seconds. So the computation runs 2 s at full speed, 2 s at half speed, 8
     // s at full speed, 2 s at half speed, and 1 s at full speed.
-    network.start_execution(a, 13e9, 1);
+    network.start_execution(a, Execution::new(13e9));
     flow(&mut network, "a", "b", 10e6);
     let ended = ends(&mut network);
     assert_eq!(ended[1], (3.0, Outcome::Failed));

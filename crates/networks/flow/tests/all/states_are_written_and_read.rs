@@ -8,9 +8,9 @@ use parades_core::cut::{AtRest, Cut, Cuts, Reached, Span, Then};
 use parades_core::prelude::*;
 use parades_engine::sequential;
 use parades_flow::flows::Flows;
-use parades_flow::network::{ActivityId, FluidNetwork};
+use parades_flow::network::{ActivityId, Change, Execution, FluidNetwork, Property, Transfer};
 use parades_flow::network_model::{MaxMinModel, NetworkModel};
-use parades_flow::platform::{HostId, Platform};
+use parades_flow::platform::{DiskId, HostId, Platform};
 use parades_flow::{pattern, xml};
 use std::sync::{Arc, Mutex};
 
@@ -27,6 +27,7 @@ const PLATFORM: &str = r#"<platform version="4.1"><zone id="world" routing="Full
     <trace id="gone" periodicity="5">1.2 0
         2.2 1</trace>
     <cluster id="c" prefix="n" suffix="" radical="0-9" speed="1Gf" bw="100MBps" lat="50us" bb_bw="250MBps" bb_lat="1ms"/>
+    <host id="lone" speed="1Gf,300Mf" core="2"><disk id="d" read_bw="100MBps" write_bw="40MBps"/><disk id="e" read_bw="10MBps" write_bw="40MBps"/></host>
     <trace_connect kind="LINK_AVAIL" trace="off" element="c_link_3"/>
     <trace_connect kind="BANDWIDTH" trace="narrow" element="c_link_1"/>
     <trace_connect kind="LATENCY" trace="far" element="c_link_2"/>
@@ -50,15 +51,26 @@ fn below(rng: &Rng, n: usize) -> usize {
 
 /// Does one random thing to a network, and returns what is seen of it.
 fn step(network: &mut FluidNetwork, rng: &Rng, ids: &mut Vec<ActivityId>) -> String {
+    // The host after those of the cluster has no route.
     let host = |rng: &Rng| HostId(u32::try_from(rng.below(10)).unwrap());
-    match rng.below(8) {
+    let computes = |rng: &Rng| HostId(u32::try_from(rng.below(11)).unwrap());
+    match rng.below(20) {
         0..3 => {
             let (from, to) = (host(rng), host(rng));
             let bytes = [0.0, 1e5, 3e6, 2e7][below(rng, 4)];
             ids.extend(network.start_flow(from, to, bytes).ok().filter(|_| from != to));
         }
-        3 => ids.push(network.start_execution(host(rng), [1e6, 7e8][below(rng, 2)], 1)),
+        3 => ids.push(network.start_execution(computes(rng), Execution::new([1e6, 7e8][below(rng, 2)]))),
         4 if !ids.is_empty() => network.cancel(ids[below(rng, ids.len())]),
+        5 if !ids.is_empty() => network.suspend(ids[below(rng, ids.len())]),
+        6 if !ids.is_empty() => network.resume(ids[below(rng, ids.len())]),
+        7 if !ids.is_empty() => network.set_limit(ids[below(rng, ids.len())], [4e6, f64::INFINITY][below(rng, 2)]),
+        8 if !ids.is_empty() => network.set_priority(ids[below(rng, ids.len())], [0.5, 3.0][below(rng, 2)]),
+        9 => {
+            let transfer = [Transfer::Read, Transfer::Write][below(rng, 2)];
+            ids.push(network.start_disk(DiskId(u32::from(rng.below(2) == 1)), transfer, [0.0, 3e6][below(rng, 2)]));
+        }
+        10 => network.apply(Change { property: Property::PowerState(HostId(10)), value: below(rng, 2) as f64 }),
         _ => {
             let next = network.next_event().unwrap_or(network.now());
             let later = network.now().saturating_add(Delay::from_ms(rng.below(90)));
@@ -87,7 +99,7 @@ fn a_network_that_was_read_goes_on_to_the_bit() {
         network.watch_hosts();
         let mut other = network.clone();
         let mut all_seen = String::new();
-        for number in 0..2000 {
+        for number in 0..4000 {
             if number % 7 == 0 {
                 let bytes = written(&other);
                 assert!(bytes == written(&network), "equal states have equal bytes: {number}");

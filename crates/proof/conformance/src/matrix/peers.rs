@@ -1,5 +1,5 @@
-//! The peer-to-peer models of the matrix: each protocol, and between them each carrier that the scenarios
-//! use.
+//! The models of the matrix that run over carriers: each peer-to-peer protocol, and a replay. Between them
+//! they have each carrier that the scenarios use.
 
 use crate::engines::Subject;
 use parades_carriers::packet_level::Format;
@@ -21,6 +21,8 @@ use parades_p2p::kademlia::{self, Kademlia};
 use parades_packet::network::Settings;
 use parades_packet::plane::Plane;
 use parades_packet::queue::{Discipline, FairCodel};
+use parades_replay::trace::Stencil;
+use parades_replay::{AllToAll, Replay};
 use parades_topology::generators::TransitStub;
 use parades_topology::{Link, NodeId, Topology};
 
@@ -72,6 +74,14 @@ pub(super) fn chord_precise() -> impl Model + 'static {
     let network_model = network_model::NetworkModel::MaxMin(network_model::MaxMinModel::LV08);
     let flows: FlowLevel<chord::Message> = FlowLevel::new(platform, network_model, 16, |_| 10.0);
     Chord::over(flows, few(), 1).expect("the parameters are possible")
+}
+
+/// Makes the replay of a stencil, whose ranks compute on the hosts of a star, two on two of them.
+pub(super) fn replay() -> impl Model + 'static {
+    let platform = generators::star(10).expect("it is possible");
+    let network_model = network_model::NetworkModel::MaxMin(network_model::MaxMinModel::LV08);
+    let trace = Stencil { ranks: 12, steps: 40, flops: 1e8, bytes: 2e5 }.trace();
+    Replay::model(platform, network_model, trace, AllToAll::Linear)
 }
 
 /// Makes a swarm whose pieces have four blocks. They share access links. Control messages have jitter, and

@@ -182,7 +182,7 @@ fn check_used(values: &Values, model: NetworkModel) -> Result<(), ConfigError> {
 
 /// Returns a platform of hosts around a switch without a bound. Each host has a link of 1 Gbit/s in each
 /// direction.
-fn cluster(hosts: u32) -> Result<Platform, ConfigError> {
+pub(super) fn cluster(hosts: u32) -> Result<Platform, ConfigError> {
     let text = format!(
         r#"<platform version="4.1"><cluster id="cluster" prefix="host-" suffix="" radical="0-{}" speed="1Gf" bw="125MBps" lat="50us"/></platform>"#,
         hosts - 1

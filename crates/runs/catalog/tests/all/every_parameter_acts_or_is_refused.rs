@@ -235,6 +235,21 @@ const SMALL: &[Small] = &[
         ]],
     },
     Small {
+        scenario: "replay",
+        until: "10s",
+        set: "ranks=4 steps=2",
+        rows: &[&[
+            acts("platform=@platform"),
+            acts("trace=@trace"),
+            acts("model=CM02"),
+            needs("alltoall=pairwise", "trace=@trace"),
+            acts("ranks=5"),
+            acts("steps=3"),
+            acts("flops=2e9"),
+            acts("border=200kB"),
+        ]],
+    },
+    Small {
         scenario: "campus",
         until: "1500ms",
         set: "lan_clients=1 flow=3kB start_span=1s flow_rate=200kbps",
@@ -469,6 +484,9 @@ fn file(name: &str) -> Vec<u8> {
         }
         "places" => {
             "graph [\n node [ id 0 Latitude 50.0 Longitude 8.0 ]\n node [ id 1 Latitude 50.1 Longitude 8.0 ]\n node [ id 2 Latitude 50.0 Longitude 8.1 ]\n edge [ source 0 target 1 ]\n edge [ source 1 target 2 ]\n]\n"
+        }
+        "trace" => {
+            "0 compute 1e8\n0 send 1 0 1e6\n1 recv 0 0\n0 alltoall 1e6 1e6\n1 alltoall 1e6 1e6\n2 alltoall 1e6 1e6\n"
         }
         "matrix" => "0 20 30\n20 0 50\n30 50 0\n",
         "other-matrix" => "0 21 31\n21 0 51\n31 51 0\n",

@@ -40,9 +40,9 @@ const ROWS: &[Row] = &[
     row::<wan::Parameters>("wan", "wan.rs"),
 ];
 
-/// The scenarios without a struct: `mm1` has some of the parameters of `jackson`, `flows` its own, and those
-/// of `network` are in files.
-const WITHOUT_STRUCT: [&str; 3] = ["flows", "mm1", "network"];
+/// The scenarios without a struct: `mm1` has some of the parameters of `jackson`, `flows` and `replay` their
+/// own, and those of `network` are in files.
+const WITHOUT_STRUCT: [&str; 4] = ["flows", "mm1", "network", "replay"];
 
 fn defaults_agree<P: FromValues + Default + PartialEq + Debug>(scenario: &Scenario) {
     let of_command = P::from_values(&scenario.values()).expect("the defaults are possible");

@@ -5,7 +5,7 @@ use parades_core::channel::Port;
 use parades_core::event::{LpId, TimerId};
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
-use parades_program::{CarrierContext, Layout, NodeContext, Receipt, Undelivered};
+use parades_program::{CarrierContext, Layout, NodeContext, Receipt, ToProcesses, Undelivered};
 use std::marker::PhantomData;
 
 /// One of two carriers.
@@ -134,5 +134,8 @@ where
     }
     fn report_host(&mut self, works: bool) {
         self.ctx.report_host(works);
+    }
+    fn tell(&mut self, news: ToProcesses) {
+        self.ctx.tell(news);
     }
 }

@@ -4,9 +4,11 @@ mod a_crate_outside_of_the_workspace_writes_a_carrier;
 mod a_program_uses_two_carriers_at_once;
 mod data_shares_access_links;
 mod decorated_links;
+mod deployments;
 mod flow_level;
 mod messages_take_the_latency_that_a_table_has;
 mod packet_level;
+mod programs_on_platforms;
 #[path = "../outside/src/random_traffic.rs"]
 #[allow(unreachable_pub, reason = "in its own crate it is public")]
 mod random_traffic;

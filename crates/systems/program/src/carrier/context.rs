@@ -1,6 +1,7 @@
 //! The contexts in which a carrier acts.
 
 use super::{Layout, Receipt, Undelivered};
+use crate::call::ToProcesses;
 use crate::table::CLOCKS;
 use parades_core::channel::Port;
 use parades_core::event::{LpId, Sender, TimerId};
@@ -58,6 +59,9 @@ pub trait NodeContext<M, P>: CarrierContext<P> {
 
     /// Reports that the node's host fails, or works again.
     fn report_host(&mut self, works: bool);
+
+    /// Tells the node's processes what a carrier that serves calls has for them.
+    fn tell(&mut self, news: ToProcesses);
 }
 
 /// The receiver of a carrier's news for a node: the node's processes, or a part of another model.
@@ -70,6 +74,12 @@ pub trait Mailbox<M> {
 
     /// Accepts news of the node's host, as [`NodeContext::report_host`].
     fn report_host(&mut self, works: bool);
+
+    /// Accepts what a carrier that serves calls has for processes, as [`NodeContext::tell`]. By default there
+    /// are no processes, and so no calls.
+    fn tell(&mut self, news: ToProcesses) {
+        unreachable!("no process has made a call: {news:?}");
+    }
 }
 
 /// The context of an event, as a carrier sees it. It is public for models other than [`crate::Processes`]
@@ -213,5 +223,9 @@ impl<L: Model, M, B: Mailbox<M>> NodeContext<M, L::Message> for AtNode<'_, '_, L
     #[inline]
     fn report_host(&mut self, works: bool) {
         self.mailbox.report_host(works);
+    }
+    #[inline]
+    fn tell(&mut self, news: ToProcesses) {
+        self.mailbox.tell(news);
     }
 }

@@ -1,0 +1,358 @@
+//! The packets between the nodes of a platform and its solver.
+
+use parades_core::digest::{Digest, Payload};
+use parades_core::event::LpId;
+use parades_flow::network::{Execution, Transfer};
+use parades_flow::platform::{DiskId, HostId};
+use parades_program::{Order, ProcessId, Receipt, Undelivered};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A packet between the solver and the nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Packet<M> {
+    /// From a node to the solver: a message sets out.
+    Send {
+        /// The receiver.
+        to: LpId,
+        /// The name by which the sender waits for the message to arrive.
+        receipt: Option<Receipt>,
+        /// The message.
+        message: M,
+    },
+    /// From the solver to the receiver: a message has arrived.
+    Arrived {
+        /// The sender.
+        from: LpId,
+        /// The message.
+        message: M,
+    },
+    /// From the solver to a sender that waits: its message has arrived, or has failed.
+    Report {
+        /// The name by which the sender waits.
+        receipt: Receipt,
+        /// The message has arrived, or not.
+        outcome: Result<(), Undelivered>,
+    },
+    /// From the solver to a node: its host fails, or works again.
+    Host {
+        /// True if the host works.
+        works: bool,
+    },
+    /// From a node to the solver: a request of a process.
+    Call {
+        /// The process.
+        process: ProcessId,
+        /// The name of the call at its node, if the process wants an answer.
+        receipt: Option<Receipt>,
+        /// What the process asks for.
+        request: Request<M>,
+    },
+    /// From a node to the solver: a process no longer waits for a call, or returns what it has been given.
+    GiveUp(Receipt),
+    /// From the solver to a node: the answer to a call.
+    Answer(Receipt, Answer<M>),
+    /// From the solver to a node: an order for one of its processes.
+    Order(ProcessId, Order),
+    /// From the solver to a node: the process of another node waits for the end of a process here.
+    Join {
+        /// The process that is waited for.
+        process: ProcessId,
+        /// The node of the process that waits.
+        from: LpId,
+        /// The name of the call there.
+        receipt: Receipt,
+    },
+}
+
+/// The name of a mailbox, mutex, semaphore, barrier or condition. Each of these kinds has names of its own.
+pub type Name = Box<str>;
+
+/// What a process may ask the solver of a platform for. The methods of [`super::OnPlatform`] and of the
+/// objects that it gives make these requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Request<M> {
+    /// A computation on a host.
+    Compute(HostId, Execution),
+    /// A transfer from or to a disk, with its number of bytes.
+    Disk(DiskId, Transfer, f64),
+    /// A message for whoever gets it from the mailbox.
+    Put(Name, M),
+    /// A message from the mailbox.
+    Get(Name),
+    /// The node of the process gets what is put into the mailbox from now on, and so it travels at once.
+    SetReceiver(Name),
+    /// A permit, a place at a barrier, or a notification.
+    Meet(Meeting),
+    /// The end of a process.
+    Join(ProcessId),
+    /// An order for a process.
+    Order(ProcessId, Order),
+    /// A change of a call of the same node.
+    Change(Receipt, ChangeOfCall),
+    /// What is left of a call of the same node, in flops or bytes.
+    Remaining(Receipt),
+    /// The host is switched on or off.
+    SetHost(HostId, bool),
+    /// The host gets another power state.
+    SetPowerState(HostId, u32),
+}
+
+/// What processes of all hosts meet at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Meeting {
+    /// A permit of the semaphore. A mutex is a semaphore of one permit. If
+    /// the flag is set, the permit is returned when the process drops it.
+    Acquire(Semaphore, bool),
+    /// A permit of the semaphore is returned, or added.
+    Release(Semaphore),
+    /// A place at the barrier, with the number of processes that pass it together.
+    Barrier(Name, u32),
+    /// A notification of the condition. The permit of the call named is returned while the process waits.
+    Wait {
+        /// The condition.
+        condition: Name,
+        /// The mutex.
+        mutex: Semaphore,
+        /// The call that has locked it.
+        held: Receipt,
+    },
+    /// One of those that wait at the condition, or all of them if the flag is set, are notified.
+    Notify(Name, bool),
+}
+
+/// Permits for which processes wait, with the number at the start.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Semaphore {
+    /// The one permit of a mutex.
+    Mutex(Name),
+    /// The permits of a semaphore.
+    Permits(Name, u32),
+}
+
+/// A change of a computation, of a transfer of a disk, or of a message that travels.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ChangeOfCall {
+    /// It makes no progress.
+    Suspend,
+    /// It goes on.
+    Resume,
+    /// Its weight among the computations of the host.
+    Priority(f64),
+    /// Its greatest rate, in flops or bytes per second.
+    Bound(f64),
+}
+
+/// The answer to a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Answer<M> {
+    /// It is done, or has failed.
+    Done(Result<(), Failure>),
+    /// A message, with the node that has put it.
+    Message(Result<(LpId, M), Failure>),
+    /// The barrier is passed. True for the process that came last.
+    Passed(bool),
+    /// The process is over.
+    Ended,
+    /// What is left.
+    Remaining(f64),
+}
+
+/// The reason why something on a platform has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Failure {
+    /// The host that computes, or that has the disk, has failed.
+    Host,
+    /// A link or host on the way of a message has failed.
+    Network,
+    /// The process at the other end of a message was killed, or no longer waits.
+    Peer,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Failure::Host => "the host has failed",
+            Failure::Network => "a link or host on the way has failed",
+            Failure::Peer => "the process at the other end was killed, or no longer waits",
+        })
+    }
+}
+impl std::error::Error for Failure {}
+
+impl<M: Payload> Payload for Packet<M> {
+    #[inline]
+    fn fold(&self, digest: &mut Digest) {
+        let head = |kind: u64, id: u32| kind << 32 | u64::from(id);
+        match self {
+            Packet::Send { to, receipt, message } => {
+                digest.word(head(1, to.0));
+                digest.word(receipt.map_or(0, |Receipt(number)| u64::from(number.get())));
+                message.fold(digest);
+            }
+            Packet::Arrived { from, message } => {
+                digest.word(head(2, from.0));
+                message.fold(digest);
+            }
+            Packet::Report { receipt: Receipt(number), outcome } => {
+                digest.word(head(if outcome.is_ok() { 3 } else { 4 }, number.get()));
+            }
+            Packet::Host { works } => digest.word(head(5, u32::from(*works))),
+            Packet::Call { process, receipt, request } => {
+                digest.word(head(6, receipt.map_or(0, |Receipt(number)| number.get())));
+                fold_process(*process, digest);
+                request.fold(digest);
+            }
+            Packet::GiveUp(Receipt(number)) => digest.word(head(7, number.get())),
+            Packet::Answer(Receipt(number), answer) => {
+                digest.word(head(8, number.get()));
+                answer.fold(digest);
+            }
+            Packet::Order(process, order) => {
+                digest.word(head(9, *order as u32));
+                fold_process(*process, digest);
+            }
+            Packet::Join { process, from, receipt: Receipt(number) } => {
+                digest.word(head(10, number.get()));
+                digest.word(u64::from(from.0));
+                fold_process(*process, digest);
+            }
+        }
+    }
+}
+
+fn fold_process(process: ProcessId, digest: &mut Digest) {
+    digest.word(u64::from(process.node.0) << 32 | u64::from(process.place()));
+    digest.word(u64::from(process.serial()));
+}
+
+fn fold_name(name: &str, digest: &mut Digest) {
+    digest.word(name.len() as u64);
+    for chunk in name.as_bytes().chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        digest.word(u64::from_le_bytes(word));
+    }
+}
+
+impl Semaphore {
+    fn fold(&self, digest: &mut Digest) {
+        match self {
+            Semaphore::Mutex(name) => {
+                digest.word(0);
+                fold_name(name, digest);
+            }
+            Semaphore::Permits(name, permits) => {
+                digest.word(1 << 32 | u64::from(*permits));
+                fold_name(name, digest);
+            }
+        }
+    }
+}
+
+/// Folds a kind, a number and a name.
+fn fold_named(kind: u64, number: u32, name: &str, digest: &mut Digest) {
+    digest.word(kind << 32 | u64::from(number));
+    fold_name(name, digest);
+}
+
+impl<M: Payload> Request<M> {
+    /// Folds the request into the digest: its kind, then its parts.
+    fn fold(&self, digest: &mut Digest) {
+        let head = |kind: u64, id: u32| kind << 32 | u64::from(id);
+        match self {
+            Request::Compute(host, Execution { flops, threads, priority, bound }) => {
+                digest.word(head(1, host.0));
+                [flops, priority, bound].into_iter().for_each(|number| digest.word(number.to_bits()));
+                digest.word(u64::from(*threads));
+            }
+            Request::Disk(disk, transfer, bytes) => {
+                digest.word(head(if *transfer == Transfer::Read { 2 } else { 3 }, disk.0));
+                digest.word(bytes.to_bits());
+            }
+            Request::Put(name, message) => {
+                fold_named(4, 0, name, digest);
+                message.fold(digest);
+            }
+            Request::Get(name) => fold_named(5, 0, name, digest),
+            Request::SetReceiver(name) => fold_named(6, 0, name, digest),
+            Request::Meet(meeting) => meeting.fold(digest),
+            Request::Join(process) => {
+                digest.word(head(12, 0));
+                fold_process(*process, digest);
+            }
+            Request::Order(process, order) => {
+                digest.word(head(13, *order as u32));
+                fold_process(*process, digest);
+            }
+            Request::Change(Receipt(number), change) => {
+                digest.word(head(14, number.get()));
+                change.fold(digest);
+            }
+            Request::Remaining(Receipt(number)) => digest.word(head(15, number.get())),
+            Request::SetHost(host, works) => {
+                digest.word(head(16, host.0));
+                digest.word(u64::from(*works));
+            }
+            Request::SetPowerState(host, state) => {
+                digest.word(head(17, host.0));
+                digest.word(u64::from(*state));
+            }
+        }
+    }
+}
+
+impl Meeting {
+    fn fold(&self, digest: &mut Digest) {
+        let head = |kind: u64, id: u32| kind << 32 | u64::from(id);
+        match self {
+            Meeting::Acquire(semaphore, returns) => {
+                digest.word(head(7, u32::from(*returns)));
+                semaphore.fold(digest);
+            }
+            Meeting::Release(semaphore) => {
+                digest.word(head(8, 0));
+                semaphore.fold(digest);
+            }
+            Meeting::Barrier(name, parties) => fold_named(9, *parties, name, digest),
+            Meeting::Wait { condition, mutex, held: Receipt(held) } => {
+                fold_named(10, held.get(), condition, digest);
+                mutex.fold(digest);
+            }
+            Meeting::Notify(name, all) => fold_named(11, u32::from(*all), name, digest),
+        }
+    }
+}
+
+impl ChangeOfCall {
+    fn fold(self, digest: &mut Digest) {
+        let (kind, value) = match self {
+            ChangeOfCall::Suspend => (0, 0.0),
+            ChangeOfCall::Resume => (1, 0.0),
+            ChangeOfCall::Priority(priority) => (2, priority),
+            ChangeOfCall::Bound(bound) => (3, bound),
+        };
+        digest.word(kind);
+        digest.word(f64::to_bits(value));
+    }
+}
+
+impl<M: Payload> Answer<M> {
+    fn fold(&self, digest: &mut Digest) {
+        let failure = |failure: &Failure| 1 + *failure as u64;
+        match self {
+            Answer::Done(outcome) => digest.word(outcome.as_ref().map_or_else(failure, |()| 0)),
+            Answer::Message(Ok((from, message))) => {
+                digest.word(1 << 32 | u64::from(from.0));
+                message.fold(digest);
+            }
+            Answer::Message(Err(why)) => digest.word(2 << 32 | failure(why)),
+            Answer::Passed(last) => digest.word(3 << 32 | u64::from(*last)),
+            Answer::Ended => digest.word(5 << 32),
+            Answer::Remaining(amount) => {
+                digest.word(4 << 32);
+                digest.word(amount.to_bits());
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Time-independent traces of MPI programs, replayed on a platform.
+//!
+//! A time-independent trace lists the actions of each rank of an MPI program, without times: a number of
+//! flops, a message with its size, a barrier. A replay computes the times on a platform, perhaps another one
+//! than that of the trace. Ranks are processes of a program over [`parades_carriers::FlowLevel`]. What an
+//! action does is what SimGrid's SMPI does in its replay, with its default collectives.
+//!
+//! *Read next*: [`trace`], the files; [`Replay`], the program.
+//!
+//! *References*: H. Casanova, F. Desprez, G. S. Markomanolis, F. Suter, *Simulation of MPI applications with
+//! time-independent traces*, Concurrency and Computation 27(5), 2015; A. Degomme et al., *Simulating MPI
+//! applications: the SMPI approach*, IEEE TPDS 28(8), 2017.
+
+#![forbid(unsafe_code)]
+
+mod collectives;
+mod rank;
+mod replay;
+pub mod trace;
+
+pub use replay::{AllToAll, Data, RankState, Replay};
