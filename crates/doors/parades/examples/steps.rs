@@ -4,14 +4,18 @@
 //!
 //! *Scenario*: of 1,000 nodes that are idle, one wakes each second of virtual time. The run is advanced by a
 //! microsecond, in which nothing happens, again and again; then by a second. A network of flows is given a
-//! transfer in each step, and is asked what has ended. PHOLD of a million LPs is run in one piece and with a
+//! transfer in each step, and is asked what has ended; so is a packet network, whose transfer has some 70
+//! packets, which pass two links each. PHOLD of a million LPs is run in one piece and with a
 //! cut each second of virtual time, in turn.
 
 use parades::flow::generators::star;
 use parades::flow::platform::HostId;
 use parades::models::phold::{Parameters, Phold};
-use parades::network::{IDEAL, Network};
+use parades::network::{IDEAL, Network, PacketLinkChange, PacketNetwork, TcpApp};
+use parades::packet::description::{Description, Link};
 use parades::prelude::*;
+use parades::tcp::settings::Settings;
+use parades::topology::{LinkId, NodeId};
 use parades::{AnyEngine, Run, Steppable, rounds, window};
 use std::time::Instant as Clock;
 
@@ -63,6 +67,18 @@ fn phold(engine: AnyEngine, has_cuts: bool) -> Result<f64, parades::core::error:
     Ok(begin.elapsed().as_secs_f64())
 }
 
+/// Returns a packet network of 16 hosts at a switch.
+fn packets() -> Result<PacketNetwork, parades::core::error::Error> {
+    let link = |from| Link { name: format!("l{from}"), from, to: 16, rate_bps: 10_000_000_000, ..Link::default() };
+    let description = Description {
+        nodes: (0..17).map(|node| format!("n{node}")).collect(),
+        links: (0..16).map(link).collect(),
+        ..Description::default()
+    };
+    let apps = vec![TcpApp::new(Settings::linux())];
+    PacketNetwork::new(description, apps, AnyEngine::Sequential, RunOptions::until(Time::MAX))
+}
+
 #[allow(clippy::print_stdout, reason = "it is what examples do")]
 fn main() -> Result<(), parades::core::error::Error> {
     let engines = [
@@ -99,5 +115,23 @@ fn main() -> Result<(), parades::core::error::Error> {
         number += 1;
     });
     println!("{:<20} {:<14} {steps:>12.0} steps/s", "network of flows", "one transfer");
+    let mut network = packets()?;
+    let before = network.events();
+    let (mut number, mut events) = (0, 0);
+    let steps = rate(|| {
+        network.send(NodeId(number % 16), NodeId((number + 1) % 16), 100_000).expect("there is a path");
+        let next = network.now().checked_add(Delay::from_ms(1)).expect("virtual time is long");
+        network.advance_to(next).expect("nothing fails");
+        network.completions().expect("nothing fails");
+        (number, events) = (number + 1, network.events() - before);
+    });
+    let each = events as f64 / f64::from(number);
+    println!("{:<20} {:<14} {steps:>12.0} steps/s, of {each:.0} events", "network of packets", "one transfer");
+    let (mut network, mut rate_bps) = (packets()?, 10_000_000_000);
+    let changes = rate(|| {
+        rate_bps ^= 1;
+        network.set_link(LinkId(0), PacketLinkChange::Rate(rate_bps)).expect("it can change");
+    });
+    println!("{:<20} {:<14} {changes:>12.0} changes/s", "network of packets", "a link changes");
     Ok(())
 }

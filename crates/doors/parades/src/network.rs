@@ -37,18 +37,21 @@
 //! ```
 
 mod fabric;
+mod packets;
 #[cfg(feature = "systems")]
 mod peers;
 
 pub use fabric::Completion;
+pub use packets::{Fate, PacketCompletion, PacketLinkChange, PacketNetwork, TcpApp};
 pub use parades_flow::network::Outcome;
 #[cfg(feature = "systems")]
 pub use peers::PeerNetwork;
 
-use fabric::{Fabric, Message, State};
+use fabric::{Fabric, Message, State, Wish};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
+use parades_core::model::Model;
 use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
 use parades_engine::any_engine::AnyEngine;
@@ -91,7 +94,7 @@ pub struct Network {
     /// The number of transfers sent.
     sent: u64,
     /// The number of completions that have been returned.
-    returned: usize,
+    returned: u64,
     /// True if something was asked for now, and the network does not know it yet.
     has_wishes: bool,
 }
@@ -104,6 +107,18 @@ impl fmt::Debug for Network {
 
 fn refused(what: String) -> Error {
     Error::new(ErrorKind::Refused(what))
+}
+
+/// Advances a run to a time that has not passed, and that is not after its end.
+fn advance<M: Model + Send + 'static>(run: &mut Run<M>, until: Time) -> Result<(), Error> {
+    let (now, end) = (run.now(), run.until());
+    if until < now {
+        return Err(refused(format!("the time cannot go back from {now} to {until}")));
+    }
+    if until > end {
+        return Err(refused(format!("the run ends at {end}, before {until}")));
+    }
+    run.advance(until).map(drop)
 }
 
 impl Network {
@@ -183,19 +198,20 @@ impl Network {
         self.tell(Message::Set(link, change))
     }
 
-    fn tell(&mut self, message: Message) -> Result<(), Error> {
+    fn tell(&mut self, what: Message) -> Result<(), Error> {
         self.has_wishes = true;
-        self.run.inject(LpId(0), self.now(), message).map(drop)
+        let wish = Wish { returned: self.returned, what };
+        self.run.inject(LpId(0), self.now(), wish).map(drop)
     }
 
     /// Advances the time to `until`. Everything before it has happened then, and nothing at it.
     ///
     /// # Errors
     ///
-    /// The error that has ended the run.
+    /// If `until` has passed, and the error that has ended the run.
     pub fn advance_to(&mut self, until: Time) -> Result<(), Error> {
         self.has_wishes &= until <= self.now();
-        self.run.advance(until).map(drop)
+        advance(&mut self.run, until)
     }
 
     /// Advances the time to just after the next moment at which something happens: what is asked for now, the
@@ -213,7 +229,8 @@ impl Network {
     }
 
     /// Returns the transfers that have ended since the last call of this function, in the order of their
-    /// ends.
+    /// ends. The network forgets them at the next thing that it is asked for: its memory is in proportion to
+    /// the transfers on their way, and to those that have ended since.
     ///
     /// # Errors
     ///
@@ -221,7 +238,7 @@ impl Network {
     pub fn completions(&mut self) -> Result<Vec<Completion>, Error> {
         let from = self.returned;
         let ended = self.run.state(LpId(0), move |state| state.ended_from(from))?;
-        self.returned += ended.len();
+        self.returned += ended.len() as u64;
         Ok(ended)
     }
 

@@ -14,6 +14,7 @@
 //!
 //! *Read next*: `stepped/thread.rs`, the thread of the engine.
 
+mod branch;
 mod file;
 mod thread;
 

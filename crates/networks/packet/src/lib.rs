@@ -12,7 +12,8 @@
 //! - [`description`], a network in full, with every protocol, failures, and measurements app by app. Network
 //!   files are read into it.
 //!
-//! [`plane`] is the part of it without traffic, for models that make their own packets.
+//! [`plane`] is the part of it without traffic, for models that make their own packets. In [`on_demand`],
+//! flows begin while the network runs, when a program outside asks for them.
 //!
 //! Every direction of a link has a transmitter and a queue before it ([`queue`]). The results of a run are in
 //! its metrics: totals; the histogram `delay`, or one for each app; a row of the table `flows` for each flow
@@ -76,6 +77,7 @@ pub mod impairment;
 mod line;
 pub mod network;
 pub mod node;
+pub mod on_demand;
 pub mod packet;
 pub mod plane;
 mod port;

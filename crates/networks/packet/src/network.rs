@@ -32,7 +32,7 @@ mod layout;
 mod model;
 mod outlet;
 mod save;
-mod slots;
+pub(crate) mod slots;
 mod words;
 
 pub use crate::forwarding::failures::Failure;

@@ -61,7 +61,7 @@ use crate::line::{Lines, ManagedLink, Policy};
 use crate::network::{NetworkError, Settings, assemble};
 use crate::node::{Egress, EgressMut};
 pub use crate::port::Loss;
-use crate::port::{Arrival, Passage, Totals};
+use crate::port::{Arrival, LOSSES, Passage, Port, Totals};
 use crate::ports::{self, PortOwner};
 use crate::queue::{Offered, flow_hash};
 use parades_core::digest::{Digest, Payload};
@@ -168,6 +168,8 @@ pub struct PortTotals {
     pub marked: u64,
     /// Copies that the link made.
     pub duplicated: u64,
+    /// The packets that wait.
+    pub waiting: u64,
     /// The largest number of packets that ever waited.
     pub waiting_max: u32,
     /// The sum of the times that packets have waited.
@@ -279,25 +281,36 @@ impl Plane {
 
     /// Returns the totals of the ports of a node that a packet was offered to, until `now`.
     pub fn totals<P: Undoable>(&self, node: NodeId, ports: &Ports<P>, now: Time) -> impl Iterator<Item = PortTotals> {
-        let interfaces = self.topology.interfaces(node).iter().zip(&ports.egress.ports);
-        interfaces.filter_map(move |(interface, port)| {
-            let totals = port.totals(now);
-            let is_used = port.sent.packets > 0 || totals != Totals::default();
-            let Totals { lost, marked, duplicated, waiting_max, waited } = totals;
-            is_used.then(|| PortTotals {
-                link: interface.link,
-                neighbour: interface.neighbour,
-                packets: port.sent.packets,
-                bytes: port.sent.bytes,
-                busy: port.busy_at(now, self.lines.by(&self.topology, *interface)),
-                lost,
-                marked,
-                duplicated,
-                waiting_max,
-                waited,
-            })
-        })
+        let totals = totals_of(&self.topology, &self.lines, node, &ports.egress.ports, now);
+        let used = |of: &PortTotals| of.packets > 0 || of.lost != [0; LOSSES] || of.marked > 0 || of.waiting_max > 0;
+        totals.filter(move |of| used(of) || of.duplicated > 0 || of.waited > Delay::ZERO)
     }
+}
+
+/// Returns the totals of the ports of a node, until `now`.
+pub(crate) fn totals_of(
+    topology: &Topology,
+    lines: &Lines,
+    node: NodeId,
+    ports: &[Port],
+    now: Time,
+) -> impl Iterator<Item = PortTotals> {
+    topology.interfaces(node).iter().zip(ports).map(move |(interface, port)| {
+        let Totals { lost, marked, duplicated, waiting_max, waited } = port.totals(now);
+        PortTotals {
+            link: interface.link,
+            neighbour: interface.neighbour,
+            packets: port.sent.packets,
+            bytes: port.sent.bytes,
+            busy: port.busy_at(now, lines.by(topology, *interface)),
+            lost,
+            marked,
+            duplicated,
+            waiting: port.waiting_at(now),
+            waiting_max,
+            waited,
+        }
+    })
 }
 
 impl<P: Carried> Ports<P> {

@@ -14,7 +14,7 @@ mod save;
 mod sojourns;
 
 pub(crate) use managed::Passage;
-pub(crate) use replan::Departure;
+pub(crate) use replan::replan_ports;
 
 use crate::line::{Line, Policy, Quality};
 use crate::queue::{Backlog, QueueLimit, Waiting};

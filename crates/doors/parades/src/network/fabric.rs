@@ -8,7 +8,7 @@ use parades_flow::network::{ActivityId, Change, FluidNetwork, Outcome, Property}
 use parades_flow::network_model::NetworkModel;
 use parades_flow::platform::{HostId, LinkId, Platform};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// The end of a transfer.
@@ -27,6 +27,21 @@ pub struct Completion {
 pub(super) struct Fabric {
     platform: Arc<Platform>,
     model: NetworkModel,
+}
+
+/// An event from outside.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Wish {
+    /// The number of completions that the program has got.
+    pub(super) returned: u64,
+    pub(super) what: Message,
+}
+
+/// The number of completions changes nothing but memory, so it is left out.
+impl Payload for Wish {
+    fn fold(&self, digest: &mut Digest) {
+        self.what.fold(digest);
+    }
 }
 
 /// A wish from outside.
@@ -79,15 +94,37 @@ pub(super) struct State {
     active: BTreeMap<TransferId, Active>,
     /// By slot of an activity: its transfer.
     of_slot: Vec<TransferId>,
-    ended: Vec<Completion>,
+    /// The ends that the program has not got, and those that it has got since the last wish, in order.
+    ended: VecDeque<Completion>,
+    /// The number of ends that are no longer in that list.
+    forgotten: u64,
+    /// The digest of all ends.
+    digest: u64,
     /// The time to which the timer is set.
     armed: Time,
 }
 
 impl State {
     /// Returns the ends of transfers from the one at `from` on.
-    pub(super) fn ended_from(&self, from: usize) -> Vec<Completion> {
-        self.ended[from..].to_vec()
+    pub(super) fn ended_from(&self, from: u64) -> Vec<Completion> {
+        let known = usize::try_from(from - self.forgotten).expect("the list is in memory");
+        self.ended.range(known..).copied().collect()
+    }
+
+    /// Forgets the ends before the one of this number.
+    fn forget(&mut self, before: u64) {
+        while self.forgotten < before && self.ended.pop_front().is_some() {
+            self.forgotten += 1;
+        }
+    }
+
+    /// Notes the end of a transfer.
+    fn note(&mut self, end: Completion) {
+        let mut digest = Digest::default();
+        let words = [self.digest, end.id.0, end.at.as_ps() << 2 | end.outcome as u64];
+        words.into_iter().for_each(|word| digest.word(word));
+        self.digest = digest.value();
+        self.ended.push_back(end);
     }
 
     /// Returns the time at which something happens next; [`Time::MAX`] if nothing does.
@@ -131,7 +168,7 @@ impl Fabric {
                 Outcome::Failed => ctx.count(FAILED, 1),
                 Outcome::Cancelled => ctx.count(CANCELLED, 1),
             }
-            state.ended.push(Completion { id, at: ended.at, outcome: ended.outcome });
+            state.note(Completion { id, at: ended.at, outcome: ended.outcome });
         }
     }
 
@@ -171,7 +208,7 @@ impl Fabric {
 
 impl Model for Fabric {
     type State = State;
-    type Message = Message;
+    type Message = Wish;
     type Global = NoGlobal;
 
     fn lps(&self) -> u32 {
@@ -191,19 +228,22 @@ impl Model for Fabric {
             network: FluidNetwork::new(Arc::clone(&self.platform), self.model),
             active: BTreeMap::new(),
             of_slot: Vec::new(),
-            ended: Vec::new(),
+            ended: VecDeque::new(),
+            forgotten: 0,
+            digest: 0,
             armed: Time::MAX,
         }
     }
 
-    fn handle(&self, state: &mut State, event: Body<&Message>, ctx: &mut Context<'_, Self>) {
+    fn handle(&self, state: &mut State, event: Body<&Wish>, ctx: &mut Context<'_, Self>) {
         let now = ctx.now();
         if state.network.now() < now {
             state.network.advance(now);
             Self::collect(state, ctx);
         }
-        if let Body::Message(message) = event {
-            Self::obey(state, message, ctx);
+        if let Body::Message(Wish { returned, what }) = event {
+            state.forget(*returned);
+            Self::obey(state, what, ctx);
             Self::collect(state, ctx);
             // Rates are solved once, after all wishes of this time.
             if state.armed != now {
@@ -221,26 +261,26 @@ impl Model for Fabric {
     }
 
     fn fold(&self, state: &State, digest: &mut Digest) {
-        for Completion { id, at, outcome } in &state.ended {
-            digest.word(id.0);
-            digest.word(at.as_ps() << 2 | *outcome as u64);
-        }
+        digest.word(state.forgotten + state.ended.len() as u64);
+        digest.word(state.digest);
     }
 }
 
 impl SaveModel for Fabric {
     fn write_state(&self, _: LpId, state: &State, to: &mut Vec<u8>) {
         state.network.write(to);
-        wire::write(&(&state.active, &state.of_slot, &state.ended, state.armed), to);
+        let State { network: _, active, of_slot, ended, forgotten, digest, armed } = state;
+        wire::write(&(active, of_slot, ended, forgotten, digest, armed), to);
     }
 
     fn read_state(&self, _: LpId, from: &mut &[u8]) -> Result<State, Malformed> {
         let network = FluidNetwork::read(Arc::clone(&self.platform), self.model, from)?;
-        let (active, of_slot, ended, armed): (BTreeMap<TransferId, Active>, Vec<TransferId>, _, _) = wire::read(from)?;
+        let (active, of_slot): (BTreeMap<TransferId, Active>, Vec<TransferId>) = wire::read(from)?;
+        let (ended, forgotten, digest, armed): (VecDeque<Completion>, u64, u64, Time) = wire::read(from)?;
         let is_right = network.active() as usize == active.len()
             && network.slots().all(|slot| of_slot.get(slot).is_some_and(|id| active.contains_key(id)));
         match is_right {
-            true => Ok(State { network, active, of_slot, ended, armed }),
+            true => Ok(State { network, active, of_slot, ended, forgotten, digest, armed }),
             false => Err(Malformed::new("the network has a state that none can have")),
         }
     }

@@ -13,14 +13,17 @@ use parades_program::{
     AtEnd, AtNode, Carrier, Departure, Kernel, Layout, Letter, Mailbox, Receipt, SaveCarrier, Undelivered, Wiring,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use std::fmt;
 
 /// A network of peers that is stepped: a transfer takes its share of the up link of its sender and of the
 /// down link of its receiver, and the latency of an underlay ([`Capacity`]).
 ///
 /// Transfers between two peers follow each other, as on one connection. The latency is lookahead, so several
-/// threads may pay. No link of an underlay can be changed, and a transfer that has set out cannot be
-/// cancelled: [`Network`](super::Network) can do both.
+/// threads may pay. An underlay has latencies and no links, so none can be changed. A transfer that has set
+/// out cannot be cancelled, nor can an access link be changed: the solvers of a [`Capacity`] learn of a
+/// transfer by messages of its peers, which promise its bytes when it sets out, and their capacities are
+/// constants that the engines share. [`Network`](super::Network) can do both.
 ///
 /// # Examples
 ///
@@ -95,7 +98,7 @@ impl PeerNetwork {
         }
         let id = TransferId(self.sent);
         // A packet that comes from outside is one that sets out.
-        let sets_out = Packet::Arrived { from, message: Transfer { id, to, bytes } };
+        let sets_out = Packet::Arrived { from, message: Transfer { id, to, bytes, returned: self.returned } };
         self.run.inject(from, self.now(), sets_out)?;
         self.sent += 1;
         Ok(id)
@@ -105,13 +108,14 @@ impl PeerNetwork {
     ///
     /// # Errors
     ///
-    /// The error that has ended the run.
+    /// If `until` has passed, and the error that has ended the run.
     pub fn advance_to(&mut self, until: Time) -> Result<(), Error> {
-        self.run.advance(until).map(drop)
+        super::advance(&mut self.run, until)
     }
 
     /// Returns the transfers that have ended since the last call of this function, in the order of their
-    /// ends. A transfer that a partition of the underlay cuts has failed when it was sent.
+    /// ends. A transfer that a partition of the underlay cuts has failed when it was sent. A peer forgets them
+    /// with its next transfer.
     ///
     /// # Errors
     ///
@@ -121,7 +125,7 @@ impl PeerNetwork {
         let from = std::mem::replace(&mut self.returned, now);
         let mut ended = self.run.fold(Vec::new(), move |mut ended: Vec<Completion>, _, state| {
             if let State::Peer { ended: here, .. } = state {
-                ended.extend(here.iter().rev().take_while(|end| end.at >= from));
+                ended.extend(here.known.iter().rev().take_while(|end| end.at >= from));
             }
             ended
         })?;
@@ -173,8 +177,11 @@ struct Transfer {
     id: TransferId,
     to: LpId,
     bytes: u64,
+    /// The program has got the completions before this time.
+    returned: Time,
 }
 
+/// The time `returned` changes nothing but memory, so it is left out.
 impl Payload for Transfer {
     fn fold(&self, digest: &mut Digest) {
         digest.word(self.id.0);
@@ -197,10 +204,32 @@ enum State {
     Peer {
         /// The carrier's state.
         cut: u64,
-        /// The transfers that have ended here, in the order of time.
-        ended: Vec<Completion>,
+        ended: Ends,
     },
     Solver(<Capacity<Transfer> as Carrier<Transfer>>::Lp),
+}
+
+/// The transfers that have ended at a peer.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Ends {
+    /// Those that the program has not got, or has got since the last transfer, in the order of time.
+    known: VecDeque<Completion>,
+    /// The digest of all of them.
+    digest: u64,
+}
+
+impl Ends {
+    fn forget(&mut self, before: Time) {
+        while self.known.pop_front_if(|end| end.at < before).is_some() {}
+    }
+
+    fn note(&mut self, end: Completion) {
+        let mut digest = Digest::default();
+        digest.word(self.digest);
+        digest.word(end.id.0 << 1 | u64::from(end.outcome == Outcome::Done));
+        self.digest = digest.value();
+        self.known.push_back(end);
+    }
 }
 
 const METRICS: Declared<3> = Declared::new([
@@ -237,13 +266,13 @@ impl Peers {
     }
 
     /// Sends a transfer from the peer of `ctx`.
-    fn send(&self, transfer: Transfer, cut: &mut u64, ended: &mut Vec<Completion>, ctx: &mut Context<'_, Self>) {
+    fn send(&self, transfer: Transfer, cut: &mut u64, ended: &mut Ends, ctx: &mut Context<'_, Self>) {
         let (from, now) = (ctx.id(), ctx.now());
         let departure = Departure { from, to: transfer.to, message: &transfer, now };
         let plan = self.capacity.plan(departure, cut, ctx.rng());
         if let Plan::Cut(_) = plan {
             ctx.count(FAILED, 1);
-            return ended.push(Completion { id: transfer.id, at: now, outcome: Outcome::Failed });
+            return ended.note(Completion { id: transfer.id, at: now, outcome: Outcome::Failed });
         }
         let letter = Letter { to: transfer.to, receipt: None, plan, message: transfer };
         self.capacity.post(letter, cut, &mut Kernel::node(ctx, self.layout));
@@ -275,7 +304,7 @@ impl Model for Peers {
 
     fn start(&self, ctx: &mut Context<'_, Self>) -> State {
         match ctx.id().0 < self.layout.nodes() {
-            true => State::Peer { cut: self.capacity.access(ctx.id(), self.layout), ended: Vec::new() },
+            true => State::Peer { cut: self.capacity.access(ctx.id(), self.layout), ended: Ends::default() },
             false => State::Solver(self.capacity.start(&mut Kernel::own(ctx, self.layout))),
         }
     }
@@ -287,6 +316,7 @@ impl Model for Peers {
         };
         let Body::Message(packet) = event else { unreachable!("peers have no timers") };
         if let (Some(Sender::OUTSIDE), Packet::Arrived { message, .. }) = (ctx.sender(), packet) {
+            ended.forget(message.returned);
             return self.send(*message, cut, ended, ctx);
         }
         let at = ctx.now();
@@ -295,7 +325,8 @@ impl Model for Peers {
         for transfer in node.mailbox.0 {
             ctx.count(DONE, 1);
             ctx.count(DELIVERED, transfer.bytes);
-            ended.push(Completion { id: transfer.id, at, outcome: Outcome::Done });
+            ended.forget(transfer.returned);
+            ended.note(Completion { id: transfer.id, at, outcome: Outcome::Done });
         }
     }
 
@@ -304,7 +335,7 @@ impl Model for Peers {
             State::Solver(solver) => self.capacity.fold(solver, digest),
             State::Peer { cut, ended } => {
                 self.capacity.fold_access(cut, digest);
-                ended.iter().for_each(|end| digest.word(end.id.0 << 1 | u64::from(end.outcome == Outcome::Done)));
+                digest.word(ended.digest);
             }
         }
     }

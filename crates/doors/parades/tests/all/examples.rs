@@ -4,6 +4,8 @@
 mod echo;
 #[path = "../../examples/http.rs"]
 mod http;
+#[path = "../../examples/incast.rs"]
+mod incast;
 #[path = "../../examples/inference.rs"]
 mod inference;
 
@@ -15,6 +17,11 @@ fn echo_says_what_is_expected() {
 #[test]
 fn http_says_what_is_expected() {
     assert_eq!(http::run().expect("it runs"), include_str!("../../examples/http.out"));
+}
+
+#[test]
+fn incast_says_what_is_expected() {
+    assert_eq!(incast::run().expect("it runs"), include_str!("../../examples/incast.out"));
 }
 
 #[test]

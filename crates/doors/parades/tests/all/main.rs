@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one program: cargo compiles and links each program by itself.
 
 mod a_network_of_flows_is_stepped;
+mod a_network_of_packets_is_stepped;
 mod a_network_of_peers_is_stepped;
 mod a_program_has_the_whole_command;
 mod examples;

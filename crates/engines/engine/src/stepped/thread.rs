@@ -159,7 +159,7 @@ impl Engine {
 }
 
 /// Reads a cut.
-fn read<'k>(save: Option<&'k dyn AnySave<'k>>, mut bytes: &[u8]) -> Result<Cut<'k>, Error> {
+pub(super) fn read<'k>(save: Option<&'k dyn AnySave<'k>>, mut bytes: &[u8]) -> Result<Cut<'k>, Error> {
     let malformed = |what: String| Error::new(ErrorKind::Malformed(what));
     let save = save.ok_or_else(|| malformed("it is not said how the states of this model are read".into()))?;
     let cut = Cut::read(save, &mut bytes).map_err(|error| malformed(error.to_string()))?;

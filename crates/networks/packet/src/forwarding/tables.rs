@@ -170,10 +170,10 @@ impl Tables {
         self.epochs[epoch].1
     }
 
-    /// Returns true if a path leads from a node to the end of a direction at the start.
-    pub(crate) fn is_reachable(&self, topology: &Topology, node: NodeId, direction: u32) -> bool {
-        let first = &self.tables[self.epochs[0].1 as usize];
-        self.next_hops.is_reachable(topology, first, node, &self.goals[direction as usize].destination)
+    /// Returns true if a path leads from a node to the end of a direction, by the table that holds at a time.
+    pub(crate) fn is_reachable(&self, topology: &Topology, node: NodeId, direction: u32, time: Time) -> bool {
+        let table = &self.tables[self.number_at(time) as usize];
+        self.next_hops.is_reachable(topology, table, node, &self.goals[direction as usize].destination)
     }
 }
 

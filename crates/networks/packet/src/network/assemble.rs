@@ -14,15 +14,18 @@ use crate::forwarding::routes::SourceRoutes;
 use crate::forwarding::tables::{Refusal, Tables, Turns};
 use crate::forwarding::trees::Trees;
 use crate::line::{Course, Line, Lines, PortRules, Presence, Quality};
-use crate::packet::direction;
+use crate::on_demand::{self, OnDemand, TcpApp};
+use crate::packet::{CLASSES, direction, payload_of_segment};
 use crate::plane::Plane;
 use crate::protocols::Tcp;
 use crate::queue::Discipline;
 use crate::report;
 use parades_capture::address::IpVersion;
 use parades_core::time::{Delay, Time};
+use parades_tcp::header::BASE_BYTES;
 use parades_topology::routing::{Metric, Paths, Routes, RoutingError, Rules, StaticRoutes};
 use parades_topology::{Link, LinkId, NodeId, Topology};
+use std::collections::BTreeSet;
 use traffic::Traffic;
 
 /// Everything that a network is made of.
@@ -155,6 +158,27 @@ pub(crate) fn described_plane(description: Description, destinations: &[NodeId])
         return Err(NetworkError::Parameter(format!("a plane has no traffic of its own; leave out the app `{name}`")));
     }
     of_description(description)?.plane(destinations)
+}
+
+/// Makes the network of a description, over which flows are sent on demand by these TCP apps.
+pub(crate) fn on_demand(description: Description, tcp_apps: Vec<TcpApp>) -> Result<OnDemand, NetworkError> {
+    let mut names = BTreeSet::new();
+    let apps = description.apps.iter().map(|app| (&app.name, &app.kind, 0));
+    if let Some((name, ..)) = apps.clone().find(|(_, kind, _)| matches!(kind, AppKind::Multicast(_))) {
+        return Err(NetworkError::Parameter(format!(
+            "the app `{name}` is multicast, and flows on demand lead to one node; leave it out"
+        )));
+    }
+    let asked_apps: Vec<App> = tcp_apps.iter().map(TcpApp::app).collect();
+    for (name, kind, class) in apps.chain(asked_apps.iter().map(|app| (&app.name, &app.kind, app.marking.class))) {
+        let what = match check_kind(kind) {
+            _ if !names.insert(name) => Err("has the name of another app; give it its own".to_owned()),
+            _ if class >= CLASSES => Err(format!("has the class {class}; classes are 0 to {}", CLASSES - 1)),
+            checked => checked,
+        };
+        what.map_err(|what| NetworkError::Parameter(format!("`{name}` {what}")))?;
+    }
+    of_description(description)?.on_demand(asked_apps, tcp_apps)
 }
 
 fn of_description(description: Description) -> Result<Parts, NetworkError> {
@@ -297,6 +321,64 @@ impl Parts {
         Ok(Plane { topology: self.topology, lines, tables, destinations: destinations.into() })
     }
 
+    /// Makes a network on demand, with tables for all nodes.
+    fn on_demand(mut self, asked_apps: Vec<App>, tcp_apps: Vec<TcpApp>) -> Result<OnDemand, NetworkError> {
+        let traffic = Traffic::new(std::mem::take(&mut self.apps))?;
+        let (lines, presence, turns) = self.lines();
+        let turns = Turns { times: &turns, convergence: self.convergence };
+        let ends: Vec<(NodeId, u32)> = self.topology.node_ids().map(|node| (node, 0)).collect();
+        let tables = Tables::new(&self.topology, &lines, self.rules(), turns, &ends).map_err(refusal)?;
+        self.check_paths(&traffic, |from, to, _| tables.is_reachable(&self.topology, from, to.0, Time::ZERO))?;
+        let slots = traffic.slots(&self.topology)?;
+        let segment = payload_of_segment(BASE_BYTES + self.ip.header_bytes(), self.headers);
+        let least = match tcp_apps.is_empty() {
+            true => traffic.least_payload(self.ip, self.headers),
+            false => traffic.least_payload(self.ip, self.headers).min(segment),
+        };
+        let Parts { topology, link_names, ip, headers, measure, .. } = self;
+        let Traffic { flows, app_of_flow, apps, .. } = traffic;
+        let apps: Vec<App> = apps.into_iter().chain(asked_apps).collect();
+        let ids = on_demand::declare(&apps).1;
+        let (has_percentiles, packet_min) = (measure.percentiles, least.saturating_add(headers));
+        Ok(OnDemand {
+            topology,
+            lines,
+            link_names,
+            presence,
+            tables,
+            apps,
+            tcp_apps,
+            flows,
+            app_of_flow,
+            slots,
+            ip,
+            headers,
+            packet_min,
+            has_percentiles,
+            ids,
+        })
+    }
+
+    /// Checks that each direction of each flow has a path at the start. `has_path` gets its ends and its
+    /// number.
+    fn check_paths(
+        &self,
+        traffic: &Traffic,
+        has_path: impl Fn(NodeId, NodeId, u32) -> bool,
+    ) -> Result<(), NetworkError> {
+        for (flow, ends) in (0..).zip(&traffic.flows) {
+            let ways = [(ends.source, ends.destination), (ends.destination, ends.source)];
+            for (is_back, (from, to)) in [false, true].into_iter().zip(ways) {
+                if traffic.sends(flow, is_back) && !has_path(from, to, direction(flow, is_back)) {
+                    let [source_name, destination] = [from, to].map(|node| self.topology.name(node).to_owned());
+                    let app = traffic.name_of_app(flow as usize);
+                    return Err(NetworkError::NoPath { source_name, destination, app });
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn rules(&self) -> Rules<'_> {
         Rules { metric: self.metric, paths: self.paths, statics: &self.statics }
     }
@@ -368,20 +450,7 @@ impl Parts {
         });
         let tables = Tables::new(topology, lines, self.rules(), turns, &ends.collect::<Vec<_>>());
         let tables = tables.map_err(refusal)?;
-        for (flow, ends) in (0..).zip(&traffic.flows) {
-            let ways = [(ends.source, ends.destination), (ends.destination, ends.source)];
-            for (is_back, (from, to)) in [false, true].into_iter().zip(ways) {
-                let is_used = traffic.sends(flow, is_back);
-                if is_used && !tables.is_reachable(topology, from, direction(flow, is_back)) {
-                    let [source_name, destination] = [from, to].map(|node| topology.name(node).to_owned());
-                    return Err(NetworkError::NoPath {
-                        source_name,
-                        destination,
-                        app: traffic.name_of_app(flow as usize),
-                    });
-                }
-            }
-        }
+        self.check_paths(traffic, |from, _, direction| tables.is_reachable(topology, from, direction, Time::ZERO))?;
         Ok(tables)
     }
 }

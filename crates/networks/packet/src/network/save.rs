@@ -5,7 +5,7 @@ use crate::description::AppKind;
 use crate::line::Policy;
 use crate::node::Node;
 use crate::packet::Packet;
-use crate::port::Departure;
+use crate::port::replan_ports;
 use crate::record::Record;
 use crate::save::check;
 use crate::segment::TcpSegment;
@@ -53,31 +53,12 @@ impl<D: Record> SaveModel for Network<D> {
         sent: &mut [InTransit<'_, Packet<D>>],
     ) -> Result<(), String> {
         let Layout { topology, lines, headers, .. } = &self.layout;
-        let mut is_found = vec![false; sent.len()];
-        for (port, interface) in node.egress.ports.iter_mut().zip(topology.interfaces(NodeId(lp.0))) {
-            let line = lines.by(topology, *interface);
-            let departures = port.replan(time, line).ok_or_else(|| {
-                let name = self.layout.link_name(interface.link);
-                format!("packets wait for the link {name}, which changes again later")
-            })?;
-            let frame = headers + u32::from(line.first.framing.bytes());
-            for Departure { bytes, arrival_before, arrival } in departures {
-                // Lost packets are no messages. Where parallel links are equally busy, equal packets are
-                // alike.
-                let is_it = |(message, is_found): &(&mut InTransit<'_, Packet<D>>, &mut bool)| {
-                    let packet = message.message;
-                    let length = packet.payload().saturating_add(frame);
-                    !**is_found
-                        && !packet.is_served()
-                        && (message.receiver.0, message.arrival) == (interface.neighbour.0, arrival_before)
-                        && bytes.is_none_or(|bytes| bytes == length)
-                };
-                if let Some((message, is_found)) = sent.iter_mut().zip(&mut is_found).find(is_it) {
-                    (message.arrival, *is_found) = (arrival, true);
-                }
-            }
-        }
-        Ok(())
+        let payload = |packet: &Packet<D>, _| (!packet.is_served()).then(|| packet.payload());
+        let (ports, node) = (&mut node.egress.ports, NodeId(lp.0));
+        replan_ports(ports, (topology, lines), node, *headers, time, sent, payload).map_err(|link| {
+            let name = self.layout.link_name(link);
+            format!("packets wait for the link {name}, which changes again later")
+        })
     }
 }
 

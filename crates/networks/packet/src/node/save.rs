@@ -33,10 +33,10 @@ impl<P: Undoable + Wire> Egress<P> {
     }
 }
 
-impl<D: Record> Node<Packet<D>> {
-    /// Appends the bytes of the state.
+impl<P: Undoable + Wire> Egress<P> {
+    /// Appends the bytes of all that the sending half of a node has.
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
-        let Egress { ports, lost, managed } = &self.egress;
+        let Egress { ports, lost, managed } = self;
         ports.iter().for_each(|port| port.write(to));
         wire::write(&(lost, managed.is_some()), to);
         if let Some(managed) = managed {
@@ -44,6 +44,31 @@ impl<D: Record> Node<Packet<D>> {
             held.write(to);
             wire::write(&(duplicated, arrived, copies), to);
         }
+    }
+
+    /// Reads all but these ports. The caller checks keys, slots and packets.
+    pub(crate) fn read(ports: Box<[Port]>, from: &mut &[u8]) -> Result<Egress<P>, Malformed> {
+        let (lost, is_managed): (BTreeMap<u32, [u64; LOSSES]>, bool) = wire::read(from)?;
+        check(lost.values().flatten().all(|&packets| is_number(packets)), "a node")?;
+        let managed = match is_managed {
+            true => {
+                let held = Store::read(ports.iter().flat_map(Port::held_places), from)?;
+                let (duplicated, arrived, copies): (BTreeMap<u32, u64>, BTreeSet<Identity>, BTreeMap<u32, u64>) =
+                    wire::read(from)?;
+                check(duplicated.values().chain(copies.values()).all(|&copies| is_number(copies)), "a node")?;
+                Some(Box::new(Managed { held, duplicated, arrived, copies }))
+            }
+            false => None,
+        };
+        check(is_managed || ports.iter().all(|port| port.held_places().is_empty()), "a node")?;
+        Ok(Egress { ports, lost, managed })
+    }
+}
+
+impl<D: Record> Node<Packet<D>> {
+    /// Appends the bytes of the state.
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        self.egress.write(to);
         self.endpoints.iter().for_each(|endpoint| endpoint.write(to));
     }
 
@@ -52,39 +77,33 @@ impl<D: Record> Node<Packet<D>> {
         let interfaces = layout.topology.interfaces(node);
         let port = |interface| Port::read(&layout.lines.by(&layout.topology, interface).policy, from);
         let ports = interfaces.iter().copied().map(port).collect::<Result<Box<[Port]>, Malformed>>()?;
-        let (lost, is_managed): (BTreeMap<u32, [u64; LOSSES]>, bool) = wire::read(from)?;
-        check(lost.iter().all(|(&key, lost)| layout.has_key(key) && lost.iter().all(|&n| is_number(n))), "a node")?;
-        let managed = match is_managed {
-            true => Some(Box::new(Managed::read(layout, node, &ports, from)?)),
-            false => None,
-        };
-        let holds = ports.iter().any(|port| !port.held_places().is_empty());
-        check(is_managed || !holds, "a node")?;
+        let egress = Egress::read(ports, from)?;
+        check(egress.lost.keys().all(|&key| layout.has_key(key)), "a node")?;
+        egress.managed.iter().try_for_each(|managed| managed.check(layout, node, &egress.ports))?;
         let endpoint = |&address: &u32| {
             let (flow, begins) = layout.slots.role(address);
             let start = layout.flows[flow as usize].start;
             Endpoint::read(layout.kind_of(flow), begins, start, layout.measure.percentiles, from)
         };
         let endpoints = layout.slots.of(node).iter().map(endpoint).collect::<Result<Box<[Endpoint]>, Malformed>>()?;
-        Ok(Node { egress: Egress { ports, lost, managed }, endpoints })
+        Ok(Node { egress, endpoints })
     }
 }
 
 impl<D: Record> Managed<Packet<D>> {
-    fn read(layout: &Layout, node: NodeId, ports: &[Port], from: &mut &[u8]) -> Result<Self, Malformed> {
-        let held: Store<Packet<D>> = Store::read(ports.iter().flat_map(Port::held_places), from)?;
-        for (port, interface) in ports.iter().zip(layout.topology.interfaces(node)) {
-            for place in port.held_places() {
-                check(layout.may_arrive(interface.neighbour, held.at(place)), "a node")?;
-            }
-        }
-        let (duplicated, arrived, copies): (BTreeMap<u32, u64>, BTreeSet<Identity>, BTreeMap<u32, u64>) =
-            wire::read(from)?;
+    /// Checks what was read for a node of this layout.
+    fn check(&self, layout: &Layout, node: NodeId, ports: &[Port]) -> Result<(), Malformed> {
+        let Managed { held, duplicated, arrived, copies } = self;
+        let mut lines = ports.iter().zip(layout.topology.interfaces(node));
+        let may_arrive = lines.all(|(port, interface)| {
+            port.held_places().into_iter().all(|place| layout.may_arrive(interface.neighbour, held.at(place)))
+        });
         let slots = layout.slots.of(node).len();
-        let is_possible = duplicated.iter().all(|(&key, &copies)| layout.has_key(key) && is_number(copies))
-            && arrived.iter().all(|&(slot, ..)| (slot as usize) < slots)
-            && copies.iter().all(|(&slot, &copies)| (slot as usize) < slots && is_number(copies));
-        check(is_possible, "a node")?;
-        Ok(Managed { held, duplicated, arrived, copies })
+        let has_slot = |slot: u32| (slot as usize) < slots;
+        let is_possible = may_arrive
+            && duplicated.keys().all(|&key| layout.has_key(key))
+            && arrived.iter().all(|&(slot, ..)| has_slot(slot))
+            && copies.keys().all(|&slot| has_slot(slot));
+        check(is_possible, "a node")
     }
 }

@@ -5,8 +5,10 @@
 //! there. Its results are then those of the other run.
 
 use super::Port;
-use crate::line::{Line, Policy};
+use crate::line::{Line, Lines, Policy};
+use parades_core::cut::InTransit;
 use parades_core::time::{Delay, Time};
+use parades_topology::{LinkId, NodeId, Topology};
 
 /// A packet that leaves a port at a cut or later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +91,44 @@ impl Port {
         }
         queue.backlog.move_to(place, starts);
     }
+}
+
+/// Plans the packets again that wait at the ports of a node, when a branch begins, and moves their arrivals.
+/// `sent` are the messages of the node on their way. `payload` returns the payload of a message that is a
+/// packet, if the port of this number may have sent it.
+///
+/// # Errors
+///
+/// The link whose packets rest on later changes.
+pub(crate) fn replan_ports<T>(
+    ports: &mut [Port],
+    around: (&Topology, &Lines),
+    node: NodeId,
+    headers: u32,
+    time: Time,
+    sent: &mut [InTransit<'_, T>],
+    payload: impl Fn(&T, u32) -> Option<u32>,
+) -> Result<(), LinkId> {
+    let (topology, lines) = around;
+    let mut is_found = vec![false; sent.len()];
+    for (number, (port, interface)) in (0..).zip(ports.iter_mut().zip(topology.interfaces(node))) {
+        let line = lines.by(topology, *interface);
+        let departures = port.replan(time, line).ok_or(interface.link)?;
+        let frame = headers + u32::from(line.first.framing.bytes());
+        for Departure { bytes, arrival_before, arrival } in departures {
+            // Lost packets are no messages. Where parallel links are equally busy, equal packets are alike.
+            let is_it = |(message, is_found): &(&mut InTransit<'_, T>, &mut bool)| {
+                !**is_found
+                    && (message.receiver.0, message.arrival) == (interface.neighbour.0, arrival_before)
+                    && payload(message.message, number)
+                        .is_some_and(|payload| bytes.is_none_or(|bytes| bytes == payload.saturating_add(frame)))
+            };
+            if let Some((message, is_found)) = sent.iter_mut().zip(&mut is_found).find(is_it) {
+                (message.arrival, *is_found) = (arrival, true);
+            }
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub const SEGMENT_MAX: u32 = PAYLOAD_MAX - 60;
 pub const BUFFER_MAX: u32 = 1 << 30;
 
 /// The timer of the application. The timers before it are those of the connection.
-pub(super) const APPLICATION: u32 = 4;
+pub(crate) const APPLICATION: u32 = 4;
 pub(super) const TIMERS: [Timer; 4] = [Timer::Retransmit, Timer::DelayedAck, Timer::Pacing, Timer::Reordering];
 
 /// The application of the end that begins.
@@ -297,6 +297,7 @@ pub(super) enum Call<'a> {
     /// Writes the last bytes of the stream, and closes.
     WriteLast(u64),
     Close,
+    Abort,
     Arrive(&'a TcpSegment, Ecn),
     Timer(Timer),
 }
@@ -330,6 +331,7 @@ fn call_with<R: Recorder<ConnectionUndo>, C: Recorder<Counts>>(
         Call::Write(bytes) => accepted = connection.write(settings, bytes, &mut io),
         Call::WriteLast(bytes) => accepted = connection.write_last(settings, bytes, &mut io),
         Call::Close => connection.close(settings, &mut io),
+        Call::Abort => connection.abort(settings, &mut io),
         Call::Arrive(TcpSegment { header, bytes, .. }, ecn) => {
             connection.on_segment(settings, header, *bytes, ecn, &mut io);
         }
@@ -390,6 +392,11 @@ impl<R: Recorder<SenderUndo>> SenderMut<'_, R> {
         if notices.has_room || notices.is_connected {
             self.write(tcp, env);
         }
+    }
+
+    /// Gives the stream up: resets the connection.
+    pub(crate) fn abort<E: Environment>(&mut self, tcp: &Tcp, env: &mut E) {
+        self.call(tcp, Call::Abort, env);
     }
 
     /// Returns the bytes that the application has produced, and that wait for room in the send buffer.
