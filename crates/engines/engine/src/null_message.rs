@@ -163,7 +163,8 @@ impl Settings {
     fn for_window(&self, partitions: Option<u32>) -> window::Settings {
         let Settings { threads, least_lookahead, placing, order, retreats, pinned, .. } = *self;
         let defaults = window::Settings::of_threads(threads);
-        window::Settings { partitions, least_lookahead, placing, order, retreats, pinned, ..defaults }
+        let reach = window::Reach::Common; // Each partition waits for the promises made to it, not for a bound.
+        window::Settings { partitions, least_lookahead, placing, order, reach, retreats, pinned, ..defaults }
     }
 }
 

@@ -204,7 +204,8 @@ impl Reviewer {
         };
         let found = first_partition(world, &crew.settings, 1);
         self.restart(reached, parts);
-        Self::move_to(crew, plan, Plan::first(&found, Workers::alone(workers), world), parts, reached.bound)
+        let next = Plan::first(&found, Workers::alone(workers), world).reaching(crew.reach, world);
+        Self::move_to(crew, plan, next, parts, reached.bound)
     }
 
     /// Returns true if partitions may be chosen by measurement, after `events` events of the run. By `costs`,
@@ -230,7 +231,7 @@ impl Reviewer {
             let weights = measured_weights(plan, world.lps(), parts);
             let found = self.measured_partitioning(crew, world, parts, &weights, bound);
             is_worth_a_move(&found, plan, &weights).then(|| {
-                let next = Plan::by_weights(&found, plan.workers(), world, &weights);
+                let next = Plan::by_weights(&found, plan.workers(), world, &weights).reaching(crew.reach, world);
                 Self::move_to(crew, plan, next, parts, bound)
             })
         });
@@ -287,7 +288,7 @@ impl Reviewer {
                 true => self.measured_partitioning(crew, world, parts, &weights, reached.bound),
                 false => Partitioning::one(world.lps()),
             };
-            let next = Plan::by_weights(&found, workers, world, &weights);
+            let next = Plan::by_weights(&found, workers, world, &weights).reaching(crew.reach, world);
             Self::move_to(crew, plan, next, parts, reached.bound)
         });
         self.retreat.note_switch(took);

@@ -7,3 +7,4 @@ mod rounds;
 mod stepped;
 mod support;
 mod time_warp;
+mod window;
