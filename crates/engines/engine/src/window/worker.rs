@@ -238,8 +238,7 @@ impl<'c, 'k> Worker<'c, 'k> {
         self.mine = crew.execute(&bounds, self.window, orders, hand, told, &mut reached);
         if let Bounds::Own { fronts, .. } = bounds {
             let lbts = fronts.iter().copied().min().map_or(Time::MAX, Time::from_ps);
-            // A worker may have had nothing to execute.
-            self.pace.width = if reached > lbts { reached.since(lbts) } else { self.pace.width };
+            self.pace.record_own(reached.max(lbts).since(lbts));
         }
         *furthest = reached.max(*furthest);
         *are_known = plan.distances.is_some();
