@@ -258,7 +258,7 @@ impl<'k> Leader<'k> {
         course.execute_globals_first(world, &mut homes, effects)
     }
 
-    /// Ends the run, or this span of it, once all workers have returned.
+    /// Ends the run, or this span of it, once all workers have come to its end.
     ///
     /// # Errors
     ///
@@ -282,7 +282,7 @@ impl<'k> Leader<'k> {
             metrics.merge(std::mem::take(&mut part.metrics));
             pending.push(part.take_all());
         }
-        // Ordering: Relaxed; the worker threads have been joined.
+        // Ordering: Relaxed; the leader has exchanged with the workers since.
         let by_worker = crew.executed.iter().map(|events| events.load(Ordering::Relaxed));
         let words: Vec<u64> = [events].into_iter().chain(by_worker).collect();
         let all = crew.seat.peers.share_words(&words).map_err(|Broken| lost(&*crew.seat.transport))?;
@@ -311,7 +311,9 @@ impl<'k> Leader<'k> {
         let pending = Box::new(pending.into_iter().flatten());
         let counts = vec![bytes, by_lp];
         let mine = course.finish_rank(end, &*crew.seat.peers, &mut lps, metrics, pending as AnyLeftover<'k>, counts);
-        parts.iter_mut().for_each(|part| part.lps.clear());
+        if !crew.model.stays_on_threads() {
+            parts.iter_mut().for_each(|part| part.lps.clear());
+        }
         let lost = || lost(&*crew.seat.transport);
         let outcome = course.conclude_ranks(end, &*crew.seat.peers, &lost, mine, &mut engine_stats)?;
         Ok(outcome.map(Reached::End))

@@ -161,6 +161,10 @@ impl Reviewer {
         if world.lookahead_changes() != self.changes {
             return self.adapt_to_lookahead(crew, &plan, world, parts, reached, stopwatch);
         }
+        if crew.model.stays_on_threads() {
+            self.due = u64::MAX;
+            return plan;
+        }
         if let Some(other) = self.switch_mode(crew, &plan, world, parts, reached, stopwatch) {
             self.restart(reached, parts);
             return other;

@@ -86,22 +86,41 @@ enum Step {
 
 impl<'k> Crew<'k> {
     /// Runs all workers.
-    pub(super) fn run(&self, mut leader: Leader<'k>) -> Result<Option<Reached<'k>>, Error> {
+    pub(super) fn run(&self, leader: Leader<'k>) -> Result<Option<Reached<'k>>, Error> {
         let (workers, transport) = (self.ledgers.len(), &*self.seat.transport);
+        let (mut leader, mut reached) = (Some(leader), None);
         // All workers begin by these orders. A leader that goes on alone may give others, or be at the end of
         // the run, before the thread of the last worker has begun.
         let first = &lock(&self.orders).clone();
         let mut lead = || {
             let _alarm = Alarm(transport);
-            Worker::start(self, 0, first.clone()).lead(&mut leader)
+            let mut leader = leader.take().expect("it leads once");
+            Worker::start(self, 0, first.clone()).lead(&mut leader)?;
+            reached = Some(leader.conclude(self));
+            self.drop_own_lps(0)
         };
         let follow = |worker| {
             let _alarm = Alarm(transport);
-            Worker::start(self, worker, first.clone()).follow()
+            Worker::start(self, worker, first.clone()).follow()?;
+            self.drop_own_lps(worker)
         };
         let end = on_all_workers(workers, self.settings.pinned, &|| transport.break_up(), &mut lead, &follow)?;
         end.map_err(|Broken| lost(transport))?;
-        leader.conclude(self)
+        reached.expect("the leader has come to the end")
+    }
+
+    /// Drops the LPs of a worker whose states stay on its thread, once the leader has concluded the run.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] if another worker has panicked.
+    pub(crate) fn drop_own_lps(&self, worker: usize) -> Result<(), Broken> {
+        if self.model.stays_on_threads() && self.seat.peers.ranks() == 1 {
+            self.seat.transport.exchange(worker, &Summary::NOTHING)?;
+            let plan = Arc::clone(&lock(&self.orders).plan);
+            plan.own(worker).iter().for_each(|&number| lock(&self.parts[number as usize]).lps.clear());
+        }
+        Ok(())
     }
 }
 
