@@ -75,6 +75,8 @@ pub trait AnyModel<'k>: Sync {
     fn globals(&self) -> Vec<(Time, AnyGlobal)>;
     /// Returns the number of rounds that one time may have.
     fn round_limit(&self) -> u32;
+    /// As [`Model::stays_on_threads`].
+    fn stays_on_threads(&self) -> bool;
     /// Returns the places where packets can be captured.
     fn capture_points(&self) -> Vec<CapturePoint>;
     /// Returns the name of an LP.

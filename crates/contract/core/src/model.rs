@@ -94,6 +94,15 @@ pub trait Model: Sized + Sync {
         1 << 20
     }
 
+    /// Returns true if states must stay on the thread that executes their first event, which also drops them.
+    /// It may become true during a run, by an execution, and is then true to the end.
+    ///
+    /// `window` and `null-message` leave the LPs of such a model with their workers. `rounds` executes all of
+    /// them on one thread. By default, states may move.
+    fn stays_on_threads(&self) -> bool {
+        false
+    }
+
     /// Makes the initial state of the LP `ctx.id()`, and sends its start-up events.
     ///
     /// Those events go to the LP itself; one with delay zero arrives at `(0, 0)`. The result must depend only

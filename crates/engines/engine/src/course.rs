@@ -162,10 +162,11 @@ impl<'k> Course<'k> {
         }
     }
 
-    /// Returns true if the engine can be changed: the run goes on, and there is memory enough.
+    /// Returns true if the engine can be changed: the run goes on, its states may move to other threads, and
+    /// there is memory enough.
     fn may_change(&self) -> bool {
         let fits = self.options.memory_limit.is_none_or(|limit| self.bytes_needed <= limit / CHANGES_BELOW);
-        fits && !self.is_stopped() && self.failure.place().is_none()
+        fits && !self.model.stays_on_threads() && !self.is_stopped() && self.failure.place().is_none()
     }
 
     /// Calls the function of the options, if a cut is due at the bound.

@@ -167,7 +167,8 @@ impl Settings {
     fn for_window(&self, partitions: Option<u32>) -> window::Settings {
         let Settings { threads, least_lookahead, placing, order, retreats, balance, pinned, .. } = *self;
         let defaults = window::Settings::of_threads(threads);
-        window::Settings { partitions, least_lookahead, placing, order, retreats, balance, pinned, ..defaults }
+        let reach = window::Reach::Common; // Each partition waits for the promises made to it, not for a bound.
+        window::Settings { partitions, least_lookahead, placing, order, reach, retreats, balance, pinned, ..defaults }
     }
 }
 
@@ -381,22 +382,27 @@ struct Counts {
 
 impl<'k> Run<'k> {
     /// Runs all workers.
-    fn all(&self, mut leader: Leader<'k>) -> Result<Option<Reached<'k>>, Error> {
+    fn all(&self, leader: Leader<'k>) -> Result<Option<Reached<'k>>, Error> {
         let (workers, transport) = (self.crew.ledgers.len(), &*self.crew.seat.transport);
+        let (mut leader, mut reached) = (Some(leader), None);
         // All workers begin by this plan. A leader that goes on alone may have another plan before the thread
         // of the last worker has begun.
         let first = &Arc::clone(&lock(&self.crew.orders).plan);
         let mut lead = || {
             let _alarm = Alarm(transport);
-            Worker::start(self, 0, first).lead(&mut leader)
+            let mut leader = leader.take().expect("it leads once");
+            Worker::start(self, 0, first).lead(&mut leader)?;
+            reached = Some(leader.conclude(&self.crew));
+            self.crew.drop_own_lps(0)
         };
         let follow = |number| {
             let _alarm = Alarm(transport);
-            Worker::start(self, number, first).follow()
+            Worker::start(self, number, first).follow()?;
+            self.crew.drop_own_lps(number)
         };
         let end = on_all_workers(workers, self.crew.settings.pinned, &|| transport.break_up(), &mut lead, &follow)?;
         end.map_err(|Broken| lost(transport))?;
-        let mut outcome = match leader.conclude(&self.crew)? {
+        let mut outcome = match reached.expect("the leader has come to the end")? {
             Some(Reached::End(outcome)) => outcome,
             other => return Ok(other),
         };

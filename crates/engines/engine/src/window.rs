@@ -8,7 +8,8 @@
 //! *Protocol.*
 //!
 //! 1. *Exchange*: a barrier, and a reduction to the LBTS, the earliest of all pending events and events sent.
-//! 2. The *bound* is the earliest of four times: LBTS + lookahead; LBTS + control delay, if there are
+//! 2. The *bound* is the earliest of four times: LBTS + lookahead, or the bound that the distances of
+//!    partitions give each of them (`window/bounds.rs`); LBTS + control delay, if there are
 //!    controllers; events that the transport holds back; and the *horizon*, which is the next global event
 //!    or the end of the run.
 //! 3. Each worker takes partitions, receives the events that have arrived for them, and *executes before*
@@ -16,7 +17,7 @@
 //!    A partition whose window holds very many events executes a part of them. The next windows then have
 //!    the same bound, until none is left.
 //! 4. When no event is left before the horizon, or some work needs every LP at rest, all workers meet in a
-//!    *cut*. There the leader executes global events, writes the trace, and may make a new plan.
+//!    *cut*, if need be after some windows in which partitions come up to the one that is furthest. There the leader executes global events, writes the trace, and may make a new plan.
 //!
 //! *Invariants.* I1: no event arrives below a bound that was executed to. I2: bounds never decrease. I3:
 //! keys increase along an LP's history.
@@ -44,8 +45,9 @@
 //! INRIA, 2009.
 //!
 //! *Read next*: `window/worker.rs`, the loops of the workers; `window/leader.rs`, the work at a cut;
-//! `window/part.rs`, a partition.
+//! `window/part.rs`, a partition; `window/bounds.rs`, how far each may execute.
 
+mod bounds;
 mod crew;
 pub(crate) mod hand;
 pub(crate) mod leader;
@@ -57,6 +59,7 @@ mod review;
 mod shared;
 mod worker;
 
+pub use bounds::Reach;
 pub use shared::Taking;
 
 pub(crate) use crew::{Crew, assemble};
@@ -93,6 +96,8 @@ pub struct Settings {
     pub placing: Placing,
     /// The order in which a partition executes its events.
     pub order: Order,
+    /// The bounds of partitions. Those of several ranks, and of a run with a trace, have a common one.
+    pub reach: Reach,
     /// The share of the work whose partitions are dedicated to workers, from 0 to 1. The other partitions
     /// are shared.
     pub dedicated: f64,
@@ -133,6 +138,7 @@ impl Settings {
             least_lookahead: None,
             placing: Placing::default(),
             order: Order::Measured,
+            reach: Reach::Own,
             dedicated: 1.0,
             sets: threads,
             taking: Taking::default(),

@@ -17,21 +17,22 @@ use std::task::{Context, Poll};
 ///
 /// | kind | where | thread | greatest number |
 /// |---|---|---|---|
-/// | [`Stack::SLAB`] | Linux | on the thread on which it began | a million with Linux 6.13 or later, else about 32,000 |
-/// | [`Stack::UCONTEXT`] | Linux, GNU library | on the thread on which it began | as above |
+/// | [`Stack::SLAB`] | Linux | with the worker on which it began | a million with Linux 6.13 or later, else about 32,000 |
+/// | [`Stack::UCONTEXT`] | Linux, GNU library | with the worker on which it began | as above |
 /// | [`Stack::THREAD`] | everywhere | on a thread of its own, whichever thread polls it | the system's number of threads |
 ///
-/// **Choice.** Use `async` where the code can be `async`: it is the fastest, takes the least memory, and runs
-/// on any number of threads. Use [`Stack::SLAB`] for code that waits inside calls of code that is not
-/// `async`. Use [`Stack::THREAD`], slower by two orders of magnitude, if such a program must run on several
-/// threads, or its code uses thread-locals. `parades bench contexts` measures the cost of a switch and of a
-/// waiting process.
+/// **Choice.** Use `async` where the code can be `async`: it is the fastest, takes the least memory, and its
+/// nodes may move from worker to worker. Use [`Stack::SLAB`] for code that waits inside calls of code that is
+/// not `async`. Use [`Stack::THREAD`], slower by two orders of magnitude, if such a program must run in
+/// parallel under `rounds`. `parades bench contexts` measures the cost of a switch and of a waiting process.
 ///
 /// **Threads.** Values on a stack may be bound to their thread, and the compiler does not check that as it
-/// does for `async`. So a process on a stack of the slab stays on its thread. An engine on one thread keeps
-/// it there. An engine on several threads moves nodes; then the run ends with an error that names the
-/// process. At the end of a run, processes that still wait are unwound if their model's states are dropped on
-/// that thread. If not, their local state and its memory are leaked.
+/// does for `async`. So a process on a stack of the slab stays on its thread. Once there is one, `window` and
+/// `null-message` leave all nodes with their workers: load is no longer balanced, and the run retreats to one
+/// worker no more. `rounds` executes the nodes of a program that begins with such processes on one thread. Each
+/// worker unwinds the processes that still wait at the end of the run. If a run goes on from a cut on another
+/// thread, or its states are dropped on another, it ends with an error that names the process, or leaks what is
+/// on the stack.
 ///
 /// **Size.** Only the pages that are used take memory. A process that needs more than its stack ends the
 /// program with a sentence that names it, and exit status 1. On a thread of its own, the standard library
@@ -124,6 +125,11 @@ impl Stack {
         self.kind
     }
 
+    /// Returns true if code on the stack goes on only on the thread on which it began.
+    pub(crate) const fn stays_on_thread(self) -> bool {
+        matches!(self.kind, StackKind::Slab | StackKind::Ucontext)
+    }
+
     /// Returns the least size of the stack, in bytes.
     pub const fn bytes(self) -> usize {
         self.bytes
@@ -195,7 +201,7 @@ fn set_stackful(stackful: bool) -> bool {
 fn refuse(why: Refused) -> ! {
     let remedy = match why {
         Refused::OtherThread => {
-            ": run it with an engine on one thread (`sequential`, `--threads 1`), or spawn it with `Stack::THREAD` or as `async`"
+            ": begin a process on such a stack in `Program::start`, so that the engine keeps all nodes on their threads, or spawn it with `Stack::THREAD` or as `async`"
         }
         Refused::Unsupported => ": spawn it with `Stack::THREAD` or as `async`",
         _ => "; processes that are `async` need no stack",
@@ -209,7 +215,7 @@ impl<P: Program> Node<P> {
     /// depth of its calls. It runs after the processes that are ready now.
     ///
     /// The run ends with an error that names the process if there is no room for its stack, if there are no
-    /// more threads, or if an engine moves it to another thread (see [`Stack`]).
+    /// more threads, or if the first such process of a run under `rounds` begins on a worker (see [`Stack`]).
     #[track_caller]
     pub fn spawn_on<T: Send + 'static>(
         self,
@@ -220,6 +226,7 @@ impl<P: Program> Node<P> {
         let code = code(Blocking::new(stack, name, self, process));
         with_parts(|worker, table| {
             let (place, serial) = table.add(name, code, true);
+            table.stays_on_thread |= stack.stays_on_thread();
             worker.ready(table, place);
             Handle::new(place, serial)
         })
@@ -248,6 +255,7 @@ impl<P: Program> Start<'_, P> {
     /// Begins a process of the node, at time 0, on a stack of its own. Processes begin in the order in which
     /// they are spawned.
     pub fn spawn_on(&mut self, stack: Stack, name: &'static str, process: impl FnOnce(Node<P>) + Send + 'static) {
+        self.table_mut().stays_on_thread |= stack.stays_on_thread();
         self.spawn(name, |node| Blocking::new(stack, name, node, process));
     }
 }

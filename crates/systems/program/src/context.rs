@@ -386,6 +386,10 @@ impl<'a, P: Program> Start<'a, P> {
         self.now
     }
 
+    pub(crate) fn table_mut(&mut self) -> &mut Table {
+        self.table
+    }
+
     /// Returns the node's id.
     pub fn id(&self) -> LpId {
         self.node.id

@@ -14,6 +14,7 @@ use parades_core::prelude::*;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A program as a model, which engines run. Its state cannot be restored, since a process that has begun
 /// cannot be copied. So optimistic engines refuse it by its type. Nor can its state be written: it has no
@@ -27,6 +28,8 @@ pub struct Processes<P> {
     carrier_ids: Vec<MetricId>,
     /// True if the nodes' states are too large for the caches, so that they are prefetched.
     fetches: bool,
+    /// True once a process has begun on a stack that stays on its thread.
+    stays_on_threads: AtomicBool,
 }
 
 impl<P: fmt::Debug> fmt::Debug for Processes<P> {
@@ -120,7 +123,15 @@ impl<P: Program> Processes<P> {
         let layout = Layout::new(nodes, nodes, program.carrier().lps(nodes));
         let ids = report::Ids::declare(&mut metrics, layout.lps() > 0 || P::Carrier::MAY_FAIL_AT_NODES);
         let carrier_ids = program.carrier().metrics(&mut metrics);
-        Processes { program: Arc::new(program), layout, metrics, ids, carrier_ids, fetches: nodes > CACHED }
+        Processes {
+            program: Arc::new(program),
+            layout,
+            metrics,
+            ids,
+            carrier_ids,
+            fetches: nodes > CACHED,
+            stays_on_threads: AtomicBool::new(false),
+        }
     }
 
     /// Returns the program.
@@ -156,7 +167,19 @@ impl<P: Program> Processes<P> {
             // `panic!` would report the panic a second time.
             std::panic::resume_unwind(Box::new(panic));
         }
-        arm(&mut state.0.as_mut().expect(WHOLE).table, ctx);
+        let table = &mut state.0.as_mut().expect(WHOLE).table;
+        self.note_stacks(table);
+        arm(table, ctx);
+    }
+
+    /// Notes that a node has processes on stacks that stay on its thread.
+    #[inline]
+    fn note_stacks(&self, table: &Table) {
+        if table.stays_on_thread && !self.stays_on_threads.load(Ordering::Relaxed) {
+            // Ordering: Relaxed. The engine reads it at a cut, where the workers have exchanged with it; a worker
+            // needs it only for its own nodes.
+            self.stays_on_threads.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Applies the sends and the records of the node's processes.
@@ -344,10 +367,15 @@ impl<P: Program> Model for Processes<P> {
         }
         let mut table = Table::default();
         let state = self.program.start(&mut Start::new(Node::new(id, nodes), Time::ZERO, ctx.rng(), &mut table));
+        self.note_stacks(&table);
         arm(&mut table, ctx);
         let access = carrier.access(id, self.layout);
         let inner = Inner { table, inbox: Inbox::new(), lost: 0, access, state };
         LpState::Node(NodeState(Some(Box::new(inner)), Arc::clone(&self.program)))
+    }
+
+    fn stays_on_threads(&self) -> bool {
+        self.stays_on_threads.load(Ordering::Relaxed)
     }
 
     #[inline]

@@ -144,6 +144,8 @@ pub(crate) struct Table {
     pub(crate) online: bool,
     /// True if the node's host works.
     pub(crate) works: bool,
+    /// True if a process has begun on a stack that stays on its thread.
+    pub(crate) stays_on_thread: bool,
 }
 
 impl std::fmt::Debug for Table {
@@ -166,6 +168,7 @@ impl Default for Table {
             killed: 0,
             online: true,
             works: true,
+            stays_on_thread: false,
         }
     }
 }

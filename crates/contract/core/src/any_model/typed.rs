@@ -134,6 +134,9 @@ impl<'k, M: Model> AnyModel<'k> for Typed<'k, '_, M> {
     fn round_limit(&self) -> u32 {
         self.value().model.round_limit()
     }
+    fn stays_on_threads(&self) -> bool {
+        self.value().model.stays_on_threads()
+    }
 
     fn capture_points(&self) -> Vec<CapturePoint> {
         self.value().model.capture_points()

@@ -153,6 +153,7 @@ impl<'k, P: Packed<'k>> Events<P, Direct> {
         let Some(others) = self.set().count_now(leader.judge.events_min() - 1) else { return false };
         leader.round.chosen = true;
         leader.round.since = Some(now());
-        leader.judge.chooses_parallel(1 + others as u64)
+        // The leader's thread has executed the first events of all LPs, so it must go on with them.
+        leader.judge.chooses_parallel(1 + others as u64) && !leader.course.model.stays_on_threads()
     }
 }

@@ -1,5 +1,6 @@
 //! The state that the workers of a run share, and the steps that they take with it.
 
+use super::bounds::{Bounds, Fronts, Reach};
 use super::hand::Hand;
 use super::leader::Leader;
 use super::part::{Part, Stop};
@@ -66,6 +67,10 @@ pub(crate) struct Crew<'k> {
     /// By worker: the nanoseconds that its events had taken at the last cut, as far as it measures them.
     pub(crate) worked_ns: Vec<AtomicU64>,
     pub(crate) orders: Mutex<Orders>,
+    /// The fronts of the partitions, if they have bounds of their own.
+    pub(super) fronts: Fronts,
+    /// The bounds that the partitions of this run have.
+    pub(super) reach: Reach,
 }
 
 /// Prepares a run: the state that its workers share, and its leader.
@@ -98,7 +103,11 @@ pub(crate) fn assemble<'k>(
         Metrics::redistribute(&mut metrics, &|id| 1 + placement.partition(id) as usize);
     }
     let crew_of = Workers { here: workers, rank: seat.peers.rank(), ranks: seat.peers.ranks() };
-    let plan = Arc::new(Plan::first(partitioning, crew_of, &world));
+    let traces = sum(&traces, 0) > 0;
+    // The trace is collected at a cut after each window. Partitions with bounds of their own come to a cut only
+    // after several.
+    let reach = if traces { Reach::Common } else { settings.reach };
+    let plan = Arc::new(Plan::first(partitioning, crew_of, &world).reaching(reach, &world));
     if resumes && crew_of.ranks > 1 {
         // Every rank has read the whole cut.
         let rank = u32::try_from(crew_of.rank).expect("ranks are few");
@@ -108,11 +117,12 @@ pub(crate) fn assemble<'k>(
     }
     seat.transport.settle(&plan.homes);
     let orders = Orders { horizon: Time::ZERO, plan, window: 0, ending: false, over: false };
+    let fronts = Fronts::new(workers, if reach == Reach::Own { parts.len() } else { 0 });
     let crew = Crew {
         model,
         lps: world.lps(),
         settings: *settings,
-        traces: sum(&traces, 0) > 0,
+        traces,
         control,
         grace: Arc::clone(&leader.course.grace),
         seat,
@@ -122,6 +132,8 @@ pub(crate) fn assemble<'k>(
         executed: (0..workers).map(|_| AtomicU64::new(0)).collect(),
         worked_ns: (0..workers).map(|_| AtomicU64::new(0)).collect(),
         orders: Mutex::new(orders),
+        fronts,
+        reach,
     };
     Ok((crew, leader))
 }
@@ -169,19 +181,34 @@ impl<'k> Crew<'k> {
     }
 
     /// Executes a window, or as much of it as does not take long: this worker's dedicated partitions, and the
-    /// shared partitions that it takes.
-    pub(super) fn execute(&self, bound: Time, window: u64, orders: &Orders, hand: &mut Hand<'k>) -> Summary {
+    /// shared partitions that it takes. Raises `furthest` to their greatest bound, and sets the fronts of those
+    /// partitions that `fronts` has.
+    pub(super) fn execute(
+        &self,
+        bounds: &Bounds<'_>,
+        window: u64,
+        orders: &Orders,
+        hand: &mut Hand<'k>,
+        fronts: &mut [u64],
+        furthest: &mut Time,
+    ) -> Summary {
         let (world, plan, stop) = (self.read_world(), &orders.plan, self.stop(orders.ending));
         let mut next = Time::MAX;
+        fronts.fill(u64::MAX);
         plan.take_each(hand.worker, window, |number| {
+            let bound = bounds.of(number);
+            *furthest = bound.max(*furthest);
             let mut part = lock(&self.parts[number as usize]);
             part.visit(|part| {
                 self.seat.transport.receive(hand.worker, number, false, &mut |arrived| part.receive(arrived));
                 part.execute_before(bound, self.model, &world, hand, stop);
             });
             next = next.min(part.next);
+            if let Some(front) = fronts.get_mut(number as usize) {
+                *front = part.next.as_ps();
+            }
         });
-        let sent = hand.flush(&*self.seat.transport);
+        let sent = hand.flush(&*self.seat.transport, fronts);
         self.summary(next.min(sent), hand)
     }
 

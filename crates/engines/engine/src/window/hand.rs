@@ -51,21 +51,29 @@ impl<'k> Hand<'k> {
         in_form!(self.effects.form(), parcel_in(&mut self.effects, partition))
     }
 
-    /// Sends the events for other partitions. Returns the time of the earliest.
-    pub(crate) fn flush(&mut self, transport: &(dyn Transport<'k, Conservative> + 'k)) -> Time {
+    /// Sends the events for other partitions. Returns the time of the earliest, and lowers the fronts of the
+    /// partitions that `fronts` has.
+    pub(crate) fn flush(&mut self, transport: &(dyn Transport<'k, Conservative> + 'k), fronts: &mut [u64]) -> Time {
         fn flush_in<'k, P: Packed<'k>>(
             effects: &mut AnyEffects<'k>,
             worker: usize,
             transport: &(dyn Transport<'k, Conservative> + 'k),
+            fronts: &mut [u64],
         ) -> Time {
             let outbox = &mut effects.of_mut::<P>().outbox;
+            let mut fronts = fronts.iter_mut();
             for (partition, parcel) in (0..).zip(&mut outbox.parcels) {
+                let front = fronts.next();
                 if !parcel.is_empty() {
+                    if let Some(front) = front {
+                        let times = parcel.iter().map(|event| event.time().as_ps());
+                        *front = times.min().unwrap_or(u64::MAX).min(*front);
+                    }
                     transport.send(worker, partition, Hidden::new::<P>(parcel));
                 }
             }
             std::mem::replace(&mut outbox.parcels_min, Time::MAX)
         }
-        in_form!(self.effects.form(), flush_in(&mut self.effects, self.worker, transport))
+        in_form!(self.effects.form(), flush_in(&mut self.effects, self.worker, transport, fronts))
     }
 }

@@ -190,6 +190,7 @@ impl<'k> Leader<'k> {
         let reached = Position { windows: self.windows, bound: self.course.bound };
         let plan = match (continues, crew.seat.peers.ranks()) {
             (false, _) => plan,
+            (true, 2..) if crew.model.stays_on_threads() => plan,
             (true, 1) => self.reviewer.review(crew, plan, &world, &mut parts, reached, &mut self.stopwatch),
             (true, _) => {
                 let reviewed =
@@ -261,7 +262,7 @@ impl<'k> Leader<'k> {
         course.execute_globals_first(world, &mut homes, effects)
     }
 
-    /// Ends the run, or this span of it, once all workers have returned.
+    /// Ends the run, or this span of it, once all workers have come to its end.
     ///
     /// # Errors
     ///
@@ -285,7 +286,7 @@ impl<'k> Leader<'k> {
             metrics.merge(std::mem::take(&mut part.metrics));
             pending.push(part.take_all());
         }
-        // Ordering: Relaxed; the worker threads have been joined.
+        // Ordering: Relaxed; the leader has exchanged with the workers since.
         let by_worker = crew.executed.iter().map(|events| events.load(Ordering::Relaxed));
         let [busiest_ns, all_ns] = reviewer.work(crew, &plan);
         let Balancer { partition_moves, lp_moves, .. } = *reviewer.balancer();
@@ -322,7 +323,9 @@ impl<'k> Leader<'k> {
         let pending = Box::new(pending.into_iter().flatten());
         let counts = vec![bytes, by_lp];
         let mine = course.finish_rank(end, &*crew.seat.peers, &mut lps, metrics, pending as AnyLeftover<'k>, counts);
-        parts.iter_mut().for_each(|part| part.lps.clear());
+        if !crew.model.stays_on_threads() {
+            parts.iter_mut().for_each(|part| part.lps.clear());
+        }
         let lost = || lost(&*crew.seat.transport);
         let outcome = course.conclude_ranks(end, &*crew.seat.peers, &lost, mine, &mut engine_stats)?;
         Ok(outcome.map(Reached::End))

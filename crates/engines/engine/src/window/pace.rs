@@ -13,6 +13,8 @@ pub(super) struct Pace {
     events: u64,
     /// The number of events above which windows become narrower.
     long: u64,
+    /// True if the last window held more.
+    is_crowded: bool,
 }
 
 /// Events in a long window of several workers, above which windows become narrower.
@@ -28,7 +30,14 @@ impl Pace {
     pub(super) fn of(plan: &Plan, events: u64) -> Pace {
         let width = plan.width.unwrap_or_default().max(Delay::from_us(1));
         let is_alone = plan.has_one_partition();
-        Pace { width, events, long: if is_alone { LONG_WINDOW_ALONE } else { LONG_WINDOW } }
+        Pace { width, events, long: if is_alone { LONG_WINDOW_ALONE } else { LONG_WINDOW }, is_crowded: false }
+    }
+
+    /// Records the width of a window of partitions with bounds of their own. Their windows are wide and narrow
+    /// in turn, so a narrow one says little about the next, unless it is crowded.
+    pub(super) fn record_own(&mut self, width: Delay) {
+        let remembered = if self.is_crowded { 0 } else { self.width.as_ps() - self.width.as_ps() / 8 };
+        self.width = width.max(Delay::from_ps(remembered));
     }
 
     /// Returns the greatest width of the next window, after `events` executed events: at most twice the
@@ -40,8 +49,9 @@ impl Pace {
     pub(super) fn next(&mut self, events: u64, whole: Option<Delay>) -> Delay {
         let executed = events - std::mem::replace(&mut self.events, events);
         let width = self.width.max(Delay::from_ps(2));
+        self.is_crowded = executed > self.long;
         let next = match executed {
-            _ if executed > self.long => Delay::from_ps(width.as_ps() / 2),
+            _ if self.is_crowded => Delay::from_ps(width.as_ps() / 2),
             _ if executed < self.long / 4 => width.saturating_add(width),
             _ => width,
         };
@@ -57,7 +67,7 @@ mod tests {
 
     /// Returns the pace of several workers whose first windows have this width.
     fn pace(width: Delay) -> Pace {
-        Pace { width, events: 0, long: LONG_WINDOW }
+        Pace { width, events: 0, long: LONG_WINDOW, is_crowded: false }
     }
 
     #[test]

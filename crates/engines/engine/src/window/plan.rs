@@ -1,6 +1,7 @@
 //! The plan: the partitions of a run, and the worker that executes each of them.
 
 use super::Settings;
+use super::bounds::{Distances, Reach};
 use super::shared::SharedSet;
 use crate::partition::{Partitioning, ranks};
 use crate::workers::imbalance;
@@ -9,6 +10,7 @@ use parades_core::pending::Grid;
 use parades_core::placement::Placement;
 use parades_core::time::Delay;
 use parades_core::world::World;
+use std::sync::Arc;
 
 /// The plan that the workers follow, until the leader makes another at a cut.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub(crate) struct Plan {
     pub(crate) placement: Placement,
     /// The least lookahead between partitions.
     pub(crate) lookahead: Option<Delay>,
+    /// The distances by which partitions have bounds of their own, if they have.
+    pub(super) distances: Option<Arc<Distances>>,
     /// The least delay after which a request of a controller takes effect.
     pub(crate) control_delay: Option<Delay>,
     /// The width of windows in which LPs of one partition cannot affect each other. `None` if the LPs have
@@ -76,6 +80,7 @@ impl Plan {
         let mut plan = Plan {
             placement: partitioning.placement().clone(),
             lookahead: partitioning.lookahead_of(world.channels()),
+            distances: None,
             control_delay: (!controllers.lps.is_empty()).then_some(controllers.delay),
             width,
             grid: width.map(Grid::new),
@@ -96,6 +101,7 @@ impl Plan {
         let width = (least >= Delay::from_ps(2)).then_some(least);
         Plan {
             lookahead: partitioning.lookahead_of(world.channels()),
+            distances: None,
             width,
             grid: width.map(Grid::new),
             ..self.unassigned()
@@ -104,10 +110,11 @@ impl Plan {
 
     /// Returns a copy of the plan without any assignment of partitions to workers.
     pub(crate) fn unassigned(&self) -> Plan {
-        let Plan { placement, lookahead, control_delay, width, grid, homes, workers, dedicated, .. } = self;
+        let Plan { placement, lookahead, distances, control_delay, width, grid, homes, workers, dedicated, .. } = self;
         Plan {
             placement: placement.clone(),
             lookahead: *lookahead,
+            distances: distances.clone(),
             control_delay: *control_delay,
             width: *width,
             grid: *grid,
@@ -116,6 +123,16 @@ impl Plan {
             dedicated: vec![Vec::new(); dedicated.len()],
             shared: Vec::new(),
         }
+    }
+
+    /// Gives the partitions bounds of their own, if `reach` asks for them and the ranks and partitions are few.
+    pub(super) fn reaching(mut self, reach: Reach, world: &World) -> Plan {
+        let partitions = self.placement.partitions();
+        self.distances = (reach == Reach::Own && self.workers.ranks == 1 && Distances::suit(partitions)).then(|| {
+            let partitioning = Partitioning::of_placement(world.lps(), &self.placement);
+            Arc::new(Distances::find(partitions, &partitioning.between(world.channels())))
+        });
+        self
     }
 
     /// Returns true if there is only one partition, in a run of one rank. The leader executes it, while the

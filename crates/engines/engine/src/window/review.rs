@@ -239,6 +239,10 @@ impl Reviewer {
         if world.lookahead_changes() != self.changes {
             return self.adapt_to_lookahead(crew, &plan, world, parts, reached, stopwatch);
         }
+        if crew.model.stays_on_threads() {
+            self.due = u64::MAX;
+            return plan;
+        }
         let moves = self.balancer.lp_moves;
         if let Some(next) = self.balance(crew, &plan, world, parts, bound) {
             if self.balancer.lp_moves > moves {
@@ -315,7 +319,7 @@ impl Reviewer {
             let before = next.unevenness(&plan.costs_of(&weights));
             (found.partitions() > 1 && busiest * GAIN < before).then(|| {
                 let new = Plan::by_weights(&found, plan.workers(), world, &weights);
-                Self::move_to(crew, plan, new, parts, bound)
+                Self::move_to(crew, world, plan, new, parts, bound)
             })
         });
         self.balancer.note_search(took, found.is_some());
@@ -398,7 +402,7 @@ impl Reviewer {
         let weights: Vec<u64> = (0..world.lps()).map(|_| rng.below(1_000)).collect();
         let next = Plan::by_weights(&found, plan.workers(), world, &weights);
         self.balancer.lp_moves += 1;
-        Some(Self::move_to(crew, plan, next, parts, bound))
+        Some(Self::move_to(crew, world, plan, next, parts, bound))
     }
 
     /// Returns the plan to follow after a change of lookahead, as if the run began.
@@ -422,7 +426,8 @@ impl Reviewer {
         };
         let found = first_partition(world, &crew.settings, 1);
         self.restart(reached, parts);
-        Self::move_to(crew, plan, Plan::first(&found, Workers::alone(workers), world), parts, reached.bound)
+        let next = Plan::first(&found, Workers::alone(workers), world);
+        Self::move_to(crew, world, plan, next, parts, reached.bound)
     }
 
     /// Returns true if partitions may be chosen by measurement, after `events` events of the run, of which
@@ -449,7 +454,7 @@ impl Reviewer {
             let found = self.measured_partitioning(crew, world, &weights, self.events_per_second(parts, bound), false);
             is_worth_a_move(&found, plan, &weights).then(|| {
                 let next = Plan::by_weights(&found, plan.workers(), world, &weights);
-                Self::move_to(crew, plan, next, parts, bound)
+                Self::move_to(crew, world, plan, next, parts, bound)
             })
         });
         let events = total_events(parts);
@@ -510,7 +515,7 @@ impl Reviewer {
                 false => Partitioning::one(world.lps()),
             };
             let next = Plan::by_weights(&found, workers, world, &weights);
-            Self::move_to(crew, plan, next, parts, reached.bound)
+            Self::move_to(crew, world, plan, next, parts, reached.bound)
         });
         self.retreat.note_switch(took);
         self.core = CoreClock::start();
@@ -554,6 +559,7 @@ impl Reviewer {
     /// Moves LPs, events and metrics to the partitions of another plan.
     fn move_to<'k>(
         crew: &Crew<'k>,
+        world: &World,
         old: &Plan,
         new: Plan,
         parts: &mut [MutexGuard<'_, Part<'k>>],
@@ -585,7 +591,7 @@ impl Reviewer {
         }
         let mut metrics: Vec<&mut Metrics> = parts.iter_mut().map(|part| &mut part.metrics).collect();
         Metrics::redistribute(&mut metrics, &|id| new.placement.partition(id) as usize);
-        Arc::new(new)
+        Arc::new(new.reaching(crew.reach, world))
     }
 }
 

@@ -9,3 +9,4 @@ mod rounds;
 mod stepped;
 mod support;
 mod time_warp;
+mod window;

@@ -22,7 +22,7 @@ use parades_engine::partition::Placing;
 use parades_engine::retreat::Retreats;
 use parades_engine::rounds::{Main, Threshold};
 use parades_engine::time_warp::{self as time_warp_engine, Ahead};
-use parades_engine::window::{Order, Taking};
+use parades_engine::window::{Order, Reach, Taking};
 use parades_engine::{
     WireModel, null_message, rollback_check, rounds as rounds_engine, sequential, window as window_engine,
 };
@@ -181,6 +181,7 @@ fn window_settings(seed: u64, workers: usize) -> window_engine::Settings {
         retreats: RETREATS[index_below(&rng, RETREATS.len())],
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
         balance: balance(&rng),
+        reach: if rng.chance(0.7) { Reach::Own } else { Reach::Common },
         ..window_engine::Settings::of_threads(workers)
     }
 }

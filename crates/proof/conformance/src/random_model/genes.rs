@@ -23,7 +23,7 @@ genes! {
     Lps: 39, "The number of LPs, minus one.";
     Channels: 4, "Declared channels: 0 none, 1 whole model, 2 by sender, 3 by pair, 4 by sender and by pair.";
     Degree: 3, "The number of channels by pair of each LP, minus one.";
-    Lookahead: 3, "The lookahead: 0 none, 1 one tick, 2 a few ticks, 3 a few ticks or none.";
+    Lookahead: 4, "The lookahead: 0 none, 1 one tick, 2 a few, 3 a few or none, 4 from one to very many.";
     Delays: 3, "Delays beyond the lookahead: 0 none, 1 ticks, 2 exponential, 3 several distributions.";
     ZeroPercent: 100, "The percentage of delays that are zero, if they may be.";
     SelfPercent: 100, "The percentage of sends to the LP itself.";

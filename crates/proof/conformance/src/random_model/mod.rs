@@ -140,7 +140,8 @@ impl RandomModel {
             0 => Delay::ZERO,
             1 => TICK,
             2 => ticks(1 + rng.below(8)),
-            _ => ticks(rng.below(4)),
+            3 => ticks(rng.below(4)),
+            _ => ticks((1 + rng.below(2)) << rng.below(7)),
         };
         let whole = lookahead(&mut rng);
         let channels = genes.get(Gene::Channels);

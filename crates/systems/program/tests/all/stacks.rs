@@ -5,6 +5,8 @@ use futures_util::future::join;
 use parades_carriers::Constant;
 use parades_core::prelude::*;
 use parades_program::{Killed, Node, Processes, Program, Stack, Start, select};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The kinds of stacks on this system.
 fn stacks() -> Vec<Stack> {
@@ -118,28 +120,70 @@ fn processes_on_threads_of_their_own_run_on_any_number_of_threads() {
 }
 
 #[test]
-fn several_threads_give_the_answer_or_an_error_that_names_the_process() {
-    use parades_engine::{rounds, window};
-    if !cfg!(target_os = "linux") {
-        return;
-    }
+fn processes_on_stacks_of_a_slab_run_on_any_number_of_threads() {
+    use parades_engine::{null_message, rounds, window};
     let wanted = parades_engine::sequential::run(&Ring::model(12, |_| None), until_ms(100)).expect("it can run").digest;
-    for threads in [1, 2, 3] {
-        let model = Ring::model(12, |_| Some(Stack::SLAB));
-        let results = [
-            window::run(&model, until_ms(100), &window::Settings::of_threads(threads)),
-            rounds::run(&model, until_ms(100), &rounds::Settings::of_threads(threads)),
-        ];
-        for result in results {
-            match result {
-                Ok(outcome) => assert_eq!(outcome.digest, wanted),
-                Err(error) => {
-                    let error = error.to_string();
-                    assert!(threads > 1, "{error}");
-                    assert!(error.contains("`pass` of node") && error.contains("--threads 1"), "{error}");
-                }
+    for threads in [1, 2, 3, 8] {
+        for stack in stacks() {
+            let model = || Ring::model(12, move |_| Some(stack));
+            let answers = [
+                window::run(&model(), until_ms(100), &window::Settings::of_threads(threads)),
+                null_message::run(&model(), until_ms(100), &null_message::Settings::of_threads(threads)),
+                rounds::run(&model(), until_ms(100), &rounds::Settings::of_threads(threads)),
+            ];
+            for answer in answers {
+                assert_eq!(answer.expect("it can run").digest, wanted, "{stack:?} on {threads} threads");
             }
         }
+    }
+}
+
+#[test]
+fn each_worker_unwinds_the_processes_that_wait_at_the_end() {
+    use parades_engine::window;
+    let count = |threads| {
+        let drops = Arc::new(AtomicU32::new(0));
+        let model = Processes::new(Waiting { carrier: Constant::new(ms(1)), drops: Arc::clone(&drops) });
+        let outcome = window::run(&model, until_ms(10), &window::Settings::of_threads(threads)).expect("it can run");
+        let (_, workers) = outcome.engine_stats.iter().find(|(name, _)| *name == "workers").expect("it is counted");
+        (drops.load(Ordering::Relaxed), *workers)
+    };
+    if !stacks().is_empty() {
+        assert_eq!([1, 2, 3].map(count), [(64, 1.0), (64, 2.0), (64, 3.0)]);
+    }
+}
+
+/// Nodes that wait for ever on a stack, and count what is dropped there.
+struct Waiting {
+    carrier: Constant,
+    drops: Arc<AtomicU32>,
+}
+
+impl Program for Waiting {
+    type Message = ();
+    type State = ();
+    type Carrier = Constant;
+    fn nodes(&self) -> u32 {
+        64
+    }
+    fn carrier(&self) -> &Constant {
+        &self.carrier
+    }
+    fn start(&self, start: &mut Start<'_, Self>) {
+        let counts = Counts(Arc::clone(&self.drops));
+        start.spawn_on(Stack::SLAB, "waits", move |node| {
+            let _counts = counts;
+            node.wait(node.receive());
+        });
+    }
+}
+
+/// Counts that it is dropped.
+struct Counts(Arc<AtomicU32>);
+
+impl Drop for Counts {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -174,14 +218,6 @@ fn a_killed_process_is_unwound_from_its_innermost_call() {
 
 #[test]
 fn what_waits_at_the_end_of_the_run_is_unwound() {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU32, Ordering};
-    struct Counts(Arc<AtomicU32>);
-    impl Drop for Counts {
-        fn drop(&mut self) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
     for stack in stacks() {
         let drops = Arc::new(AtomicU32::new(0));
         let counter = Arc::clone(&drops);
