@@ -124,15 +124,15 @@ fn processes_on_stacks_of_a_slab_run_on_any_number_of_threads() {
     use parades_engine::{null_message, rounds, window};
     let wanted = parades_engine::sequential::run(&Ring::model(12, |_| None), until_ms(100)).expect("it can run").digest;
     for threads in [1, 2, 3, 8] {
-        for stack in stacks() {
-            let model = || Ring::model(12, move |_| Some(stack));
+        for stack in [|_| stacks().first().copied(), |_| stacks().last().copied()] {
+            let model = || Ring::model(12, stack);
             let answers = [
                 window::run(&model(), until_ms(100), &window::Settings::of_threads(threads)),
                 null_message::run(&model(), until_ms(100), &null_message::Settings::of_threads(threads)),
                 rounds::run(&model(), until_ms(100), &rounds::Settings::of_threads(threads)),
             ];
             for answer in answers {
-                assert_eq!(answer.expect("it can run").digest, wanted, "{stack:?} on {threads} threads");
+                assert_eq!(answer.expect("it can run").digest, wanted, "{threads} threads");
             }
         }
     }
