@@ -70,8 +70,8 @@ fn a_run_of_several_processes_is_saved_and_goes_on_anywhere() {
         let whole = json(&folder, &format!("run {scenario} --until {end} --engine sequential"));
         let engines = ["window --processes 3", "null-message --processes 2", "time-warp --processes 2"];
         let processes = |number: usize| {
-            let engine = engines
-                [number % if (scenario.contains("form=program") || scenario.contains("replay")) { 2 } else { 3 }];
+            let is_program = scenario.contains("form=program") || scenario.contains("replay");
+            let engine = engines[number % if is_program { 2 } else { 3 }];
             format!("{engine} --threads 1")
         };
         json(&folder, &format!("run {scenario} --until {cut} --engine {} --save a.save", processes(number)));

@@ -224,7 +224,7 @@ fn a_computation_is_suspended_and_changed_and_says_what_is_left() {
             computation.set_bound(f64::INFINITY);
             node.sleep(secs(1.0)).await;
             assert!(computation.is_over());
-            assert_eq!(computation.remaining().await, 0.0);
+            assert!(computation.remaining().await <= 0.0);
             computation.await.expect("the host works");
             // A computation that is dropped frees its core.
             assert_eq!(node.within(secs(1.0), node.compute(1e12)).await, None);
