@@ -1,8 +1,8 @@
 //! The kernel's contract, and each engine by itself. Most tests share a model,
 //! since each pair of a model and an engine is compiled by itself.
 
-mod changes;
 mod balance;
+mod changes;
 mod contract;
 mod null_message;
 mod rounds;
