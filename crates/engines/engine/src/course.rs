@@ -162,6 +162,11 @@ impl<'k> Course<'k> {
         }
     }
 
+    /// Returns true if another engine may go on.
+    pub(crate) fn has_umpire(&self) -> bool {
+        self.umpire.is_some()
+    }
+
     /// Returns true if the engine can be changed: the run goes on, and there is memory enough.
     fn may_change(&self) -> bool {
         let fits = self.options.memory_limit.is_none_or(|limit| self.bytes_needed <= limit / CHANGES_BELOW);
