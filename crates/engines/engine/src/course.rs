@@ -162,6 +162,11 @@ impl<'k> Course<'k> {
         }
     }
 
+    /// Returns true if another engine may go on.
+    pub(crate) fn has_umpire(&self) -> bool {
+        self.umpire.is_some()
+    }
+
     /// Returns true if the engine can be changed: the run goes on, its states may move to other threads, and
     /// there is memory enough.
     fn may_change(&self) -> bool {

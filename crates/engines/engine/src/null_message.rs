@@ -330,7 +330,7 @@ fn run_crew<'k>(
         nulls,
         transport,
         leg: Mutex::new(Leg { plan, routes, from: Time::ZERO, horizon: Time::ZERO, ending: false }),
-        pace: Mutex::new(Pace::new(&crew)),
+        pace: Mutex::new(Pace::new(&crew, leader.course.has_umpire())),
         counts: Counts::default(),
         crew,
     };

@@ -7,6 +7,8 @@ use parades_core::time::{Delay, Time};
 /// The most work between two cuts, in events and null messages. Only at a cut can a run be stopped and
 /// report progress.
 const WORK_MAX: u64 = 1 << 19;
+/// The same in a run that may go on under another engine: only at a cut can it leave this one.
+const WORK_MAX_WATCHED: u64 = 1 << 16;
 /// The work of a traced event, in events. The trace is kept in memory from cut to cut.
 const WORK_PER_TRACED: u64 = 64;
 /// The first distance between cuts, in lookaheads.
@@ -22,20 +24,27 @@ pub(super) struct Pace {
     end: Time,
     cuts: u32,
     work: u64,
+    /// The most work between two cuts.
+    work_max: u64,
     traced: bool,
 }
 
 impl Pace {
-    pub(super) fn new(crew: &Crew<'_>) -> Pace {
+    /// Returns the pace of a run that has just begun. It `is_watched` if it may go on under another engine.
+    pub(super) fn new(crew: &Crew<'_>, is_watched: bool) -> Pace {
+        Pace::with_most(crew, if is_watched { WORK_MAX_WATCHED } else { WORK_MAX })
+    }
+
+    fn with_most(crew: &Crew<'_>, work_max: u64) -> Pace {
         let plan = &lock(&crew.orders).plan;
         let lookahead = plan.lookahead.or(plan.width).unwrap_or_default();
         let distance = Delay::from_ps(lookahead.as_ps().saturating_mul(LOOKAHEADS_FIRST)).max(Delay::from_us(1));
-        Pace { distance, end: Time::MAX, cuts: 0, work: 0, traced: crew.traces }
+        Pace { distance, end: Time::MAX, cuts: 0, work: 0, work_max, traced: crew.traces }
     }
 
     /// Forgets the distance between cuts, because the plan has changed.
     pub(super) fn restart(&mut self, crew: &Crew<'_>) {
-        *self = Pace { work: self.work, ..Pace::new(crew) };
+        *self = Pace { work: self.work, ..Pace::with_most(crew, self.work_max) };
     }
 
     /// Returns the latest time of the next cut, after a cut at `from`. The last leg has reached time
@@ -44,9 +53,9 @@ impl Pace {
         self.cuts = self.cuts.saturating_add(1);
         let work = nulls + if self.traced { WORK_PER_TRACED * events } else { events };
         let done = work - std::mem::replace(&mut self.work, work);
-        if done > WORK_MAX {
+        if done > self.work_max {
             self.distance = Delay::from_ps(self.distance.as_ps() / 2).max(Delay::from_ps(1));
-        } else if done < WORK_MAX / 4 && self.cuts > CUTS_AT_FIRST_DISTANCE && reached == self.end {
+        } else if done < self.work_max / 4 && self.cuts > CUTS_AT_FIRST_DISTANCE && reached == self.end {
             // A leg that ended early, before `end`, does not show how much a longer one would hold.
             self.distance = self.distance.saturating_add(self.distance);
         }

@@ -8,7 +8,7 @@ use parades_core::error::{Error, ErrorKind};
 use parades_core::prelude::*;
 use parades_core::run::Control;
 use parades_engine::any_engine::AnyEngine;
-use parades_engine::auto::{self, Changes};
+use parades_engine::auto::{self, Changes, Suits, advise};
 use parades_engine::{null_message, rounds, sequential, time_warp, window};
 use std::sync::{Arc, Mutex};
 
@@ -190,6 +190,24 @@ fn a_change_for_which_memory_may_not_be_enough_is_not_made() {
     };
     assert!(switches(1 << 40) > 0);
     assert_eq!(switches(3 * needed), 0, "{needed}");
+}
+
+#[test]
+fn rivals_are_the_engines_that_may_gain() {
+    let threads = 2;
+    let [window, null_message, time_warp] =
+        [Suits::Window { threads, shared: false }, Suits::NullMessage { threads }, Suits::TimeWarp { threads }];
+    let mut model = Script::new(4096, |_| {}, |_, _, _| {});
+    let rivals = |model: &Script, threads, copies| {
+        let advice = advise(model, threads, copies);
+        (advice.engine, advice.rivals)
+    };
+    assert_eq!(rivals(&model, 2, false), (Suits::Sequential, vec![]), "no lookahead, and nothing to roll back by");
+    assert_eq!(rivals(&model, 2, true), (time_warp, vec![Suits::Sequential]));
+    model.channels = Channels::whole(Delay::from_ms(1));
+    assert_eq!(rivals(&model, 1, true), (Suits::Sequential, vec![]), "one thread");
+    assert_eq!(rivals(&model, 2, false), (window, vec![null_message, Suits::Sequential]));
+    assert_eq!(rivals(&model, 2, true), (window, vec![null_message, time_warp, Suits::Sequential]));
 }
 
 #[test]
