@@ -372,7 +372,8 @@ impl PacketNetwork {
         self.run.continue_under(engine)
     }
 
-    /// Returns the metrics so far ([`parades_packet::on_demand`]).
+    /// Returns the metrics so far ([`parades_packet::on_demand`]). The packets that [`PacketLinkChange::Down`]
+    /// loses are not in `packets_lost`, but in [`PacketNetwork::ports`].
     ///
     /// # Errors
     ///
