@@ -7,8 +7,8 @@
 //! The network is one of flows ([`crate::flow`]): a transfer has the max-min fair share of the links of its
 //! route, and no packets are simulated. An event is a beginning or an end of a transfer, whatever its size.
 //!
-//! A `PeerNetwork` (feature `systems`) has the access links of peers and the latencies of an underlay
-//! instead.
+//! A [`PacketNetwork`] sends transfers over TCP, packet by packet. A `PeerNetwork` (feature `systems`) has the
+//! access links of peers and the latencies of an underlay. `docs/stepped-runs.md` compares the three.
 //!
 //! # Examples
 //!
@@ -37,6 +37,7 @@
 //! ```
 
 mod fabric;
+mod file;
 mod packets;
 #[cfg(feature = "systems")]
 mod peers;
@@ -60,6 +61,7 @@ use parades_flow::network_model::{MaxMinModel, NetworkModel};
 use parades_flow::platform::{HostId, LinkId, Platform};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::io::{Read, Write};
 use std::sync::Arc;
 
 /// The network model without deviations from fair sharing that stand for TCP: the first byte sets out at once
@@ -267,5 +269,29 @@ impl Network {
     /// The error that has ended the run.
     pub fn branch(&mut self) -> Result<Network, Error> {
         Ok(Network { run: self.run.branch()?, platform: Arc::clone(&self.platform), ..*self })
+    }
+
+    /// Writes the network as it is. [`Network::load`] goes on from there, for the same version of parades.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written, and the error that has ended the run.
+    pub fn save(&mut self, to: impl Write) -> Result<(), Error> {
+        let head = (self.sent, self.returned, self.has_wishes);
+        file::save(&mut self.run, &head, to)
+    }
+
+    /// Reads a network that [`Network::save`] has written, and goes on with it. `platform` and `model` are
+    /// those that it was made with.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Malformed`] if the bytes are not those of such a network.
+    pub fn load(platform: impl Into<Arc<Platform>>, model: NetworkModel, from: impl Read) -> Result<Network, Error> {
+        let platform = platform.into();
+        let ((sent, returned, has_wishes), rest) = file::load(from)?;
+        let fabric = Steppable::from(Fabric::new(Arc::clone(&platform), model)).saving();
+        let run = Run::load(fabric, AnyEngine::Sequential, &rest[..])?;
+        Ok(Network { run, platform, model, sent, returned, has_wishes })
     }
 }

@@ -4,15 +4,13 @@ mod links;
 
 pub use links::PacketLinkChange;
 
-use super::{TransferId, refused};
+use super::{TransferId, file, refused};
 use links::{Changed, with_changes};
-use parades_core::digest::Digest;
 use parades_core::error::{Error, ErrorKind};
 use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
 use parades_core::run::RunOptions;
 use parades_core::time::Time;
-use parades_core::wire;
 use parades_engine::any_engine::AnyEngine;
 use parades_engine::stepped::{Run, Steppable};
 use parades_packet::description::Description;
@@ -126,9 +124,6 @@ impl fmt::Debug for PacketNetwork {
         shown.field("now", &self.now()).field("transfers", &self.transfers).finish_non_exhaustive()
     }
 }
-
-/// The first bytes of a file.
-const MAGIC: &[u8; 16] = b"packet network1\n";
 
 /// What a file has beside the run: the number of transfers, the time before which completions were returned,
 /// the links that were changed, and the open transfers.
@@ -377,7 +372,8 @@ impl PacketNetwork {
         self.run.continue_under(engine)
     }
 
-    /// Returns the metrics so far ([`parades_packet::on_demand`]).
+    /// Returns the metrics so far ([`parades_packet::on_demand`]). The packets that [`PacketLinkChange::Down`]
+    /// loses are not in `packets_lost`, but in [`PacketNetwork::ports`].
     ///
     /// # Errors
     ///
@@ -418,15 +414,9 @@ impl PacketNetwork {
     /// # Errors
     ///
     /// As [`Run::save`].
-    pub fn save(&mut self, mut to: impl Write) -> Result<(), Error> {
+    pub fn save(&mut self, to: impl Write) -> Result<(), Error> {
         let head: Head = (self.transfers, self.returned, self.changed.clone(), self.open.clone());
-        let (mut bytes, mut of_head) = (MAGIC.to_vec(), Vec::new());
-        wire::write(&head, &mut of_head);
-        wire::write(&(&of_head, check_sum(&of_head)), &mut bytes);
-        self.run.save(&mut bytes)?;
-        to.write_all(&bytes)
-            .and_then(|()| to.flush())
-            .map_err(|error| refused(format!("the network cannot be saved: {error}")))
+        file::save(&mut self.run, &head, to)
     }
 
     /// Reads a network that [`PacketNetwork::save`] has written, and goes on with it. `description` and
@@ -440,37 +430,22 @@ impl PacketNetwork {
         description: impl Into<Arc<Description>>,
         tcp_apps: Vec<TcpApp>,
         engine: AnyEngine,
-        mut from: impl Read,
+        from: impl Read,
     ) -> Result<PacketNetwork, Error> {
-        let malformed = |what: String| Error::new(ErrorKind::Malformed(what));
-        let mut bytes = Vec::new();
-        from.read_to_end(&mut bytes).map_err(|error| malformed(error.to_string()))?;
-        let mut rest = bytes.strip_prefix(MAGIC).ok_or_else(|| malformed("it is no saved packet network".into()))?;
-        let head: Result<(Vec<u8>, u64), _> = wire::read(&mut rest);
-        let (head, sum) = head.map_err(|error| malformed(error.to_string()))?;
-        if check_sum(&head) != sum {
-            return Err(malformed("it is damaged, or not whole".into()));
-        }
-        let head: Result<Head, _> = wire::read(&mut &head[..]);
-        let (transfers, returned, changed, open) = head.map_err(|error| malformed(error.to_string()))?;
+        let ((transfers, returned, changed, open), rest): (Head, _) = file::load(from)?;
         let description = description.into();
         if changed.keys().any(|&link| link as usize >= description.links.len()) {
-            return Err(malformed("the description has not the links that were changed".into()));
+            let what = "the description has not the links that were changed";
+            return Err(Error::new(ErrorKind::Malformed(what.into())));
         }
         // All changes lie before what comes.
         let with_all = with_changes(&description, &changed, Time::MAX);
         let model = Arc::new(OnDemand::new(with_all, tcp_apps.clone()).map_err(impossible)?);
-        let run = Run::load(steppable(&model), engine, rest)?;
+        let run = Run::load(steppable(&model), engine, &rest[..])?;
         Ok(PacketNetwork { run, model, description, tcp_apps, changed, transfers, open, returned })
     }
 }
 
 fn steppable(model: &Arc<OnDemand>) -> Steppable<OnDemand> {
     Steppable::shared(Arc::clone(model)).undoing().saving()
-}
-
-fn check_sum(bytes: &[u8]) -> u64 {
-    let mut digest = Digest::default();
-    digest.bytes(bytes);
-    digest.value()
 }

@@ -1,6 +1,6 @@
 //! Peers over an underlay, as a network that is stepped.
 
-use super::{Completion, Outcome, TransferId, refused};
+use super::{Completion, Outcome, TransferId, file, refused};
 use parades_carriers::capacity::{Packet, Plan};
 use parades_carriers::{Capacity, Underlay};
 use parades_core::any_model::SaveModel;
@@ -15,6 +15,7 @@ use parades_program::{
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
+use std::io::{Read, Write};
 
 /// A network of peers that is stepped: a transfer takes its share of the up link of its sender and of the
 /// down link of its receiver, and the latency of an underlay ([`Capacity`]).
@@ -68,13 +69,7 @@ impl PeerNetwork {
     ///
     /// If there is no peer, a capacity is not above zero, or the engine rolls back.
     pub fn new(underlay: Underlay, capacities: Vec<[f64; 2]>, engine: AnyEngine) -> Result<PeerNetwork, Error> {
-        if let Some(wrong) = capacities.iter().flatten().find(|capacity| !(**capacity > 0.0 && capacity.is_finite())) {
-            return Err(refused(format!("a peer cannot have a link of {wrong} bits per second")));
-        }
-        let peers = u32::try_from(capacities.len()).ok().filter(|&peers| peers < u32::MAX - 1);
-        let peers = peers.ok_or_else(|| refused("peers are counted in 32 bits".into()))?;
-        let model =
-            Peers::new(Capacity::new(underlay.clone(), capacities, |transfer| transfer.bytes as f64 * 8.0), peers);
+        let (model, peers) = model(&underlay, capacities)?;
         let run = Run::start(Steppable::from(model).saving(), engine, RunOptions::until(Time::MAX))?;
         Ok(PeerNetwork { run, underlay, peers, sent: 0, returned: Time::ZERO })
     }
@@ -169,6 +164,45 @@ impl PeerNetwork {
         let (run, underlay) = (self.run.branch()?, self.underlay.clone());
         Ok(PeerNetwork { run, underlay, ..*self })
     }
+
+    /// Writes the network as it is. [`PeerNetwork::load`] goes on from there, for the same version of parades.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written, and the error that has ended the run.
+    pub fn save(&mut self, to: impl Write) -> Result<(), Error> {
+        file::save(&mut self.run, &(self.sent, self.returned), to)
+    }
+
+    /// Reads a network that [`PeerNetwork::save`] has written, and goes on with it. `underlay` and
+    /// `capacities` are those that it was made with.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Malformed`](parades_core::error::ErrorKind::Malformed) if the bytes are not those of such a
+    /// network; as [`PeerNetwork::new`] otherwise.
+    pub fn load(
+        underlay: Underlay,
+        capacities: Vec<[f64; 2]>,
+        engine: AnyEngine,
+        from: impl Read,
+    ) -> Result<PeerNetwork, Error> {
+        let ((sent, returned), rest) = file::load(from)?;
+        let (model, peers) = model(&underlay, capacities)?;
+        let run = Run::load(Steppable::from(model).saving(), engine, &rest[..])?;
+        Ok(PeerNetwork { run, underlay, peers, sent, returned })
+    }
+}
+
+/// Returns the model of peers with these access links, and their number.
+fn model(underlay: &Underlay, capacities: Vec<[f64; 2]>) -> Result<(Peers, u32), Error> {
+    if let Some(wrong) = capacities.iter().flatten().find(|capacity| !(**capacity > 0.0 && capacity.is_finite())) {
+        return Err(refused(format!("a peer cannot have a link of {wrong} bits per second")));
+    }
+    let peers = u32::try_from(capacities.len()).ok().filter(|&peers| peers < u32::MAX - 1);
+    let peers = peers.ok_or_else(|| refused("peers are counted in 32 bits".into()))?;
+    let model = Peers::new(Capacity::new(underlay.clone(), capacities, |transfer| transfer.bytes as f64 * 8.0), peers);
+    Ok((model, peers))
 }
 
 /// A transfer on its way.

@@ -156,6 +156,28 @@ fn steps_change_nothing_and_branches_do_not_see_each_other() {
 }
 
 #[test]
+fn transfers_that_were_returned_are_forgotten_and_a_saved_network_goes_on() {
+    let (mut network, mut sizes) = (network(4), Vec::new());
+    for round in 0..300 {
+        let ids: Vec<TransferId> =
+            (0..3).map(|host| network.send(HostId(host), HostId(3), 1000).expect("there is a route")).collect();
+        network.advance_to(Time::from_ms(10 * (round + 1))).expect("nothing fails");
+        let mut file = Vec::new();
+        network.save(&mut file).expect("it can be saved");
+        sizes.push(file.len());
+        let ends = network.completions().expect("nothing fails");
+        assert_eq!(ends.iter().map(|end| end.id).collect::<Vec<_>>(), ids);
+        let platform = star(4).expect("a star has hosts");
+        let mut loaded = Network::load(platform, IDEAL, &file[..]).expect("it is one");
+        assert_eq!((loaded.completions(), loaded.digest()), (Ok(ends), network.digest()));
+        network = loaded;
+    }
+    assert!(sizes[299] < sizes[1] + 50, "{sizes:?}");
+    let error = Network::load(star(5).expect("a star has hosts"), IDEAL, &[1, 2, 3][..]).expect_err("it is none");
+    assert!(error.to_string().contains("it is no saved network"), "{error}");
+}
+
+#[test]
 fn a_network_advances_to_what_happens_next() {
     let mut network = network(4);
     assert_eq!((network.advance_to_next(), network.now()), (Ok(false), Time::ZERO));

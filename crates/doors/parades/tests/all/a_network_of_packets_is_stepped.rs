@@ -210,6 +210,33 @@ fn a_link_that_is_changed_is_one_that_the_file_changes() {
 }
 
 #[test]
+fn a_link_that_is_taken_down_loses_the_packets_that_a_file_loses() {
+    let event =
+        |at: u64, state: &str| format!("\n[[event]]\nat = \"{at}ms\"\nlink = \"west-east\"\nstate = \"{state}\"\n");
+    let text = file_of(DUMBBELL) + &event(100, "down") + &event(250, "up");
+    let mut of_file = network_of(&text, AnyEngine::Sequential);
+    let expected = by_id(go_to(&mut of_file, Time::from_secs(10), Delay::from_secs(10)));
+    assert_eq!(durations(&expected), connections(&text));
+    for engine in [AnyEngine::Sequential, AnyEngine::Window(window::Settings::of_threads(2))] {
+        let mut network = network_of(&file_of(DUMBBELL), engine);
+        let link = network.link("west-east").expect("there is such a link");
+        network.advance_to(Time::from_ms(100)).expect("nothing fails");
+        assert!(network.ports(link).expect("there is such a link").iter().any(|port| port.waiting > 5));
+        network.set_link(link, PacketLinkChange::Down).expect("it has drop-tail queues");
+        let [from, to] = ["left.0", "right.0"].map(|name| network.node(name).expect("there is such a node"));
+        let refused = network.send(from, to, 1).expect_err("there is no other path").to_string();
+        assert_eq!(refused, "no path leads from `left.0` to `right.0` at 0.1s; the run is as it was");
+        network.advance_to(Time::from_ms(250)).expect("nothing fails");
+        network.set_link(link, PacketLinkChange::Up).expect("it can");
+        let ends = by_id(go_to(&mut network, Time::from_secs(10), Delay::from_secs(10)));
+        assert_eq!(ends, expected);
+        let [ports, of_file] = [&mut network, &mut of_file].map(|network| network.ports(link).expect("there is one"));
+        assert!(ports[0].lost[2] > 10, "{ports:?}");
+        assert_eq!(ports, of_file);
+    }
+}
+
+#[test]
 fn a_link_that_loses_all_packets_ends_its_transfers_and_nothing_else() {
     let mut network = network_of(DUMBBELL, AnyEngine::Sequential);
     let node = |network: &PacketNetwork, name| network.node(name).expect("there is such a node");

@@ -76,6 +76,25 @@ fn a_transfer_that_comes_later_shares_from_then_on_however_the_network_is_steppe
 }
 
 #[test]
+fn transfers_that_were_returned_are_forgotten_and_a_saved_network_goes_on() {
+    let (mut network, mut sizes) = (network(3, AnyEngine::Sequential), Vec::new());
+    for round in 0..300 {
+        let sent = [0, 1].map(|peer| network.send(LpId(peer), LpId(2), 1000).expect("there are such peers"));
+        network.advance_to(Time::from_secs(round + 1)).expect("nothing fails");
+        let mut file = Vec::new();
+        network.save(&mut file).expect("it can be saved");
+        sizes.push(file.len());
+        let ends = network.completions().expect("nothing fails");
+        assert_eq!(ends.iter().map(|end| end.id).collect::<Vec<_>>(), sent);
+        let (underlay, capacities) = (Underlay::constant(LATENCY), vec![[8e6, 8e6]; 3]);
+        let window = AnyEngine::Window(window::Settings::of_threads(2));
+        let mut loaded = PeerNetwork::load(underlay, capacities, window, &file[..]).expect("it is one");
+        assert_eq!((loaded.completions(), loaded.digest()), (Ok(ends), network.digest()));
+    }
+    assert!(sizes[299] < sizes[1] + 50, "{sizes:?}");
+}
+
+#[test]
 fn what_peers_cannot_do_is_refused_or_fails() {
     let mut network = network(2, AnyEngine::Sequential);
     let refused = network.send(LpId(0), LpId(2), 1).expect_err("there is no such peer").to_string();

@@ -4,7 +4,7 @@
 //! time, this is known before. A branch learns of it at the cut, so it plans the packets again that wait
 //! there. Its results are then those of the other run.
 
-use super::Port;
+use super::{Loss, Port};
 use crate::line::{Line, Lines, Policy};
 use parades_core::cut::InTransit;
 use parades_core::time::{Delay, Time};
@@ -38,7 +38,35 @@ impl Line {
     }
 }
 
+impl Line {
+    /// Returns the delay of the line just before `time`, if it goes down then.
+    fn delay_before_fall(&self, time: Time) -> Option<Delay> {
+        let before = self.at(Time::from_ps(time.as_ps().saturating_sub(1)));
+        (before.is_up && !self.at(time).is_up).then_some(before.delay)
+    }
+}
+
 impl Port {
+    /// Takes out what the port has planned for later than `time`, when its link goes down. `lost` are the
+    /// departures of the packets that do not arrive, with their bytes.
+    fn cut_off(&mut self, time: Time, lost: &[(Time, u32)]) {
+        // A run that knew of this has planned nothing beyond.
+        if self.sent.busy_until > time {
+            let waiting = self.queue.iter().flat_map(|queue| queue.backlog.packets());
+            let waiting: Vec<_> = waiting.skip_while(|packet| packet.start < time).copied().collect();
+            let end_of_first = waiting.first().map_or(self.sent.busy_until, |packet| packet.start);
+            let on_line = lost.iter().find(|&&(departure, _)| departure == end_of_first && departure > time);
+            for bytes in waiting.iter().map(|packet| packet.bytes).chain(on_line.map(|&(_, bytes)| bytes)) {
+                self.sent.packets -= 1;
+                self.sent.bytes -= u64::from(bytes);
+            }
+            self.move_to(&vec![time; waiting.len()], time);
+        }
+        if !lost.is_empty() {
+            self.queue.get_or_insert_default().lost[Loss::Down as usize] += lost.len() as u64;
+        }
+    }
+
     /// Plans the packets again that wait at `time`, when a branch begins. A packet that is being transmitted
     /// keeps its rate. Returns the packets that leave then or later, or `None` if their plan rests on later
     /// changes of the line.
@@ -76,7 +104,7 @@ impl Port {
 
     /// Moves the last transmissions of the plan to these starts, and the end of the last one to `end`.
     fn move_to(&mut self, starts: &[Time], end: Time) {
-        let busy = (self.sent.busy.as_ps()).saturating_sub(self.sent.busy_until.as_ps()).saturating_add(end.as_ps());
+        let busy = self.sent.busy.as_ps().saturating_add(end.as_ps()).saturating_sub(self.sent.busy_until.as_ps());
         (self.sent.busy, self.sent.busy_until) = (Delay::from_ps(busy), end);
         let Some(queue) = &mut self.queue else { return };
         let place = queue.backlog.packets().len() - starts.len();
@@ -94,6 +122,7 @@ impl Port {
 }
 
 /// Plans the packets again that wait at the ports of a node, when a branch begins, and moves their arrivals.
+/// A link that goes down loses its packets: those that wait, are transmitted or are on their way.
 /// `sent` are the messages of the node on their way. `payload` returns the payload of a message that is a
 /// packet, if the port of this number may have sent it.
 ///
@@ -113,8 +142,25 @@ pub(crate) fn replan_ports<T>(
     let mut is_found = vec![false; sent.len()];
     for (number, (port, interface)) in (0..).zip(ports.iter_mut().zip(topology.interfaces(node))) {
         let line = lines.by(topology, *interface);
-        let departures = port.replan(time, line).ok_or(interface.link)?;
         let frame = headers + u32::from(line.first.framing.bytes());
+        if let Some(delay) = line.delay_before_fall(time) {
+            let mut lost = Vec::new();
+            // In a run that knew of this, no message comes later. Those lost before are at the end of time.
+            let later = |message: &&mut InTransit<'_, T>| {
+                message.receiver.0 == interface.neighbour.0 && message.arrival > time && message.arrival < Time::MAX
+            };
+            for message in sent.iter_mut().filter(later) {
+                if let Some(payload) = payload(message.message, number) {
+                    let departure = Time::from_ps(message.arrival.as_ps().saturating_sub(delay.as_ps()));
+                    lost.push((departure, payload.saturating_add(frame)));
+                    // At the end of virtual time, nothing happens any more.
+                    message.arrival = Time::MAX;
+                }
+            }
+            port.cut_off(time, &lost);
+            continue;
+        }
+        let departures = port.replan(time, line).ok_or(interface.link)?;
         for Departure { bytes, arrival_before, arrival } in departures {
             // Lost packets are no messages. Where parallel links are equally busy, equal packets are alike.
             let is_it = |(message, is_found): &(&mut InTransit<'_, T>, &mut bool)| {
@@ -170,19 +216,24 @@ mod tests {
 
     #[test]
     fn a_port_that_learns_of_a_change_has_the_plan_of_one_that_knew_it() {
-        let packets = [(0, 1000), (0, 4000), (1, 2000), (2, 1000), (2, 3000)];
-        // At 3 us the second packet is on the line, and three wait.
-        let slower = line(&[(at(3), quality(4_000_000_000, 5))]);
-        let farther = line(&[(at(3), quality(16_000_000_000, 9))]);
-        for changed in [slower, farther] {
-            let (known, arrivals) = port_after(&packets, &changed);
-            let (mut port, before) = port_after(&packets, &line(&[]));
-            let departures = port.replan(at(3), &changed).expect("nothing changes later");
-            assert_eq!(port, known);
-            let moved: Vec<_> = departures.iter().map(|departure| departure.arrival.as_ps() / 1_000_000).collect();
-            assert_eq!(moved, arrivals[1..], "the first has left, the second keeps its rate");
-            let due: Vec<_> = departures.iter().map(|departure| departure.arrival_before.as_ps() / 1_000_000).collect();
-            assert_eq!(due, before[1..]);
+        // In the second case, the port is idle for 7 us before.
+        for idle in [0, 7] {
+            let packets = [(0, 1000), (0, 4000), (1, 2000), (2, 1000), (2, 3000)].map(|(us, bytes)| (us + idle, bytes));
+            // After 3 us the second packet is on the line, and three wait.
+            let change = at(idle + 3);
+            let slower = line(&[(change, quality(4_000_000_000, 5))]);
+            let farther = line(&[(change, quality(16_000_000_000, 9))]);
+            for changed in [slower, farther] {
+                let (known, arrivals) = port_after(&packets, &changed);
+                let (mut port, before) = port_after(&packets, &line(&[]));
+                let departures = port.replan(change, &changed).expect("nothing changes later");
+                assert_eq!(port, known);
+                let moved: Vec<_> = departures.iter().map(|departure| departure.arrival.as_ps() / 1_000_000).collect();
+                assert_eq!(moved, arrivals[1..], "the first has left, the second keeps its rate");
+                let due: Vec<_> =
+                    departures.iter().map(|departure| departure.arrival_before.as_ps() / 1_000_000).collect();
+                assert_eq!(due, before[1..]);
+            }
         }
     }
 

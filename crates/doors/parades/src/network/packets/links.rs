@@ -5,8 +5,13 @@
 
 use parades_core::time::{Delay, Time};
 use parades_packet::description::{Change, Description, Event, Link};
+use parades_packet::impairment::Impairments;
+use parades_packet::queue::Discipline;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// The first time of an event: a description has none at the start.
+const FIRST: Time = Time::from_ps(1);
 
 /// A change of a link of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,6 +24,11 @@ pub enum PacketLinkChange {
     Delay(Delay),
     /// Packets are lost after their transmission with this probability.
     Loss(f64),
+    /// The link goes down, and loses the packets that wait for it, are transmitted or are on their way. Only a
+    /// link with drop-tail queues can: its packets are known in advance. Routes follow after the convergence.
+    Down,
+    /// The link comes up again, empty.
+    Up,
 }
 
 /// The values of a link.
@@ -59,9 +69,20 @@ impl PacketLinkChange {
             PacketLinkChange::Loss(loss) if !(0.0..=1.0).contains(&loss) => {
                 Err(format!("the link `{name}` cannot lose packets with the probability {loss}"))
             }
+            PacketLinkChange::Down if !is_plain(link) => Err(format!(
+                "the link `{name}` cannot be taken down, since its queues decide late which packets leave; set its \
+                 loss to 1, or have an event in the description"
+            )),
             _ => Ok(()),
         }
     }
+}
+
+/// Returns true if a link has drop-tail queues, and nothing else.
+fn is_plain(link: &Link) -> bool {
+    let has_devices = link.device > 0 || link.back.as_ref().is_some_and(|back| back.device > 0);
+    let is_plain = |queue: &Discipline| matches!(queue, Discipline::DropTail(_));
+    link.queues().all(is_plain) && !has_devices && link.impairments == Impairments::default()
 }
 
 /// Returns the link of a change; `None` for a change of a node.
@@ -105,6 +126,8 @@ impl Changed {
             PacketLinkChange::RateBack(rate_bps) => self.from.rate_back_bps = Some(rate_bps),
             PacketLinkChange::Delay(delay) => self.from.delay = delay,
             PacketLinkChange::Loss(loss) => self.from.loss = loss,
+            PacketLinkChange::Down => self.from.is_up = false,
+            PacketLinkChange::Up => self.from.is_up = true,
         }
         self
     }
@@ -149,7 +172,7 @@ pub(super) fn with_changes(description: &Description, changed: &BTreeMap<u32, Ch
         let first = if is_new { before } else { from };
         first.give(&mut description.links[link as usize]);
         if !first.is_up {
-            events.push(Event { at: Time::ZERO, change: Change::Link { link, is_up: false } });
+            events.push(Event { at: FIRST, change: Change::Link { link, is_up: false } });
         }
         if !is_new {
             continue;
