@@ -643,7 +643,7 @@ fn the_record_counts_the_context_switches_of_all_threads_and_processes() {
     let cost = |out: &str, more: &str| {
         // Waiting at barriers on few cores makes threads sleep.
         let run = format!(
-            "run phold --set lps=256 --until 20s --engine window --tune retreat=false --quiet --out {out} {more}"
+            "run phold --set lps=256 --until 400s --engine window --tune retreat=false --quiet --out {out} {more}"
         );
         assert!(parades(&folder.0, &run).status.success());
         let record: Value = serde_json::from_str(&folder.read(&format!("{out}/record.json"))).unwrap();

@@ -43,7 +43,7 @@ fn the_json_object_has_every_promised_field() {
     assert_eq!((&run["schema"], &run["virtual_time_s"], &run["lps"]), (&1.into(), &3.0.into(), &1024.into()));
     assert_eq!(run["digest"].as_str().unwrap().len(), 16);
     assert!(run["machine"]["cores"].as_u64().unwrap() > 0);
-    assert_eq!(run["parameters"].as_object().unwrap().len(), 11, "every parameter, defaults included");
+    assert_eq!(run["parameters"].as_object().unwrap().len(), 12, "every parameter, defaults included");
     assert_eq!(run["wall_s"].as_object().unwrap().len(), 3);
 }
 
