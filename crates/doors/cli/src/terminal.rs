@@ -3,9 +3,8 @@
 use crate::printing::say;
 use indicatif::{ProgressBar, ProgressStyle};
 use parades_catalog::Choice;
-use parades_core::metrics::Unit;
 use parades_core::run::EngineChange;
-use parades_report::figure::figure;
+use parades_report::line_on_changes;
 use parades_session::{Observer, Progress};
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -82,7 +81,7 @@ impl Observer for Terminal {
     }
 
     fn changes(&mut self, changes: &[EngineChange]) {
-        described(changes).into_iter().for_each(|line| self.say_once(line));
+        line_on_changes(changes).into_iter().for_each(|line| self.say_once(line));
     }
 
     fn says(&mut self, notes: &[String]) {
@@ -96,35 +95,8 @@ impl Observer for Terminal {
     }
 }
 
-/// Returns a line on the changes of engine that `auto` made, if it made any.
-fn described(changes: &[EngineChange]) -> Option<String> {
-    let then = |change: &EngineChange| {
-        let time = figure(Unit::Seconds, change.time.as_secs_f64());
-        format!(", then {} at {time}: {:.1} times as fast", change.to, change.times_as_fast)
-    };
-    let engines: String = changes.iter().map(then).collect();
-    changes.first().map(|first| format!("engine: auto: {}{engines}", first.from))
-}
-
 impl Drop for Terminal {
     fn drop(&mut self) {
         self.ends();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use parades_core::time::Time;
-
-    #[test]
-    fn a_line_has_each_engine_with_its_time_and_its_gain() {
-        let change = |ms, from, to, times_as_fast| EngineChange { time: Time::from_ms(ms), from, to, times_as_fast };
-        let first = change(12_300, "window", "null-message", 1.4321);
-        let line = "engine: auto: window, then null-message at 12.3 s: 1.4 times as fast";
-        assert_eq!(described(&[first]).as_deref(), Some(line));
-        let both = [first, change(60_000, "null-message", "sequential", 2.0)];
-        assert_eq!(described(&both), Some(format!("{line}, then sequential at 60 s: 2.0 times as fast")));
-        assert_eq!(described(&[]), None);
     }
 }

@@ -35,6 +35,7 @@
 
 mod begin;
 mod captures;
+mod changes;
 pub mod comparison;
 pub mod drawing;
 pub mod escaping;
@@ -57,6 +58,7 @@ mod trace_file;
 mod view;
 
 pub use captures::CaptureOutputs;
+pub use changes::line_on_changes;
 pub use files::Files;
 pub use outputs::{GoesOn, Outputs, TraceOutputs, TracedEvents};
 pub use parades_session::result_file::{self, ResultFile};

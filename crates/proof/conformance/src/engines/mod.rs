@@ -141,12 +141,13 @@ fn rounds_settings(seed: u64, workers: usize) -> rounds_engine::Settings {
 const RETREATS: [Retreats; 5] =
     [Retreats::Never, Retreats::WhereFaster, Retreats::Every(1), Retreats::Every(3), Retreats::Every(40)];
 
-/// Draws the rule by which LPs move to other workers: by measured time, by events, or at random.
-fn balance(rng: &Rng) -> Balance {
+/// Draws the rule by which LPs move to other workers: by measured time, by events, or at random at each `n`-th
+/// opportunity.
+fn balance(rng: &Rng, every: [u32; 3]) -> Balance {
     match rng.below(4) {
         0 => Balance::Measured,
         1 => Balance::ByEvents,
-        _ => Balance::Forced { every: [1, 2, 7][index_below(rng, 3)], seed: rng.next_u64() },
+        _ => Balance::Forced { every: every[index_below(rng, every.len())], seed: rng.next_u64() },
     }
 }
 
@@ -180,7 +181,7 @@ fn window_settings(seed: u64, workers: usize) -> window_engine::Settings {
         barrier: barriers[index_below(&rng, barriers.len())],
         retreats: RETREATS[index_below(&rng, RETREATS.len())],
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
-        balance: balance(&rng),
+        balance: balance(&rng, [1, 7, 50]),
         reach: if rng.chance(0.7) { Reach::Own } else { Reach::Common },
         ..window_engine::Settings::of_threads(workers)
     }
@@ -218,7 +219,7 @@ fn null_message_settings(seed: u64, workers: usize) -> null_message::Settings {
         nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&rng, 2)],
         retreats: RETREATS[index_below(&rng, RETREATS.len())],
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
-        balance: balance(&rng),
+        balance: balance(&rng, [1, 7, 50]),
         ..null_message::Settings::of_threads(workers)
     }
 }
@@ -256,7 +257,7 @@ fn time_warp_settings(seed: u64, workers: usize) -> time_warp_engine::Settings {
         stalls: Some(seed),
         retreats: RETREATS[index_below(&rng, RETREATS.len())],
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
-        balance: balance(&rng),
+        balance: balance(&rng, [1, 7, 50]),
         ..time_warp_engine::Settings::of_threads(workers)
     }
 }
