@@ -25,6 +25,17 @@ pub enum Balance {
     },
 }
 
+impl Balance {
+    /// Returns the rule for one of several ranks. Their partitions do not move by the clock: a cut of all ranks takes
+    /// long, and each rank would balance its own workers alone.
+    pub(crate) fn of_ranks(self) -> Balance {
+        match self {
+            Balance::Measured => Balance::ByEvents,
+            other => other,
+        }
+    }
+}
+
 /// The time from the start of a run to the first review.
 const PACE_FIRST: Duration = Duration::from_millis(5);
 /// The longest time from review to review, unless reviews take long.

@@ -278,7 +278,7 @@ fn run_seated<'k>(
 ) -> Result<Option<Outcome>, Error> {
     let world = World::of_span(model, &span)?;
     let partitioning = first_partition(&world, settings, seat.peers.ranks());
-    let settings = Settings { retreats: Retreats::Never, ..*settings };
+    let settings = Settings { retreats: Retreats::Never, balance: settings.balance.of_ranks(), ..*settings };
     let (crew, leader) = assemble(model, span, world, &partitioning, &settings, seat, settings.threads)?;
     crew.run(leader).map(|reached| reached.map(Reached::end))
 }

@@ -196,6 +196,9 @@ impl Reviewer {
             return Ok(Arc::new(next));
         }
         if !has_changed && (windows < self.due || self.is_by_time(settings, parts)) {
+            if windows >= self.due {
+                self.due = 2 * windows;
+            }
             return Ok(self.move_partitions(&plan, settings, parts).map_or(plan, Arc::new));
         }
         let mut next = if has_changed { plan.with_lookahead(world) } else { plan.unassigned() };

@@ -239,7 +239,7 @@ fn window_settings(workers: usize, seed: u64) -> window::Settings {
         dedicated: [0.0, 0.5, 1.0][index_below(&rng, 3)],
         partitions: wished_partitions(&rng),
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
-        balance: balance(&rng, [7, 50, 300]), // Ranks take long to come to a cut.
+        balance: balance(&rng, [50, 300, 2_000]), // Ranks take long to come to a cut.
         ..window::Settings::of_threads(workers)
     }
 }
@@ -251,7 +251,7 @@ fn null_message_settings(workers: usize, seed: u64) -> null_message::Settings {
         partitions: wished_partitions(&rng),
         nulls: [null_message::Nulls::Lazy, null_message::Nulls::Demand][index_below(&rng, 2)],
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
-        balance: balance(&rng, [7, 50, 300]), // Ranks take long to come to a cut.
+        balance: balance(&rng, [50, 300, 2_000]), // Ranks take long to come to a cut.
         ..null_message::Settings::of_threads(workers)
     }
 }
