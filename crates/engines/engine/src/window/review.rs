@@ -184,6 +184,10 @@ impl Reviewer {
     ) -> Result<Arc<Plan>, Error> {
         let windows = reached.windows;
         self.windows = windows;
+        let is_due = windows >= self.due;
+        if is_due {
+            self.due = 2 * windows;
+        }
         let has_changed = world.lookahead_changes() != self.changes;
         #[cfg(feature = "test-hooks")]
         if let Balance::Forced { seed, .. } = self.balance
@@ -195,10 +199,7 @@ impl Reviewer {
             next.assign(&costs, settings);
             return Ok(Arc::new(next));
         }
-        if !has_changed && (windows < self.due || self.is_by_time(settings, parts)) {
-            if windows >= self.due {
-                self.due = 2 * windows;
-            }
+        if !has_changed && (!is_due || self.is_by_time(settings, parts)) {
             return Ok(self.move_partitions(&plan, settings, parts).map_or(plan, Arc::new));
         }
         let mut next = if has_changed { plan.with_lookahead(world) } else { plan.unassigned() };
@@ -211,11 +212,10 @@ impl Reviewer {
             parts.iter_mut().for_each(|part| part.adapt_to_lookahead(&next));
         }
         next.assign(&self.costs(parts), settings);
-        if windows < self.due {
-            return Ok(Arc::new(next));
+        if is_due {
+            self.restart(reached, parts);
+            self.due = 2 * windows;
         }
-        self.restart(reached, parts);
-        self.due = 2 * windows;
         Ok(Arc::new(next))
     }
 
