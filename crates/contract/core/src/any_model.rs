@@ -75,7 +75,7 @@ pub trait AnyModel<'k>: Sync {
     fn globals(&self) -> Vec<(Time, AnyGlobal)>;
     /// Returns the number of rounds that one time may have.
     fn round_limit(&self) -> u32;
-    /// As [`Model::stays_on_threads`].
+    /// As [`crate::model::Model::stays_on_threads`].
     fn stays_on_threads(&self) -> bool;
     /// Returns the places where packets can be captured.
     fn capture_points(&self) -> Vec<CapturePoint>;

@@ -169,7 +169,7 @@ fn each_marked_block_is_what_the_program_prints() {
             for (line, printed) in lines.into_iter().zip(printed) {
                 let is_label = |label: &&str| line.starts_with(label) && printed.starts_with(label);
                 // The number of such a line may differ, and perhaps the unit of a time.
-                let same_words = DIFFERING.iter().any(|label| is_label(label)) && words_of(line) == words_of(printed)
+                let same_words = DIFFERING.iter().any(&is_label) && words_of(line) == words_of(printed)
                     || has_changed && is_label(&"engine ");
                 if unaligned(line) != unaligned(printed) && !same_words {
                     wrong += &format!("{}: parades {arguments}\n  says   {line}\n  prints {printed}\n", path.display());
