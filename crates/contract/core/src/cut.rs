@@ -113,6 +113,11 @@ pub trait Umpire: Send + fmt::Debug {
     /// Returns true if the span should end at the next possible cut. The engine asks at intervals. `events`
     /// were executed so far. With `is_busy`, its workers hardly wait for each other, and need few exchanges.
     fn wants_change(&mut self, events: u64, is_busy: bool) -> bool;
+    /// Returns true if the engine of this span is on trial. It may then be changed for the one before even if
+    /// memory is short.
+    fn is_on_trial(&self) -> bool {
+        false
+    }
     /// Returns the virtual time after `time` at which the span should end in any case.
     fn next_change(&mut self, time: Time) -> Time {
         let _ = time;

@@ -204,6 +204,13 @@ pub struct Outcome {
     pub changes: Vec<EngineChange>,
 }
 
+impl Outcome {
+    /// Returns the name of the engine that executed the end of the run, if the engine was changed.
+    pub fn engine_at_end(&self) -> Option<&'static str> {
+        self.changes.last().map(|change| change.to)
+    }
+}
+
 /// A change to an engine that was measured to be faster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EngineChange {

@@ -3,8 +3,6 @@
 use crate::printing::say;
 use indicatif::{ProgressBar, ProgressStyle};
 use parades_catalog::Choice;
-use parades_core::run::EngineChange;
-use parades_report::line_on_changes;
 use parades_session::{Observer, Progress};
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -78,10 +76,6 @@ impl Observer for Terminal {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and STEPS")]
         line.set_position((share * STEPS as f64) as u64);
         line.set_message(format!("t = {:.3} s  {:.1} M events/s", time.as_secs_f64(), events_per_s / 1e6));
-    }
-
-    fn changes(&mut self, changes: &[EngineChange]) {
-        line_on_changes(changes).into_iter().for_each(|line| self.say_once(line));
     }
 
     fn says(&mut self, notes: &[String]) {

@@ -138,10 +138,10 @@ impl BusiestWork {
 }
 
 /// Returns the time of the busiest worker over the average of all `workers`, from the [`BusiestWork::words`] of each
-/// rank: 1 if all have been equally busy, or if nothing has been measured.
+/// rank: 1 if all have been equally busy. NaN if nothing has been measured.
 pub(crate) fn imbalance_by_time(of_ranks: impl Iterator<Item = [u64; 2]>, workers: usize) -> f64 {
     let (busiest, all) = of_ranks.fold((0, 0), |(most, sum), [busiest, all]| (most.max(busiest), sum + all));
-    if all == 0 { 1.0 } else { busiest as f64 * workers as f64 / all as f64 }
+    if all == 0 { f64::NAN } else { busiest as f64 * workers as f64 / all as f64 }
 }
 
 /// Returns the load of the busiest worker, over the average, from which `workers` workers are unequally busy.
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(work.words(), [20, 20]);
         assert!((imbalance_by_time([work.words()].into_iter(), 2) - 2.0).abs() < 1e-9);
         assert!((imbalance_by_time([[20, 30], [10, 10]].into_iter(), 4) - 2.0).abs() < 1e-9, "on two ranks");
-        assert!((imbalance_by_time([[0, 0]].into_iter(), 2) - 1.0).abs() < 1e-9);
+        assert!(imbalance_by_time([[0, 0]].into_iter(), 2).is_nan());
     }
 
     #[test]

@@ -168,9 +168,11 @@ impl<'k> Course<'k> {
     }
 
     /// Returns true if the engine can be changed: the run goes on, its states may move to other threads, and
-    /// there is memory enough.
+    /// there is memory enough. An engine on trial can be changed even then: it may be what needs the memory.
     fn may_change(&self) -> bool {
-        let fits = self.options.memory_limit.is_none_or(|limit| self.bytes_needed <= limit / CHANGES_BELOW);
+        let is_on_trial = || self.umpire.as_ref().is_some_and(|umpire| umpire.is_on_trial());
+        let has_room = self.options.memory_limit.is_none_or(|limit| self.bytes_needed <= limit / CHANGES_BELOW);
+        let fits = has_room || is_on_trial();
         fits && !self.model.stays_on_threads() && !self.is_stopped() && self.failure.place().is_none()
     }
 

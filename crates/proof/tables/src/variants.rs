@@ -7,7 +7,7 @@ use parades_config::{Parameter, Values};
 use parades_engine::null_message::{self, Nulls};
 use parades_engine::rounds::{self, Main, Threshold};
 use parades_engine::time_warp::{self, Ahead};
-use parades_engine::window::{self, Taking};
+use parades_engine::window::{self, Reach, Taking};
 use parades_sync::barrier::BarrierKind;
 use parades_sync::pool::Waiting;
 
@@ -25,7 +25,7 @@ fn settings(engine: Engine) -> &'static [Parameter] {
     match engine {
         Engine::Sequential => &[PENDING],
         Engine::Rounds => &[THRESHOLD, PARALLEL_FROM, WAITING, MAIN],
-        Engine::Window => &[BARRIER, FAN_IN, SETS, TAKING],
+        Engine::Window => &[BARRIER, FAN_IN, BOUNDS, SETS, TAKING],
         Engine::NullMessage => &[NULLS],
         Engine::TimeWarp => &[BOUND, COPY_EVERY, STALLS],
         _ => &[],
@@ -41,6 +41,7 @@ fn set_rounds(values: &Values, settings: &mut rounds::Settings) {
 fn set_window(values: &Values, settings: &mut window::Settings) {
     let number = |key| usize::try_from(values.integer(key)).unwrap_or(usize::MAX);
     settings.barrier = value_of(values, "barrier", &BARRIERS)(number("fan-in"));
+    settings.reach = value_of(values, "bounds", &REACHES);
     settings.sets = number("sets");
     settings.taking = value_of(values, "taking", &TAKINGS);
 }
@@ -79,6 +80,14 @@ const BARRIER: Parameter = Parameter::choice(
     "how workers wait for each other: adaptive spins briefly, then parks",
 );
 const FAN_IN: Parameter = Parameter::integer("fan-in", 4, 1..=64, "children of a party in the tree barrier");
+
+const REACHES: Table<Reach, 2> = [("own", Reach::Own), ("common", Reach::Common)];
+const BOUNDS: Parameter = Parameter::choice(
+    "bounds",
+    "own",
+    &words(&REACHES),
+    "how far a partition executes in a window: by its own distance from all others, or as far as all others",
+);
 
 const SETS: Parameter = Parameter::integer(
     "sets",

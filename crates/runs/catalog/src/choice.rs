@@ -16,7 +16,7 @@ use parades_core::cut::{Reached, Span};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::model::Model;
 use parades_core::restore::Restorable;
-use parades_core::run::{EngineChange, Outcome, RunOptions};
+use parades_core::run::{Outcome, RunOptions};
 use parades_engine::any_engine::AnyEngine;
 use parades_engine::auto::{self, Changes, Suits};
 use parades_engine::{rollback_check, sequential};
@@ -166,18 +166,6 @@ impl Choice {
             choice.settings.set_argument("--tune", setting).expect("the engine has this setting");
         }
         choice
-    }
-
-    /// Returns the choice of the engine that executed the end of a run with these changes.
-    #[must_use]
-    pub fn after(self, changes: &[EngineChange]) -> Choice {
-        let Some(last) = changes.last() else { return self };
-        let rival =
-            self.rivals.iter().map(|&rival| Choice::of_suits(rival)).find(|rival| rival.engine.name() == last.to);
-        match rival {
-            Some(rival) => Choice { why: self.why, rivals: self.rivals, ..rival },
-            None => self,
-        }
     }
 
     /// Runs a model.

@@ -35,7 +35,6 @@
 
 mod begin;
 mod captures;
-mod changes;
 pub mod comparison;
 pub mod drawing;
 pub mod escaping;
@@ -58,7 +57,6 @@ mod trace_file;
 mod view;
 
 pub use captures::CaptureOutputs;
-pub use changes::line_on_changes;
 pub use files::Files;
 pub use outputs::{GoesOn, Outputs, TraceOutputs, TracedEvents};
 pub use parades_session::result_file::{self, ResultFile};

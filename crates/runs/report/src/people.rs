@@ -61,8 +61,9 @@ impl Report<'_> {
         let FinishedRun { setup_wall, run_wall, results_wall, .. } = self.run;
         let [setup, run, results] = [setup_wall, run_wall, results_wall].map(|wall| wall.as_secs_f64());
         let threads = choice.threads;
+        let then: String = outcome.changes.iter().map(|change| format!(", then {}", change.to)).collect();
         let mut rows = vec![
-            ("engine", format!("{} on {threads} thread{}", choice.engine.name(), plural(threads))),
+            ("engine", format!("{}{then} on {threads} thread{}", choice.engine.name(), plural(threads))),
             ("virtual time", figure(Unit::Seconds, outcome.end.as_secs_f64())),
         ];
         if outcome.stopped_at.is_some() {

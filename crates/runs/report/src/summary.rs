@@ -6,7 +6,7 @@
 use crate::Report;
 use crate::metrics::{AllMetrics, float};
 use parades_config::{Kind, Values};
-use parades_core::run::Outcome;
+use parades_core::run::{EngineChange, Outcome};
 use parades_session::recorded::inputs;
 use parades_session::{FinishedRun, Resumed};
 use serde::{Serialize, Serializer};
@@ -71,6 +71,10 @@ impl Report<'_> {
         if let Some(trace) = self.trace {
             object["trace"] = trace.events.clone();
         }
+        if let Some(engine) = outcome.engine_at_end() {
+            object["engine_at_end"] = json!(engine);
+            object["engine_changes"] = outcome.changes.iter().map(change_as_json).collect();
+        }
         if let Some(time) = outcome.stopped_at {
             object["stopped_at_s"] = json!(time.as_secs_f64());
         }
@@ -79,6 +83,11 @@ impl Report<'_> {
             _ => unreachable!("it is written as an object above"),
         }
     }
+}
+
+/// Returns a change of engine, with its virtual time.
+fn change_as_json(EngineChange { time, from, to, times_as_fast }: &EngineChange) -> Value {
+    json!({"time_s": time.as_secs_f64(), "from": from, "to": to, "times_as_fast": times_as_fast})
 }
 
 /// Returns the save from which a run went on: its file, and the virtual time of the cut.

@@ -1,7 +1,6 @@
 //! Hearing of a run while it goes on.
 
 use parades_catalog::Choice;
-use parades_core::run::EngineChange;
 use parades_core::time::Time;
 
 /// Hears of a run while it goes on. `()` is an observer that ignores everything.
@@ -45,11 +44,6 @@ pub trait Observer: Send {
 
     /// The run is over.
     fn ends(&mut self) {}
-
-    /// Called after the end, with the changes of engine that `auto` made.
-    fn changes(&mut self, changes: &[EngineChange]) {
-        let _ = changes;
-    }
 
     /// Called after the end, with sentences on what became of the user's wishes.
     fn says(&mut self, notes: &[String]) {

@@ -14,7 +14,7 @@ use parades_catalog::{Choice, Engine, Simulation, program_name};
 use parades_config::inputs::{self, Seen};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::metrics::{Cell, Metrics};
-use parades_core::run::{Control, Outcome, Phase, RunOptions};
+use parades_core::run::{Control, EngineChange, Outcome, Phase, RunOptions};
 use parades_core::time::Time;
 use parades_transport::Fabric;
 use std::collections::BTreeMap;
@@ -32,7 +32,8 @@ pub const NOTE: &str = "note";
 pub struct FinishedRun {
     /// The plan that was executed.
     pub plan: Plan,
-    /// The engine; where `auto` was asked for, the one that it chose, or changed to last.
+    /// The engine; where `auto` was asked for, the one that it chose. [`Outcome::engine_at_end`] is the one that
+    /// it changed to last.
     pub choice: Choice,
     /// The results of the engine: metrics, digest, counts.
     pub outcome: Outcome,
@@ -239,14 +240,14 @@ fn run_on(
     let others = others.map(Others::finish).transpose()?.unwrap_or_default();
     let ending = others.ending.unwrap_or(ending);
     notes.extend(outcome.metrics.incomplete().map(str::to_owned).into_iter().chain(note_of(&outcome.metrics)));
-    let of_end = end_notes(found, &outcome, ending, recording.saving, plan.request.digest);
+    let mut of_end = end_notes(found, &outcome, ending, recording.saving, plan.request.digest);
+    of_end.extend(note_on_changes(&outcome.changes));
     observer.says(&of_end);
     notes.extend(of_end);
-    observer.changes(&outcome.changes);
     notes.extend(idle_threads(&outcome.engine_stats, choice.threads * choice.processes, simulation.lps()));
     Ok(FinishedRun {
         plan: plan.clone(),
-        choice: choice.after(&outcome.changes),
+        choice,
         outcome,
         events_before: cut.and(recording.from).map_or(0, |saved| saved.head.events),
         lps: simulation.lps(),
@@ -481,10 +482,30 @@ pub fn note_of(metrics: &Metrics) -> Option<String> {
     }
 }
 
+/// Returns a note on the changes of engine that `auto` made, if it made any.
+fn note_on_changes(changes: &[EngineChange]) -> Option<String> {
+    let then = |EngineChange { time, to, times_as_fast, .. }: &EngineChange| {
+        format!(", then {to} at {}: {times_as_fast:.1} times as fast", rounded(*time))
+    };
+    let engines: String = changes.iter().map(then).collect();
+    changes.first().map(|first| format!("engine: auto: {}{engines}", first.from))
+}
+
+/// Returns a time with its first three digits.
+fn rounded(time: Time) -> Time {
+    let unit = 10_u64.pow(time.as_ps().checked_ilog10().unwrap_or(0).saturating_sub(2));
+    Time::from_ps((time.as_ps() + unit / 2) / unit * unit)
+}
+
 /// Returns a note on threads that had nothing to do, if there were any.
 fn idle_threads(stats: &[(&str, f64)], threads: u64, lps: u32) -> Option<String> {
     let stat = |name| stats.iter().find(|(stat, _)| *stat == name).map(|&(_, value)| value);
     let workers = stat("workers")?;
+    if threads > 1 && stat("alone_for_stacks").is_some_and(|is_so| is_so > 0.0) {
+        return Some(format!(
+            "1 of {threads} threads used: under `rounds`, processes on stacks stay on one; `window` uses all threads"
+        ));
+    }
     if workers < threads as f64 {
         // An engine that needs no lookahead has a worker for each logical process, if there are threads
         // enough.
@@ -514,6 +535,17 @@ mod tests {
     }
 
     #[test]
+    fn the_note_on_changes_has_each_engine_with_its_time_and_its_gain() {
+        let change = |ms, from, to, times_as_fast| EngineChange { time: Time::from_ms(ms), from, to, times_as_fast };
+        let first = change(12_345, "window", "null-message", 1.4321);
+        let note = "engine: auto: window, then null-message at 12.3s: 1.4 times as fast";
+        assert_eq!(note_on_changes(&[first]).as_deref(), Some(note));
+        let both = [first, change(60_000, "null-message", "sequential", 2.0)];
+        assert_eq!(note_on_changes(&both), Some(format!("{note}, then sequential at 60s: 2.0 times as fast")));
+        assert_eq!(note_on_changes(&[]), None);
+    }
+
+    #[test]
     fn the_note_on_idle_threads_names_what_there_are_too_few_of() {
         let note = |workers, threads, lps| idle_threads(&[("workers", workers), ("turns", 0.0)], threads, lps);
         assert_eq!(note(3.0, 8, 3).as_deref(), Some("3 of 8 threads used: there are no more LPs than that"));
@@ -529,6 +561,10 @@ mod tests {
             Some("1 of 8 threads used in the end: several had too little to do, or too little of the machine")
         );
         assert_eq!(turns(4.0), None);
+        assert_eq!(
+            idle_threads(&[("workers", 1.0), ("alone_for_stacks", 1.0)], 8, 64).as_deref(),
+            Some("1 of 8 threads used: under `rounds`, processes on stacks stay on one; `window` uses all threads")
+        );
         let stats = [("workers", 8.0), ("turns", 1.0), ("alone_for_memory", 1.0)];
         assert_eq!(
             idle_threads(&stats, 8, 64).as_deref(),

@@ -161,7 +161,7 @@ fn each_marked_block_is_what_the_program_prints() {
             // The block has the first lines, without those that only draw.
             let is_drawn = |line: &&str| line.chars().any(|c| !"─═".contains(c));
             // On a slow machine `auto` may change the engine.
-            let is_change = |line: &&str| line.starts_with("engine: auto:");
+            let is_change = |line: &&str| line.starts_with("note: engine: auto:");
             let has_changed = printed.lines().any(|line| is_change(&line));
             let lines: Vec<&str> = lines.into_iter().filter(is_drawn).collect();
             let printed: Vec<&str> = printed.lines().filter(|line| is_drawn(line) && !is_change(line)).collect();

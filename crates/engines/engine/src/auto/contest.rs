@@ -61,6 +61,8 @@ pub(super) struct Contest {
     pub(super) elapsed: Duration,
     /// The part of it that trials have taken.
     pub(super) spent: Duration,
+    /// What trials had taken when the last one was asked for.
+    spent_before_trial: Duration,
     /// The time of the last change, or a guess.
     change_time: Duration,
     /// The number of trials.
@@ -84,6 +86,7 @@ impl Contest {
             work: 0.0,
             elapsed: Duration::ZERO,
             spent: Duration::ZERO,
+            spent_before_trial: Duration::ZERO,
             change_time: CHANGE + CHANGE_OF_LP * lps,
             trials: 0,
         }
@@ -94,6 +97,11 @@ impl Contest {
         self.wanted
     }
 
+    /// True if the engine in force is on trial.
+    pub(super) fn is_trial(&self) -> bool {
+        self.in_force != self.current
+    }
+
     /// True if another engine than the one in force should go on.
     pub(super) fn wants_change(&self) -> bool {
         self.wanted != self.in_force
@@ -102,6 +110,7 @@ impl Contest {
     /// Notes that the wanted engine goes on, after a change that took `time`.
     pub(super) fn note_change(&mut self, time: Duration) {
         self.in_force = self.wanted;
+        self.trials += u32::from(self.is_trial());
         (self.spell, self.is_warm) = (Spell::default(), false);
         self.tuner.note_change(time);
         (self.change_time, self.elapsed) = (time, self.elapsed + time);
@@ -113,7 +122,7 @@ impl Contest {
     pub(super) fn note_work(&mut self, work: f64, time: Duration, is_busy: bool) -> Option<Win> {
         self.work += work;
         self.elapsed += time;
-        let is_trial = self.in_force != self.current;
+        let is_trial = self.is_trial();
         // An engine that goes on after a trial finds its settings again.
         if is_trial || self.trials > 0 && !self.is_warm {
             self.spent += time;
@@ -165,7 +174,7 @@ impl Contest {
             }
         }
         self.tuner.begin(self.work);
-        self.trials += 1;
+        self.spent_before_trial = self.spent;
         self.wanted = self.tried;
         None
     }
@@ -181,9 +190,11 @@ impl Contest {
         WARM_UP_MIN.max(self.spell_min() / 2)
     }
 
-    /// True if another trial leaves all trials below their share of the run.
+    /// True if another trial leaves all trials below their share of the run. The last one tells what a trial may
+    /// cost: an engine comes late to its cut if its windows are long.
     fn is_affordable(&self) -> bool {
-        let trial = 2 * (self.change_time + self.warm_up()) + self.spell_min();
+        let shortest = 2 * (self.change_time + self.warm_up()) + self.spell_min();
+        let trial = shortest.max(self.spent - self.spent_before_trial);
         (self.spent + trial).as_secs_f64() <= SHARE_MAX * self.elapsed.as_secs_f64()
     }
 }

@@ -38,7 +38,8 @@ pub enum Changes {
 /// Runs a span of a run, under the first of these engines, and then under another one where `changes` says so.
 /// `restorable` is the same model, if its states can be restored.
 ///
-/// The outcome's figures are those of the last engine, since it went on.
+/// The outcome's figures are those of the last engine, since it went on. A run with a timeline has one engine
+/// only, since workers of different engines do different things.
 ///
 /// # Errors
 ///
@@ -54,6 +55,7 @@ pub fn advance<'k>(
     engines: &[AnyEngine],
     changes: Changes,
 ) -> Result<Reached<'k>, Error> {
+    let engines = if span.options.timesheets.is_some() { &engines[..1] } else { engines };
     if let [engine] = engines {
         return engine.advance(model, restorable, span);
     }
@@ -195,13 +197,8 @@ impl Relay {
         let stats = &mut outcome.engine_stats;
         stats.push(("engine_trials", f64::from(*trials)));
         stats.push(("engine_trials_share", share));
-        stats.push(("engine_changes", outcome.changes.len() as f64));
         stats.push(("engine_switches", f64::from(self.switches)));
         stats.push(("engine_since_s", self.in_force_from.as_secs_f64()));
-        if let Some(last) = outcome.changes.last() {
-            stats.push(("engine_changed_at_s", last.time.as_secs_f64()));
-            stats.push(("engine_times_as_fast", last.times_as_fast));
-        }
         outcome
     }
 }
@@ -253,6 +250,10 @@ impl Umpire for Watch {
 
     fn wants_change(&mut self, events: u64, is_busy: bool) -> bool {
         self.looks(events) && lock(&self.relay).wants_change(events, is_busy)
+    }
+
+    fn is_on_trial(&self) -> bool {
+        lock(&self.relay).contest.is_trial()
     }
 
     fn leaves(&mut self, time: Time, events: u64) {

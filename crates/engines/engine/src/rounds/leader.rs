@@ -240,12 +240,14 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
             all.pick_up(0);
             return Ok(course.leave(&world, all, events.take_all()));
         }
+        let is_alone = course.model.stays_on_threads();
         let engine_stats = vec![
             ("rounds", counts.rounds as f64),
             ("parallel_rounds", counts.parallel_rounds as f64),
             ("parallel_events", counts.parallel_events as f64),
             ("round_events_max", counts.events_max as f64),
-            ("workers", (judge.workers() + 1) as f64),
+            ("workers", if is_alone { 1.0 } else { (judge.workers() + 1) as f64 }),
+            ("alone_for_stacks", f64::from(u8::from(is_alone))),
             ("pending_bytes", events.allocated_bytes() as f64),
             ("pending_events_max", pending_max as f64),
         ];

@@ -21,6 +21,7 @@
 //! (bounds of each processor); R. Ayani, *A parallel simulation scheme based on distances between objects*,
 //! SCS Multiconference on Distributed Simulation, 1989 (distances).
 
+use super::shared::parity;
 use crate::partition::Between;
 use parades_core::pending::Grid;
 use parades_core::time::Time;
@@ -173,10 +174,6 @@ impl Fronts {
         }
         Time::from_ps(furthest)
     }
-}
-
-fn parity(exchange: u64) -> usize {
-    usize::from(exchange % 2 == 1)
 }
 
 #[cfg(test)]

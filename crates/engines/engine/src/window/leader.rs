@@ -188,19 +188,18 @@ impl<'k> Leader<'k> {
         let continues = self.end.is_none() && self.course.failure.place().is_none();
         self.reviewer.measure_work(crew, &plan);
         let reached = Position { windows: self.windows, bound: self.course.bound };
-        let plan = match (continues, crew.seat.peers.ranks()) {
-            (false, _) => plan,
-            (true, 2..) if crew.model.stays_on_threads() => plan,
-            (true, 1) => self.reviewer.review(crew, plan, &world, &mut parts, reached, &mut self.stopwatch),
-            (true, _) => {
-                let reviewed =
-                    self.reviewer.review_rank(Arc::clone(&plan), &world, &crew.settings, &mut parts, reached);
-                reviewed.unwrap_or_else(|error| {
-                    self.end = Some(Err(error));
-                    plan
-                })
+        let reviewed = match crew.seat.peers.ranks() {
+            _ if !continues => Ok(Arc::clone(&plan)),
+            _ if crew.model.stays_on_threads() => {
+                self.reviewer.review_in_place(Arc::clone(&plan), &world, &crew.settings, &mut parts)
             }
+            1 => Ok(self.reviewer.review(crew, Arc::clone(&plan), &world, &mut parts, reached, &mut self.stopwatch)),
+            _ => self.reviewer.review_rank(Arc::clone(&plan), &world, &crew.settings, &mut parts, reached),
         };
+        let plan = reviewed.unwrap_or_else(|error| {
+            self.end = Some(Err(error));
+            plan
+        });
         agree_on_failure(&*crew.seat.peers, &mut self.end)?;
         let horizon = self.course.horizon().min(just_after(self.course.failure.time()));
         *lock(&crew.orders) =
@@ -311,6 +310,7 @@ impl<'k> Leader<'k> {
                 ("partition_moves", moves[0] as f64),
                 ("lp_moves", moves[1] as f64),
                 ("waiting_share", stopwatch.share_waited()),
+                ("own_bounds", f64::from(u8::from(plan.distances.is_some()))),
                 ("lookahead_s", plan.lookahead.map_or(f64::INFINITY, Delay::as_secs_f64)),
                 ("pending_bytes", counts[0] as f64),
             ]

@@ -10,10 +10,12 @@
 //! least loaded. If that is not enough, because partitions are few or one of them holds the costly LPs, the
 //! LPs are gathered into other partitions, by their costs.
 
+mod by_time;
+
 use super::part::Part;
 use super::plan::{Plan, Workers};
 use super::{Crew, Settings, first_partition, partition, workers_at_most};
-use crate::balance::{Balance, Balancer, BusiestWork, uneven_from};
+use crate::balance::{Balance, Balancer, BusiestWork};
 use crate::costs::{CostsById, Load};
 use crate::partition::{Partitioning, Wish};
 use crate::retreat::{BUSY, Retreat, Retreats, Spell};
@@ -67,6 +69,8 @@ pub(super) struct Reviewer {
     core: CoreClock,
     /// The number of windows before the last cut.
     windows: u64,
+    /// True if the states of LPs stay on their threads. Nothing moves, so no review is due.
+    stays: bool,
     /// The number of events of all partitions, and of windows, before this spell.
     spell_start: (u64, u64),
     /// The number of reviews at which LPs could be forced to move.
@@ -101,6 +105,7 @@ impl Reviewer {
             retreat: Retreat::new(BUSY),
             core: CoreClock::start(),
             windows: 0,
+            stays: false,
             spell_start: (0, 0),
             #[cfg(feature = "test-hooks")]
             reviews: 0,
@@ -114,6 +119,9 @@ impl Reviewer {
 
     /// Returns true if a review is due, after `windows` windows.
     pub(super) fn is_due(&self, windows: u64, stopwatch: &Stopwatch) -> bool {
+        if self.stays {
+            return false;
+        }
         let may_switch = match self.retreats {
             Retreats::Never => false,
             Retreats::WhereFaster => self.retreat.is_due(stopwatch.time()),
@@ -165,6 +173,35 @@ impl Reviewer {
     /// Returns the number of switches between several workers and one.
     pub(super) fn switches(&self) -> u32 {
         self.retreat.switches
+    }
+
+    /// Reviews a run in which the states of LPs stay on their threads. Partitions and their workers stay as
+    /// they are, so the plan only follows changes of lookahead.
+    ///
+    /// # Errors
+    ///
+    /// An error if a channel between partitions has lost its lookahead. Its LPs would have to move to one
+    /// thread.
+    pub(super) fn review_in_place(
+        &mut self,
+        plan: Arc<Plan>,
+        world: &World,
+        settings: &Settings,
+        parts: &mut [MutexGuard<'_, Part<'_>>],
+    ) -> Result<Arc<Plan>, Error> {
+        self.stays = true;
+        if world.lookahead_changes() == self.changes {
+            return Ok(plan);
+        }
+        self.changes = world.lookahead_changes();
+        let next = plan.in_place(world, settings);
+        if next.lookahead == Some(Delay::ZERO) {
+            let why = "a channel between LPs of different threads has lost its lookahead, and the states of these LPs \
+                       stay on their threads; run the model with one thread";
+            return Err(Error::new(ErrorKind::Model(why.into())));
+        }
+        parts.iter_mut().for_each(|part| part.adapt_to_lookahead(&next));
+        Ok(Arc::new(next))
     }
 
     /// Reviews the work of one of several ranks. The partitions stay, and are assigned again to the workers
@@ -242,10 +279,6 @@ impl Reviewer {
         if world.lookahead_changes() != self.changes {
             return self.adapt_to_lookahead(crew, &plan, world, parts, reached, stopwatch);
         }
-        if crew.model.stays_on_threads() {
-            self.due = u64::MAX;
-            return plan;
-        }
         let moves = self.balancer.lp_moves;
         if let Some(next) = self.balance(crew, &plan, world, parts, bound) {
             if self.balancer.lp_moves > moves {
@@ -288,124 +321,6 @@ impl Reviewer {
             return parts.iter().map(|part| part.costs.load().whole_ns()).collect();
         }
         parts.iter().zip(&self.events).map(|(part, before)| part.events - before).collect()
-    }
-
-    /// Returns true if partitions move by the time that workers measure. Shared partitions need not: idle
-    /// workers take them.
-    fn is_by_time(&self, settings: &Settings, parts: &[MutexGuard<'_, Part<'_>>]) -> bool {
-        self.balance == Balance::Measured && settings.dedicated >= 1.0 && total_load(parts).is_measured()
-    }
-
-    /// Moves partitions, or LPs, if the workers are unequally busy. Returns the next plan, if anything moves.
-    fn balance<'k>(
-        &mut self,
-        crew: &Crew<'k>,
-        plan: &Plan,
-        world: &World,
-        parts: &mut [MutexGuard<'_, Part<'k>>],
-        bound: Time,
-    ) -> Option<Arc<Plan>> {
-        #[cfg(feature = "test-hooks")]
-        if let Balance::Forced { every, seed } = self.balance {
-            return self.force(crew, plan, world, parts, bound, Force { every, seed });
-        }
-        let moved = self.move_partitions(plan, &crew.settings, parts);
-        let next = moved.as_ref().unwrap_or(plan);
-        if !self.should_move_lps(next, &crew.settings, parts) {
-            return moved.map(Arc::new);
-        }
-        let (found, took) = timed(|| {
-            let weights = measured_weights(plan, world.lps(), parts);
-            let found = self.measured_partitioning(crew, world, &weights, self.events_per_second(parts, bound), true);
-            let workers = u32::try_from(plan.workers()).unwrap_or(u32::MAX);
-            let busiest = Partitioning::busiest_share(found.placement(), workers, &weights) * plan.workers() as f64;
-            let before = next.unevenness(&plan.costs_of(&weights));
-            (found.partitions() > 1 && busiest * GAIN < before).then(|| {
-                let new = Plan::by_weights(&found, plan.workers(), world, &weights);
-                Self::move_to(crew, world, plan, new, parts, bound)
-            })
-        });
-        self.balancer.note_search(took, found.is_some());
-        found.or(moved.map(Arc::new))
-    }
-
-    /// Moves partitions to other workers, if a review by time is due and the workers are unequally busy.
-    /// Returns the next plan, if anything moves.
-    fn move_partitions(
-        &mut self,
-        plan: &Plan,
-        settings: &Settings,
-        parts: &mut [MutexGuard<'_, Part<'_>>],
-    ) -> Option<Plan> {
-        if self.balance != Balance::Measured || !self.balancer.is_due(now()) {
-            return None;
-        }
-        let (next, took) = timed(|| {
-            let by_time = self.is_by_time(settings, parts);
-            let next = by_time.then(|| self.partitions_moved(plan, parts)).flatten();
-            parts.iter_mut().for_each(|part| part.costs.age());
-            next
-        });
-        self.balancer.note_review(took);
-        next
-    }
-
-    fn partitions_moved(&mut self, plan: &Plan, parts: &[MutexGuard<'_, Part<'_>>]) -> Option<Plan> {
-        if plan.has_one_partition() {
-            return None;
-        }
-        let costs = costs_by_time(parts);
-        let before = plan.unevenness(&costs);
-        if before < uneven_from(GAIN, plan.workers(), total_load(parts)) {
-            self.balancer.note_balance();
-            return None;
-        }
-        let mut next = plan.dedicated();
-        let moves = next.rebalance(&costs);
-        let is_better = next.unevenness(&costs) * GAIN < before;
-        self.balancer.partition_moves += if is_better { moves } else { 0 };
-        is_better.then_some(next)
-    }
-
-    /// Returns true if LPs must move to other partitions, because the workers of `plan` are unequally busy.
-    fn should_move_lps(&self, plan: &Plan, settings: &Settings, parts: &[MutexGuard<'_, Part<'_>>]) -> bool {
-        let may_cut = !self.retreat.alone && plan.workers() > 1 && !plan.has_one_partition();
-        may_cut
-            && self.is_by_time(settings, parts)
-            && self.balancer.may_move_lps(now())
-            && plan.unevenness(&costs_by_time(parts)) >= uneven_from(GAIN, plan.workers(), total_load(parts))
-    }
-
-    /// Returns the random stream of the next review.
-    #[cfg(feature = "test-hooks")]
-    fn next_draws(&mut self, seed: u64) -> parades_core::random::Rng {
-        self.reviews += 1;
-        parades_core::random::Rng::shared(seed, self.reviews)
-    }
-
-    /// Moves LPs to partitions that are drawn at random, and these to workers, each `every` reviews.
-    #[cfg(feature = "test-hooks")]
-    fn force<'k>(
-        &mut self,
-        crew: &Crew<'k>,
-        plan: &Plan,
-        world: &World,
-        parts: &mut [MutexGuard<'_, Part<'k>>],
-        bound: Time,
-        force: Force,
-    ) -> Option<Arc<Plan>> {
-        let rng = self.next_draws(force.seed);
-        parts.iter_mut().for_each(|part| part.costs.age());
-        if self.retreat.alone || !self.reviews.is_multiple_of(force.every.max(1)) {
-            return None;
-        }
-        let most = u32::try_from(parts.len()).unwrap_or(u32::MAX);
-        let floor = crew.settings.least_lookahead.unwrap_or_default();
-        let found = Partitioning::at_random(world.channels(), world.lps(), floor, most, &rng);
-        let weights: Vec<u64> = (0..world.lps()).map(|_| rng.below(1_000)).collect();
-        let next = Plan::by_weights(&found, plan.workers(), world, &weights);
-        self.balancer.lp_moves += 1;
-        Some(Self::move_to(crew, world, plan, next, parts, bound))
     }
 
     /// Returns the plan to follow after a change of lookahead, as if the run began.
@@ -608,11 +523,6 @@ fn total_load(parts: &[MutexGuard<'_, Part<'_>>]) -> Load {
     parts.iter().map(|part| part.costs.load()).fold(Load::default(), |all, part| all + part)
 }
 
-/// Returns the cost of each partition, in nanoseconds.
-fn costs_by_time(parts: &[MutexGuard<'_, Part<'_>>]) -> Vec<u64> {
-    parts.iter().map(|part| part.costs.load().whole_ns()).collect()
-}
-
 fn costs_by_id(plan: &Plan, lps: u32, parts: &[MutexGuard<'_, Part<'_>>]) -> CostsById {
     CostsById::collect(|partition| &parts[partition as usize].costs, |_| 1.0, &plan.placement, lps)
 }
@@ -623,14 +533,6 @@ fn measured_weights(plan: &Plan, lps: u32, parts: &[MutexGuard<'_, Part<'_>>]) -
     let of = |id| parts[plan.placement.partition(id) as usize].lps.sequence(plan.placement.index(id));
     let events = super::ids(lps).map(of).collect();
     if total_load(parts).is_measured() { costs_by_id(plan, lps, parts).weights(events) } else { events }
-}
-
-/// The moves that a test asks for; see [`Balance::Forced`].
-#[cfg(feature = "test-hooks")]
-#[derive(Clone, Copy, Debug)]
-struct Force {
-    every: u32,
-    seed: u64,
 }
 
 /// Returns true if the found partitions are better than those of the plan by enough to be worth a move.

@@ -46,6 +46,11 @@ impl SharedSet {
         SharedSet { taken: [taken(), taken()], members }
     }
 
+    /// Returns the partitions of the set, in the order in which they are taken.
+    pub(super) fn members(&self) -> &[u32] {
+        &self.members
+    }
+
     /// Takes the next partition of `window`, if any is left.
     pub(super) fn take(&self, window: u64) -> Option<u32> {
         let index = match &self.taken[parity(window)] {
@@ -77,8 +82,9 @@ impl SharedSet {
     }
 }
 
-fn parity(window: u64) -> usize {
-    usize::from(window % 2 == 1)
+/// Returns the index of what consecutive windows or exchanges use in turn.
+pub(super) fn parity(number: u64) -> usize {
+    usize::from(number % 2 == 1)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! From the values of `--tune` to the settings of an engine.
 
 use super::Choice;
-use crate::engine::settings::{BOUNDS, ORDERS, PLACEMENTS};
+use crate::engine::settings::{ORDERS, PLACEMENTS};
 use crate::engine::variants::variants;
 use crate::words::value_of;
 use parades_core::time::Delay;
@@ -30,11 +30,8 @@ impl Choice {
     }
 
     pub(super) fn window_settings(&self) -> window::Settings {
-        let mut settings = window::Settings {
-            reach: value_of(&self.settings, "bounds", &BOUNDS),
-            dedicated: self.settings.float("dedicated"),
-            ..self.conservative_settings()
-        };
+        let mut settings =
+            window::Settings { dedicated: self.settings.float("dedicated"), ..self.conservative_settings() };
         if let Some(variants) = variants() {
             (variants.window)(&self.settings, &mut settings);
         }

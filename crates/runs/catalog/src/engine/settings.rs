@@ -4,13 +4,12 @@ use crate::words::{Table, words};
 use parades_config::Parameter;
 use parades_core::time::Delay;
 use parades_engine::partition::Placing;
-use parades_engine::window::{Order, Reach};
+use parades_engine::window::Order;
 
 /// The settings of `rounds`.
 pub(super) const ROUNDS: &[Parameter] = &[PINNED];
 /// The settings of `window`.
-pub(super) const WINDOW: &[Parameter] =
-    &[PARTITIONS, LEAST_LOOKAHEAD, PLACEMENT, ORDER, BOUNDS_OF_PARTITIONS, DEDICATED, RETREAT, PINNED];
+pub(super) const WINDOW: &[Parameter] = &[PARTITIONS, LEAST_LOOKAHEAD, PLACEMENT, ORDER, DEDICATED, RETREAT, PINNED];
 /// The settings of `null-message`.
 pub(super) const NULL_MESSAGE: &[Parameter] = &[PARTITIONS, LEAST_LOOKAHEAD, PLACEMENT, ORDER, RETREAT, PINNED];
 /// The settings of `time-warp`.
@@ -42,14 +41,6 @@ const ORDER: Parameter = Parameter::choice(
     "measured",
     &words(&ORDERS),
     "order of the events of a window in a partition: by time, LP by LP, or the faster one as measured",
-);
-
-pub(crate) const BOUNDS: Table<Reach, 2> = [("own", Reach::Own), ("common", Reach::Common)];
-const BOUNDS_OF_PARTITIONS: Parameter = Parameter::choice(
-    "bounds",
-    "own",
-    &words(&BOUNDS),
-    "how far a partition executes in a window: by its own distance from all others, or as far as all others",
 );
 
 const DEDICATED: Parameter = Parameter::fraction(

@@ -134,6 +134,7 @@ fn without_last_global() -> Option<u64> {
 struct Ends<'c> {
     at: Time,
     stops: Option<&'c Control>,
+    is_on_trial: bool,
 }
 
 impl Umpire for Ends<'static> {
@@ -141,6 +142,9 @@ impl Umpire for Ends<'static> {
     fn rests(&mut self, _: u64) {}
     fn wants_change(&mut self, _: u64, _: bool) -> bool {
         false
+    }
+    fn is_on_trial(&self) -> bool {
+        self.is_on_trial
     }
     fn next_change(&mut self, time: Time) -> Time {
         if time < self.at { self.at } else { Time::MAX }
@@ -159,7 +163,7 @@ fn a_stop_between_two_engines_keeps_the_results_so_far() {
             let control: &'static Control = Box::leak(Box::default());
             let options = RunOptions { control: Some(control), ..RunOptions::until(UNTIL) };
             let found = with_model(&passing(1), options, |model, options| {
-                let umpire = Box::new(Ends { at, stops: Some(control) });
+                let umpire = Box::new(Ends { at, stops: Some(control), is_on_trial: false });
                 let span = Span { umpire: Some(umpire), ..Span::from(options) };
                 let Reached::Cut(span) = first.advance(model, Some(model), span)? else { panic!("it ends at a cut") };
                 second.advance(model, Some(model), Span { umpire: None, ..span }).map(Reached::end)
@@ -190,6 +194,22 @@ fn a_change_for_which_memory_may_not_be_enough_is_not_made() {
     };
     assert!(switches(1 << 40) > 0);
     assert_eq!(switches(3 * needed), 0, "{needed}");
+}
+
+#[test]
+fn an_engine_on_trial_is_left_although_memory_is_short() {
+    let settings = window::Settings::of_threads(2);
+    let alone = window::run(&passing(1), RunOptions::until(UNTIL), &settings).expect("no failure");
+    let memory_limit = Some(3 * stat(&alone, "pending_bytes"));
+    let leaves = |is_on_trial| {
+        let options = RunOptions { memory_limit, ..RunOptions::until(UNTIL) };
+        with_model(&passing(1), options, |model, options| {
+            let umpire = Box::new(Ends { at: Time::from_ms(77), stops: None, is_on_trial });
+            let span = Span { umpire: Some(umpire), ..Span::from(options) };
+            matches!(window::advance(model, span, &settings).expect("it fits"), Reached::Cut(_))
+        })
+    };
+    assert!(leaves(true) && !leaves(false));
 }
 
 #[test]

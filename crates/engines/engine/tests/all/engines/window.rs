@@ -1,11 +1,14 @@
 //! The bounds of partitions under `window`.
 
-use super::support::script::Script;
+use super::support::script::{Script, ps};
 use super::support::stat;
+use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_engine::retreat::Retreats;
 use parades_engine::sequential;
 use parades_engine::window::{self, Reach, Settings};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
 
 /// The lookaheads around the ring, in milliseconds.
 const RING_MS: [u64; 4] = [20, 1, 200, 1];
@@ -59,4 +62,55 @@ fn a_partition_whose_events_come_back_late_does_not_wait_for_the_shortest_channe
 fn bounds_of_their_own_are_no_narrower_where_all_partitions_are_busy() {
     let busy: &[u32] = &[0, 1, 2, 3];
     assert!(windows(busy, Reach::Own) <= windows(busy, Reach::Common));
+}
+
+/// Makes a ring of eight LPs whose states stay on their threads: an LP that another thread executes panics.
+/// `lookahead` is that of each channel, and after half of the `hops` it becomes `later`.
+#[expect(clippy::disallowed_methods, reason = "the test looks at the threads of states")]
+fn staying(hops: u64, lookahead: u64, later: u64) -> Script {
+    let mut channels = Channels::none();
+    for id in 0..8 {
+        channels.connect(LpId(id), LpId((id + 1) % 8), ps(lookahead));
+    }
+    let own: Arc<Mutex<Vec<Option<ThreadId>>>> = Arc::new(Mutex::new(vec![None; 8]));
+    let handle = move |state: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Script>| {
+        let here = thread::current().id();
+        let owner = *own.lock().expect("nobody has panicked")[ctx.id().index()].get_or_insert(here);
+        assert_eq!(owner, here, "{} has come to another thread", ctx.id());
+        *state += 1;
+        if let Body::Message(&count) = event
+            && count < hops
+        {
+            ctx.send(Port(0), ps(lookahead.max(later)), count + 1);
+        }
+    };
+    let start = move |ctx: &mut Context<'_, Script>| ctx.send_self(ps(1 + u64::from(ctx.id().0)), 0);
+    let mut model = Script { channels, stays_on_threads: true, ..Script::new(8, start, handle) };
+    model.globals = vec![(hops / 2 * lookahead.max(later), later)];
+    model.act = Box::new(|later, _, ctx| (0..8).for_each(|id| ctx.set_lookahead(LpId(id), Port(0), ps(later))));
+    model
+}
+
+fn run_staying(model: &Script) -> Result<Outcome, Error> {
+    window::run(model, RunOptions::until(Time::MAX), &Settings { partitions: Some(4), ..Settings::of_threads(2) })
+}
+
+#[test]
+fn states_that_stay_on_their_threads_cost_no_cuts() {
+    // Reviews of balance would be due after milliseconds.
+    let found = run_staying(&staying(40_000, 10, 10)).expect("no failure");
+    let (windows, cuts) = (stat(&found, "windows"), stat(&found, "rests"));
+    assert!(windows >= 20_000, "{windows} windows");
+    assert!(cuts < windows / 100, "{cuts} cuts in {windows} windows");
+}
+
+#[test]
+fn states_stay_on_their_threads_when_a_lookahead_changes() {
+    for later in [3, 30] {
+        let expected = sequential::run(&staying(1_000, 10, later), RunOptions::until(Time::MAX)).expect("no failure");
+        let found = run_staying(&staying(1_000, 10, later)).expect("no failure");
+        assert_eq!((found.digest, found.events), (expected.digest, expected.events), "{later} ps");
+    }
+    let error = run_staying(&staying(1_000, 10, 0)).expect_err("LPs of two threads cannot have a lookahead of zero");
+    assert!(error.to_string().contains("stay on their threads"), "{error}");
 }

@@ -15,6 +15,8 @@ pub(crate) struct Script {
     /// The times and numbers of the global events.
     pub(crate) globals: Vec<(u64, u64)>,
     pub(crate) round_limit: u32,
+    /// True if the states stay on their threads.
+    pub(crate) stays_on_threads: bool,
     pub(crate) start: Start,
     pub(crate) handle: Handle,
     /// Called for each LP, with the number of the global event in place of an event.
@@ -43,6 +45,7 @@ impl Script {
             controllers: Controllers::default(),
             globals: Vec::new(),
             round_limit: 1 << 20,
+            stays_on_threads: false,
             start: Box::new(start),
             handle: Box::new(handle),
             visit: Box::new(|_, _, _| {}),
@@ -101,6 +104,9 @@ impl Model for Script {
     }
     fn round_limit(&self) -> u32 {
         self.round_limit
+    }
+    fn stays_on_threads(&self) -> bool {
+        self.stays_on_threads
     }
     fn start(&self, ctx: &mut Context<'_, Self>) -> u64 {
         (self.start)(ctx);
