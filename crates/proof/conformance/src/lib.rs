@@ -8,6 +8,7 @@
 //! - [`processes`]: random models, on real processes.
 //! - [`matrix`]: the shipped models, on all engines.
 //! - [`saved`]: runs that are broken, saved to files and go on; and files that were changed.
+//! - [`stacks`]: programs whose processes have stacks, on several threads.
 //! - [`golden`]: traces that are kept beside the code.
 //!
 //! `cargo test -p parades-conformance` runs a part of it.
@@ -30,4 +31,5 @@ pub mod random_network;
 pub mod report;
 pub mod saved;
 mod sockets;
+pub mod stacks;
 pub mod transport;

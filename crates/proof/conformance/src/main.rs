@@ -13,6 +13,7 @@ use parades_conformance::saved::breaks::check_breaks;
 use parades_conformance::saved::child::{self, CHILD_COMMAND};
 use parades_conformance::saved::files::Files;
 use parades_conformance::saved::scenarios::rows;
+use parades_conformance::stacks::{check_stacks, check_stacks_at_once};
 use parades_conformance::{golden, random_model::Genes};
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -34,6 +35,8 @@ const USAGE: &str = "usage: parades-conformance COMMAND
   ranks  [the same options]    the matrix on ranks 1, 2 and 3, which share nothing but bytes (`--transport ranks-N`)
   breaks COUNT [--from N]      runs that can be saved, each broken at 5 times, saved to a file, and continued by another engine
   saves COUNT [--from N]       saved runs whose bytes were changed, each in a child with a bound on memory and time
+  stacks COUNT [--from SEED]   a token ring, a master with workers, and Chord, on stacks and on 1 to 8 threads
+  stacks-at-once NODES         a token ring with a stack for each node
   faults                       plants faults, and shows how soon each is caught
   bless                        rewrites the golden traces";
 
@@ -88,14 +91,7 @@ fn run(arguments: &[String]) -> Result<bool, String> {
             processes::serve().map(|()| true)
         }
         // Panics are shown, with their places.
-        ["network", file] => {
-            let text = std::fs::read_to_string(file).map_err(|error| format!("{file} cannot be read: {error}"))?;
-            timed(|| {
-                let mut report = Report::default();
-                check_network(&text, &mut report);
-                report
-            })
-        }
+        ["network", file] => network(file),
         ["soak", minutes] => {
             silence_panics(true);
             let minutes = number(minutes)?;
@@ -112,12 +108,30 @@ fn run(arguments: &[String]) -> Result<bool, String> {
             let selection = Selection { ranks: true, ..parse_selection(options)? };
             timed(|| check_selection(&selection))
         }
+        ["stacks", count, options @ ..] => {
+            let seeds = parse_seeds(count, options)?;
+            timed(|| check_stacks(with_time_limit(seeds, |seed| format!("stacks 1 --from {seed}"))))
+        }
+        ["stacks-at-once", nodes] => {
+            let nodes = number(nodes)?;
+            timed(|| check_stacks_at_once(nodes))
+        }
         ["faults"] => Ok(faults()),
         ["bless"] => {
             golden::bless().map(|()| true).map_err(|error| format!("the traces could not be written: {error}"))
         }
         _ => Err("one command is needed".into()),
     }
+}
+
+/// Checks one network file.
+fn network(file: &str) -> Result<bool, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{file} cannot be read: {error}"))?;
+    timed(|| {
+        let mut report = Report::default();
+        check_network(&text, &mut report);
+        report
+    })
 }
 
 /// Changes saved runs, whose numbers are given, and lets another process go on with them.

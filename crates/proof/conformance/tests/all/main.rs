@@ -11,6 +11,7 @@ mod golden_traces_stay_as_they_are;
 mod no_crate_depends_upwards;
 mod random_networks_give_one_answer;
 mod saved_runs_go_on_or_are_refused;
+mod stacks_give_one_answer;
 mod the_glossary_is_true;
 mod the_tools_of_the_proof_work;
 mod workspace;
