@@ -13,9 +13,12 @@
 
 #![forbid(unsafe_code)]
 
+mod all_to_all;
 mod collectives;
 mod rank;
+mod reduce_scatter;
 mod replay;
 pub mod trace;
 
-pub use replay::{AllToAll, Data, RankState, Replay};
+pub use all_to_all::AllToAll;
+pub use replay::{Data, RankState, Replay};
