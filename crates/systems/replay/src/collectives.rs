@@ -1,5 +1,5 @@
-//! The collective operations, by the algorithms that SMPI 3.32 takes by default (`smpi/coll-selector:default`):
-//! mostly all messages at a time, a binomial tree for broadcasts, and Open MPI's choice for `alltoall`.
+//! The collective operations, by the algorithms of SMPI 3.32's default, `smpi/coll-selector:default`: mostly
+//! all messages at a time, a binomial tree for broadcasts, and Open MPI's choice for `alltoall`.
 
 use crate::all_to_all::{self, AllToAll};
 use crate::rank::{Done, Rank, Request};

@@ -123,8 +123,8 @@ impl Rank {
         self.node.id().0
     }
 
-    /// Returns the mailbox of messages between two ranks. Messages of one mailbox arrive in the order of their
-    /// sending, as MPI demands of those with one tag.
+    /// Returns the mailbox of messages between two ranks. Messages of one mailbox arrive in the order of
+    /// their sending, as MPI demands of those with one tag.
     fn mailbox(self, from: u32, to: u32, what: &str) -> Mailbox<Replay> {
         self.node.mailbox(format!("{from}>{to}:{what}"))
     }

@@ -53,7 +53,7 @@ async fn recursive_doubling(rank: Rank, parts: &[f64]) -> Done {
             send_and_receive(rank, Exchange { to: peer, bytes, from: peer, room: received }).await?;
         }
         if other + size > count {
-            // So many ranks of the group, from its first on, have received data.
+            // The number of ranks of the group that have received data. They are its first ones.
             let have = count.saturating_sub(own + size);
             pass_on(rank, size, have, received).await?;
         }

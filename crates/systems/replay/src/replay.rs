@@ -58,7 +58,7 @@ impl Payload for Data {
     }
 }
 
-/// What a rank has done.
+/// The progress of a rank.
 #[derive(Debug, Default)]
 pub struct RankState {
     pub(crate) end: Option<Time>,

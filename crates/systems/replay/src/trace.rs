@@ -24,7 +24,7 @@
 //! | `gatherv` | amount sent, the amount received from each rank, root, types of both |
 //! | `allgatherv` | amount sent, the amount received from each rank, types of both, displacements |
 //! | `scatterv` | the amount sent to each rank, amount received, root, types of both |
-//! | `alltoallv` | send buffer, the amount sent to each rank, receive buffer, the amount received from each rank, types of both |
+//! | `alltoallv` | send buffer, the amounts sent to the ranks, receive buffer, the amounts received, types of both |
 //!
 //! An amount is a number of elements, such as `1e6`, of at most 2,147,483,647, as in MPI. A fraction of an
 //! element is dropped. Types are the numbers that SimGrid writes, from 0 (`double`) to 59. Types, a root (0)
@@ -32,6 +32,7 @@
 //! buffers are checked, and have no effect. Names of actions may be in upper or lower case.
 
 mod read;
+mod words;
 
 pub use read::{parse, read};
 
@@ -42,7 +43,7 @@ use std::sync::Arc;
 /// The greatest number of ranks.
 pub const RANKS_MAX: usize = 1 << 20;
 
-/// What a rank does.
+/// An action of a rank.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// It computes this number of flops.
@@ -114,7 +115,7 @@ pub enum Collective {
     Reduce {
         /// In bytes.
         bytes: f64,
-        /// What each rank computes afterwards.
+        /// The computation of each rank afterwards.
         flops: f64,
         /// The rank that gets the result.
         root: u32,
@@ -123,7 +124,7 @@ pub enum Collective {
     AllReduce {
         /// In bytes.
         bytes: f64,
-        /// What each rank computes afterwards.
+        /// The computation of each rank afterwards.
         flops: f64,
     },
     /// The data are combined, and each rank gets its part.
@@ -132,14 +133,14 @@ pub enum Collective {
         parts: Arc<[f64]>,
         /// The number of elements of all parts.
         elements: f64,
-        /// What each rank computes afterwards.
+        /// The computation of each rank afterwards.
         flops: f64,
     },
     /// Each rank gets the combined data of the ranks before it (`exscan`), or also its own (`scan`).
     Scan {
         /// In bytes.
         bytes: f64,
-        /// What each rank computes afterwards.
+        /// The computation of each rank afterwards.
         flops: f64,
     },
     /// Each rank sends a part to each rank, and all parts are equal.
@@ -238,7 +239,7 @@ pub struct Stencil {
     pub ranks: u32,
     /// The number of steps.
     pub steps: u32,
-    /// What a rank computes in a step.
+    /// The computation of a rank in a step.
     pub flops: f64,
     /// A border, in bytes.
     pub bytes: f64,

@@ -252,3 +252,16 @@ fn a_run_that_is_stopped_says_where_each_rank_is() {
         [Cell::Text("at t:2".into()), Cell::Integer(0)]
     );
 }
+
+#[test]
+fn actions_that_end_after_the_end_of_virtual_time_are_unfinished() {
+    let text = "0 init\n0 compute 1e30\n1 init\n1 send 2 0 2147483647 27\n1 compute 1e18\n2 recv 1 0 2147483647 27\n";
+    let outcome = four(text, None).expect("it runs");
+    let table = outcome.metrics.get("ranks").and_then(|metric| metric.table()).expect("it is declared");
+    assert_eq!(table.rows()[0][2], Cell::Text("at t:2".into()));
+    assert_eq!(table.rows()[1][2], Cell::Text("at t:5".into()));
+    // 2^31 - 1 elements of 32 bytes at 125 MB/s.
+    let expected = 1e-4 + (2_147_483_647.0 * 32.0 + 16.0) / 125e6;
+    assert!((ends(&outcome)[2] - expected).abs() < 1e-6, "{:?}", ends(&outcome));
+    assert_eq!(outcome.metrics.get("replay_time").and_then(|time| time.value()), Some(&Cell::Empty));
+}
