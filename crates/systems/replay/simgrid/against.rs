@@ -3,9 +3,9 @@
 //!
 //! usage: `cargo run --release -p parades-replay --example against_simgrid -- COUNT [FROM [FOLDER]]`
 //!
-//! COUNT is the number of traces, FROM the first seed, and FOLDER keeps the files of the traces. Needs
+//! COUNT is the number of traces, FROM the first seed, and FOLDER keeps the files of the last trace. Needs
 //! `smpirun` of SimGrid 3.32 (Debian: `apt install libsimgrid-dev`). The status is 1 if a difference exceeds
-//! one in a million.
+//! one in a million. No link is a fat pipe, whose rates SimGrid computes in another way (`flow::solver`).
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a command line prints")]
@@ -141,12 +141,8 @@ fn platform(rng: &Rng, hosts: u64) -> String {
             let _ = writeln!(text, "<host id=\"n{host}\" speed=\"{mflops}Mf\" core=\"{cores}\"/>");
         }
         for host in 0..hosts {
-            let policy = one_of(rng, &["SHARED", "FATPIPE"]);
             let (bandwidth, latency) = (mbps(rng), us(rng));
-            let _ = writeln!(
-                text,
-                "<link id=\"l{host}\" bandwidth=\"{bandwidth}\" latency=\"{latency}\" sharing_policy=\"{policy}\"/>"
-            );
+            let _ = writeln!(text, "<link id=\"l{host}\" bandwidth=\"{bandwidth}\" latency=\"{latency}\"/>");
         }
         for one in 0..hosts {
             for other in one + 1..hosts {

@@ -12,7 +12,7 @@ const PAIRS_ELEMENTS_MIN: f64 = 524_288.0;
 /// Data are combined, and each rank gets its part. `elements` is the number of elements of all parts.
 pub(crate) async fn reduce_scatter(rank: Rank, parts: &Arc<[f64]>, elements: f64) -> Done {
     let own = parts[rank.id() as usize];
-    if parts.iter().all(|part| *part == parts[0]) {
+    if parts.iter().all(|part| part.to_bits() == parts[0].to_bits()) {
         let all = parts.iter().sum();
         gather(rank, all, &Parts::Equal(all), 0).await?;
         scatter(rank, &Parts::Each(Arc::clone(parts)), own, 0).await

@@ -218,7 +218,7 @@ impl Program for Replay {
     }
 }
 
-/// Returns a sentence on ranks that wait for ever. `rows` are those of the table `ranks`.
+/// Returns a sentence on ranks that never end. `rows` are those of the table `ranks`.
 fn deadlock(rows: &[Vec<Cell>]) -> String {
     let one = |row: &Vec<Cell>| match &row[..] {
         [Cell::Integer(rank), _, Cell::Text(place), ..] => Some(format!("rank {rank} {place}")),
@@ -227,5 +227,7 @@ fn deadlock(rows: &[Vec<Cell>]) -> String {
     let waiting: Vec<String> = rows.iter().filter_map(one).collect();
     let more = if waiting.len() > NAMED { format!(", and {} more", waiting.len() - NAMED) } else { String::new() };
     let named = waiting[..waiting.len().min(NAMED)].join(", ");
-    format!("these ranks wait for ever: {named}{more}; correct the trace, so that each message is sent and received")
+    format!(
+        "these ranks never end: {named}{more}; correct the trace: each message is sent and received, and virtual time ends after 213 days"
+    )
 }

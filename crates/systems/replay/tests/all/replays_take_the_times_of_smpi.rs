@@ -224,7 +224,7 @@ fn a_trace_that_cannot_go_on_ends_the_run_with_a_sentence() {
     for (text, sentence) in [
         (
             "0 recv 1 0\n1 compute 1\n",
-            "these ranks wait for ever: rank 0 at t:1; correct the trace, so that each message is sent and received",
+            "these ranks never end: rank 0 at t:1; correct the trace: each message is sent and received, and virtual time",
         ),
         ("0 init\n0 wait 0 0 7\n", "t:2: rank 0: it waits for a request that it has not made"),
         ("0 recv -555 7 8\n1 send 0 8 8\n", "t:1: rank 0: it receives a message that no rank sends"),
@@ -254,14 +254,13 @@ fn a_run_that_is_stopped_says_where_each_rank_is() {
 }
 
 #[test]
-fn actions_that_end_after_the_end_of_virtual_time_are_unfinished() {
+fn actions_that_end_after_the_end_of_virtual_time_are_named() {
     let text = "0 init\n0 compute 1e30\n1 init\n1 send 2 0 2147483647 27\n1 compute 1e18\n2 recv 1 0 2147483647 27\n";
-    let outcome = four(text, None).expect("it runs");
-    let table = outcome.metrics.get("ranks").and_then(|metric| metric.table()).expect("it is declared");
-    assert_eq!(table.rows()[0][2], Cell::Text("at t:2".into()));
-    assert_eq!(table.rows()[1][2], Cell::Text("at t:5".into()));
+    let error = four(text, None).expect_err("two ranks have no end");
+    assert!(error.contains("these ranks never end: rank 0 at t:2, rank 1 at t:5; correct the trace"), "{error}");
     // 2^31 - 1 elements of 32 bytes at 125 MB/s.
+    let text = "0 init\n1 send 2 0 2147483647 27\n2 recv 1 0 2147483647 27\n";
     let expected = 1e-4 + (2_147_483_647.0 * 32.0 + 16.0) / 125e6;
-    assert!((ends(&outcome)[2] - expected).abs() < 1e-6, "{:?}", ends(&outcome));
-    assert_eq!(outcome.metrics.get("replay_time").and_then(|time| time.value()), Some(&Cell::Empty));
+    let ends = ends(&four(text, None).expect("it runs"));
+    assert!((ends[2] - expected).abs() < 1e-6, "{ends:?}, not {expected}");
 }
