@@ -206,6 +206,7 @@ pub struct Platform {
     pub(crate) host_names: BTreeMap<Box<str>, HostId>,
     pub(crate) link_names: BTreeMap<Box<str>, LinkId>,
     pub(crate) notes: Vec<String>,
+    pub(crate) notes_of_programs: Vec<String>,
     pub(crate) ignored: Vec<Ignored>,
     pub(crate) settings: Settings,
     /// The offset in the file, and the sentence, about a network model that is not supported.
@@ -233,6 +234,11 @@ impl Platform {
     /// Returns a sentence for each kind of thing in the file that has no effect on flows.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Returns a sentence for each kind of thing in the file that has no effect on flows and computations.
+    pub fn notes_of_programs(&self) -> &[String] {
+        &self.notes_of_programs
     }
 
     /// Returns the settings of the network model in the file's `<config>`.

@@ -2,8 +2,8 @@
 //!
 //! A time-independent trace lists the actions of each rank of an MPI program, without times: a number of
 //! flops, a message with its size, a barrier. A replay computes the times on a platform, perhaps another one
-//! than that of the trace. Ranks are processes of a program over [`parades_carriers::FlowLevel`]. What an
-//! action does is what SimGrid's SMPI does in its replay, with its default collectives.
+//! than that of the trace. Ranks are processes of a program over [`parades_carriers::FlowLevel`]. Actions
+//! take the time that they take in a replay by SimGrid's SMPI, with its default algorithms of collectives.
 //!
 //! *Read next*: [`trace`], the files; [`Replay`], the program.
 //!
@@ -13,9 +13,12 @@
 
 #![forbid(unsafe_code)]
 
+mod all_to_all;
 mod collectives;
 mod rank;
+mod reduce_scatter;
 mod replay;
 pub mod trace;
 
-pub use replay::{AllToAll, Data, RankState, Replay};
+pub use all_to_all::AllToAll;
+pub use replay::{Data, RankState, Replay};

@@ -20,6 +20,8 @@ pub(crate) const HAVE_NO_EFFECT: &str = "have no effect on flows";
 pub(crate) struct Ignored {
     what: String,
     why: &'static str,
+    /// True if it has an effect on computations.
+    computes: bool,
     /// The offset of the first one in the file.
     offset: usize,
     count: u64,
@@ -34,23 +36,35 @@ impl Builder {
             return;
         }
         if kinds.len() < KINDS_MAX {
-            return kinds.push(Ignored { what: what.to_owned(), why, offset: self.offset, count: 1 });
+            return kinds.push(Ignored { what: what.to_owned(), why, computes: false, offset: self.offset, count: 1 });
         }
         let last = kinds.last_mut().expect("there are as many as the constant says");
         "what is of more kinds".clone_into(&mut last.what);
-        (last.why, last.count) = (NO_EFFECT, last.count + 1);
+        (last.why, last.computes, last.count) = (NO_EFFECT, false, last.count + 1);
+    }
+
+    /// Records something that has an effect on computations alone.
+    fn ignore_of_computing(&mut self, what: &str, why: &'static str) {
+        self.ignore(what, why);
+        let recorded = self.platform.ignored.iter_mut().filter(|known| known.what == what);
+        recorded.for_each(|known| known.computes = true);
+    }
+
+    /// Records a profile of a host's speed.
+    pub(crate) fn ignore_speed_profile(&mut self) {
+        self.ignore_of_computing("a profile of a host's speed", NO_EFFECT);
     }
 
     /// Records what a host has for computations alone.
     pub(crate) fn ignore_computing(&mut self, host: &NewHost) {
         if host.cores > 1 {
-            self.ignore("several cores of a host", HAVE_NO_EFFECT);
+            self.ignore_of_computing("several cores of a host", HAVE_NO_EFFECT);
         }
         if host.speeds.len() > 1 || host.pstate > 0 {
-            self.ignore("several speeds of a host", HAVE_NO_EFFECT);
+            self.ignore_of_computing("several speeds of a host", HAVE_NO_EFFECT);
         }
         if host.speed_profile.is_some() {
-            self.ignore("a profile of a host's speed", NO_EFFECT);
+            self.ignore_speed_profile();
         }
     }
 
@@ -72,10 +86,14 @@ impl Platform {
     /// Writes the notes on what has no effect, and the error of an unknown model, with places in the file of
     /// this text.
     pub(crate) fn write_notes(mut self, file: &Path, text: &str) -> Platform {
-        for Ignored { what, why, offset, count } in &self.ignored {
+        for Ignored { what, why, computes, offset, count } in &self.ignored {
             let place = Place::Spot(Spot::of(file, text, *offset..*offset));
             let all = if *count > 1 { format!(" ({count} times in the file)") } else { String::new() };
             self.notes.push(format!("{place}: {what} {why}{all}"));
+            if !computes {
+                let why = why.strip_suffix(" on flows").unwrap_or(why);
+                self.notes_of_programs.push(format!("{place}: {what} {why}{all}"));
+            }
         }
         if let Some((offset, message)) = self.unknown_model.take() {
             let fault = Fault::new(offset, message, "choose a model by a parameter of the scenario");

@@ -1,6 +1,6 @@
 //! Profiles by name, and their connection with hosts and links.
 
-use super::{Builder, NO_EFFECT};
+use super::Builder;
 use crate::profile::{self, Profile};
 use parades_config::Fault;
 use parades_config::inputs;
@@ -93,7 +93,7 @@ impl Builder {
         for (offset, Connection { kind, element, trace }) in connections {
             self.offset = offset;
             if kind == ConnectionKind::Speed {
-                self.ignore("a profile of a host's speed", NO_EFFECT);
+                self.ignore_speed_profile();
             }
             let Some((profile, _)) = self.traces.get(&trace).cloned() else {
                 return Err(self.wrong(format!("there is no trace {}", quoted(&trace)), "declare it with <trace>"));

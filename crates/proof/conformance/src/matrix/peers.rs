@@ -21,8 +21,8 @@ use parades_p2p::kademlia::{self, Kademlia};
 use parades_packet::network::Settings;
 use parades_packet::plane::Plane;
 use parades_packet::queue::{Discipline, FairCodel};
+use parades_replay::Replay;
 use parades_replay::trace::Stencil;
-use parades_replay::{AllToAll, Replay};
 use parades_topology::generators::TransitStub;
 use parades_topology::{Link, NodeId, Topology};
 
@@ -81,7 +81,7 @@ pub(super) fn replay() -> impl Model + 'static {
     let platform = generators::star(10).expect("it is possible");
     let network_model = network_model::NetworkModel::MaxMin(network_model::MaxMinModel::LV08);
     let trace = Stencil { ranks: 12, steps: 40, flops: 1e8, bytes: 2e5 }.trace();
-    Replay::model(platform, network_model, trace, AllToAll::Linear)
+    Replay::model(platform, network_model, trace, None)
 }
 
 /// Makes a swarm whose pieces have four blocks. They share access links. Control messages have jitter, and

@@ -131,20 +131,32 @@ fn settings(values: &Values) -> Result<Settings, ConfigError> {
     Ok(settings)
 }
 
-fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
+/// Reads the platform of a scenario, or makes a built-in cluster of `hosts` hosts. Returns a note if `model` sets
+/// aside the network model of its `<config>`.
+///
+/// # Errors
+///
+/// If the file is wrong, or if its network model is not supported and `model` is `auto`.
+pub(super) fn platform(values: &Values, hosts: u32) -> Result<(Platform, Option<String>), ConfigError> {
     let platform = match values.path("platform") {
         Some(path) => parades_flow::read(&path).map_err(|error| about_file(values, "platform", error))?,
-        None => {
-            check_memory(values, "hosts", u64::from(int32(values, "hosts")) * HOST_BYTES)?;
-            cluster(int32(values, "hosts"))?
-        }
+        None => cluster(hosts)?,
     };
-    let mut notes = platform.notes().to_vec();
-    match (platform.model_refusal(), values.choice("model")) {
+    let note = match (platform.model_refusal(), values.choice("model")) {
         (Some(error), "auto") => return Err(error.clone()),
-        (Some(_), _) => notes.push("the platform's network/model is set aside for `model`".to_owned()),
-        (None, _) => {}
+        (Some(_), _) => Some("the platform's network/model is set aside for `model`".to_owned()),
+        (None, _) => None,
+    };
+    Ok((platform, note))
+}
+
+fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
+    if values.path("platform").is_none() {
+        check_memory(values, "hosts", u64::from(int32(values, "hosts")) * HOST_BYTES)?;
     }
+    let (platform, note) = platform(values, int32(values, "hosts"))?;
+    let mut notes = platform.notes().to_vec();
+    notes.extend(note);
     let network_model = settings(values)?.or(platform.settings()).network_model(values.duration("latency"));
     if let (Some(_), NetworkModel::Constant(latency)) = (values.path("platform"), network_model) {
         let takes = format_duration(latency);
@@ -182,7 +194,7 @@ fn check_used(values: &Values, model: NetworkModel) -> Result<(), ConfigError> {
 
 /// Returns a platform of hosts around a switch without a bound. Each host has a link of 1 Gbit/s in each
 /// direction.
-pub(super) fn cluster(hosts: u32) -> Result<Platform, ConfigError> {
+fn cluster(hosts: u32) -> Result<Platform, ConfigError> {
     let text = format!(
         r#"<platform version="4.1"><cluster id="cluster" prefix="host-" suffix="" radical="0-{}" speed="1Gf" bw="125MBps" lat="50us"/></platform>"#,
         hosts - 1

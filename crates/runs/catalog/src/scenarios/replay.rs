@@ -32,9 +32,9 @@ const BASE: Scenario = Scenario::new(
         ),
         Parameter::choice(
             "alltoall",
-            "linear",
-            &["linear", "pairwise"],
-            "whether a rank exchanges data with all others at a time, or with one after another",
+            "auto",
+            &["auto", "linear", "pairwise", "bruck"],
+            "whether a rank exchanges data with all others at a time, with one after another, or by Bruck's algorithm; `auto`: SMPI's choice by ranks and amounts",
         )
         .needs("trace"),
         Parameter::integer("ranks", 16, 1..=100_000, "ranks of the stencil, in a ring").needs("no trace"),
@@ -58,34 +58,30 @@ fn build(values: &Values, _: u64) -> Result<Simulation, ConfigError> {
         }
     };
     let ranks = u32::try_from(trace.ranks.len()).expect("ranks are bounded");
-    let platform = match values.path("platform") {
-        Some(path) => parades_flow::read(&path).map_err(|error| about_file(values, "platform", error))?,
-        None => flows::cluster(ranks)?,
-    };
+    let (platform, note) = flows::platform(values, ranks)?;
+    let mut notes = platform.notes_of_programs().to_vec();
+    notes.extend(note);
     let hosts = platform.hosts().len();
     if hosts == 0 {
         return Err(values.error_at("platform", "the platform has no host for the ranks", "give one that has"));
     }
-    let mut notes: Vec<String> = Vec::new();
     if hosts < ranks as usize {
         notes.push(format!("{ranks} ranks share the platform's {hosts} hosts"));
     }
     let mut settings = platform.settings();
-    match (platform.model_refusal(), values.choice("model")) {
-        (Some(error), "auto") => return Err(error.clone()),
-        (None, "auto") => {}
-        (refusal, model) => {
-            if refusal.is_some() || settings.model.is_some_and(|other| other != model) {
-                notes.push("the platform's network/model is set aside for `model`".to_owned());
-            }
-            settings.set("network/model", model).expect("the choices are names of models");
-        }
+    if values.choice("model") != "auto" {
+        settings.set("network/model", values.choice("model")).expect("the choices are names of models");
     }
     let network_model = settings.network_model(Delay::from_ms(1));
     let all_to_all = match values.choice("alltoall") {
-        "pairwise" => AllToAll::Pairwise,
-        _ => AllToAll::Linear,
+        "linear" => Some(AllToAll::Linear),
+        "pairwise" => Some(AllToAll::Pairwise),
+        "bruck" => Some(AllToAll::Bruck),
+        _ => None,
     };
+    if all_to_all.is_some() && !trace.has_all_to_all() {
+        notes.push("`alltoall` has no effect: no rank of the trace has that action".to_owned());
+    }
     let model = Replay::model(platform, network_model, trace, all_to_all);
     Ok(Simulation::distributed_unrestorable(model, Time::MAX).with_notes(notes))
 }

@@ -242,7 +242,7 @@ const SMALL: &[Small] = &[
             acts("platform=@platform"),
             acts("trace=@trace"),
             acts("model=CM02"),
-            needs("alltoall=pairwise", "trace=@trace"),
+            needs("alltoall=linear", "trace=@trace"),
             acts("ranks=5"),
             acts("steps=3"),
             acts("flops=2e9"),

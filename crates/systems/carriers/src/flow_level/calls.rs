@@ -49,6 +49,8 @@ pub(super) struct Calls<M> {
     pub(super) mails: BTreeMap<u64, Mail<M>>,
     pub(super) last_mail: u64,
     pub(super) mailboxes: BTreeMap<Name, Mailbox>,
+    /// The mailboxes of each message that a process gets from the first of several, until it is put.
+    pub(super) of_several: BTreeMap<u64, Vec<Name>>,
     pub(super) permits: BTreeMap<(bool, Name), Permits>,
     pub(super) barriers: BTreeMap<Name, Barrier>,
     pub(super) conditions: BTreeMap<Name, VecDeque<CallId>>,
@@ -63,6 +65,7 @@ impl<M> Default for Calls<M> {
             mails: BTreeMap::new(),
             last_mail: 0,
             mailboxes: BTreeMap::new(),
+            of_several: BTreeMap::new(),
             permits: BTreeMap::new(),
             barriers: BTreeMap::new(),
             conditions: BTreeMap::new(),
@@ -115,6 +118,10 @@ impl<M: Payload + Clone> FlowLevel<M> {
             Request::Get(name) => {
                 let call = call.expect("whoever gets a message awaits it");
                 self.get(solver, name, call, process, ctx);
+            }
+            Request::GetFirst(names) => {
+                let call = call.expect("a process that gets a message awaits it");
+                self.get_first(solver, names, call, process, ctx);
             }
             Request::SetReceiver(name) => {
                 solver.calls.mailboxes.entry(name.clone()).or_default().receiver = Some(process.node);

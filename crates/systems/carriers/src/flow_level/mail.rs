@@ -1,5 +1,7 @@
 //! Mailboxes: where a process that puts a message and one that gets it meet.
 
+mod first;
+
 use super::FlowLevel;
 use super::calls::{CallId, Served, What, answer};
 use super::packet::{Answer, Failure, Name, Packet};
@@ -57,6 +59,7 @@ impl<M: Payload + Clone> FlowLevel<M> {
         if let Some(number) = waiting {
             mailbox.waiting.pop_front();
             forget_if_empty(solver, name);
+            first::leave_others(solver, number);
             solver.calls.mails.get_mut(&number).expect("it waits").put = Some(sent);
             self.travel(solver, number, ctx);
             return number;
@@ -195,6 +198,7 @@ pub(super) fn abandon_mail<M>(
         mailbox.ahead.retain(|other| *other != number);
     }
     forget_if_empty(solver, &mail.mailbox);
+    first::leave_others(solver, number);
     if let Some(flow) = mail.flow {
         solver.owners[flow.slot()] = None;
         solver.in_flight -= 1;

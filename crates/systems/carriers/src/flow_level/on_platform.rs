@@ -377,6 +377,17 @@ impl<P: PlatformProgram> Mailbox<P> {
         self.node.call(Request::Get(self.name.clone()), "a message of a mailbox")
     }
 
+    /// Gets the message that was put first into this mailbox or one of the others, or that is put first if all
+    /// are empty, and waits until it has arrived. Each of the mailboxes serves its gets in their order.
+    #[track_caller]
+    pub fn get_or_from(
+        &self,
+        others: impl IntoIterator<Item = Mailbox<P>>,
+    ) -> Call<Result<Received<P::Message>, Failure>> {
+        let names = std::iter::once(self.name.clone()).chain(others.into_iter().map(|other| other.name));
+        self.node.call(Request::GetFirst(names.collect()), "a message of several mailboxes")
+    }
+
     /// Makes the node of the process the receiver of what is put from now on. Messages then travel to it at
     /// once, before they are got (SimGrid's `set_receiver`).
     #[track_caller]

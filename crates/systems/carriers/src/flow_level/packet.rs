@@ -80,6 +80,8 @@ pub enum Request<M> {
     Put(Name, M),
     /// A message from the mailbox.
     Get(Name),
+    /// The first message of any of these mailboxes.
+    GetFirst(Vec<Name>),
     /// The node of the process gets what is put into the mailbox from now on, and so it travels at once.
     SetReceiver(Name),
     /// A permit, a place at a barrier, or a notification.
@@ -275,6 +277,7 @@ impl<M: Payload> Request<M> {
                 message.fold(digest);
             }
             Request::Get(name) => fold_named(5, 0, name, digest),
+            Request::GetFirst(names) => names.iter().for_each(|name| fold_named(20, 0, name, digest)),
             Request::SetReceiver(name) => fold_named(6, 0, name, digest),
             Request::Meet(meeting) => meeting.fold(digest),
             Request::Join(process) => {

@@ -9,6 +9,7 @@ mod flow_level;
 mod messages_take_the_latency_that_a_table_has;
 mod packet_level;
 mod programs_on_platforms;
+mod programs_take_the_times_of_simgrid;
 #[path = "../outside/src/random_traffic.rs"]
 #[allow(unreachable_pub, reason = "in its own crate it is public")]
 mod random_traffic;
