@@ -9,7 +9,7 @@ use parades_raw::message::Kind;
 use parades_sync::barrier::{BarrierKind, Broken};
 use parades_transport::{
     Arrived, Bell, Between, Clocks, Codec, Conservative, Fabric, Group, Loopback, Lost, Meeting, Parcel, ParcelRef,
-    Promising, Ranked, Summary, Threads, Transport, gather_all, parcel_len,
+    Promising, Ranked, Summary, Threads, Transport, gather_all, parcel_len, swap_by,
 };
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
