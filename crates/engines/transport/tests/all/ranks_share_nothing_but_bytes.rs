@@ -191,6 +191,26 @@ fn all_ranks_gather_the_values_of_all() {
 }
 
 #[test]
+fn each_rank_sends_each_other_its_own_bytes() {
+    let swapped = |rank: &Ranked<'_, Conservative>, mine: [&str; 2]| {
+        let mut heard = Vec::new();
+        let mine = mine.map(|bytes| bytes.as_bytes().to_vec()).to_vec();
+        swap_by(rank, mine, |from, bytes| {
+            heard.push((from, std::mem::take(bytes).to_vec()));
+            Ok(())
+        })
+        .map(|()| heard)
+    };
+    with_two_ranks(|_, [first, second]| {
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| swapped(&second, ["to the first", "unread"]));
+            assert_eq!(swapped(&first, ["unread", "to the second"]), Ok(vec![(1, b"to the first".to_vec())]));
+            assert_eq!(other.join().expect("no panic"), Ok(vec![(0, b"to the second".to_vec())]));
+        });
+    });
+}
+
+#[test]
 fn a_rank_that_ends_early_is_named_and_nobody_waits_for_it() {
     with_two_ranks(|messages, [first, second]| {
         messages.send(&second, 0, vec![event(1)]);
