@@ -90,10 +90,22 @@ pub trait AnyModel<'k>: Sync {
     fn fetch_steps(&self) -> usize;
     /// Makes an empty list of LPs.
     fn new_lps(&'k self) -> Box<dyn Lps<'k> + 'k>;
+    /// Deals the LPs that lists have put down ([`Lps::put_down`]) to other lists, which can then pick them up.
+    /// `lens` has the number of LPs of each new list. `moves` has, for each LP here in the order of ids, the list
+    /// that has put it down, and its new list. An LP without a new list is dropped. `moves` must not call the model.
+    ///
+    /// # Panics
+    ///
+    /// If `moves` names more LPs of a list than it has, or a new list without a length.
+    fn deal(&self, lens: &[usize], moves: &mut dyn Iterator<Item = (usize, Option<usize>)>);
     /// Distributes the LPs that lists have put down ([`Lps::put_down`]). List `n` has the LPs of partition
     /// `n` of `old`; afterwards it can pick up those of partition `n` of `new`. `lps` is the number of LPs of
     /// the run.
-    fn distribute(&self, old: &Placement, new: &Placement, lps: u32);
+    fn distribute(&self, old: &Placement, new: &Placement, lps: u32) {
+        let lens: Vec<usize> = (0..new.partitions()).map(|number| new.len(number) as usize).collect();
+        let list = |placement: &Placement, id| placement.partition(id) as usize;
+        self.deal(&lens, &mut (0..lps).map(LpId).map(|id| (list(old, id), Some(list(new, id)))));
+    }
 
     /// Makes the summaries of a global event, of no LP yet. `is_whole` is true if all LPs of the run are
     /// visited here.

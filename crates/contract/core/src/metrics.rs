@@ -304,7 +304,7 @@ impl Metrics {
 
     /// Removes and returns the per-LP recordings of the LPs that `moves` selects. Takes time in proportion to
     /// the LPs that recorded.
-    fn split_off(&mut self, moves: &dyn Fn(LpId) -> bool) -> Metrics {
+    pub fn split_off(&mut self, moves: &dyn Fn(LpId) -> bool) -> Metrics {
         let values = self.values.iter_mut().map(|value| value.split_off(moves)).collect();
         Metrics { declared: Arc::clone(&self.declared), values, ..Metrics::default() }
     }

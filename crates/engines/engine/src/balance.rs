@@ -26,8 +26,8 @@ pub enum Balance {
 }
 
 impl Balance {
-    /// Returns the rule for one of several ranks. Their partitions do not move by the clock: a cut of all ranks takes
-    /// long, and each rank would balance its own workers alone.
+    /// Returns the rule by which one of several ranks balances its own workers at cuts that are made for something
+    /// else. By the clock, all ranks are reviewed together (`window/review_ranks.rs`).
     pub(crate) fn of_ranks(self) -> Balance {
         match self {
             Balance::Measured => Balance::ByEvents,
@@ -43,6 +43,9 @@ pub(crate) const PACE: Duration = Duration::from_millis(20);
 /// The shortest time from review to review, in multiples of the time that a review takes. So reviews take a
 /// fiftieth of the time at most.
 const PACE_REVIEWS: u32 = 50;
+/// The load of the busiest worker under the current partitions, over that under others, from which the
+/// others are worth a move.
+pub(crate) const GAIN: f64 = 1.08;
 /// The number of standard deviations of a worker's measured load that are noise.
 const NOISE: f64 = 4.0;
 /// The most times that the pause doubles after searches after which the workers are still unequally busy.

@@ -330,6 +330,23 @@ impl CostsById {
         CostsById { by_id: (0..lps).map(LpId).map(cost).collect(), load }
     }
 
+    /// Returns the costs of LPs in words, which ranks share.
+    pub(crate) fn words<'a>(&'a self, ids: &'a [LpId]) -> impl Iterator<Item = u64> + 'a {
+        ids.iter().map(|id| self.by_id[id.index()].to_bits().into())
+    }
+
+    /// Sets the costs of the LPs of another rank to its [`CostsById::words`].
+    pub(crate) fn set(&mut self, ids: impl Iterator<Item = LpId>, words: impl Iterator<Item = u64>) {
+        for (id, word) in ids.zip(words) {
+            self.by_id[id.index()] = f32::from_bits(u32::try_from(word).unwrap_or(0));
+        }
+    }
+
+    /// Sets the cost of all LPs to that of all ranks.
+    pub(crate) fn set_load(&mut self, load: Load) {
+        self.load = load;
+    }
+
     /// Gives each list the costs of its LPs. `lists` are those of the partitions of `placement`, and others
     /// without LPs.
     pub(crate) fn distribute<'c>(&self, lists: impl Iterator<Item = &'c mut Costs>, placement: &Placement) {

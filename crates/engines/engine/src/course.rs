@@ -33,7 +33,7 @@ type Statistics = Vec<(&'static str, f64)>;
 /// The progress of a run, and its results so far.
 pub(crate) struct Course<'k> {
     pub(crate) model: &'k dyn AnyModel<'k>,
-    save: Option<&'k dyn AnySave<'k>>,
+    pub(crate) save: Option<&'k dyn AnySave<'k>>,
     pub(crate) options: RunOptions<'k>,
     pub(crate) globals: GlobalQueue,
     /// Metrics of all LPs; or of global events alone, if the engine keeps those of the LPs elsewhere.

@@ -296,7 +296,7 @@ pub fn run_any_rank<'k>(
     let timesheets = span.options.timesheets.clone();
     on_ranked::<Conservative>(model, fabric, threads, settings.threads, timesheets, |ranked| {
         let world = World::of_span(model, &span)?;
-        let settings = Settings { retreats: Retreats::Never, balance: settings.balance.of_ranks(), ..*settings };
+        let settings = Settings { retreats: Retreats::Never, ..*settings };
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model });
         let (shared, partitioning) = partition(&world, &settings, peers.ranks());
         let seat = Seat { transport: Arc::clone(&ranked) as _, peers };

@@ -28,7 +28,7 @@ use parades_core::world::World;
 use parades_sync::barrier::Broken;
 use parades_transport::{
     Fabric, Group, Meeting, Ranked, Threads, Traffic, Transport, gather_all, gather_all_by, gather_to_first,
-    gather_to_first_by,
+    gather_to_first_by, swap_by,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -52,11 +52,17 @@ pub(crate) trait Peers<'k>: Send + Sync {
     fn share_bytes(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Broken>;
     /// Returns the words of all ranks, in rank order.
     fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken>;
+    /// Sends each other rank its own bytes: `mine` has those for each rank. Calls `read` with the number of each
+    /// other rank, and with the bytes that came from it.
+    fn swap(&self, mine: Vec<Vec<u8>>, read: &mut Reading<'_>) -> Result<(), Broken>;
     /// Returns the visits of all ranks, in rank order.
     fn share_visits(&self, mine: Visits) -> Result<Vec<Visits>, Broken>;
     /// Returns the results of all ranks, in rank order, on rank 0; `None` elsewhere.
     fn collect(&self, mine: Results<'k>) -> Result<Option<Vec<Results<'k>>>, Broken>;
 }
+
+/// A function that reads the bytes from a rank.
+pub(crate) type Reading<'a> = dyn FnMut(usize, &mut &[u8]) -> Result<(), Malformed> + 'a;
 
 /// The results of one rank.
 pub(crate) struct Results<'k> {
@@ -90,6 +96,9 @@ impl<'k> Peers<'k> for Alone {
     }
     fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken> {
         Ok(vec![mine.to_vec()])
+    }
+    fn swap(&self, _: Vec<Vec<u8>>, _: &mut Reading<'_>) -> Result<(), Broken> {
+        Ok(())
     }
     fn share_visits(&self, mine: Visits) -> Result<Vec<Visits>, Broken> {
         Ok(vec![mine])
@@ -172,6 +181,10 @@ impl<'k> Peers<'k> for Ranks<'k> {
 
     fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken> {
         gather_all(&*self.group, &mine.to_vec())
+    }
+
+    fn swap(&self, mine: Vec<Vec<u8>>, read: &mut Reading<'_>) -> Result<(), Broken> {
+        swap_by(&*self.group, mine, read)
     }
 
     fn share_visits(&self, mut mine: Visits) -> Result<Vec<Visits>, Broken> {

@@ -56,7 +56,9 @@ mod pace;
 pub(crate) mod part;
 pub(crate) mod plan;
 mod review;
+mod review_ranks;
 mod shared;
+mod travel;
 mod worker;
 
 pub use bounds::Reach;
@@ -278,7 +280,7 @@ fn run_seated<'k>(
 ) -> Result<Option<Outcome>, Error> {
     let world = World::of_span(model, &span)?;
     let partitioning = first_partition(&world, settings, seat.peers.ranks());
-    let settings = Settings { retreats: Retreats::Never, balance: settings.balance.of_ranks(), ..*settings };
+    let settings = Settings { retreats: Retreats::Never, ..*settings };
     let (crew, leader) = assemble(model, span, world, &partitioning, &settings, seat, settings.threads)?;
     crew.run(leader).map(|reached| reached.map(Reached::end))
 }

@@ -30,6 +30,14 @@ pub trait Group: Send + Sync {
     /// [`Broken`] if rank 0 is lost.
     fn broadcast(&self, from_first: Option<Vec<u8>>) -> Result<Vec<u8>, Broken>;
 
+    /// Sends each other rank its own bytes: `mine` has those for each rank, in rank order. Returns the bytes that each
+    /// rank has sent to this one, in rank order. There are none from this rank to itself.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] if a rank is lost.
+    fn swap(&self, mine: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Broken>;
+
     /// Returns the kind of process that `rank` is for this rank, which says how payloads are written for it.
     fn destination(&self, rank: usize) -> Destination {
         let _ = rank;
@@ -99,6 +107,23 @@ pub fn gather_to_first_by<T>(
     let others = group.gather(Vec::new())?.into_iter().flatten().skip(1);
     let others = others.map(|bytes| decode(group, || read(&mut bytes.as_slice())));
     std::iter::once(Ok(mine)).chain(others).collect::<Result<_, _>>().map(Some)
+}
+
+/// Sends each other rank its own bytes ([`Group::swap`]). Calls `read` with the number of each other rank, and with
+/// the bytes that this rank has got from it.
+///
+/// # Errors
+///
+/// [`Broken`] if a rank is lost, or if `read` fails, which ends the run on this rank.
+pub fn swap_by(
+    group: &dyn Group,
+    mine: Vec<Vec<u8>>,
+    mut read: impl FnMut(usize, &mut &[u8]) -> Result<(), Malformed>,
+) -> Result<(), Broken> {
+    for (rank, bytes) in group.swap(mine)?.into_iter().enumerate().filter(|(rank, _)| *rank != group.rank()) {
+        decode(group, || read(rank, &mut bytes.as_slice()))?;
+    }
+    Ok(())
 }
 
 /// Calls `read` to read a value. Malformed bytes end the run on this rank.

@@ -36,7 +36,7 @@ mod transport;
 pub use arrived::Arrived;
 pub use clocks::{Between, ClockId, Clocks};
 pub use fabric::{Bell, Fabric, Loopback, Lost};
-pub use group::{Group, gather_all, gather_all_by, gather_to_first, gather_to_first_by};
+pub use group::{Group, gather_all, gather_all_by, gather_to_first, gather_to_first_by, swap_by};
 pub use parades_core::any_model::Codec;
 pub use parades_core::any_model::parcel::{Conservative, Lists, Optimistic, Parcel, ParcelRef, Traffic, parcel_len};
 #[cfg(target_os = "linux")]

@@ -2,6 +2,7 @@
 
 use crate::compare::{Answer, Question, ask, compare, expected};
 use crate::engines::ranks::OnRanks;
+use crate::engines::save_view;
 use crate::random_model::{Genes, RandomModel};
 use crate::report::Report;
 use parades_core::error::ErrorKind;
@@ -96,7 +97,7 @@ fn check_run(
         .map_err(|error| format!("the processes cannot be started: {error}"))?;
     let found = ask(question, |options| {
         let fabric = Box::new(crew.fabric());
-        let of_rank = order.engine.run_rank(model, options, order.workers, order.setting_seed, fabric);
+        let of_rank = order.engine.run_rank(model, options, Some(save_view), order.workers, order.setting_seed, fabric);
         let mut outcome = of_rank.result?.expect("rank 0 has the outcome");
         outcome.engine_stats.push(("crossed", of_rank.crossed as f64));
         Ok(outcome)
@@ -155,6 +156,6 @@ fn run_joined(joined: &Joined, order: &Order) -> Option<String> {
     let options = model.options();
     let options = RunOptions { notes: order.traced, sends: order.traced, samples: order.traced, ..options };
     let fabric = Box::new(joined.fabric.clone());
-    let of_rank = order.engine.run_rank(&model, options, order.workers, order.setting_seed, fabric);
+    let of_rank = order.engine.run_rank(&model, options, Some(save_view), order.workers, order.setting_seed, fabric);
     of_rank.result.err().map(|error| error.to_string())
 }

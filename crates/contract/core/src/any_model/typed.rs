@@ -163,17 +163,21 @@ impl<'k, M: Model> AnyModel<'k> for Typed<'k, '_, M> {
         Box::new(List::new(self))
     }
 
-    fn distribute(&self, old: &Placement, new: &Placement, lps: u32) {
+    fn deal(&self, lens: &[usize], moves: &mut dyn Iterator<Item = (usize, Option<usize>)>) {
         let mut dock = self.value().dock();
         // The old memory is freed as soon as it is empty, because it is as large as the run.
         let mut from: Vec<_> = std::mem::take(&mut *dock).into_iter().map(Vec::into_iter).collect();
-        for number in 0..new.partitions() {
-            dock.push(Vec::with_capacity(new.len(number) as usize));
-            huge_pages::ask_for(&dock[number as usize]);
+        for &len in lens {
+            let list = Vec::with_capacity(len);
+            huge_pages::ask_for(&list);
+            dock.push(list);
         }
-        for id in (0..lps).map(LpId) {
-            let from = &mut from[old.partition(id) as usize];
-            dock[new.partition(id) as usize].push(from.next().expect("each LP is in its partition"));
+        for (old, new) in moves {
+            let from = &mut from[old];
+            let lp = from.next().expect("each LP is in its list");
+            if let Some(new) = new {
+                dock[new].push(lp);
+            }
             if from.len() == 0 {
                 *from = Vec::new().into_iter();
             }

@@ -11,9 +11,9 @@ use crate::course::Course;
 use crate::grace::Grace;
 use crate::ledger::Ledger;
 use crate::partition::Partitioning;
-use crate::peers::{Seat, lost, sum};
+use crate::peers::{Seat, least, lost, sum};
 use crate::workers::lock;
-use parades_core::any_model::AnyModel;
+use parades_core::any_model::{AnyModel, AnySave};
 use parades_core::cut::Span;
 use parades_core::error::Error;
 use parades_core::metrics::Metrics;
@@ -71,6 +71,8 @@ pub(crate) struct Crew<'k> {
     pub(super) fronts: Fronts,
     /// The bounds that the partitions of this run have.
     pub(super) reach: Reach,
+    /// The table by which LPs are written that travel to other ranks, if they may.
+    pub(super) travel: Option<&'k dyn AnySave<'k>>,
 }
 
 /// Prepares a run: the state that its workers share, and its leader.
@@ -85,14 +87,18 @@ pub(crate) fn assemble<'k>(
 ) -> Result<(Crew<'k>, Leader<'k>), Error> {
     let control = span.options.control;
     let (course, from) = Course::new(model, span);
-    let mut leader = Leader::new(course, workers, settings);
+    let ranks = seat.peers.ranks();
+    let may_travel = ranks > 1 && course.save.is_some() && !model.stays_on_threads() && settings.balance != Balance::ByEvents;
+    let words = [course.traces(), may_travel].map(u64::from);
     // Every rank keeps the trace of its LPs if rank 0 writes one.
-    let traces =
-        seat.peers.share_words(&[u64::from(leader.course.traces())]).map_err(|Broken| lost(&*seat.transport))?;
+    let all = seat.peers.share_words(&words).map_err(|Broken| lost(&*seat.transport))?;
+    let travel = course.save.filter(|_| least(&all, 1) > 0);
+    let mut leader = Leader::new(course, workers, settings, &*seat.peers, travel.is_some());
+    let of_all = Settings { threads: settings.threads * ranks, ..*settings };
     let mut members = partitioning.members().into_iter();
     let part = |number| Part::new(number, members.next().unwrap_or_default(), model);
     let mut parts: Vec<Part<'k>> =
-        (0..partitions_max(settings).max(partitioning.partitions()).min(world.lps())).map(part).collect();
+        (0..partitions_max(&of_all).max(partitioning.partitions()).min(world.lps())).map(part).collect();
     let resumes = from.is_some();
     if let Some(mut cut) = from {
         let placement = partitioning.placement();
@@ -103,7 +109,7 @@ pub(crate) fn assemble<'k>(
         Metrics::redistribute(&mut metrics, &|id| 1 + placement.partition(id) as usize);
     }
     let crew_of = Workers { here: workers, rank: seat.peers.rank(), ranks: seat.peers.ranks() };
-    let traces = sum(&traces, 0) > 0;
+    let traces = sum(&all, 0) > 0;
     // The trace is collected at a cut after each window. Partitions with bounds of their own come to a cut only
     // after several.
     let reach = if traces { Reach::Common } else { settings.reach };
@@ -134,14 +140,17 @@ pub(crate) fn assemble<'k>(
         orders: Mutex::new(orders),
         fronts,
         reach,
+        travel,
     };
     Ok((crew, leader))
 }
 
 impl<'k> Crew<'k> {
-    /// Returns true if the workers measure the cost of events. A single worker has nothing to balance.
+    /// Returns true if the workers measure the cost of events. A single worker has nothing to balance, and neither
+    /// have ranks between which nothing moves.
     pub(crate) fn samples(&self) -> bool {
-        self.ledgers.len() > 1 && self.settings.balance != Balance::ByEvents
+        let may_move = if self.seat.peers.ranks() == 1 { self.ledgers.len() > 1 } else { self.travel.is_some() };
+        may_move && self.settings.balance != Balance::ByEvents
     }
 
     /// Deposits the worker's ledger, which the leader collects at the cut.

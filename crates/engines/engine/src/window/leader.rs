@@ -3,11 +3,12 @@
 use super::part::Part;
 use super::plan::Plan;
 use super::review::{Position, Reviewer};
+use super::review_ranks::{AtCut, Extent, RankReviewer, at_present};
 use super::{Crew, Orders, Settings};
 use crate::balance::{Balancer, imbalance_by_time};
 use crate::course::{Course, just_after};
 use crate::ledger::Ledger;
-use crate::peers::{Seat, agree_on_failure, error_at, greatest, least, lost, sum};
+use crate::peers::{Peers, Seat, agree_on_failure, error_at, greatest, least, lost, sum};
 use crate::quiescence::{Home, Homes, leave};
 use crate::stopwatch::Stopwatch;
 use crate::workers::{imbalance, lock};
@@ -22,6 +23,7 @@ use parades_sync::barrier::Broken;
 use parades_transport::Summary;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Windows between two checks of the memory. Each check also frees the notes on rounds.
 const WINDOWS_PER_CHECK: u64 = 256;
@@ -40,6 +42,8 @@ pub(crate) struct Leader<'k> {
     windows: u64,
     cuts: u64,
     reviewer: Reviewer,
+    /// Reviews the ranks, if LPs can move between them.
+    rank_reviewer: Option<RankReviewer>,
     pub(crate) stopwatch: Stopwatch,
     /// The number of the window before which the memory is checked next.
     next_check: u64,
@@ -60,6 +64,8 @@ struct Cut {
     gives_up: bool,
     /// True if the user has asked for a cut, on any rank.
     user_cut: bool,
+    /// The review of all ranks that rank 0 asks for.
+    review: Extent,
 }
 
 impl Cut {
@@ -69,13 +75,15 @@ impl Cut {
         let bytes: usize = parts.iter().map(|part| part.allocated_bytes()).sum();
         let executed_to = parts.iter().map(|part| part.executed_to).max().unwrap_or_default();
         let [gives_up, user_cut] = [leader.gives_up(), leader.course.wants_cut()].map(u64::from);
+        let review = leader.rank_review(at_present()).word();
         let mine =
-            [next_time(parts).as_ps(), bytes as u64, u64::from(stopped), executed_to.as_ps(), gives_up, user_cut];
+            [next_time(parts).as_ps(), bytes as u64, u64::from(stopped), executed_to.as_ps(), gives_up, user_cut, review];
         let all = crew.seat.peers.share_words(&mine)?;
         let bytes = usize::try_from(greatest(&all, 1)).unwrap_or(usize::MAX);
         let (next, executed_to) = (Time::from_ps(least(&all, 0)), Time::from_ps(greatest(&all, 3)));
         let [stopped, gives_up, user_cut] = [2, 4, 5].map(|word| greatest(&all, word) > 0);
-        Ok(Cut { next, bytes, executed_to, stopped, gives_up, user_cut })
+        let review = Extent::of_word(all[0][6]);
+        Ok(Cut { next, bytes, executed_to, stopped, gives_up, user_cut, review })
     }
 }
 
@@ -99,8 +107,17 @@ fn next_time(parts: &[MutexGuard<'_, Part<'_>>]) -> Time {
 }
 
 impl<'k> Leader<'k> {
-    pub(crate) fn new(course: Course<'k>, workers: usize, settings: &Settings) -> Leader<'k> {
+    /// Makes the leader of a rank with `workers` workers. LPs move between the ranks if they `travel`.
+    pub(crate) fn new(
+        course: Course<'k>,
+        workers: usize,
+        settings: &Settings,
+        peers: &dyn Peers<'k>,
+        travel: bool,
+    ) -> Leader<'k> {
         let form = course.model.form();
+        let balance = if peers.ranks() == 1 { settings.balance } else { settings.balance.of_ranks() };
+        let of_workers = Settings { balance, ..*settings };
         Leader {
             course,
             effects: AnyEffects::buffered(form),
@@ -109,7 +126,8 @@ impl<'k> Leader<'k> {
             ending: false,
             windows: 0,
             cuts: 0,
-            reviewer: Reviewer::new(settings, workers),
+            reviewer: Reviewer::new(&of_workers, workers),
+            rank_reviewer: travel.then(|| RankReviewer::new(settings.balance, peers.rank() == 0)),
             stopwatch: Stopwatch::new(),
             next_check: WINDOWS_PER_CHECK,
         }
@@ -137,7 +155,13 @@ impl<'k> Leader<'k> {
         self.wants_stop()
             || self.course.wants_rest()
             || self.reviewer.is_due(self.windows, &self.stopwatch)
+            || self.rank_review(self.stopwatch.since()) != Extent::Nothing
             || self.windows >= self.next_check
+    }
+
+    /// Returns the review of all ranks that is due at this time, by the clock of this rank.
+    fn rank_review(&self, at: Instant) -> Extent {
+        self.rank_reviewer.as_ref().map_or(Extent::Nothing, |reviewer| reviewer.due(self.windows, at))
     }
 
     /// Returns true if the user has stopped the run, and the run must come to a cut for that.
@@ -200,6 +224,14 @@ impl<'k> Leader<'k> {
             self.end = Some(Err(error));
             plan
         });
+        let plan = match (&mut self.rank_reviewer, crew.travel) {
+            (Some(reviewer), Some(save)) if cut.review != Extent::Nothing => {
+                let continues = continues && self.end.is_none();
+                let at_cut = AtCut { crew, save, plan: &plan, world: &world, parts: &mut parts, reached };
+                reviewer.review(at_cut, cut.review, continues)?.unwrap_or(plan)
+            }
+            _ => plan,
+        };
         agree_on_failure(&*crew.seat.peers, &mut self.end)?;
         let horizon = self.course.horizon().min(just_after(self.course.failure.time()));
         *lock(&crew.orders) =
@@ -268,7 +300,7 @@ impl<'k> Leader<'k> {
     /// An error that the model finds at its end; a lost rank.
     pub(crate) fn conclude(self, crew: &Crew<'k>) -> Result<Option<Reached<'k>>, Error> {
         let end = self.end.expect("the workers have come to the end")?;
-        let Leader { mut course, windows, cuts, mut reviewer, stopwatch, .. } = self;
+        let Leader { mut course, windows, cuts, mut reviewer, rank_reviewer, stopwatch, .. } = self;
         let switches = reviewer.switches();
         let plan = Arc::clone(&lock(&crew.orders).plan);
         let placement = &plan.placement;
@@ -288,15 +320,16 @@ impl<'k> Leader<'k> {
         // Ordering: Relaxed; the leader has exchanged with the workers since.
         let by_worker = crew.executed.iter().map(|events| events.load(Ordering::Relaxed));
         let [busiest_ns, all_ns] = reviewer.work(crew, &plan);
+        let arrived = rank_reviewer.map_or(0, |reviewer| reviewer.arrived as u64);
         let Balancer { partition_moves, lp_moves, .. } = *reviewer.balancer();
-        let words = [events, busiest_ns, all_ns, partition_moves, lp_moves];
+        let words = [events, busiest_ns, all_ns, partition_moves, lp_moves, arrived];
         let words: Vec<u64> = words.into_iter().chain(by_worker).collect();
         let all = crew.seat.peers.share_words(&words).map_err(|Broken| lost(&*crew.seat.transport))?;
         course.set_events(sum(&all, 0));
         let workers = crew.ledgers.len() * crew.seat.peers.ranks();
-        let by_events = imbalance(all.iter().flat_map(|of_rank| of_rank[5..].iter().copied()));
+        let by_events = imbalance(all.iter().flat_map(|of_rank| of_rank[6..].iter().copied()));
         let by_time = imbalance_by_time(all.iter().map(|of_rank| [of_rank[1], of_rank[2]]), workers);
-        let moves = [3, 4].map(|word| sum(&all, word));
+        let moves = [3, 4, 5].map(|word| sum(&all, word));
         let mut engine_stats = |counts: &[u64]| {
             vec![
                 ("windows", windows as f64),
@@ -309,6 +342,7 @@ impl<'k> Leader<'k> {
                 ("imbalance_by_time", by_time),
                 ("partition_moves", moves[0] as f64),
                 ("lp_moves", moves[1] as f64),
+                ("rank_moves", moves[2] as f64),
                 ("waiting_share", stopwatch.share_waited()),
                 ("own_bounds", f64::from(u8::from(plan.distances.is_some()))),
                 ("lookahead_s", plan.lookahead.map_or(f64::INFINITY, Delay::as_secs_f64)),

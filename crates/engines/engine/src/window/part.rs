@@ -13,6 +13,7 @@ use crate::course::just_after;
 use crate::grace::Grace;
 use crate::stopwatch::{now, timed};
 use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, Lps};
+use parades_core::effects::AnyEffects;
 use parades_core::error::Place;
 use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
@@ -144,12 +145,8 @@ impl<'k> Part<'k> {
         let members = std::mem::take(&mut self.members);
         if let Some(messages) = self.resumes.take() {
             self.lps.pick_up(self.number as usize);
-            let Part { lps, pending, number, .. } = self;
-            pending.with_effects(*number, &mut hand.effects, &mut |mut effects| {
-                for (index, &id) in members.iter().enumerate() {
-                    lps.renew_wakes(index, id, world, effects.reborrow());
-                }
-            });
+            let members: Vec<_> = members.into_iter().enumerate().collect();
+            self.renew_wakes(&members, world, &mut hand.effects);
             return messages.into_iter().for_each(|event| self.push(event));
         }
         let Part { lps, pending, metrics, number, .. } = self;
@@ -166,6 +163,16 @@ impl<'k> Part<'k> {
                     break; // The failure ends the run. The remaining LPs need not start.
                 }
                 effects.others.notes.clear();
+            }
+        });
+    }
+
+    /// Sends the wakes of the timers of LPs that have come from another rank. `arrived` has their indices and ids.
+    pub(super) fn renew_wakes(&mut self, arrived: &[(usize, LpId)], world: &World, effects: &mut AnyEffects<'k>) {
+        let Part { lps, pending, number, .. } = self;
+        pending.with_effects(*number, effects, &mut |mut effects| {
+            for &(index, id) in arrived {
+                lps.renew_wakes(index, id, world, effects.reborrow());
             }
         });
     }

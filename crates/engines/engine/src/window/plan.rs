@@ -68,6 +68,49 @@ impl Plan {
         Plan::by_costs(partitioning, Workers::alone(workers), world, &costs)
     }
 
+    /// Returns the plan that follows `before`, whose LPs have these measured weights, with other partitions on the
+    /// same ranks. Each rank keeps as many of its LPs as possible.
+    pub(super) fn after(before: &Plan, partitioning: &Partitioning, world: &World, weights: &[u64]) -> Plan {
+        let costs = costs_of(partitioning.placement(), weights);
+        let mut plan = Plan::by_costs(partitioning, before.workers, world, &costs);
+        let rename = renaming(before, &plan, world.lps());
+        plan.homes.iter_mut().for_each(|home| *home = rename[*home as usize]);
+        plan.dedicate(&costs, |_| true);
+        plan
+    }
+
+    /// Returns the rank that has an LP.
+    pub(super) fn home_of(&self, id: LpId) -> u32 {
+        self.homes[self.placement.partition(id) as usize]
+    }
+
+    /// Returns the load of each rank, if the partitions have these costs.
+    pub(super) fn rank_loads(&self, costs: &[u64]) -> Vec<u64> {
+        let mut loads = vec![0; self.workers.ranks];
+        self.homes.iter().zip(costs).for_each(|(&home, cost)| loads[home as usize] += cost);
+        loads
+    }
+
+    /// Returns the same plan with other homes of the partitions, which have these costs.
+    pub(super) fn with_homes(&self, homes: Vec<u32>, costs: &[u64], settings: &Settings) -> Plan {
+        let mut plan = Plan { homes, ..self.unassigned() };
+        plan.assign(costs, settings);
+        plan
+    }
+
+    /// Moves partitions from the busiest rank to the least loaded one, as long as the busiest one then has less
+    /// to do. Returns the new homes.
+    pub(super) fn homes_evened(&self, costs: &[u64]) -> Vec<u32> {
+        let mut of_ranks = vec![Vec::new(); self.workers.ranks];
+        (0..).zip(&self.homes).for_each(|(number, &home)| of_ranks[home as usize].push(number));
+        even_out(&mut of_ranks, costs, self.homes.len());
+        let mut homes = self.homes.clone();
+        for (rank, own) in (0..).zip(&of_ranks) {
+            own.iter().for_each(|&number: &u32| homes[number as usize] = rank);
+        }
+        homes
+    }
+
     /// Returns the cost of each partition, for LPs of these weights.
     pub(crate) fn costs_of(&self, weights: &[u64]) -> Vec<u64> {
         costs_of(&self.placement, weights)
@@ -198,24 +241,7 @@ impl Plan {
     /// less to do. Returns the number of moves.
     pub(crate) fn rebalance(&mut self, costs: &[u64]) -> u64 {
         let cost = |number: u32| costs[number as usize];
-        let mut loads: Vec<u64> =
-            self.dedicated.iter().map(|own| own.iter().map(|&number| cost(number)).sum()).collect();
-        let mut moves = 0;
-        // Each move makes two loads more alike. The limit is against a long tail of small moves.
-        while moves < u64::from(self.placement.partitions()) {
-            let busiest = (0..loads.len()).max_by_key(|&worker| loads[worker]).expect("there are workers");
-            let least = least_loaded(&loads);
-            let gap = loads[busiest] - loads[least];
-            let fits = |index: &usize| (1..gap).contains(&cost(self.dedicated[busiest][*index]));
-            let closest = |index: &usize| (2 * cost(self.dedicated[busiest][*index])).abs_diff(gap);
-            let all = 0..self.dedicated[busiest].len();
-            let Some(index) = all.filter(fits).min_by_key(closest) else { break };
-            let number = self.dedicated[busiest].remove(index);
-            loads[busiest] -= cost(number);
-            loads[least] += cost(number);
-            self.dedicated[least].push(number);
-            moves += 1;
-        }
+        let moves = even_out(&mut self.dedicated, costs, self.placement.partitions() as usize);
         self.dedicated.iter_mut().for_each(|own| own.sort_by_key(|&number| (std::cmp::Reverse(cost(number)), number)));
         moves
     }
@@ -255,6 +281,47 @@ fn costs_of(placement: &Placement, weights: &[u64]) -> Vec<u64> {
         costs[placement.partition(id) as usize] += weight;
     }
     costs
+}
+
+/// Moves partitions from the group of the greatest cost to that of the least, as long as the greatest one then
+/// has less to do, and at most `limit` times. Returns the number of moves.
+fn even_out(groups: &mut [Vec<u32>], costs: &[u64], limit: usize) -> u64 {
+    let cost = |number: u32| costs[number as usize];
+    let mut loads: Vec<u64> = groups.iter().map(|own| own.iter().map(|&number| cost(number)).sum()).collect();
+    let mut moves = 0;
+    // Each move makes two loads more alike. The limit is against a long tail of small moves.
+    while moves < limit as u64 {
+        let busiest = (0..loads.len()).max_by_key(|&group| loads[group]).expect("there are groups");
+        let least = least_loaded(&loads);
+        let gap = loads[busiest] - loads[least];
+        let fits = |index: &usize| (1..gap).contains(&cost(groups[busiest][*index]));
+        let closest = |index: &usize| (2 * cost(groups[busiest][*index])).abs_diff(gap);
+        let Some(index) = (0..groups[busiest].len()).filter(fits).min_by_key(closest) else { break };
+        let number = groups[busiest].remove(index);
+        loads[busiest] -= cost(number);
+        loads[least] += cost(number);
+        groups[least].push(number);
+        moves += 1;
+    }
+    moves
+}
+
+/// Returns, by rank of `after`, the rank that it is called instead, so that few LPs of `before` move to another
+/// rank.
+fn renaming(before: &Plan, after: &Plan, lps: u32) -> Vec<u32> {
+    let ranks = before.workers.ranks;
+    let mut common = vec![vec![0_u32; ranks]; ranks];
+    (0..lps).map(LpId).for_each(|id| common[after.home_of(id) as usize][before.home_of(id) as usize] += 1);
+    let mut pairs: Vec<(usize, usize)> = (0..ranks).flat_map(|to| (0..ranks).map(move |from| (to, from))).collect();
+    pairs.sort_by_key(|&(to, from)| (std::cmp::Reverse(common[to][from]), to, from));
+    let (mut names, mut is_taken) = (vec![None; ranks], vec![false; ranks]);
+    for (to, from) in pairs {
+        if names[to].is_none() && !is_taken[from] {
+            names[to] = Some(u32::try_from(from).expect("ranks are counted in 32 bits"));
+            is_taken[from] = true;
+        }
+    }
+    names.into_iter().map(|name| name.expect("there are as many names as ranks")).collect()
 }
 
 /// Returns the index of the least load.

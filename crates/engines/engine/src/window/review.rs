@@ -15,7 +15,7 @@ mod by_time;
 use super::part::Part;
 use super::plan::{Plan, Workers};
 use super::{Crew, Settings, first_partition, partition, workers_at_most};
-use crate::balance::{Balance, Balancer, BusiestWork};
+use crate::balance::{Balance, Balancer, BusiestWork, GAIN};
 use crate::costs::{CostsById, Load};
 use crate::partition::{Partitioning, Wish};
 use crate::retreat::{BUSY, Retreat, Retreats, Spell};
@@ -35,9 +35,6 @@ const EVENTS_FIRST: u64 = 20_000;
 /// The factor by which the number of events grows from choice to choice. The beginning of a run may differ
 /// from the rest.
 const EVENTS_GROWTH: u64 = 4;
-/// The load of the busiest worker under the current partitions, over that under others, from which the
-/// others are worth a move.
-const GAIN: f64 = 1.08;
 /// The fewest events from choice to choice for each microsecond that a choice takes. So choices take at
 /// most a fiftieth of the run at 20 million events a second.
 const EVENTS_PER_CHOICE_US: u64 = 50 * 20;

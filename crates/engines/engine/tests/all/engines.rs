@@ -5,6 +5,7 @@ mod balance;
 mod changes;
 mod contract;
 mod null_message;
+mod ranks;
 mod rounds;
 mod stepped;
 mod support;

@@ -43,6 +43,17 @@ impl<T: Traffic> Group for Ranked<'_, T> {
         Ok(bytes)
     }
 
+    fn swap(&self, mine: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Broken> {
+        let here = self.fabric.rank();
+        for (rank, bytes) in mine.into_iter().enumerate().filter(|(rank, _)| *rank != here) {
+            self.send_frame(LEADER, rank, &Frame::Collective(bytes));
+        }
+        self.flush(LEADER);
+        let mut all = self.wait_for(LEADER, Received::take_collective)?;
+        all.insert(here, Vec::new());
+        Ok(all)
+    }
+
     fn give_up(&self, why: String) -> Broken {
         self.break_with(why)
     }

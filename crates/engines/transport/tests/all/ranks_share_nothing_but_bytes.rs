@@ -9,7 +9,7 @@ use parades_raw::message::Kind;
 use parades_sync::barrier::{BarrierKind, Broken};
 use parades_transport::{
     Arrived, Bell, Between, Clocks, Codec, Conservative, Fabric, Group, Loopback, Lost, Meeting, Parcel, ParcelRef,
-    Promising, Ranked, Summary, Threads, Transport, gather_all, parcel_len,
+    Promising, Ranked, Summary, Threads, Transport, gather_all, parcel_len, swap_by,
 };
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -187,6 +187,26 @@ fn all_ranks_gather_the_values_of_all() {
             assert_eq!(other.join().expect("no panic"), Ok(vec!["one".into(), "two".into()]));
         });
         assert_eq!((first.rank(), second.rank(), first.ranks()), (0, 1, 2));
+    });
+}
+
+#[test]
+fn each_rank_sends_each_other_its_own_bytes() {
+    let swapped = |rank: &Ranked<'_, Conservative>, mine: [&str; 2]| {
+        let mut heard = Vec::new();
+        let mine = mine.map(|bytes| bytes.as_bytes().to_vec()).to_vec();
+        swap_by(rank, mine, |from, bytes| {
+            heard.push((from, std::mem::take(bytes).to_vec()));
+            Ok(())
+        })
+        .map(|()| heard)
+    };
+    with_two_ranks(|_, [first, second]| {
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| swapped(&second, ["to the first", "unread"]));
+            assert_eq!(swapped(&first, ["unread", "to the second"]), Ok(vec![(1, b"to the first".to_vec())]));
+            assert_eq!(other.join().expect("no panic"), Ok(vec![(0, b"to the second".to_vec())]));
+        });
     });
 }
 

@@ -1,6 +1,6 @@
 //! The engines whose workers may be split into ranks.
 
-use super::{Engine, ORDERS, PLACINGS, Setting, Subject, Varies, balance, bytes_on_sequential, engine, index_below};
+use super::{Engine, ORDERS, PLACINGS, SaveView, Setting, Subject, Varies, balance, bytes_on_sequential, engine, index_below};
 use crate::transport::{Carrier, on_ranks};
 use parades_core::any_model::{Typed, with_model};
 use parades_core::cut::{AtRest, Cut, Cuts, Span, Then};
@@ -161,7 +161,9 @@ fn on_threads<M: Subject + WireModel>(
 ) -> Result<Outcome, Error> {
     let Carrier::Ranks(ranks) = setting.carrier else { unreachable!("these engines vary the ranks") };
     let (workers, seed) = (setting.workers, setting.seed);
-    on_ranks(ranks, seed, options, |options, fabric| engine.run_rank(model, options, workers, seed, fabric))
+    on_ranks(ranks, seed, options, |options, fabric| {
+        engine.run_rank(model, options, setting.save, workers, seed, fabric)
+    })
 }
 
 /// An engine that runs on ranks.
@@ -208,22 +210,21 @@ impl OnRanks {
         }
     }
 
-    /// Runs a model as one rank, with this number of workers, and with settings drawn from the seed.
+    /// Runs a model as one rank, with this number of workers, and with settings drawn from the seed. LPs can move
+    /// to other ranks if `save` shows how their states are written.
     pub fn run_rank<M: Subject + WireModel>(
         self,
         model: &M,
         options: RunOptions<'_>,
+        save: Option<SaveView<M>>,
         workers: usize,
         seed: u64,
         fabric: Box<dyn Fabric>,
     ) -> OfRank {
-        match self {
-            OnRanks::Window => window::run_rank(model, options, &window_settings(workers, seed), fabric),
-            OnRanks::NullMessage => {
-                null_message::run_rank(model, options, &null_message_settings(workers, seed), fabric)
-            }
-            OnRanks::TimeWarp => time_warp::run_rank(model, options, &time_warp_settings(workers, seed), fabric),
-        }
+        with_model(model, options, |model, options| {
+            let span = Span { save: save.map(|save| save(model)), ..Span::from(options) };
+            self.run_any_rank(model, span, workers, seed, fabric)
+        })
     }
 }
 

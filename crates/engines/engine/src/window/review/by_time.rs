@@ -3,8 +3,8 @@
 use super::super::part::Part;
 use super::super::plan::Plan;
 use super::super::{Crew, Settings};
-use super::{GAIN, Reviewer, measured_weights, total_load};
-use crate::balance::{Balance, uneven_from};
+use super::{Reviewer, measured_weights, total_load};
+use crate::balance::{Balance, GAIN, uneven_from};
 use crate::partition::Partitioning;
 use crate::stopwatch::{now, timed};
 use parades_core::time::Time;

@@ -1,6 +1,8 @@
 //! A model that a test writes as closures. Its times are in picoseconds.
 
+use parades_core::any_model::SaveModel;
 use parades_core::prelude::*;
+use parades_core::wire;
 use std::sync::Mutex;
 
 type Start = Box<dyn Fn(&mut Context<'_, Script>) + Sync>;
@@ -23,6 +25,8 @@ pub(crate) struct Script {
     pub(crate) visit: Handle,
     /// Called with the number of the global event, and the sum of the states.
     pub(crate) act: Act,
+    /// Called before the state of an LP is written.
+    pub(crate) on_write: fn(LpId),
     /// The messages that were in flight at the end.
     pub(crate) unfinished: Mutex<Vec<String>>,
 }
@@ -50,6 +54,7 @@ impl Script {
             handle: Box::new(handle),
             visit: Box::new(|_, _, _| {}),
             act: Box::new(|_, _, _| {}),
+            on_write: |_| {},
             unfinished: Mutex::default(),
         }
     }
@@ -61,7 +66,7 @@ pub(crate) fn ps(ps: u64) -> Delay {
 }
 
 /// A global event, by its number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Numbered(pub(crate) u64);
 
 impl Global<Script> for Numbered {
@@ -125,3 +130,13 @@ impl Model for Script {
 }
 
 impl ByCopy for Script {}
+
+impl SaveModel for Script {
+    fn write_state(&self, lp: LpId, state: &u64, to: &mut Vec<u8>) {
+        (self.on_write)(lp);
+        wire::write(state, to);
+    }
+    fn read_state(&self, _: LpId, from: &mut &[u8]) -> Result<u64, wire::Malformed> {
+        wire::read(from)
+    }
+}
