@@ -221,6 +221,8 @@ impl FluidNetwork {
         };
         check(is_possible && serial < self.serial && elements.iter().all(uses))?;
         check([remaining, rate_factor, latency, penalty].into_iter().all(is_amount))?;
+        // A suspended activity has no date at which it ends.
+        check(date.is_none() || !matches!(stage, WrittenStage::Suspended(_)))?;
         // A flow on no link has no limit.
         check(rate >= 0.0 && resource_rate >= 0.0 && limit > 0.0)?;
         let (stage, shared) = match stage {
