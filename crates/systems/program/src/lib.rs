@@ -27,6 +27,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod baton;
 mod blocking;
 mod call;

@@ -6,9 +6,10 @@ use parades_core::digest::Payload;
 use parades_core::time::Delay;
 use parades_flow::network::{Execution, Transfer};
 use parades_flow::platform::HostId;
-use parades_program::{Call, Claim, Node, Order, ProcessId, Program, Received};
+use parades_program::{Call, Claim, Either, Node, Order, ProcessId, Program, Received, select};
 use std::fmt;
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 /// A program whose nodes are on the hosts of a platform.
@@ -407,11 +408,11 @@ impl<P: PlatformProgram> SharedSemaphore<P> {
     /// it.
     pub async fn take(&self) {
         let request = Request::Meet(Meeting::Acquire(self.which.clone(), false));
-        let taken: Result<(), Failure> = self.node.call(request, "a permit that processes of all hosts share").await;
-        taken.expect("permits do not fail");
+        let _: bool = self.node.call(request, "a permit that processes of all hosts share").await;
     }
 
-    /// Adds a permit, for the process that has waited longest.
+    /// Adds a permit, for the process that has waited longest. The release of a mutex that no process has taken
+    /// ends the run with an error.
     #[track_caller]
     pub fn release(&self) {
         self.node.ask(Request::Meet(Meeting::Release(self.which.clone())));
@@ -422,18 +423,25 @@ impl<P: PlatformProgram> SharedSemaphore<P> {
 #[derive(Debug)]
 #[must_use = "a permit is acquired only where that is awaited"]
 pub struct AcquireShared {
-    call: Call<Result<(), Failure>>,
+    /// The answer is false after a wait at a condition that ended without a notification.
+    call: Call<bool>,
     which: Semaphore,
+}
+
+impl AcquireShared {
+    /// Polls the wait, for the permit and the answer.
+    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<(SharedPermit, bool)> {
+        let receipt = self.call.receipt().expect("it is awaited once");
+        let answer = ready!(Pin::new(&mut self.call).poll(context));
+        Poll::Ready((SharedPermit { claim: Claim::of(receipt), which: self.which.clone() }, answer))
+    }
 }
 
 impl Future for AcquireShared {
     type Output = SharedPermit;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<SharedPermit> {
-        let receipt = self.call.receipt().expect("it is awaited once");
-        let given = ready!(Pin::new(&mut self.call).poll(context));
-        given.expect("permits do not fail");
-        Poll::Ready(SharedPermit { claim: Claim::of(receipt), which: self.which.clone() })
+        self.poll_answer(context).map(|(permit, _)| permit)
     }
 }
 
@@ -469,13 +477,16 @@ impl<P: PlatformProgram> SharedCondition<P> {
     }
 
     /// Does the same as [`SharedCondition::wait`], for `patience` at most. Returns the lock, and whether the
-    /// process was notified.
+    /// process was notified. A process that is notified in time waits for its mutex however long that takes.
     pub async fn wait_for(&self, held: SharedPermit, patience: Delay) -> (SharedPermit, bool) {
-        let which = held.which.clone();
-        match self.node.within(patience, self.wait(held)).await {
-            Some(held) => (held, true),
-            None => (SharedSemaphore { node: self.node, which }.acquire().await, false),
+        let mut wait = self.wait(held);
+        let wake = wait.call.receipt().expect("it has just begun");
+        let answered = poll_fn(|context| wait.poll_answer(context));
+        match select(pin!(answered), self.node.timer(patience)).await {
+            Either::Left(answer) => return answer,
+            Either::Right(()) => self.node.ask(Request::Meet(Meeting::TimeIsOver(wake))),
         }
+        poll_fn(|context| wait.poll_answer(context)).await
     }
 
     /// Notifies the process that has waited longest.
