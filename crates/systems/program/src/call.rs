@@ -3,7 +3,7 @@
 //! A carrier that serves calls ([`Serves`]) has resources beside messages, such as the processors of a
 //! platform. A process makes a call ([`Node::call`]), which sets out at once as a packet of the carrier, and
 //! awaits the answer. A call that is dropped before its answer is given up, and the carrier learns of it
-//! ([`Carrier::give_up`]). What a call has been given until it is returned, such as a lock, is a [`Claim`].
+//! ([`Carrier::give_up`]). A call may be given something that it must return, such as a lock: a [`Claim`].
 
 use crate::carrier::{Carrier, Receipt};
 use crate::context::{Node, inner};
@@ -22,7 +22,7 @@ use std::task::{Context, Poll};
 
 /// A carrier that serves calls. `M` are the program's messages.
 pub trait Serves<M>: Carrier<M> {
-    /// What a process may ask for.
+    /// The requests of processes.
     type Request;
 
     /// Returns the packet of a request. The receipt names the call at its node; it is `None` if the process
@@ -51,7 +51,7 @@ impl ProcessId {
     }
 }
 
-/// What a carrier that serves calls brings to the processes of a node.
+/// The news of a carrier that serves calls, for the processes of a node.
 #[derive(Debug)]
 pub enum ToProcesses {
     /// The answer to a call. Its type is that of the call's output.
@@ -140,9 +140,9 @@ impl<T> Drop for Call<T> {
     }
 }
 
-/// What a call has been given, such as a lock. It is returned when this value is dropped.
+/// Something that a call has been given, such as a lock. It is returned when this value is dropped.
 #[derive(Debug)]
-#[must_use = "what is dropped is returned"]
+#[must_use = "a claim that is dropped is returned"]
 pub struct Claim(NonZeroU32);
 
 impl Claim {
@@ -175,9 +175,9 @@ impl<P: Program> Node<P>
 where
     P::Carrier: Serves<P::Message>,
 {
-    /// Makes a call, which sets out at once. Messages, calls, and calls that are given up set out in the order
-    /// in which the processes of the node ask for them. `what` completes the words "waits for" in reports. The
-    /// answer of the carrier must be a `T`.
+    /// Makes a call, which sets out at once. Messages, calls, and calls that are given up set out in the
+    /// order in which the processes of the node ask for them. `what` completes the words "waits for" in
+    /// reports. The answer of the carrier must be a `T`.
     #[track_caller]
     pub fn call<T: 'static>(self, request: RequestOf<P>, what: &'static str) -> Call<T> {
         let ticket = with_desk::<P, _>(|desk| {
@@ -224,4 +224,3 @@ fn current(worker: &Worker, table: &Table) -> ProcessId {
 
 /// The requests that a program's carrier serves.
 pub type RequestOf<P> = <<P as Program>::Carrier as Serves<<P as Program>::Message>>::Request;
-

@@ -44,14 +44,6 @@ pub(crate) fn obey(worker: &mut Worker, table: &mut Table, process: ProcessId, o
     }
 }
 
-/// Ends all processes of a node, whose host has failed.
-pub(crate) fn kill_all(worker: &mut Worker, table: &mut Table) {
-    for place in 0..u32::try_from(table.processes.len()).expect("places are u32") {
-        let code = kill(worker, table, place);
-        worker.dropped.extend(code);
-    }
-}
-
 /// Registers the process of another node that waits for the end of a process here.
 pub(crate) fn join(worker: &mut Worker, table: &mut Table, process: ProcessId, from: LpId, receipt: Receipt) {
     let ProcessId { place, serial, .. } = process;
@@ -190,8 +182,8 @@ impl<P: Program> Node<P> {
     }
 
     /// Lets the other processes of the node that can go on now do so first. The process goes on at the same
-    /// time, in the next round: the same as [`Node::sleep`] for [`Delay::ZERO`]. Answers to messages and calls
-    /// of this event may come later.
+    /// time, in the next round: the same as [`Node::sleep`] for [`Delay::ZERO`]. Answers to messages and
+    /// calls of this event may come later.
     #[track_caller]
     pub fn yield_now(self) -> Sleep {
         self.sleep(Delay::ZERO)
@@ -201,6 +193,41 @@ impl<P: Program> Node<P> {
 impl<P: Program> Start<'_, P> {
     /// Begins a process of the node at the time `begin`, or now if that is past. Before, the process does not
     /// exist: it is in no result, and a failure of its host does not end it. Returns its name.
+    ///
+    /// ```
+    /// use parades_carriers::Constant;
+    /// use parades_core::prelude::*;
+    /// use parades_program::{Processes, Program, Start};
+    ///
+    /// /// Counts seconds, from 2 s to 4.5 s.
+    /// struct Counts(Constant);
+    ///
+    /// impl Program for Counts {
+    ///     type Message = ();
+    ///     type State = u32;
+    ///     type Carrier = Constant;
+    ///     fn nodes(&self) -> u32 { 1 }
+    ///     fn carrier(&self) -> &Constant { &self.0 }
+    ///     fn start(&self, start: &mut Start<'_, Self>) -> u32 {
+    ///         let counts = start.spawn_at(Time::from_secs(2), "counts", |node| async move {
+    ///             loop {
+    ///                 node.sleep(Delay::from_secs(1)).await;
+    ///                 node.with_state(|count| *count += 1);
+    ///             }
+    ///         });
+    ///         start.kill_at(counts, Time::from_ms(4500));
+    ///         0
+    ///     }
+    ///     fn finish(&self, _: LpId, count: &u32, _: &End, _: &mut Metrics) {
+    ///         assert_eq!(*count, 2);
+    ///     }
+    /// }
+    ///
+    /// let model = Processes::new(Counts(Constant::new(Delay::ZERO)));
+    /// let outcome = parades_engine::sequential::run(&model, RunOptions::until(Time::from_secs(9)))?;
+    /// assert_eq!(outcome.metrics.get("processes_killed").and_then(|killed| killed.counter()), Some(1));
+    /// # Ok::<(), parades_core::error::Error>(())
+    /// ```
     pub fn spawn_at<F>(&mut self, begin: Time, name: &'static str, process: impl FnOnce(Node<P>) -> F) -> ProcessId
     where
         F: Future<Output = ()> + Send + 'static,

@@ -7,6 +7,7 @@ use crate::inbox::Inbox;
 use crate::news::{News, ToProcesses};
 use crate::polling::{self, Polled};
 use crate::program::{Program, Received};
+use crate::spawn::kill_all;
 use crate::table::{CLOCKS, Table};
 use crate::{call, delivery, life, report};
 use parades_core::prefetch::prefetch_all;
@@ -176,8 +177,8 @@ impl<P: Program> Processes<P> {
     #[inline]
     fn note_stacks(&self, table: &Table) {
         if table.stays_on_thread && !self.stays_on_threads.load(Ordering::Relaxed) {
-            // Ordering: Relaxed. The engine reads it at a cut, where the workers have exchanged with it; a worker
-            // needs it only for its own nodes.
+            // Ordering: Relaxed. The engine reads it at a cut, where the workers have exchanged with it; a
+            // worker needs it only for its own nodes.
             self.stays_on_threads.store(true, Ordering::Relaxed);
         }
     }
@@ -282,7 +283,8 @@ impl<P: Program> Processes<P> {
                 delivery::host_changed(worker, table, works);
             }
             if ends == Some(false) {
-                life::kill_all(worker, table);
+                let code = kill_all(worker, table, None);
+                worker.dropped.extend(code);
             }
             for news in told {
                 tell(worker, table, news);
@@ -294,7 +296,7 @@ impl<P: Program> Processes<P> {
     }
 }
 
-/// Lets the processes of a node know what a carrier that serves calls has for them.
+/// Passes the news of a carrier that serves calls on to the processes of a node.
 #[cold]
 fn tell(worker: &mut Worker, table: &mut Table, news: call::ToProcesses) {
     match news {

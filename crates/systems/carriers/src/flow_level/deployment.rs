@@ -108,8 +108,8 @@ impl<P: PlatformProgram> Deployment<P> {
         Ok(Deployment { deployed, functions: functions.to_vec() })
     }
 
-    /// Begins the processes of a node, each at its time. The run ends with an error that names the place in the
-    /// file if the host of a process has no node, or has failed when the process begins.
+    /// Begins the processes of a node, each at its time. The run ends with an error that names the place in
+    /// the file if the host of a process has no node, or has failed when the process begins.
     pub fn begin(&self, start: &mut Start<'_, P>) {
         let (LpId(node), nodes) = (start.id(), start.nodes());
         if node == 0
@@ -125,8 +125,8 @@ impl<P: PlatformProgram> Deployment<P> {
         self.begin_where(start, |_| true);
     }
 
-    /// Begins the processes of a node that begin again when its host works again. Those whose time has not come
-    /// begin at their time.
+    /// Begins the processes of a node that begin again when its host works again. Those whose time has not
+    /// come begin at their time.
     pub fn begin_again(&self, start: &mut Start<'_, P>) {
         let now = start.now();
         self.begin_where(start, |deployed| deployed.restarts && deployed.start <= now);

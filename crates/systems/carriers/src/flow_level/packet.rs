@@ -68,15 +68,15 @@ pub enum Packet<M> {
 /// The name of a mailbox, mutex, semaphore, barrier or condition. Each of these kinds has names of its own.
 pub type Name = Box<str>;
 
-/// A request of a process to the solver of a platform. The methods of [`super::OnPlatform`], and of the objects
-/// that it gives, make these requests.
+/// A request of a process to the solver of a platform. The methods of [`super::OnPlatform`], and of the
+/// objects that it gives, make these requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Request<M> {
     /// A computation on a host.
     Compute(HostId, Execution),
     /// A transfer from or to a disk, with its number of bytes.
     Disk(DiskId, Transfer, f64),
-    /// A message for whoever gets it from the mailbox.
+    /// A message for the process that gets it from the mailbox.
     Put(Name, M),
     /// A message from the mailbox.
     Get(Name),
@@ -187,7 +187,6 @@ impl std::error::Error for Failure {}
 impl<M: Payload> Payload for Packet<M> {
     #[inline]
     fn fold(&self, digest: &mut Digest) {
-        let head = |kind: u64, id: u32| kind << 32 | u64::from(id);
         match self {
             Packet::Send { to, receipt, message } => {
                 digest.word(head(1, to.0));
@@ -225,8 +224,13 @@ impl<M: Payload> Payload for Packet<M> {
     }
 }
 
+/// Returns the word of a kind and a number.
+fn head(kind: u64, number: u32) -> u64 {
+    kind << 32 | u64::from(number)
+}
+
 fn fold_process(process: ProcessId, digest: &mut Digest) {
-    digest.word(u64::from(process.node.0) << 32 | u64::from(process.place()));
+    digest.word(head(u64::from(process.node.0), process.place()));
     digest.word(u64::from(process.serial()));
 }
 
@@ -242,28 +246,21 @@ fn fold_name(name: &str, digest: &mut Digest) {
 impl Semaphore {
     fn fold(&self, digest: &mut Digest) {
         match self {
-            Semaphore::Mutex(name) => {
-                digest.word(0);
-                fold_name(name, digest);
-            }
-            Semaphore::Permits(name, permits) => {
-                digest.word(1 << 32 | u64::from(*permits));
-                fold_name(name, digest);
-            }
+            Semaphore::Mutex(name) => fold_named(0, 0, name, digest),
+            Semaphore::Permits(name, permits) => fold_named(1, *permits, name, digest),
         }
     }
 }
 
 /// Folds a kind, a number and a name.
 fn fold_named(kind: u64, number: u32, name: &str, digest: &mut Digest) {
-    digest.word(kind << 32 | u64::from(number));
+    digest.word(head(kind, number));
     fold_name(name, digest);
 }
 
 impl<M: Payload> Request<M> {
     /// Folds the request into the digest: its kind, then its parts.
     fn fold(&self, digest: &mut Digest) {
-        let head = |kind: u64, id: u32| kind << 32 | u64::from(id);
         match self {
             Request::Compute(host, Execution { flops, threads, priority, bound }) => {
                 digest.word(head(1, host.0));
@@ -308,7 +305,6 @@ impl<M: Payload> Request<M> {
 
 impl Meeting {
     fn fold(&self, digest: &mut Digest) {
-        let head = |kind: u64, id: u32| kind << 32 | u64::from(id);
         match self {
             Meeting::Acquire(semaphore, returns) => {
                 digest.word(head(7, u32::from(*returns)));

@@ -861,3 +861,33 @@ fn a_get_may_be_given_up_in_the_round_in_which_its_message_arrives() {
     let counter = |name| outcome.metrics.get(name).and_then(|metric| metric.counter());
     assert_eq!((counter("messages_failed"), counter("messages_lost")), (Some(0), Some(0)));
 }
+
+/// Both flows end at one time. They end in the order of their starts.
+#[test]
+fn a_message_that_is_sent_after_a_put_sets_out_after_it() {
+    let (_, outcome) = log_of_restarting(
+        |start| match start.id() {
+            A => start.spawn("sends", |node| async move {
+                node.sleep(secs(0.1)).await;
+                node.mailbox("m").put_detached(Word::Bytes(1_000_000));
+                node.send(B, Word::Bytes(1_000_000)).await.expect("nothing fails");
+            }),
+            B => {
+                start.spawn("receives", |node| async move {
+                    node.receive().await;
+                    say(node, "message");
+                });
+                start.spawn("gets", |node| async move {
+                    node.mailbox("m").get().await.expect("nothing fails");
+                    say(node, "mailbox");
+                });
+            }
+            _ => {}
+        },
+        |_| {},
+    );
+    let table = outcome.metrics.get("log").and_then(|metric| metric.table()).expect("it is declared");
+    let rows = table.rows();
+    let lines = ["mailbox", "message"].map(|line| [Cell::Float(0.301), Cell::Text(line.into())]);
+    assert_eq!(rows, lines);
+}
