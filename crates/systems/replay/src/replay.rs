@@ -148,7 +148,7 @@ impl Program for Replay {
             [
                 Cell::from(u64::from(id.0)),
                 Cell::Text(host),
-                end.map_or(Cell::Text("unfinished".into()), |end| Cell::from(end.as_ps())),
+                end.map_or(Cell::Empty, |end| Cell::from(end.as_ps())),
                 Cell::from(computing.as_ps()),
                 Cell::from(*messages),
                 Cell::Float(*bytes),

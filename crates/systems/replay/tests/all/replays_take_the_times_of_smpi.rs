@@ -20,13 +20,17 @@ const PLATFORM: &str = r#"<platform version="4.1"><zone id="world" routing="Full
 </zone></platform>"#;
 
 fn run(text: &str, all_to_all: AllToAll) -> Result<Outcome, parades_core::error::Error> {
+    run_until(Time::MAX, text, all_to_all)
+}
+
+fn run_until(end: Time, text: &str, all_to_all: AllToAll) -> Result<Outcome, parades_core::error::Error> {
     let platform = || xml::parse("four.xml".as_ref(), PLATFORM.as_bytes()).expect("it is right");
     let model = NetworkModel::MaxMin(MaxMinModel { cross_traffic: 0.0, ..MaxMinModel::CM02 });
     let trace = trace::parse("t".as_ref(), text).expect("it is right");
     let replay = Replay::model(platform(), model, trace, all_to_all);
-    let outcome = sequential::run(&replay, RunOptions::until(Time::MAX))?;
+    let outcome = sequential::run(&replay, RunOptions::until(end))?;
     let settings = rounds::Settings { threshold: rounds::Threshold::Fixed(2), ..rounds::Settings::of_threads(2) };
-    let other = rounds::run(&replay, RunOptions::until(Time::MAX), &settings)?;
+    let other = rounds::run(&replay, RunOptions::until(end), &settings)?;
     assert_eq!((other.digest, &other.metrics), (outcome.digest, &outcome.metrics));
     Ok(outcome)
 }
@@ -124,4 +128,12 @@ fn a_trace_that_cannot_go_on_ends_the_run_with_a_sentence() {
     assert!(waits.contains("`rank` of node 0 waits for a message of a mailbox"), "{waits}");
     let mistake = error("0 init\n0 wait 0 0 7\n");
     assert!(mistake.contains("line 2 of rank 0: it waits for a request that it has not made"), "{mistake}");
+}
+
+#[test]
+fn a_rank_that_has_not_ended_has_no_time() {
+    let outcome = run_until(Time::from_secs(1), "0 compute 5e8\n1 compute 5e9\n", AllToAll::Linear).expect("it runs");
+    let table = outcome.metrics.get("ranks").and_then(|metric| metric.table()).expect("it is declared");
+    let ends: Vec<Cell> = table.rows().iter().map(|row| row[2].clone()).collect();
+    assert_eq!(ends, [Cell::Integer(500_000_000_000), Cell::Empty]);
 }
