@@ -1,8 +1,8 @@
 //! The bytes of a network's state.
 //!
-//! The platform is not written, nor is what follows from other parts: the variables of the system follow from
-//! the activities. Links and hosts are written if profiles have changed them. A slot without an activity is
-//! written as a place alone.
+//! The platform is not written, nor are parts that follow from others: the variables of the system follow
+//! from the activities. Links and hosts are written if profiles have changed them. A slot without an activity
+//! is written as a place alone.
 
 use super::activity::{Activity, ActivityKind, Stage};
 use super::changes::{HostState, LinkState};

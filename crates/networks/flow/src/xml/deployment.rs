@@ -1,9 +1,9 @@
 //! Deployments: the programs that begin on the hosts of a platform, from SimGrid's XML files.
 //!
 //! A file has an `<actor>` (or `<process>`, its older name) for each process, with its `host` and its
-//! `function`, and an `<argument>` for each of its arguments. `start_time` and `kill_time` are in seconds. With
-//! `on_failure="RESTART"` the process begins again with its host. Other elements of platforms are passed over,
-//! so one file may be both.
+//! `function`, and an `<argument>` for each of its arguments. `start_time` and `kill_time` are in seconds.
+//! With `on_failure="RESTART"` the process begins again with its host. Other elements of platforms are passed
+//! over, so one file may be both.
 
 use super::attributes::Attributes;
 use super::elements::{self, ELEMENTS};
