@@ -556,7 +556,7 @@ impl<'k> Pending<'k> for Vec<AnyEvent<'k>> {
     }
 }
 
-/// A run at rest whose LPs are one list, and whose pending events are in one place.
+/// A run at rest, with its LPs in one list and its pending events in one place.
 pub struct Whole<'a, 'k> {
     /// The LPs, in the order of ids.
     pub lps: &'a mut (dyn Lps<'k> + 'k),

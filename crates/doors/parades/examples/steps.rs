@@ -4,8 +4,8 @@
 //!
 //! *Scenario*: of 1,000 nodes that are idle, one wakes each second of virtual time. The run is advanced by a
 //! microsecond, in which nothing happens, again and again; then by a second. A network of flows is given a
-//! transfer in each step, and is asked what has ended; so is a packet network, whose transfer has some 70
-//! packets, which pass two links each. PHOLD of a million LPs is run in one piece and with a
+//! transfer in each step, and is asked what has ended; so is a packet network, with transfers of some 70
+//! packets over two links. PHOLD of a million LPs is run in one piece and with a
 //! cut each second of virtual time, in turn.
 
 use parades::flow::generators::star;

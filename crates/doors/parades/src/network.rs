@@ -7,8 +7,8 @@
 //! The network is one of flows ([`crate::flow`]): a transfer has the max-min fair share of the links of its
 //! route, and no packets are simulated. An event is a beginning or an end of a transfer, whatever its size.
 //!
-//! A [`PacketNetwork`] sends transfers over TCP, packet by packet. A `PeerNetwork` (feature `systems`) has the
-//! access links of peers and the latencies of an underlay. `docs/stepped-runs.md` compares the three.
+//! A [`PacketNetwork`] sends transfers over TCP, packet by packet. A `PeerNetwork` (feature `systems`) has
+//! the access links of peers and the latencies of an underlay. `docs/stepped-runs.md` compares the three.
 //!
 //! # Examples
 //!

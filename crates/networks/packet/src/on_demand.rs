@@ -163,8 +163,8 @@ impl OnDemand {
     ///
     /// # Errors
     ///
-    /// If something in the description is impossible, a flow of it has no path at the start, one of its apps
-    /// is multicast, or a TCP app is impossible or has the name of another one or of an app.
+    /// If something in the description is impossible, one of its apps is multicast, or a flow of it has no
+    /// path at the start. Also if a TCP app is impossible, or has the name of another one or of an app.
     pub fn new(description: Description, tcp_apps: Vec<TcpApp>) -> Result<OnDemand, NetworkError> {
         assemble::on_demand(description, tcp_apps)
     }

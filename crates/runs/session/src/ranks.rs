@@ -51,7 +51,7 @@ struct Order {
 #[derive(Debug, Serialize, Deserialize)]
 struct Go {
     until: Time,
-    /// The number of bytes of the cut from which the run goes on, which follow; 0 if it starts.
+    /// The number of bytes of the cut from which the run goes on; 0 if it starts. The bytes follow.
     cut_bytes: usize,
     notes: bool,
     sends: bool,

@@ -388,6 +388,7 @@ impl<M: 'static, A: Carrier<M>, B: Carrier<M>> Carrier<M> for Both<A, B, M> {
         Held {
             on_their_way: first.on_their_way + second.on_their_way,
             stuck: first.stuck + second.stuck,
+            unread: first.unread + second.unread,
             failed: first.failed + second.failed,
             is_active: first.is_active || second.is_active,
         }

@@ -257,7 +257,7 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
             Packet::Order(process, order) => node.tell(ToProcesses::Order(*process, *order)),
             &Packet::Join { process, from, receipt } => node.tell(ToProcesses::Join { process, from, receipt }),
             Packet::Send { .. } | Packet::Call { .. } | Packet::GiveUp(_) => {
-                unreachable!("what nodes ask for goes to the solver")
+                unreachable!("the requests of nodes go to the solver")
             }
         }
     }
@@ -295,7 +295,7 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
                 let node = ctx.sender().expect("nodes give up");
                 self.take_back(solver, (node, *receipt), ctx);
             }
-            Body::Message(_) => unreachable!("the solver is sent what nodes ask for, and nothing else"),
+            Body::Message(_) => unreachable!("the solver gets the requests of nodes only"),
             Body::Timer(_) => self.advance(solver, ctx),
         }
         solver.arm(ctx);
@@ -304,7 +304,7 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
     fn held(&self, solver: &Box<Solver<M>>) -> Held {
         let is_active = solver.armed < Time::MAX;
         let (on_their_way, stuck) = if is_active { (solver.in_flight, 0) } else { (0, solver.in_flight) };
-        Held { on_their_way, stuck, failed: solver.failed, is_active }
+        Held { on_their_way, stuck, unread: solver.calls.unread(), failed: solver.failed, is_active }
     }
 }
 
@@ -356,7 +356,7 @@ fn opened<M: Payload + Clone>(answer: &Answer<M>) -> Box<dyn Any + Send> {
     match answer {
         Answer::Done(outcome) => Box::new(*outcome),
         Answer::Message(outcome) => Box::new(outcome.clone().map(|(from, message)| Received { from, message })),
-        Answer::Passed(last) => Box::new(*last),
+        Answer::Passed(flag) | Answer::Permit(flag) => Box::new(*flag),
         Answer::Ended => Box::new(()),
         Answer::Remaining(amount) => Box::new(*amount),
     }

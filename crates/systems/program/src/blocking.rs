@@ -29,10 +29,10 @@ use std::task::{Context, Poll};
 /// **Threads.** Values on a stack may be bound to their thread, and the compiler does not check that as it
 /// does for `async`. So a process on a stack of the slab stays on its thread. Once there is one, `window` and
 /// `null-message` leave all nodes with their workers: load is no longer balanced, and the run retreats to one
-/// worker no more. `rounds` executes the nodes of a program that begins with such processes on one thread. Each
-/// worker unwinds the processes that still wait at the end of the run. If a run goes on from a cut on another
-/// thread, or its states are dropped on another, it ends with an error that names the process, or leaks what is
-/// on the stack.
+/// worker no more. `rounds` executes the nodes of a program that begins with such processes on one thread.
+/// Each worker unwinds the processes that still wait at the end of the run. If a run goes on from a cut on
+/// another thread, or its states are dropped on another, it ends with an error that names the process, or
+/// leaks the values on the stack.
 ///
 /// **Size.** Only the pages that are used take memory. A process that needs more than its stack ends the
 /// program with a sentence that names it, and exit status 1. On a thread of its own, the standard library
@@ -187,7 +187,7 @@ impl<T: Send + 'static> Future for Blocking<T> {
                 polled.unwrap_or_else(|why| refuse(why))
             }
             Code::Thread(code) => code.poll(context),
-            Code::Gone => unreachable!("what is dropped is not polled"),
+            Code::Gone => unreachable!("code that has been dropped is not polled"),
         }
     }
 }

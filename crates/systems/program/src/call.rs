@@ -3,14 +3,14 @@
 //! A carrier that serves calls ([`Serves`]) has resources beside messages, such as the processors of a
 //! platform. A process makes a call ([`Node::call`]), which sets out at once as a packet of the carrier, and
 //! awaits the answer. A call that is dropped before its answer is given up, and the carrier learns of it
-//! ([`Carrier::give_up`]). What a call has been given until it is returned, such as a lock, is a [`Claim`].
+//! ([`Carrier::give_up`]). A call may be given something that it must return, such as a lock: a [`Claim`].
 
-use crate::carrier::{Carrier, PacketOf, Receipt};
+use crate::carrier::{Carrier, Receipt};
 use crate::context::{Node, inner};
-use crate::desk::{now_or_later, with_desk, with_parts};
+use crate::desk::{Asked, Desk, Worker, now_or_later, with_desk, with_parts};
 use crate::program::Program;
 use crate::table::Table;
-use crate::wait::{Place, Ticket, Wait, Waiter};
+use crate::wait::{Place, Ticket, Wait};
 use parades_core::event::LpId;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
@@ -22,7 +22,7 @@ use std::task::{Context, Poll};
 
 /// A carrier that serves calls. `M` are the program's messages.
 pub trait Serves<M>: Carrier<M> {
-    /// What a process may ask for.
+    /// The requests of processes.
     type Request;
 
     /// Returns the packet of a request. The receipt names the call at its node; it is `None` if the process
@@ -51,7 +51,7 @@ impl ProcessId {
     }
 }
 
-/// What a carrier that serves calls brings to the processes of a node.
+/// The news of a carrier that serves calls, for the processes of a node.
 #[derive(Debug)]
 pub enum ToProcesses {
     /// The answer to a call. Its type is that of the call's output.
@@ -78,35 +78,6 @@ pub enum Order {
     Suspend,
     /// It goes on.
     Resume,
-}
-
-/// A call whose answer a process may await.
-#[derive(Debug)]
-struct Awaited {
-    ticket: Ticket,
-    answer: Option<Box<dyn Any + Send>>,
-    waiter: Option<Waiter>,
-}
-
-/// The calls of a node.
-#[derive(Debug, Default)]
-pub(crate) struct Calls {
-    awaited: Vec<Awaited>,
-    /// Calls and claims that were dropped in the present event.
-    pub(crate) given_up: Vec<Ticket>,
-}
-
-impl Calls {
-    fn find(&mut self, ticket: Ticket) -> Option<&mut Awaited> {
-        self.awaited.iter_mut().find(|awaited| awaited.ticket == ticket)
-    }
-
-    /// Keeps an answer, and returns the waiter to wake. An answer to a call that was given up is dropped.
-    pub(crate) fn answer(&mut self, Receipt(ticket): Receipt, answer: Box<dyn Any + Send>) -> Option<Waiter> {
-        let awaited = self.find(ticket.get())?;
-        awaited.answer = Some(answer);
-        awaited.waiter.take()
-    }
 }
 
 /// A call that is being served. Await it to wait for the answer. If it is dropped before, the call is given
@@ -136,8 +107,7 @@ impl<T> Call<T> {
     #[track_caller]
     pub fn is_answered(&self) -> bool {
         let ticket = self.ticket;
-        ticket == 0
-            || with_parts(|_, table| table.rare().calls.find(ticket).is_some_and(|awaited| awaited.answer.is_some()))
+        ticket == 0 || with_parts(|_, table| table.rare().calls.has_come(ticket))
     }
 }
 
@@ -149,15 +119,7 @@ impl<T: 'static> Future for Call<T> {
         let answer = with_parts(|worker, table| {
             let number = table.rare().number_of(what);
             worker.waits(table, Wait::Named(number));
-            let calls = &mut table.rare().calls;
-            let index = calls.awaited.iter().position(|awaited| awaited.ticket == ticket);
-            let index = index.expect("a call is awaited until its answer has come");
-            if calls.awaited[index].answer.is_some() {
-                return calls.awaited.swap_remove(index).answer;
-            }
-            let waker = Waiter::waker(context, worker.own_waker);
-            calls.awaited[index].waiter = Some(Waiter { place: worker.current, ticket, waker });
-            None
+            table.rare().calls.poll(ticket, context, worker)
         });
         let Some(answer) = answer else { return Poll::Pending };
         self.ticket = 0;
@@ -168,22 +130,19 @@ impl<T: 'static> Future for Call<T> {
 
 impl<T> Drop for Call<T> {
     fn drop(&mut self) {
-        let ticket = self.ticket;
-        if ticket != 0 {
-            now_or_later(move |_, table| {
-                let calls = &mut table.rare().calls;
-                calls.given_up.push(ticket);
-                let index = calls.awaited.iter().position(|awaited| awaited.ticket == ticket)?;
+        if let Some(receipt) = self.receipt() {
+            now_or_later(move |worker, table| {
+                worker.ask(Asked::GiveUp(receipt));
                 // The answer is dropped outside the closure, where its destructor may use the node.
-                Some(calls.awaited.swap_remove(index))
+                table.rare().calls.remove(receipt.0.get())
             });
         }
     }
 }
 
-/// What a call has been given, such as a lock. It is returned when this value is dropped.
+/// Something that a call has been given, such as a lock. It is returned when this value is dropped.
 #[derive(Debug)]
-#[must_use = "what is dropped is returned"]
+#[must_use = "a claim that is dropped is returned"]
 pub struct Claim(NonZeroU32);
 
 impl Claim {
@@ -207,8 +166,8 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let ticket = self.0.get();
-        now_or_later(move |_, table| table.rare().calls.given_up.push(ticket));
+        let receipt = self.receipt();
+        now_or_later(move |worker, _| worker.ask(Asked::GiveUp(receipt)));
     }
 }
 
@@ -216,17 +175,16 @@ impl<P: Program> Node<P>
 where
     P::Carrier: Serves<P::Message>,
 {
-    /// Makes a call, which sets out at once, after the messages that the node sends in this event. `what`
-    /// completes the words "waits for" in reports. The answer of the carrier must be a `T`.
+    /// Makes a call, which sets out at once. Messages, calls, and calls that are given up set out in the
+    /// order in which the processes of the node ask for them. `what` completes the words "waits for" in
+    /// reports. The answer of the carrier must be a `T`.
     #[track_caller]
     pub fn call<T: 'static>(self, request: RequestOf<P>, what: &'static str) -> Call<T> {
         let ticket = with_desk::<P, _>(|desk| {
             let table = &mut inner(desk.node.as_deref_mut()).table;
             let ticket = table.ticket();
-            table.rare().calls.awaited.push(Awaited { ticket, answer: None, waiter: None });
-            let process = current(&desk.worker, table);
-            let receipt = NonZeroU32::new(ticket).map(Receipt);
-            desk.calls.push(desk.program.carrier().packet(request, process, receipt));
+            table.rare().calls.add(ticket);
+            post(desk, request, NonZeroU32::new(ticket).map(Receipt));
             ticket
         });
         Call { ticket, what, answer: PhantomData }
@@ -235,10 +193,7 @@ where
     /// Makes a request that has no answer, as [`Node::call`].
     #[track_caller]
     pub fn ask(self, request: RequestOf<P>) {
-        with_desk::<P, _>(|desk| {
-            let process = current(&desk.worker, &inner(desk.node.as_deref_mut()).table);
-            desk.calls.push(desk.program.carrier().packet(request, process, None));
-        });
+        with_desk::<P, _>(|desk| post(desk, request, None));
     }
 }
 
@@ -250,8 +205,18 @@ impl<P: Program> Node<P> {
     }
 }
 
+/// Adds a request to those that go out when the event is over.
+fn post<P: Program>(desk: &mut Desk<P>, request: RequestOf<P>, receipt: Option<Receipt>)
+where
+    P::Carrier: Serves<P::Message>,
+{
+    let process = current(&desk.worker, &inner(desk.node.as_deref_mut()).table);
+    desk.calls.push(desk.program.carrier().packet(request, process, receipt));
+    desk.worker.ask(Asked::Call);
+}
+
 /// Returns the name of the process that is being polled.
-fn current(worker: &crate::desk::Worker, table: &Table) -> ProcessId {
+fn current(worker: &Worker, table: &Table) -> ProcessId {
     let place = worker.current;
     let serial = table.processes.get(place as usize).map_or(0, |process| process.serial);
     ProcessId { node: worker.id, place, serial }
@@ -259,6 +224,3 @@ fn current(worker: &crate::desk::Worker, table: &Table) -> ProcessId {
 
 /// The requests that a program's carrier serves.
 pub type RequestOf<P> = <<P as Program>::Carrier as Serves<<P as Program>::Message>>::Request;
-
-/// The packets of calls that go out when the event is over.
-pub(crate) type CallsOf<P> = Vec<PacketOf<P>>;

@@ -208,8 +208,8 @@ pub trait Carrier<M>: Send + Sync + 'static {
         unreachable!("the carrier serves no calls, but {packet:?} is one");
     }
 
-    /// Learns, at the end of an event, that a process has given up a call, or returned what it has been given
-    /// ([`crate::Claim`]). By default the carrier serves no calls.
+    /// Learns, at the end of an event, that a process has given up a call, or returned the [`crate::Claim`]
+    /// of one. By default the carrier serves no calls.
     fn give_up(&self, receipt: Receipt, node: &mut impl CarrierContext<Self::Packet>) {
         let _ = node;
         unreachable!("the carrier serves no calls, but {receipt:?} is one");

@@ -11,7 +11,7 @@ use crate::serve::Serve;
 use crate::sleep::{Sleep, TIMEOUT, WAIT};
 use crate::spawn::{Handle, code};
 use crate::sync::{Barrier, Condition, Mutex, Semaphore};
-use crate::table::{Code, Table};
+use crate::table::Table;
 use crate::wait::{Place, Waiter};
 use parades_core::event::LpId;
 use parades_core::metrics::{CounterId, FloatId, IntegerId, Sample};
@@ -125,11 +125,14 @@ impl<P: Program> Node<P> {
         P::Carrier: Timed<P::Message>,
     {
         let (plan, caller) = (P::Carrier::after(delay), Location::caller());
-        with_desk::<P, _>(|desk| desk.outgoing.push(Outgoing { to, ticket: 0, plan, message, caller }));
+        with_desk::<P, _>(|desk| {
+            desk.worker.sent += 1;
+            desk.outgoing.push(Outgoing { to, ticket: 0, plan, message, caller });
+        });
     }
 
-    /// Waits for `delay` of virtual time. With [`Delay::ZERO`], everything else that the node does at this
-    /// instant comes first.
+    /// Waits for `delay` of virtual time. With [`Delay::ZERO`], the process goes on in the next round of this
+    /// time, after the other processes of the node that can go on now.
     #[inline]
     #[track_caller]
     pub fn sleep(self, delay: Delay) -> Sleep {
@@ -410,7 +413,7 @@ impl<'a, P: Program> Start<'a, P> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.begin(name, Box::pin(process(self.node)));
+        self.begin(name, process, true);
     }
 
     /// Begins a process that serves the node's other processes, as [`Node::spawn_daemon`].
@@ -418,14 +421,20 @@ impl<'a, P: Program> Start<'a, P> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let place = self.begin(name, Box::pin(process(self.node)));
+        let place = self.begin(name, process, true);
         self.table.processes[place as usize].is_daemon = true;
     }
 
-    fn begin(&mut self, name: &'static str, code: Code) -> Place {
-        let (place, _) = self.table.add(name, code, false);
-        let ticket = self.table.ticket();
-        self.table.sleep(WAIT, self.now, Waiter { place, ticket, waker: None });
+    /// Adds a process to the table, and wakes it now if `begins`.
+    pub(crate) fn begin<F>(&mut self, name: &'static str, process: impl FnOnce(Node<P>) -> F, begins: bool) -> Place
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (place, _) = self.table.add(name, Box::pin(process(self.node)), false);
+        if begins {
+            let ticket = self.table.ticket();
+            self.table.sleep(WAIT, self.now, Waiter { place, ticket, waker: None });
+        }
         place
     }
 }

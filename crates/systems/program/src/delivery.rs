@@ -9,35 +9,9 @@ use crate::wait::{Ticket, Wait, Waiter};
 use std::pin::Pin;
 use std::task::Poll;
 
-/// The messages of a node whose reports are awaited by its processes.
-#[derive(Debug, Default)]
-pub(crate) struct Deliveries(Vec<Awaited>);
-
-/// A message whose report a process waits for.
-#[derive(Debug)]
-struct Awaited {
-    ticket: Ticket,
-    outcome: Option<Result<(), Undelivered>>,
-    waiter: Option<Waiter>,
-}
-
-impl Deliveries {
-    #[inline]
-    pub(crate) fn has(&self, ticket: Ticket) -> bool {
-        self.0.iter().any(|awaited| awaited.ticket == ticket)
-    }
-
-    /// Keeps the report on a message, and returns the waiter to wake.
-    fn settle(&mut self, ticket: Ticket, outcome: Result<(), Undelivered>) -> Option<Waiter> {
-        let awaited = self.0.iter_mut().find(|awaited| awaited.ticket == ticket)?;
-        awaited.outcome = Some(outcome);
-        awaited.waiter.take()
-    }
-}
-
 /// Wakes the process that waits for the report on a message.
 pub(crate) fn settle(worker: &mut Worker, table: &mut Table, ticket: Ticket, outcome: Result<(), Undelivered>) {
-    if let Some(waiter) = table.rare().deliveries.settle(ticket, outcome) {
+    if let Some(waiter) = table.rare().deliveries.come(ticket, outcome) {
         worker.wake(table, waiter);
     }
 }
@@ -71,7 +45,7 @@ impl Delivery {
 
     /// The delivery of a message that the carrier reports under this ticket.
     pub(crate) fn reported(ticket: Ticket, table: &mut Table) -> Delivery {
-        table.rare().deliveries.0.push(Awaited { ticket, outcome: None, waiter: None });
+        table.rare().deliveries.add(ticket);
         Delivery(Kind::Reported(Report { ticket }))
     }
 }
@@ -93,16 +67,7 @@ impl Report {
         let ticket = self.ticket;
         let polled = with_parts(|worker, table| {
             worker.waits(table, Wait::Delivery);
-            let deliveries = &mut table.rare().deliveries.0;
-            let index = deliveries.iter().position(|awaited| awaited.ticket == ticket);
-            let index = index.expect("a delivery is awaited once");
-            if let Some(outcome) = deliveries[index].outcome {
-                deliveries.swap_remove(index);
-                return Poll::Ready(outcome);
-            }
-            let waker = Waiter::waker(context, worker.own_waker);
-            deliveries[index].waiter = Some(Waiter { place: worker.current, ticket, waker });
-            Poll::Pending
+            table.rare().deliveries.poll(ticket, context, worker).map_or(Poll::Pending, Poll::Ready)
         });
         if polled.is_ready() {
             self.ticket = 0;
@@ -115,7 +80,7 @@ impl Drop for Report {
     fn drop(&mut self) {
         let ticket = self.ticket;
         if ticket != 0 {
-            now_or_later(move |_, table| table.rare().deliveries.0.retain(|awaited| awaited.ticket != ticket));
+            now_or_later(move |_, table| table.rare().deliveries.remove(ticket));
         }
     }
 }

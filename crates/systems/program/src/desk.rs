@@ -5,8 +5,7 @@
 //! references and no allocation. Several simulations may run at a time, since each thread has its desk. A
 //! simulation that runs inside a process of another has a desk of its own until it ends.
 
-use crate::call::CallsOf;
-use crate::carrier::{Letter, PlanOf, Receipt};
+use crate::carrier::{Letter, PacketOf, PlanOf, Receipt};
 use crate::life::{AtExit, Exit, Pause};
 use crate::model::Inner;
 use crate::program::Program;
@@ -68,8 +67,8 @@ pub(crate) struct Desk<P: Program> {
     pub(crate) worker: Worker,
     pub(crate) node: Option<Box<Inner<P>>>,
     pub(crate) outgoing: Vec<Outgoing<P::Message, PlanOf<P>>>,
-    /// Calls that go out when the event is over.
-    pub(crate) calls: CallsOf<P>,
+    /// The packets of [`Asked::Call`], in their order.
+    pub(crate) calls: Vec<PacketOf<P>>,
     /// The desk of the outer simulation, if this simulation runs inside a process of another.
     pub(crate) outer: Option<AnyDesk>,
 }
@@ -93,6 +92,17 @@ impl<M, P> Outgoing<M, P> {
         let receipt = NonZeroU32::new(ticket).filter(|&ticket| table.awaits_delivery(ticket.get())).map(Receipt);
         Letter { to, receipt, plan, message }
     }
+}
+
+/// A request to the carrier other than a message. It goes out when the event is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Asked {
+    /// The next packet of [`Desk::calls`] goes out.
+    Call,
+    /// The call or claim of this name was given up.
+    GiveUp(Receipt),
+    /// A process of this node has ended, and the call of another node waits for its end.
+    End(LpId, Receipt),
 }
 
 /// The state of a thread that executes events, of any node.
@@ -121,8 +131,10 @@ pub(crate) struct Worker {
     pub(crate) dropped: Vec<Code>,
     /// The code that runs as processes are over, with how they ended.
     pub(crate) exits: Vec<(Exit, AtExit)>,
-    /// The calls of other nodes that wait for the end of a process of this node, which is over.
-    pub(crate) ends: Vec<(LpId, Receipt)>,
+    /// The number of messages sent in this event.
+    pub(crate) sent: u32,
+    /// The requests of this event, each with the number of messages sent before it.
+    pub(crate) asked: Vec<(u32, Asked)>,
     /// Measurements that are applied when the event is over.
     pub(crate) records: Vec<Sample>,
     pub(crate) notes: Vec<String>,
@@ -146,7 +158,8 @@ impl Worker {
             wakers: Vec::new(),
             dropped: Vec::new(),
             exits: Vec::new(),
-            ends: Vec::new(),
+            sent: 0,
+            asked: Vec::new(),
             records: Vec::new(),
             notes: Vec::new(),
             failure: None,
@@ -196,6 +209,11 @@ impl Worker {
             self.wakers.resize(place as usize + 1, None);
         }
         Waker::from(Arc::new(ProcessWaker { place }))
+    }
+
+    /// Adds a request, which goes out after the messages and requests before it.
+    pub(crate) fn ask(&mut self, asked: Asked) {
+        self.asked.push((self.sent, asked));
     }
 
     /// Wakes a waiter.

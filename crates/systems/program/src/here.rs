@@ -161,6 +161,7 @@ impl<P: Program> Actions<'_, P> {
     #[track_caller]
     pub fn send(&mut self, to: LpId, message: P::Message) -> Option<Time> {
         let plan = self.plan(to, &message);
+        self.worker.sent += 1;
         self.outgoing.push(Outgoing { to, ticket: 0, plan, message, caller: Location::caller() });
         self.program.carrier().arrival(plan, self.worker.now.time)
     }
@@ -182,6 +183,7 @@ impl<P: Program> Actions<'_, P> {
                 (ticket, Delivery::reported(ticket, table))
             }
         };
+        self.worker.sent += 1;
         self.outgoing.push(Outgoing { to, ticket, plan, message, caller });
         delivery
     }

@@ -22,11 +22,12 @@
 //! *Cost*: a node takes a few hundred bytes, in addition to its state and the local state of its processes.
 //! An event needs no allocation, no lock and no count of references.
 //!
-//! *Read next*: [`Program`], with an example; [`Node`], what a process may do; [`carrier`], how messages
-//! travel; `desk`, how futures find their node.
+//! *Read next*: [`Program`], with an example; [`Node`], with the methods of processes; [`carrier`], how
+//! messages travel; `desk`, how futures find their node.
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod baton;
 mod blocking;
 mod call;

@@ -2,15 +2,18 @@
 
 use crate::call::{Order, ProcessId};
 use crate::carrier::Receipt;
-use crate::context::Node;
-use crate::desk::{Worker, with_parts};
+use crate::context::{Node, Start};
+use crate::desk::{Asked, Worker, now_or_later, with_parts};
 use crate::program::Program;
+use crate::sleep::{Sleep, TIMEOUT, WAIT};
 use crate::spawn::kill;
 use crate::table::{State, Table};
-use crate::wait::Place;
+use crate::wait::{Place, Ticket, Waiter};
 use parades_core::event::LpId;
+use parades_core::time::{Delay, Time};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 
 /// How a process has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,36 +44,68 @@ pub(crate) fn obey(worker: &mut Worker, table: &mut Table, process: ProcessId, o
     }
 }
 
-/// Ends all processes of a node, whose host has failed.
-pub(crate) fn kill_all(worker: &mut Worker, table: &mut Table) {
-    for place in 0..u32::try_from(table.processes.len()).expect("places are u32") {
-        let code = kill(worker, table, place);
-        worker.dropped.extend(code);
-    }
-}
-
 /// Registers the process of another node that waits for the end of a process here.
 pub(crate) fn join(worker: &mut Worker, table: &mut Table, process: ProcessId, from: LpId, receipt: Receipt) {
     let ProcessId { place, serial, .. } = process;
     let is_over = table.process(place, serial).is_none_or(|process| matches!(process.state, State::Over | State::Free));
     match is_over {
-        true => worker.ends.push((from, receipt)),
+        true => worker.ask(Asked::End(from, receipt)),
         false => table.rare().watchers.entry(place).or_default().push((from, receipt)),
     }
 }
 
-/// Lets those who wait for the end of a process know, and the code for its end run.
+/// Tells the calls that wait for the end of a process, lets the code for its end run, and ends its wait to be
+/// killed.
 pub(crate) fn at_end(worker: &mut Worker, table: &mut Table, place: Place, exit: Exit) {
     let Some(rare) = table.rare_mut() else { return };
     if let Some(watchers) = rare.watchers.remove(&place) {
-        worker.ends.extend(watchers);
+        watchers.into_iter().for_each(|(from, receipt)| worker.ask(Asked::End(from, receipt)));
     }
     if let Some(at_exit) = rare.at_exit.remove(&place) {
         worker.exits.extend(at_exit.into_iter().rev().map(|code| (exit, code)));
     }
+    if let Some((time, ticket)) = rare.kills.remove(&place) {
+        table.wake_early(TIMEOUT, time, ticket);
+    }
 }
 
-/// Suspends the process at a place. `has_more` says that it is to go on as soon as it is resumed.
+/// A process that begins, or is killed, when this waker is called.
+#[derive(Clone, Copy, Debug)]
+struct AtTime {
+    place: Place,
+    serial: u32,
+    is_begin: bool,
+}
+
+impl AtTime {
+    /// Sets the clock. Returns the name of the wait.
+    fn set(self, table: &mut Table, time: Time) -> Ticket {
+        let ticket = table.ticket();
+        let clock = if self.is_begin { WAIT } else { TIMEOUT };
+        // No process is at the place that this waiter has, so nothing but the waker is woken.
+        let waiter = Waiter { place: Place::MAX, ticket, waker: Some(Waker::from(Arc::new(self))) };
+        table.sleep(clock, time, waiter);
+        ticket
+    }
+}
+
+impl Wake for AtTime {
+    fn wake(self: Arc<Self>) {
+        let AtTime { place, serial, is_begin } = *self;
+        now_or_later(move |worker, table| {
+            let process = table.process(place, serial)?;
+            if !is_begin {
+                table.rare().kills.remove(&place);
+                return kill(worker, table, place);
+            }
+            process.state = State::Alive;
+            worker.ready(table, place);
+            None
+        });
+    }
+}
+
+/// Suspends the process at a place. With `has_more`, the process goes on as soon as it is resumed.
 fn suspend(table: &mut Table, place: Place, has_more: bool) {
     let pause = &mut table.processes[place as usize].pause;
     *pause = if has_more || *pause == Pause::WithMore { Pause::WithMore } else { Pause::Suspended };
@@ -84,15 +119,15 @@ fn resume(worker: &mut Worker, table: &mut Table, place: Place) {
     }
 }
 
-/// Whether a process is suspended.
+/// The suspension of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Pause {
-    /// It is not.
+    /// The process is not suspended.
     #[default]
     Runs,
-    /// It is.
+    /// The process is suspended.
     Suspended,
-    /// It is, and the thing that it waited for has happened.
+    /// The process is suspended, and its wait is over.
     WithMore,
 }
 
@@ -146,9 +181,80 @@ impl<P: Program> Node<P> {
         });
     }
 
-    /// Waits until everything else that the node does at this instant has been done.
+    /// Lets the other processes of the node that can go on now do so first. The process goes on at the same
+    /// time, in the next round: the same as [`Node::sleep`] for [`Delay::ZERO`]. Answers to messages and
+    /// calls of this event may come later.
     #[track_caller]
-    pub fn yield_now(self) -> crate::Sleep {
-        self.sleep(parades_core::time::Delay::ZERO)
+    pub fn yield_now(self) -> Sleep {
+        self.sleep(Delay::ZERO)
+    }
+}
+
+impl<P: Program> Start<'_, P> {
+    /// Begins a process of the node at the time `begin`, or now if that is past. Before, the process does not
+    /// exist: it is in no result, and a failure of its host does not end it. Returns its name.
+    ///
+    /// ```
+    /// use parades_carriers::Constant;
+    /// use parades_core::prelude::*;
+    /// use parades_program::{Processes, Program, Start};
+    ///
+    /// /// Counts seconds, from 2 s to 4.5 s.
+    /// struct Counts(Constant);
+    ///
+    /// impl Program for Counts {
+    ///     type Message = ();
+    ///     type State = u32;
+    ///     type Carrier = Constant;
+    ///     fn nodes(&self) -> u32 { 1 }
+    ///     fn carrier(&self) -> &Constant { &self.0 }
+    ///     fn start(&self, start: &mut Start<'_, Self>) -> u32 {
+    ///         let counts = start.spawn_at(Time::from_secs(2), "counts", |node| async move {
+    ///             loop {
+    ///                 node.sleep(Delay::from_secs(1)).await;
+    ///                 node.with_state(|count| *count += 1);
+    ///             }
+    ///         });
+    ///         start.kill_at(counts, Time::from_ms(4500));
+    ///         0
+    ///     }
+    ///     fn finish(&self, _: LpId, count: &u32, _: &End, _: &mut Metrics) {
+    ///         assert_eq!(*count, 2);
+    ///     }
+    /// }
+    ///
+    /// let model = Processes::new(Counts(Constant::new(Delay::ZERO)));
+    /// let outcome = parades_engine::sequential::run(&model, RunOptions::until(Time::from_secs(9)))?;
+    /// assert_eq!(outcome.metrics.get("processes_killed").and_then(|killed| killed.counter()), Some(1));
+    /// # Ok::<(), parades_core::error::Error>(())
+    /// ```
+    pub fn spawn_at<F>(&mut self, begin: Time, name: &'static str, process: impl FnOnce(Node<P>) -> F) -> ProcessId
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (node, is_late) = (self.id(), begin > self.now());
+        let place = self.begin(name, process, !is_late);
+        let table = self.table_mut();
+        let process = &mut table.processes[place as usize];
+        let serial = process.serial;
+        if is_late {
+            process.state = State::Late;
+            AtTime { place, serial, is_begin: true }.set(table, begin);
+        }
+        ProcessId { node, place, serial }
+    }
+
+    /// Kills a process of the node at a time, unless it is over then. Does nothing if the time is not after
+    /// now.
+    pub fn kill_at(&mut self, process: ProcessId, time: Time) {
+        let ProcessId { place, serial, .. } = process;
+        let is_future = time > self.now();
+        let table = self.table_mut();
+        if is_future && table.process(place, serial).is_some() {
+            let ticket = AtTime { place, serial, is_begin: false }.set(table, time);
+            if let Some((earlier, old)) = table.rare().kills.insert(place, (time, ticket)) {
+                table.wake_early(TIMEOUT, earlier, old);
+            }
+        }
     }
 }

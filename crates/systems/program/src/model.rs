@@ -1,18 +1,18 @@
 //! A program as a model: how a node executes an event.
 
-use crate::carrier::{AccessOf, AtEnd, AtNode, Carrier, Kernel, Layout, OwnLpOf, PacketOf, Receipt, Wiring};
+use crate::carrier::{AccessOf, AtEnd, AtNode, Carrier, Kernel, Layout, OwnLpOf, PacketOf, PlanOf, Wiring};
 use crate::context::{Node, Start};
-use crate::desk::{self, Desk, Outgoing, Worker};
+use crate::desk::{self, Asked, Desk, Outgoing, Worker};
 use crate::inbox::Inbox;
 use crate::news::{News, ToProcesses};
 use crate::polling::{self, Polled};
 use crate::program::{Program, Received};
+use crate::spawn::kill_all;
 use crate::table::{CLOCKS, Table};
 use crate::{call, delivery, life, report};
 use parades_core::prefetch::prefetch_all;
 use parades_core::prelude::*;
 use std::fmt;
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -102,7 +102,8 @@ impl<P: Program> Drop for NodeState<P> {
         let clear = |desk: &mut Desk<P>| {
             desk.outgoing.clear();
             desk.calls.clear();
-            desk.worker.ends.clear();
+            desk.worker.asked.clear();
+            desk.worker.sent = 0;
             desk.worker.exits.clear();
             desk.worker.records.clear();
             desk.worker.notes.clear();
@@ -176,61 +177,72 @@ impl<P: Program> Processes<P> {
     #[inline]
     fn note_stacks(&self, table: &Table) {
         if table.stays_on_thread && !self.stays_on_threads.load(Ordering::Relaxed) {
-            // Ordering: Relaxed. The engine reads it at a cut, where the workers have exchanged with it; a worker
-            // needs it only for its own nodes.
+            // Ordering: Relaxed. The engine reads it at a cut, where the workers have exchanged with it; a
+            // worker needs it only for its own nodes.
             self.stays_on_threads.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Applies the sends and the records of the node's processes.
+    /// Applies the messages, the requests and the records of the node's processes.
     #[inline]
     fn apply_effects(&self, desk: &mut Desk<P>, ctx: &mut Context<'_, Self>) {
-        let Desk { worker, outgoing, calls, node, program, .. } = desk;
+        let Desk { worker, outgoing, calls, node, .. } = desk;
         ctx.rng().continue_at(&worker.rng);
         if let Some(node) = node {
-            for letter in outgoing.drain(..) {
-                if ctx.has_failed() {
-                    break;
-                }
-                let caller = letter.caller;
-                if self.layout.lps() > 0 && letter.to.0 >= self.layout.nodes() {
-                    ctx.fail(format!(
-                        "it sent to node {}, but there are only {} nodes",
-                        letter.to.0,
-                        self.layout.nodes()
-                    ));
-                } else {
-                    let letter = Outgoing::into_letter(letter, &node.table);
-                    program.carrier().post(letter, &mut node.access, &mut Kernel::node(ctx, self.layout));
-                }
-                if ctx.has_failed() {
-                    ctx.blame(caller);
-                }
+            let mut letters = outgoing.drain(..);
+            if !worker.asked.is_empty() {
+                self.apply_requests(worker, calls, &mut letters, node, ctx);
+            }
+            for letter in letters {
+                self.post(letter, node, ctx);
             }
         }
-        if !calls.is_empty() || !worker.ends.is_empty() || node.as_ref().is_some_and(|node| node.table.has_given_up()) {
-            self.apply_calls(desk, ctx);
-        }
-        let worker = &mut desk.worker;
+        worker.sent = 0;
+        calls.clear();
         if worker.has_records() {
             apply_records(worker, ctx);
         }
     }
 
-    /// Sends the calls of the node's processes on, and tells the carrier of those that they have given up.
+    /// Hands a message over to the carrier. Does nothing once the event has failed.
+    #[inline]
+    fn post(&self, letter: Outgoing<P::Message, PlanOf<P>>, node: &mut Inner<P>, ctx: &mut Context<'_, Self>) {
+        if ctx.has_failed() {
+            return;
+        }
+        let caller = letter.caller;
+        if self.layout.lps() > 0 && letter.to.0 >= self.layout.nodes() {
+            ctx.fail(format!("it sent to node {}, but there are only {} nodes", letter.to.0, self.layout.nodes()));
+        } else {
+            let letter = Outgoing::into_letter(letter, &node.table);
+            self.program.carrier().post(letter, &mut node.access, &mut Kernel::node(ctx, self.layout));
+        }
+        if ctx.has_failed() {
+            ctx.blame(caller);
+        }
+    }
+
+    /// Hands the requests of the node's processes over to the carrier, each after the messages that were sent
+    /// before it. Later messages are left in `letters`.
     #[inline(never)]
-    fn apply_calls(&self, desk: &mut Desk<P>, ctx: &mut Context<'_, Self>) {
-        let Desk { worker, calls, node, program, .. } = desk;
-        let (carrier, mut kernel) = (program.carrier(), Kernel::node(ctx, self.layout));
-        for packet in calls.drain(..) {
-            carrier.post_call(packet, &mut kernel);
-        }
-        for (to, receipt) in worker.ends.drain(..) {
-            carrier.report_end(to, receipt, &mut kernel);
-        }
-        let given_up = node.as_mut().and_then(|node| Some(std::mem::take(&mut node.table.rare_mut()?.calls.given_up)));
-        for ticket in given_up.into_iter().flatten().filter_map(NonZeroU32::new) {
-            carrier.give_up(Receipt(ticket), &mut kernel);
+    fn apply_requests(
+        &self,
+        worker: &mut Worker,
+        calls: &mut Vec<PacketOf<P>>,
+        letters: &mut impl Iterator<Item = Outgoing<P::Message, PlanOf<P>>>,
+        node: &mut Inner<P>,
+        ctx: &mut Context<'_, Self>,
+    ) {
+        let (carrier, mut calls, mut sent) = (self.program.carrier(), calls.drain(..), 0);
+        for (before, asked) in worker.asked.drain(..) {
+            let count = before.saturating_sub(std::mem::replace(&mut sent, before));
+            letters.by_ref().take(count as usize).for_each(|letter| self.post(letter, node, ctx));
+            let mut kernel = Kernel::node(ctx, self.layout);
+            match asked {
+                Asked::Call => carrier.post_call(calls.next().expect("each call has a packet"), &mut kernel),
+                Asked::GiveUp(receipt) => carrier.give_up(receipt, &mut kernel),
+                Asked::End(to, receipt) => carrier.report_end(to, receipt, &mut kernel),
+            }
         }
     }
 
@@ -271,7 +283,8 @@ impl<P: Program> Processes<P> {
                 delivery::host_changed(worker, table, works);
             }
             if ends == Some(false) {
-                life::kill_all(worker, table);
+                let code = kill_all(worker, table, None);
+                worker.dropped.extend(code);
             }
             for news in told {
                 tell(worker, table, news);
@@ -283,12 +296,12 @@ impl<P: Program> Processes<P> {
     }
 }
 
-/// Lets the processes of a node know what a carrier that serves calls has for them.
+/// Passes the news of a carrier that serves calls on to the processes of a node.
 #[cold]
 fn tell(worker: &mut Worker, table: &mut Table, news: call::ToProcesses) {
     match news {
         call::ToProcesses::Answer(receipt, answer) => {
-            if let Some(waiter) = table.rare().calls.answer(receipt, answer) {
+            if let Some(waiter) = table.rare().calls.come(receipt.0.get(), answer) {
                 worker.wake(table, waiter);
             }
         }

@@ -110,7 +110,7 @@ pub trait Program: Sized + Send + Sync + 'static {
         let _ = (id, state, end, metrics);
     }
 
-    /// Checks what must hold at the end, as [`Model::conclude`].
+    /// Checks the results at the end, as [`Model::conclude`].
     ///
     /// # Errors
     ///

@@ -18,7 +18,7 @@ pub(crate) struct Ids {
     /// Messages that reached a disconnected node, or a node whose processes were all over, and those that a
     /// carrier would never have delivered.
     lost: CounterId,
-    /// Messages in inboxes at the end.
+    /// Messages in inboxes, and in the mailboxes of a carrier, at the end.
     unread: CounterId,
     /// Messages on their way at the end.
     on_their_way: CounterId,
@@ -75,6 +75,7 @@ impl Ids {
         metrics.count(self.on_their_way, held.on_their_way);
         metrics.count(self.asleep, u64::from(held.is_active && held.on_their_way == 0));
         metrics.count(self.lost, held.stuck);
+        metrics.count(self.unread, held.unread);
         if let Some(failed) = self.failed {
             metrics.count(failed, held.failed);
         }

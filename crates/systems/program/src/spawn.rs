@@ -106,14 +106,16 @@ pub(crate) fn kill(worker: &mut Worker, table: &mut Table, place: Place) -> Opti
     code
 }
 
+/// Ends all processes of the node except one. Returns their code, which the caller drops.
+pub(crate) fn kill_all(worker: &mut Worker, table: &mut Table, except: Option<Place>) -> Vec<Code> {
+    let places = 0..u32::try_from(table.processes.len()).expect("places are u32");
+    places.filter(|&place| Some(place) != except).filter_map(|place| kill(worker, table, place)).collect()
+}
+
 /// Ends all processes of the node except the one that is being polled.
 #[track_caller]
 pub(crate) fn kill_others() {
-    let _code: Vec<Code> = with_parts(|worker, table| {
-        let places = 0..u32::try_from(table.processes.len()).expect("places are u32");
-        let current = worker.current;
-        places.filter(|&place| place != current).filter_map(|place| kill(worker, table, place)).collect()
-    });
+    let _code: Vec<Code> = with_parts(|worker, table| kill_all(worker, table, Some(worker.current)));
 }
 
 impl<T: 'static> Future for Handle<T> {

@@ -3,9 +3,8 @@
 //! Nothing here depends on the type of the node's messages. Parts that few nodes need lie behind one pointer
 //! ([`Rare`]), so that a node with one process takes a few hundred bytes.
 
-use crate::call::Calls;
-use crate::carrier::Receipt;
-use crate::delivery::Deliveries;
+use crate::answers::Answers;
+use crate::carrier::{Receipt, Undelivered};
 use crate::desk::Worker;
 use crate::life::{AtExit, Pause};
 use crate::sync::Object;
@@ -50,6 +49,8 @@ pub(crate) struct Process {
 pub(crate) enum State {
     /// The place may be used again.
     Free,
+    /// The process has not begun. It does not end with its host.
+    Late,
     Alive,
     /// The process was killed while it is being polled. It is dropped when the poll returns.
     Doomed,
@@ -91,12 +92,14 @@ pub(crate) struct Rare {
     free: Vec<Place>,
     /// Mutexes, semaphores, barriers, conditions.
     pub(crate) objects: Vec<Option<Object>>,
-    /// Messages whose reports are awaited.
-    pub(crate) deliveries: Deliveries,
-    /// Calls of a carrier.
-    pub(crate) calls: Calls,
+    /// The reports on messages.
+    pub(crate) deliveries: Answers<Result<(), Undelivered>>,
+    /// The answers to calls, as their processes await them.
+    pub(crate) calls: Answers<Box<dyn Any + Send>>,
     /// The calls of other nodes that wait for the end of a process here, by its place.
     pub(crate) watchers: BTreeMap<Place, Vec<(LpId, Receipt)>>,
+    /// The wake at which a process is killed, by its place.
+    pub(crate) kills: BTreeMap<Place, (Time, Ticket)>,
     /// The code that runs when a process is over, by its place.
     pub(crate) at_exit: BTreeMap<Place, Vec<AtExit>>,
     /// The waits for the node's host to fail, or to work again.
@@ -197,12 +200,6 @@ impl Table {
     /// Returns whether a process awaits the report on the message of this name.
     pub(crate) fn awaits_delivery(&self, ticket: Ticket) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.deliveries.has(ticket))
-    }
-
-    /// Returns whether a call has been given up in the present event.
-    #[inline]
-    pub(crate) fn has_given_up(&self) -> bool {
-        self.rare.as_ref().is_some_and(|rare| !rare.calls.given_up.is_empty())
     }
 
     pub(crate) fn rare_mut(&mut self) -> Option<&mut Rare> {

@@ -85,6 +85,7 @@ const METRICS: Declared<4> = Declared::new([
             ("computing", Unit::Picoseconds),
             ("messages_sent", Unit::Count),
             ("bytes_sent", Unit::Bytes),
+            ("unfinished", Unit::Count),
         ],
     ),
 ]);
@@ -186,19 +187,21 @@ impl Program for Replay {
         metrics.count(UNFINISHED, u64::from(end.is_none()));
         let platform = self.carrier.platform();
         let host = platform.hosts()[self.carrier.host(id).0 as usize].name.clone();
-        let unfinished = || match self.ranks[id.index()].get(*step) {
-            Some(step) => format!("at {}", self.place(step)),
-            None => "unfinished".to_owned(),
+        let unfinished = match self.ranks[id.index()].get(*step) {
+            _ if end.is_some() => Cell::Empty,
+            Some(step) => Cell::Text(format!("at {}", self.place(step)).into()),
+            None => Cell::Text("after its last action".into()),
         };
         metrics.row(
             RANKS,
             [
                 Cell::from(u64::from(id.0)),
                 Cell::Text(host),
-                end.map_or_else(|| Cell::Text(unfinished().into()), |end| Cell::from(end.as_ps())),
+                end.map_or(Cell::Empty, |end| Cell::from(end.as_ps())),
                 Cell::from(computing.as_ps()),
                 Cell::from(*messages),
                 Cell::Float(*bytes),
+                unfinished,
             ],
         );
     }
@@ -221,7 +224,7 @@ impl Program for Replay {
 /// Returns a sentence on ranks that never end. `rows` are those of the table `ranks`.
 fn deadlock(rows: &[Vec<Cell>]) -> String {
     let one = |row: &Vec<Cell>| match &row[..] {
-        [Cell::Integer(rank), _, Cell::Text(place), ..] => Some(format!("rank {rank} {place}")),
+        [Cell::Integer(rank), .., Cell::Text(place)] => Some(format!("rank {rank} {place}")),
         _ => None,
     };
     let waiting: Vec<String> = rows.iter().filter_map(one).collect();

@@ -29,9 +29,9 @@ use std::sync::Arc;
 /// lost there.
 ///
 /// It is made of a [`Description`], which a program builds or reads from a network file
-/// ([`parades_netfile::NetworkFile::describe`]). The flows of the description are its first transfers; apps of
-/// other kinds are traffic in the background. All engines run it, on any number of threads, and come to one
-/// digest.
+/// ([`parades_netfile::NetworkFile::describe`]). The flows of the description are its first transfers; apps
+/// of other kinds are traffic in the background. All engines run it, on any number of threads, and come to
+/// one digest.
 ///
 /// A transfer that is sent at a time has the packets of the same flow in a file with this `start`: see
 /// [`parades_packet::on_demand`] for the three conditions.
@@ -125,8 +125,8 @@ impl fmt::Debug for PacketNetwork {
     }
 }
 
-/// What a file has beside the run: the number of transfers, the time before which completions were returned,
-/// the links that were changed, and the open transfers.
+/// The parts of a file beside the run: the number of transfers, the time before which completions were
+/// returned, the links that were changed, and the open transfers.
 type Head = (u64, Time, BTreeMap<u32, Changed>, BTreeMap<TransferId, Begun>);
 
 fn impossible(why: NetworkError) -> Error {
@@ -244,8 +244,8 @@ impl PacketNetwork {
         Ok(())
     }
 
-    /// Gives a transfer up now: its sender resets the connection. Its completion says what was delivered. Does
-    /// nothing if it has ended.
+    /// Gives a transfer up now: its sender resets the connection. Its completion says what was delivered.
+    /// Does nothing if it has ended.
     ///
     /// # Errors
     ///
@@ -372,8 +372,8 @@ impl PacketNetwork {
         self.run.continue_under(engine)
     }
 
-    /// Returns the metrics so far ([`parades_packet::on_demand`]). The packets that [`PacketLinkChange::Down`]
-    /// loses are not in `packets_lost`, but in [`PacketNetwork::ports`].
+    /// Returns the metrics so far ([`parades_packet::on_demand`]). The packets that
+    /// [`PacketLinkChange::Down`] loses are not in `packets_lost`, but in [`PacketNetwork::ports`].
     ///
     /// # Errors
     ///

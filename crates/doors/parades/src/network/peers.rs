@@ -109,8 +109,8 @@ impl PeerNetwork {
     }
 
     /// Returns the transfers that have ended since the last call of this function, in the order of their
-    /// ends. A transfer that a partition of the underlay cuts has failed when it was sent. A peer forgets them
-    /// with its next transfer.
+    /// ends. A transfer that a partition of the underlay cuts has failed when it was sent. A peer forgets
+    /// them with its next transfer.
     ///
     /// # Errors
     ///
@@ -165,7 +165,8 @@ impl PeerNetwork {
         Ok(PeerNetwork { run, underlay, ..*self })
     }
 
-    /// Writes the network as it is. [`PeerNetwork::load`] goes on from there, for the same version of parades.
+    /// Writes the network as it is. [`PeerNetwork::load`] goes on from there, for the same version of
+    /// parades.
     ///
     /// # Errors
     ///
@@ -179,8 +180,8 @@ impl PeerNetwork {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Malformed`](parades_core::error::ErrorKind::Malformed) if the bytes are not those of such a
-    /// network; as [`PeerNetwork::new`] otherwise.
+    /// [`ErrorKind::Malformed`](parades_core::error::ErrorKind::Malformed) if the bytes are not those of such
+    /// a network; as [`PeerNetwork::new`] otherwise.
     pub fn load(
         underlay: Underlay,
         capacities: Vec<[f64; 2]>,

@@ -10,9 +10,9 @@ use parades_core::run::RunOptions;
 
 impl<M: Model + Send + 'static> Run<M> {
     /// Returns a second run that goes on from the same place under another model of this type, whose
-    /// constants differ: the rate of a link, the length of a service. What was planned by the old ones is
-    /// planned again where the model does so
-    /// ([`SaveModel::branch`](parades_core::any_model::SaveModel::branch)). The run itself is as it was.
+    /// constants differ: the rate of a link, the length of a service. The model may plan again what the old
+    /// constants have decided ([`SaveModel::branch`](parades_core::any_model::SaveModel::branch)). The run
+    /// itself is as it was.
     ///
     /// # Errors
     ///

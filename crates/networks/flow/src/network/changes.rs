@@ -5,6 +5,7 @@ use super::activity::{Activity, ActivityId, ActivityKind, Outcome, Stage};
 use crate::network_model::NetworkModel;
 use crate::platform::{Host, HostId, HostPosition, Link, LinkId, Platform};
 use parades_core::time::Delay;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A sum of latencies below this, a picosecond, is a rounding error. In seconds.
@@ -214,20 +215,25 @@ impl FluidNetwork {
         }
     }
 
-    /// Lets the computations on a host go on at its present speed.
+    /// Lets the computations on a host go on at its present speed. A suspended one gets the speed when it is
+    /// resumed. None is unconstrained ([`FluidNetwork::constrain_all`]).
     fn speed_changed(&mut self, host: HostId) {
-        let state = &self.hosts[host.0 as usize];
-        let (speed, capacity) = (state.speed(), state.capacity());
-        self.system.set_capacity(self.host_constraint(host), capacity);
-        for slot in 0..u32::try_from(self.activities.len()).expect("counted in 32 bits") {
-            let activity = &mut self.activities[slot as usize];
-            match activity.kind {
-                ActivityKind::Execution { host: of, threads } if of == host && activity.stage != Stage::Ended => {
-                    activity.resource_rate = f64::from(threads) * speed;
-                    self.renew_variable(slot);
-                }
-                _ => {}
-            }
+        let (constraint, capacity) = (self.host_constraint(host), self.hosts[host.0 as usize].capacity());
+        self.system.set_capacity(constraint, capacity);
+        let slots = self.system.users(constraint).map(|variable| self.owners[variable.0 as usize]);
+        // The order in which variables change is that of their slots, not that of the constraint's users.
+        let slots: BTreeSet<u32> = slots.collect();
+        for slot in slots {
+            self.renew_speed(slot);
+            self.renew_variable(slot);
+        }
+    }
+
+    /// Sets the greatest rate of a computation by the present speed of its host.
+    fn renew_speed(&mut self, slot: u32) {
+        let activity = &mut self.activities[slot as usize];
+        if let ActivityKind::Execution { host, threads } = activity.kind {
+            activity.resource_rate = f64::from(threads) * self.hosts[host.0 as usize].speed();
         }
     }
 
@@ -294,7 +300,10 @@ impl FluidNetwork {
     pub fn resume(&mut self, id: ActivityId) {
         let Some(slot) = self.slot(id) else { return };
         match self.activities[slot as usize].stage {
-            Stage::Suspended(None) => self.share(slot),
+            Stage::Suspended(None) => {
+                self.renew_speed(slot);
+                self.share(slot);
+            }
             Stage::Suspended(Some(left)) => {
                 let is_timed = self.activities[slot as usize].elements.is_empty();
                 let date = if left == Delay::MAX { None } else { self.now.checked_add(left) };

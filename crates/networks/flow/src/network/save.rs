@@ -1,8 +1,8 @@
 //! The bytes of a network's state.
 //!
-//! The platform is not written, nor is what follows from other parts: the variables of the system follow from
-//! the activities. Links and hosts are written if profiles have changed them. A slot without an activity is
-//! written as a place alone.
+//! The platform is not written, nor are parts that follow from others: the variables of the system follow
+//! from the activities. Links and hosts are written if profiles have changed them. A slot without an activity
+//! is written as a place alone.
 
 use super::activity::{Activity, ActivityKind, Stage};
 use super::changes::{HostState, LinkState};
@@ -221,6 +221,8 @@ impl FluidNetwork {
         };
         check(is_possible && serial < self.serial && elements.iter().all(uses))?;
         check([remaining, rate_factor, latency, penalty].into_iter().all(is_amount))?;
+        // A suspended activity has no date at which it ends.
+        check(date.is_none() || !matches!(stage, WrittenStage::Suspended(_)))?;
         // A flow on no link has no limit.
         check(rate >= 0.0 && resource_rate >= 0.0 && limit > 0.0)?;
         let (stage, shared) = match stage {

@@ -1,16 +1,16 @@
 //! Deployments: the programs that begin on the hosts of a platform, from SimGrid's XML files.
 //!
 //! A file has an `<actor>` (or `<process>`, its older name) for each process, with its `host` and its
-//! `function`, and an `<argument>` for each of its arguments. `start_time` and `kill_time` are in seconds,
-//! and `on_failure="RESTART"` lets it begin again with its host. Other elements of platforms are passed over,
-//! so one file may be both.
+//! `function`, and an `<argument>` for each of its arguments. `start_time` and `kill_time` are in seconds.
+//! With `on_failure="RESTART"` the process begins again with its host. Other elements of platforms are passed
+//! over, so one file may be both.
 
 use super::attributes::Attributes;
 use super::elements::{self, ELEMENTS};
 use super::{DEPTH_MAX, FILE_BYTES_MAX, TAG_BYTES_MAX, TRACE_BYTES_MAX};
 use crate::build::Builder;
 use crate::platform::{HostId, Platform};
-use parades_config::{ConfigError, Fault, nearest, quoted};
+use parades_config::{ConfigError, Fault, Spot, nearest, quoted};
 use parades_core::time::{Delay, Time};
 use parades_topology::xml::{Elements, bytes_of, text_of, unclosed};
 use quick_xml::events::BytesStart;
@@ -19,6 +19,8 @@ use std::path::Path;
 /// A process of a deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deployed {
+    /// The place of its element in the file.
+    pub spot: Spot,
     /// The host.
     pub host: HostId,
     /// The index of its function among those that the reader was given.
@@ -27,7 +29,7 @@ pub struct Deployed {
     pub arguments: Vec<String>,
     /// The time at which it begins.
     pub start: Time,
-    /// The time at which it is killed, if it is still there.
+    /// The time after `start` at which it is killed, if it is still there.
     pub kill: Option<Time>,
     /// True if it begins again when its host works again after a failure.
     pub restarts: bool,
@@ -57,6 +59,7 @@ pub fn read(path: &Path, platform: &Platform, functions: &[&str]) -> Result<Vec<
 /// </platform>"#;
 /// let deployed = deployment::parse("d.xml".as_ref(), text.as_bytes(), &platform, &["master", "worker"])?;
 /// assert_eq!((deployed[0].function, &deployed[0].arguments[0]), (1, &"7".to_owned()));
+/// assert_eq!((deployed[0].spot.line, deployed[0].spot.column), (2, 3));
 ///
 /// let wrong = text.replace("worker", "wroker");
 /// let error = deployment::parse("d.xml".as_ref(), wrong.as_bytes(), &platform, &["master", "worker"]).unwrap_err();
@@ -70,8 +73,11 @@ pub fn read(path: &Path, platform: &Platform, functions: &[&str]) -> Result<Vec<
 pub fn parse(file: &Path, bytes: &[u8], platform: &Platform, functions: &[&str]) -> Result<Vec<Deployed>, ConfigError> {
     let text = text_of(file, bytes)?;
     let builder = Builder::new(file.parent().map(Path::to_owned).unwrap_or_default());
-    let mut reader = Reader { platform, functions, builder, open: Vec::new(), root_seen: false, deployed: Vec::new() };
-    let read = parades_topology::xml::read(text, &mut reader).and_then(|()| reader.finish(text));
+    let spot = Spot { file: file.to_owned(), line: 1, column: 1, width: 1, source_line: None };
+    let (open, deployed) = (Vec::new(), Vec::new());
+    let mut reader =
+        Reader { platform, functions, text, builder, open, root_seen: false, line_start: 0, spot, deployed };
+    let read = parades_topology::xml::read(text, &mut reader).and_then(|()| reader.finish());
     read.map_err(|fault| fault.within(file, text))
 }
 
@@ -88,10 +94,15 @@ enum Element {
 struct Reader<'a> {
     platform: &'a Platform,
     functions: &'a [&'a str],
+    text: &'a str,
     /// For the place and the version of the file.
     builder: Builder,
     open: Vec<(Element, usize)>,
     root_seen: bool,
+    /// The offset at which the line of `spot` begins.
+    line_start: usize,
+    /// The place of the last actor, or the start of the file.
+    spot: Spot,
     deployed: Vec<Deployed>,
 }
 
@@ -202,13 +213,28 @@ impl Reader<'_> {
         };
         let restarts = attributes.choice("on_failure", &[("DIE", false), ("RESTART", true)], false)?;
         let (start, kill) = (time("start_time")?.unwrap_or(Time::ZERO), time("kill_time")?);
-        self.deployed.push(Deployed { host: host_id, function: index, arguments: Vec::new(), start, kill, restarts });
+        if kill.is_some_and(|kill| kill <= start) {
+            // SimGrid would never kill it.
+            return Err(attributes.wrong("kill_time", "is not after its start_time"));
+        }
+        let (spot, arguments) = (self.next_spot(), Vec::new());
+        self.deployed.push(Deployed { spot, host: host_id, function: index, arguments, start, kill, restarts });
         Ok(())
     }
 
-    fn finish(self, text: &str) -> Result<Vec<Deployed>, Fault> {
+    /// Returns the place of the present element. Places are counted on from the last one.
+    fn next_spot(&mut self) -> Spot {
+        let offset = self.builder.offset;
+        let before = self.text.get(self.line_start..offset).unwrap_or_default();
+        self.spot.line += before.matches('\n').count();
+        self.line_start += before.rfind('\n').map_or(0, |place| place + 1);
+        self.spot.column = 1 + self.text.get(self.line_start..offset).unwrap_or_default().chars().count();
+        self.spot.clone()
+    }
+
+    fn finish(self) -> Result<Vec<Deployed>, Fault> {
         if let Some(&(_, offset)) = self.open.last() {
-            return Err(unclosed(text, offset));
+            return Err(unclosed(self.text, offset));
         }
         if !self.root_seen {
             return Err(Fault::new(0, "the file has no <platform> element", "give a deployment file"));

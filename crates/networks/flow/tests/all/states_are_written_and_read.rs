@@ -151,6 +151,24 @@ fn changed_bytes_are_refused_or_the_network_goes_on() {
     assert!(refused > 100 && gone_on > 100, "{refused} refused, {gone_on} gone on");
 }
 
+#[test]
+fn a_suspended_activity_with_a_date_is_refused() {
+    let platform = Arc::new(platform());
+    let mut network = FluidNetwork::new(Arc::clone(&platform), MODELS[0]);
+    let id = network.start_execution(HostId(0), Execution::new(1e9));
+    network.suspend(id);
+    let bytes = written(&network);
+    // An activity of number 0, which computes on host 0 with 1 thread, is suspended without a latency, and has no
+    // date.
+    let suspended = [1, 0, 1, 0, 1, 4, 0, 0];
+    let place = bytes.windows(suspended.len()).position(|window| window == suspended).unwrap();
+    let date = place + suspended.len() - 1;
+    let changed = [&bytes[..date], &[1, 5], &bytes[date + 1..]].concat();
+    assert!(FluidNetwork::read(Arc::clone(&platform), MODELS[0], &mut &bytes[..]).is_ok());
+    let error = FluidNetwork::read(platform, MODELS[0], &mut &changed[..]).unwrap_err();
+    assert!(error.to_string().contains("a flow-level network has a state that none can have"), "{error}");
+}
+
 /// The number of changed forms of each state.
 const CHANGES: usize = 10;
 

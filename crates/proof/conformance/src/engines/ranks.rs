@@ -32,7 +32,7 @@ pub fn engines_on_ranks<M: Subject + WireModel>() -> Vec<Engine<M>> {
 }
 
 /// Runs a model on one engine after another, on the ranks of the setting's carrier. Each run but the last
-/// ends at a cut, at which every rank writes its part, and the next one goes on from the parts.
+/// ends at a cut, where every rank writes its part. The next run goes on from the parts.
 ///
 /// A model whose runs cannot be saved is run in one piece, with cuts at which it goes on.
 fn run_broken<M: Subject + WireModel>(
@@ -115,8 +115,8 @@ fn is_cut_of_sequential<M: Subject + WireModel>(
     bytes(true) == bytes(false)
 }
 
-/// Returns the cuts of one rank from `begin` to `until`, which are those of all ranks: some at which the run
-/// goes on, and, if it `ends`, one at which each rank writes its part and the run ends.
+/// Returns the cuts of one rank from `begin` to `until`. All ranks have the same cuts. The run goes on after
+/// some of them. If it `ends`, it ends at the last one, where each rank writes its part.
 fn cuts<'a>(
     seed: u64,
     begin: Time,

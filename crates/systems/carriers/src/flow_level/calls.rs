@@ -1,13 +1,12 @@
 //! The calls of processes, as the solver serves them: computations, disks, mailboxes, and waits for each
 //! other.
 //!
-//! The solver's LP executes one packet at a time, in the order of events. So what processes of different
-//! hosts ask for at one time is served in one order on every engine. Nothing here takes time but the
-//! activities of the network.
+//! The solver's LP executes one packet at a time, in the order of events. So requests of one time from
+//! different hosts are served in one order on every engine. Only the activities of the network take time.
 
 use super::FlowLevel;
-use super::mail::{Mail, Mailbox, Sent, abandon_mail, ends_are_suspended};
-use super::meeting::{self, Barrier, Permits};
+use super::mail::{Mail, Mailbox, Sent, abandon_mail};
+use super::meeting::{self, Barrier, Permits, Wants};
 use super::packet::{Answer, ChangeOfCall, Failure, Name, Packet, Request, Semaphore};
 use super::solver::{Owner, Solver};
 use parades_core::digest::Payload;
@@ -16,6 +15,8 @@ use parades_core::time::Delay;
 use parades_flow::network::{ActivityId, Change, Outcome, Property};
 use parades_program::{CarrierContext, Order, ProcessId, Receipt};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 
 /// The name of a call in the whole run.
 pub(super) type CallId = (LpId, Receipt);
@@ -25,6 +26,14 @@ pub(super) type CallId = (LpId, Receipt);
 pub(super) struct Served {
     pub(super) process: ProcessId,
     pub(super) what: What,
+    /// True if a process has suspended the call itself ([`super::Activity::suspend`]).
+    is_suspended: bool,
+}
+
+impl Served {
+    pub(super) fn new(process: ProcessId, what: What) -> Served {
+        Served { process, what, is_suspended: false }
+    }
 }
 
 /// The thing that a call waits for, or has.
@@ -35,10 +44,11 @@ pub(super) enum What {
     Put(u64),
     /// A message, by its number.
     Get(u64),
-    /// A permit. The flag says that the permit is returned with the call.
-    Waits(Semaphore, bool),
+    /// A permit.
+    Waits(Semaphore, Wants),
     Holds(Semaphore),
     Barrier(Name),
+    /// A notification of the condition. Then the mutex is locked again.
     Condition(Name, Semaphore),
 }
 
@@ -79,6 +89,26 @@ impl<M> Calls<M> {
     pub(super) fn is_empty(&self) -> bool {
         self.served.is_empty() && self.last_mail == 0 && self.permits.is_empty() && self.barriers.is_empty()
     }
+
+    /// Returns the number of messages that lie in mailboxes: nobody gets them, or they have arrived before.
+    pub(super) fn unread(&self) -> u64 {
+        self.mails.values().filter(|mail| mail.is_unread()).count() as u64
+    }
+
+    /// Returns whether a call makes no progress: it or its process is suspended.
+    pub(super) fn is_suspended(&self, call: CallId) -> bool {
+        let served = self.served.get(&call);
+        served.is_some_and(|served| served.is_suspended || self.suspended.contains(&served.process))
+    }
+
+    /// Returns the activity of a call, if it has one.
+    fn activity_of(&self, call: CallId) -> Option<ActivityId> {
+        match self.served.get(&call)?.what {
+            What::Activity(id) => Some(id),
+            What::Put(number) | What::Get(number) => self.mails.get(&number)?.flow,
+            _ => None,
+        }
+    }
 }
 
 /// Answers a call.
@@ -109,14 +139,11 @@ impl<M: Payload + Clone> FlowLevel<M> {
                 self.own(solver, process, call, id);
             }
             Request::Put(name, message) => {
-                let sent = Sent { from: process.node, process, call, message: message.clone() };
-                let number = self.put(solver, name, sent, ctx);
-                if let Some(call) = call {
-                    solver.calls.served.insert(call, Served { process, what: What::Put(number) });
-                }
+                let sent = Sent { process, call, message: message.clone() };
+                self.put(solver, name, sent, ctx);
             }
             Request::Get(name) => {
-                let call = call.expect("whoever gets a message awaits it");
+                let call = call.expect("a process that gets a message awaits it");
                 self.get(solver, name, call, process, ctx);
             }
             Request::GetFirst(names) => {
@@ -128,13 +155,13 @@ impl<M: Payload + Clone> FlowLevel<M> {
             }
             Request::Meet(meeting) => meeting::meet(solver, process, call, meeting, ctx),
             Request::Join(of) => {
-                let receipt = receipt.expect("whoever joins a process awaits its end");
+                let receipt = receipt.expect("a process that joins another awaits its end");
                 ctx.send_to(of.node, Delay::ZERO, Packet::Join { process: *of, from: process.node, receipt });
             }
             Request::Order(of, order) => self.order(solver, *of, *order, ctx),
             Request::Change(receipt, change) => change_call(solver, (process.node, *receipt), *change),
             Request::Remaining(of) => {
-                let id = activity_of(solver, (process.node, *of));
+                let id = solver.calls.activity_of((process.node, *of));
                 let amount = id.and_then(|id| solver.network.remaining(id)).unwrap_or(0.0);
                 call.into_iter().for_each(|call| answer(call, Answer::Remaining(amount), ctx));
             }
@@ -154,13 +181,11 @@ impl<M: Payload + Clone> FlowLevel<M> {
     fn own(&self, solver: &mut Solver<M>, process: ProcessId, call: Option<CallId>, id: ActivityId) {
         let Some(call) = call else { return };
         solver.set_owner(id, Owner::Call(call));
-        if solver.calls.suspended.contains(&process) {
-            solver.network.suspend(id);
-        }
-        solver.calls.served.insert(call, Served { process, what: What::Activity(id) });
+        solver.calls.served.insert(call, Served::new(process, What::Activity(id)));
+        suspend_or_resume(solver, call);
     }
 
-    /// Gives an order to a process, and suspends or resumes what it waits for.
+    /// Gives an order to a process. Suspends or resumes the calls of the process with it.
     fn order(
         &self,
         solver: &mut Solver<M>,
@@ -173,26 +198,20 @@ impl<M: Payload + Clone> FlowLevel<M> {
             Order::Resume | Order::Kill => solver.calls.suspended.remove(&process),
         };
         if is_change && order != Order::Kill {
-            let of_node = solver.calls.served.iter().filter(|(_, served)| served.process == process);
-            let ids: Vec<ActivityId> = of_node.filter_map(|(&call, _)| activity_of(solver, call)).collect();
-            for id in ids {
-                match order {
-                    Order::Suspend => solver.network.suspend(id),
-                    // The process at the other end of a message may still be suspended.
-                    _ if !ends_are_suspended(solver, id) => solver.network.resume(id),
-                    _ => {}
-                }
-            }
+            let of_node = solver.calls.served.range(calls_of(process.node));
+            let of_process = of_node.filter(|(_, served)| served.process == process);
+            let calls: Vec<CallId> = of_process.map(|(&call, _)| call).collect();
+            calls.into_iter().for_each(|call| suspend_or_resume(solver, call));
         }
         ctx.send_to(process.node, Delay::ZERO, Packet::Order(process, order));
     }
 
-    /// Takes back a call of a node: what is being served ends, and a permit is returned.
+    /// Takes back a call of a node: its activity is cancelled, its wait ends, and its permit is returned.
     pub(super) fn take_back(&self, solver: &mut Solver<M>, call: CallId, ctx: &mut impl CarrierContext<Packet<M>>) {
         solver.network.advance(ctx.now());
-        solver.collect();
-        // A call that was answered as it was given up is over.
-        let Some(Served { what, .. }) = solver.calls.served.remove(&call) else { return self.settle(solver, ctx) };
+        // A call that ends as it is given up is answered.
+        self.settle(solver, ctx);
+        let Some(Served { what, .. }) = solver.calls.served.remove(&call) else { return };
         match what {
             What::Activity(id) => {
                 solver.owners[id.slot()] = None;
@@ -204,7 +223,7 @@ impl<M: Payload + Clone> FlowLevel<M> {
         self.settle(solver, ctx);
     }
 
-    /// Answers what has ended, and tells nodes of changes of their hosts.
+    /// Answers the calls that have ended, and tells nodes of changes of their hosts.
     pub(super) fn settle(&self, solver: &mut Solver<M>, ctx: &mut impl CarrierContext<Packet<M>>) {
         solver.collect();
         if self.kills {
@@ -227,23 +246,39 @@ impl<M: Payload + Clone> FlowLevel<M> {
     }
 }
 
-/// Returns the activity of a call, if it has one.
-fn activity_of<M>(solver: &Solver<M>, call: CallId) -> Option<ActivityId> {
-    match solver.calls.served.get(&call)?.what {
-        What::Activity(id) => Some(id),
-        What::Put(number) | What::Get(number) => solver.calls.mails.get(&number)?.flow,
-        _ => None,
+/// Returns the range of the calls of a node.
+fn calls_of(node: LpId) -> RangeInclusive<CallId> {
+    (node, Receipt(NonZeroU32::MIN))..=(node, Receipt(NonZeroU32::MAX))
+}
+
+/// Suspends the activity of a call if the call is suspended, or the call at the other end of its message.
+/// Otherwise resumes the activity.
+pub(super) fn suspend_or_resume<M>(solver: &mut Solver<M>, call: CallId) {
+    let Some(id) = solver.calls.activity_of(call) else { return };
+    let is_suspended = match &solver.owners[id.slot()] {
+        Some(Owner::Mail(number)) => {
+            solver.calls.mails[number].calls().into_iter().flatten().any(|end| solver.calls.is_suspended(end))
+        }
+        _ => solver.calls.is_suspended(call),
+    };
+    match is_suspended {
+        true => solver.network.suspend(id),
+        false => solver.network.resume(id),
     }
 }
 
-/// Changes what a call has under way. Does nothing if it has ended, or waits for somebody.
-fn change_call<M: Payload + Clone>(solver: &mut Solver<M>, call: CallId, change: ChangeOfCall) {
-    let Some(id) = activity_of(solver, call) else { return };
+/// Changes a call. Does nothing if the call has ended.
+fn change_call<M>(solver: &mut Solver<M>, call: CallId, change: ChangeOfCall) {
+    let Some(served) = solver.calls.served.get_mut(&call) else { return };
+    if let ChangeOfCall::Suspend | ChangeOfCall::Resume = change {
+        served.is_suspended = change == ChangeOfCall::Suspend;
+        return suspend_or_resume(solver, call);
+    }
+    let Some(id) = solver.calls.activity_of(call) else { return };
     match change {
-        ChangeOfCall::Suspend => solver.network.suspend(id),
-        ChangeOfCall::Resume => solver.network.resume(id),
         ChangeOfCall::Priority(priority) => solver.network.set_priority(id, priority),
         ChangeOfCall::Bound(bound) => solver.network.set_limit(id, bound),
+        ChangeOfCall::Suspend | ChangeOfCall::Resume => {}
     }
 }
 

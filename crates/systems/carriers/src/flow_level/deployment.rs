@@ -1,9 +1,9 @@
 //! Processes that a deployment begins on the hosts of a platform.
 
 use super::on_platform::{OnPlatform, PlatformProgram};
-use parades_config::ConfigError;
+use parades_config::{ConfigError, Place, Spot};
 use parades_core::event::LpId;
-use parades_flow::platform::Platform;
+use parades_flow::platform::{HostId, Platform};
 use parades_flow::xml::deployment::{self, Deployed};
 use parades_program::{Node, Start};
 use std::fmt;
@@ -89,8 +89,8 @@ impl<P: PlatformProgram> Deployment<P> {
         platform: &Platform,
         functions: &[(&'static str, Function<P>)],
     ) -> Result<Deployment<P>, ConfigError> {
-        let names: Vec<&str> = functions.iter().map(|(name, _)| *name).collect();
-        Ok(Deployment { deployed: deployment::read(path, platform, &names)?, functions: functions.to_vec() })
+        let deployed = deployment::read(path, platform, &names_of(functions))?;
+        Ok(Deployment { deployed, functions: functions.to_vec() })
     }
 
     /// Reads a deployment from memory. Errors name the file `file`.
@@ -104,41 +104,66 @@ impl<P: PlatformProgram> Deployment<P> {
         platform: &Platform,
         functions: &[(&'static str, Function<P>)],
     ) -> Result<Deployment<P>, ConfigError> {
-        let names: Vec<&str> = functions.iter().map(|(name, _)| *name).collect();
-        let deployed = deployment::parse(file, bytes, platform, &names)?;
+        let deployed = deployment::parse(file, bytes, platform, &names_of(functions))?;
         Ok(Deployment { deployed, functions: functions.to_vec() })
     }
 
-    /// Begins the processes of a node, each at its time.
+    /// Begins the processes of a node, each at its time. The run ends with an error that names the place in
+    /// the file if the host of a process has no node, or has failed when the process begins.
     pub fn begin(&self, start: &mut Start<'_, P>) {
+        let (LpId(node), nodes) = (start.id(), start.nodes());
+        if node == 0
+            && let Some(homeless) = self.deployed.iter().find(|deployed| deployed.host.0 >= nodes)
+        {
+            let Deployed { spot, host: HostId(host), .. } = homeless.clone();
+            start.spawn("deployment", move |node| async move {
+                let hosts = |program: &P| program.carrier().platform().hosts()[host as usize].name.clone();
+                let wrong = format!("the host `{}` has no node, as the program has {nodes}", node.with_program(hosts));
+                node.fail(sentence(&spot, wrong, "let the program have as many nodes as the platform has hosts"));
+            });
+        }
         self.begin_where(start, |_| true);
     }
 
-    /// Begins the processes of a node that begin again when its host works again.
+    /// Begins the processes of a node that begin again when its host works again. Those whose time has not
+    /// come begin at their time.
     pub fn begin_again(&self, start: &mut Start<'_, P>) {
-        self.begin_where(start, |deployed| deployed.restarts);
+        let now = start.now();
+        self.begin_where(start, |deployed| deployed.restarts && deployed.start <= now);
     }
 
     fn begin_where(&self, start: &mut Start<'_, P>, begins: impl Fn(&Deployed) -> bool) {
         let LpId(node) = start.id();
         for deployed in self.deployed.iter().filter(|deployed| deployed.host.0 == node && begins(deployed)) {
             let (name, function) = self.functions[deployed.function];
-            let Deployed { arguments, start: begin, kill, .. } = deployed.clone();
-            start.spawn(name, move |node| async move {
-                if node.now() < begin {
-                    node.sleep_until(begin).await;
+            let Deployed { spot, arguments, start: begin, kill, restarts, .. } = deployed.clone();
+            let process = start.spawn_at(begin, name, move |node| async move {
+                if node.with_program(|program| program.carrier().kills) && !node.host_works() {
+                    return begins_on_failed_host(node, &spot, restarts).await;
                 }
-                let me = node.process_id();
-                let killer = kill.map(|kill| {
-                    node.spawn_daemon("kill_time", move |node| async move {
-                        node.sleep_until(kill).await;
-                        node.kill(me);
-                    })
-                });
                 function(node, arguments).await;
-                // Nothing is left to kill.
-                killer.into_iter().for_each(|killer| killer.kill());
             });
+            kill.into_iter().for_each(|kill| start.kill_at(process, kill));
         }
     }
+}
+
+fn names_of<P: PlatformProgram>(functions: &[(&'static str, Function<P>)]) -> Vec<&'static str> {
+    functions.iter().map(|(name, _)| *name).collect()
+}
+
+/// Ends a process whose host has failed as it begins. One that restarts begins again with its host. Any other
+/// is an error, as in SimGrid.
+async fn begins_on_failed_host<P: PlatformProgram>(node: Node<P>, spot: &Spot, restarts: bool) {
+    if restarts {
+        node.kill(node.process_id());
+        return std::future::pending().await;
+    }
+    let help = "begin it at another time, or add on_failure=\"RESTART\"";
+    node.fail(sentence(spot, "its host has failed at the start_time of the actor".to_owned(), help));
+}
+
+/// Returns a sentence on an element of a deployment.
+fn sentence(spot: &Spot, wrong: String, help: &str) -> String {
+    ConfigError::new(wrong).with_help(help).at(Place::Spot(spot.clone())).to_string()
 }

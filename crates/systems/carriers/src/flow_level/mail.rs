@@ -3,7 +3,7 @@
 mod first;
 
 use super::FlowLevel;
-use super::calls::{CallId, Served, What, answer};
+use super::calls::{CallId, Served, What, answer, suspend_or_resume};
 use super::packet::{Answer, Failure, Name, Packet};
 use super::solver::{Owner, Solver};
 use parades_core::digest::Payload;
@@ -24,59 +24,71 @@ pub(super) struct Mail<M> {
     outcome: Option<Outcome>,
 }
 
+impl<M> Mail<M> {
+    /// Returns the calls that put and get the message, as far as they wait for its end.
+    pub(super) fn calls(&self) -> [Option<CallId>; 2] {
+        [self.put.as_ref().and_then(|sent| sent.call), self.get]
+    }
+
+    /// Returns whether the message has been put and does not travel.
+    pub(super) fn is_unread(&self) -> bool {
+        self.put.is_some() && self.flow.is_none()
+    }
+}
+
 /// The side of a message that puts it.
 #[derive(Debug)]
 pub(super) struct Sent<M> {
-    pub(super) from: LpId,
-    /// The process, and its call unless it does not wait.
     pub(super) process: ProcessId,
+    /// The call of the process. `None` if the message is detached. Then it is independent of its process.
     pub(super) call: Option<CallId>,
     pub(super) message: M,
 }
 
-/// A mailbox: the messages that wait for a get, or the gets that wait for a message.
+/// A mailbox: messages that wait for a get, or gets that wait for a message.
 #[derive(Debug, Default)]
 pub(super) struct Mailbox {
     waiting: VecDeque<u64>,
     /// The node to which messages travel as soon as they are put.
     pub(super) receiver: Option<LpId>,
-    /// The messages that have set out to that node, and that nobody gets yet.
+    /// Messages that have set out to that node, and that no call gets yet.
     ahead: VecDeque<u64>,
 }
 
 impl<M: Payload + Clone> FlowLevel<M> {
-    /// Puts a message into a mailbox. Returns its number.
+    /// Puts a message into a mailbox.
     pub(super) fn put(
         &self,
         solver: &mut Solver<M>,
         name: &Name,
         sent: Sent<M>,
         ctx: &mut impl CarrierContext<Packet<M>>,
-    ) -> u64 {
+    ) {
         let mailbox = solver.calls.mailboxes.entry(name.clone()).or_default();
         let waiting = mailbox.waiting.front().copied();
         let waiting = waiting.filter(|number| solver.calls.mails[number].put.is_none());
-        if let Some(number) = waiting {
+        let number = waiting.unwrap_or(solver.calls.last_mail + 1);
+        if let Some(call) = sent.call {
+            solver.calls.served.insert(call, Served::new(sent.process, What::Put(number)));
+        }
+        if waiting.is_some() {
             mailbox.waiting.pop_front();
             forget_if_empty(solver, name);
             first::leave_others(solver, number);
             solver.calls.mails.get_mut(&number).expect("it waits").put = Some(sent);
-            self.travel(solver, number, ctx);
-            return number;
+            return self.travel(solver, number, ctx);
         }
-        solver.calls.last_mail += 1;
-        let number = solver.calls.last_mail;
-        let receiver = mailbox.receiver;
-        match receiver {
-            Some(_) => mailbox.ahead.push_back(number),
-            None => mailbox.waiting.push_back(number),
+        solver.calls.last_mail = number;
+        let is_received = mailbox.receiver.is_some();
+        match is_received {
+            true => mailbox.ahead.push_back(number),
+            false => mailbox.waiting.push_back(number),
         }
         let mail = Mail { mailbox: name.clone(), put: Some(sent), get: None, flow: None, outcome: None };
         solver.calls.mails.insert(number, mail);
-        if receiver.is_some() {
+        if is_received {
             self.travel(solver, number, ctx);
         }
-        number
     }
 
     /// Gets a message from a mailbox.
@@ -108,7 +120,7 @@ impl<M: Payload + Clone> FlowLevel<M> {
             }
         };
         forget_if_empty(solver, name);
-        solver.calls.served.insert(call, Served { process, what: What::Get(number) });
+        solver.calls.served.insert(call, Served::new(process, What::Get(number)));
         let mail = solver.calls.mails.get_mut(&number).expect("it is there");
         mail.get = Some(call);
         match mail.outcome {
@@ -124,25 +136,23 @@ impl<M: Payload + Clone> FlowLevel<M> {
         let sent = mail.put.as_ref().expect("it has been put");
         let to = mail.get.map_or_else(|| solver.calls.mailboxes[&mail.mailbox].receiver, |(node, _)| Some(node));
         let to = to.expect("somebody gets it");
-        let bytes = (self.bytes)(&sent.message);
-        let sender = sent.process;
-        match solver.network.start_flow(self.host(sent.from), self.host(to), bytes) {
+        let (from, bytes) = (self.host(sent.process.node), (self.bytes)(&sent.message));
+        match solver.network.start_flow(from, self.host(to), bytes) {
             Ok(id) => {
                 solver.set_owner(id, Owner::Mail(number));
                 solver.in_flight += 1;
-                let receiver = solver.calls.mails[&number].get.and_then(|call| solver.calls.served.get(&call));
-                let processes = [Some(sender), receiver.map(|served| served.process)];
-                if processes.into_iter().flatten().any(|process| solver.calls.suspended.contains(&process)) {
-                    solver.network.suspend(id);
+                let mail = solver.calls.mails.get_mut(&number).expect("it is there");
+                mail.flow = Some(id);
+                if let Some(call) = mail.calls().into_iter().flatten().next() {
+                    suspend_or_resume(solver, call);
                 }
-                solver.calls.mails.get_mut(&number).expect("it is there").flow = Some(id);
             }
             Err(why) => ctx.fail(why.to_string()),
         }
     }
 }
 
-/// Forgets a mailbox at which nobody waits, so that a run may use any number of names.
+/// Forgets a mailbox without messages, gets and a receiver, so that a run may use any number of names.
 fn forget_if_empty<M>(solver: &mut Solver<M>, name: &Name) {
     let is_empty =
         |mailbox: &Mailbox| mailbox.waiting.is_empty() && mailbox.ahead.is_empty() && mailbox.receiver.is_none();
@@ -151,16 +161,7 @@ fn forget_if_empty<M>(solver: &mut Solver<M>, name: &Name) {
     }
 }
 
-/// Returns whether a process at either end of a message is suspended.
-pub(super) fn ends_are_suspended<M>(solver: &Solver<M>, id: ActivityId) -> bool {
-    let Some(Owner::Mail(number)) = &solver.owners[id.slot()] else { return false };
-    let Some(mail) = solver.calls.mails.get(number) else { return false };
-    let getter = mail.get.and_then(|call| solver.calls.served.get(&call)).map(|served| served.process);
-    let sender = mail.put.as_ref().map(|sent| sent.process);
-    [getter, sender].into_iter().flatten().any(|process| solver.calls.suspended.contains(&process))
-}
-
-/// Answers both ends of a message whose flow has ended. If nobody gets it yet, it waits.
+/// Answers both ends of a message whose flow has ended. A message that no call gets yet waits for one.
 pub(super) fn finish_mail<M: Payload + Clone>(
     solver: &mut Solver<M>,
     number: u64,
@@ -181,8 +182,8 @@ pub(super) fn finish_mail<M: Payload + Clone>(
     };
     let mail = solver.calls.mails.remove(&number).expect("it was found above");
     solver.calls.served.remove(&get);
-    let Sent { from, message, .. } = mail.put.expect("it was found above");
-    answer(get, Answer::Message(failure.map_or(Ok((from, message)), Err)), ctx);
+    let Sent { process, message, .. } = mail.put.expect("it was found above");
+    answer(get, Answer::Message(failure.map_or(Ok((process.node, message)), Err)), ctx);
 }
 
 /// Ends a message because one end no longer waits. The other end learns of it, if there is one.
@@ -205,8 +206,7 @@ pub(super) fn abandon_mail<M>(
         solver.failed += 1;
         solver.network.cancel(flow);
     }
-    let put = mail.put.and_then(|sent| sent.call);
-    for other in [put, mail.get].into_iter().flatten().filter(|other| *other != by) {
+    for other in mail.calls().into_iter().flatten().filter(|other| *other != by) {
         let is_get = Some(other) == mail.get;
         solver.calls.served.remove(&other);
         let failed = Err(Failure::Peer);

@@ -6,12 +6,30 @@ use super::solver::Solver;
 use parades_program::{CarrierContext, ProcessId};
 use std::collections::VecDeque;
 
-/// The free permits, and the calls that wait for one.
+/// The permits of a semaphore, and the calls that wait for one.
 #[derive(Debug)]
 pub(super) struct Permits {
     free: u32,
     at_start: u32,
+    /// The number of permits that are returned only by [`Meeting::Release`].
+    taken: u32,
     waiting: VecDeque<CallId>,
+}
+
+/// The use of a permit for which a call waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wants {
+    /// The permit is returned when its claim is dropped.
+    Claim,
+    /// The permit is returned by [`Meeting::Release`].
+    Take,
+    /// The mutex is locked again after a wait at a condition, and is returned as a claim.
+    Relock {
+        /// False if the time of the wait was over before a notification.
+        is_notified: bool,
+        /// The condition whose notification another call gets if this one is given up before the lock.
+        passes_on: Option<Name>,
+    },
 }
 
 /// A barrier: the calls that wait for the others.
@@ -29,7 +47,7 @@ fn key_of(semaphore: &Semaphore) -> ((bool, Name), u32) {
     }
 }
 
-/// Serves a request for one of these.
+/// Serves a request of a process at a mutex, semaphore, barrier or condition.
 pub(super) fn meet<M>(
     solver: &mut Solver<M>,
     process: ProcessId,
@@ -37,53 +55,77 @@ pub(super) fn meet<M>(
     meeting: &Meeting,
     ctx: &mut impl CarrierContext<Packet<M>>,
 ) {
-    let served = |call: CallId, what: What, solver: &mut Solver<M>| {
-        solver.calls.served.insert(call, Served { process, what });
+    let mut served = |what: What| {
+        let call = call.expect("a process that meets others awaits them");
+        solver.calls.served.insert(call, Served::new(process, what));
+        call
     };
     match meeting {
         Meeting::Acquire(semaphore, returns) => {
-            let call = call.expect("whoever acquires a permit awaits it");
-            served(call, What::Waits(semaphore.clone(), *returns), solver);
+            let wants = if *returns { Wants::Claim } else { Wants::Take };
+            let call = served(What::Waits(semaphore.clone(), wants));
             acquire(solver, semaphore, call, ctx);
         }
-        Meeting::Release(semaphore) => release(solver, semaphore, ctx),
+        Meeting::Release(semaphore) => {
+            let permits = permits(solver, semaphore, ctx);
+            match (semaphore, permits.taken) {
+                (Semaphore::Mutex(name), 0) => {
+                    return ctx.fail(format!(
+                        "a process of node {} releases the mutex `{name}`, which no process has taken: release it \
+                         once for each `take`; a lock of `acquire` is free when its permit is dropped",
+                        process.node.0
+                    ));
+                }
+                (_, taken) => permits.taken = taken.saturating_sub(1),
+            }
+            release(solver, semaphore, ctx);
+        }
         Meeting::Barrier(name, parties) => {
-            let call = call.expect("whoever comes to a barrier awaits the others");
-            served(call, What::Barrier(name.clone()), solver);
+            let call = served(What::Barrier(name.clone()));
             pass(solver, name, *parties, call, ctx);
         }
         Meeting::Wait { condition, mutex, held } => {
-            let call = call.expect("whoever waits at a condition awaits it");
+            let call = served(What::Condition(condition.clone(), mutex.clone()));
             let holds = solver.calls.served.remove(&(process.node, *held));
             if holds.is_none_or(|holds| holds.what != What::Holds(mutex.clone())) {
                 return ctx.fail(format!("the condition `{condition}` is awaited with a mutex that is not locked"));
             }
-            served(call, What::Condition(condition.clone(), mutex.clone()), solver);
             solver.calls.conditions.entry(condition.clone()).or_default().push_back(call);
             release(solver, mutex, ctx);
         }
         Meeting::Notify(name, all) => notify(solver, name, *all, ctx),
+        Meeting::TimeIsOver(held) => time_is_over(solver, (process.node, *held), ctx),
     }
 }
 
-/// Lets a call no longer wait, or returns its permit.
+/// Ends the wait or the permit of a call that has been given up.
 pub(super) fn leave<M>(solver: &mut Solver<M>, what: &What, call: CallId, ctx: &mut impl CarrierContext<Packet<M>>) {
     let is_other = |other: &CallId| *other != call;
     match what {
-        What::Waits(semaphore, _) => {
+        What::Waits(semaphore, wants) => {
             let permits = solver.calls.permits.get_mut(&key_of(semaphore).0);
             permits.into_iter().for_each(|permits| permits.waiting.retain(is_other));
+            if let Wants::Relock { passes_on: Some(condition), .. } = wants {
+                notify(solver, condition, false, ctx);
+            }
         }
         What::Holds(semaphore) => release(solver, semaphore, ctx),
         What::Barrier(name) => {
             let barrier = solver.calls.barriers.get_mut(name);
             barrier.into_iter().for_each(|barrier| barrier.waiting.retain(is_other));
         }
-        What::Condition(name, _) => {
-            let waiting = solver.calls.conditions.get_mut(name);
-            waiting.into_iter().for_each(|waiting| waiting.retain(is_other));
-        }
+        What::Condition(name, _) => leave_condition(solver, name, call),
         What::Activity(_) | What::Put(_) | What::Get(_) => {}
+    }
+}
+
+/// Removes a call from those that wait at a condition.
+fn leave_condition<M>(solver: &mut Solver<M>, name: &Name, call: CallId) {
+    if let Some(waiting) = solver.calls.conditions.get_mut(name) {
+        waiting.retain(|other| *other != call);
+        if waiting.is_empty() {
+            solver.calls.conditions.remove(name);
+        }
     }
 }
 
@@ -96,7 +138,7 @@ fn permits<'a, M>(
     let (key, at_start) = key_of(semaphore);
     let name = key.1.clone();
     let permits = solver.calls.permits.entry(key);
-    let permits = permits.or_insert_with(|| Permits { free: at_start, at_start, waiting: VecDeque::new() });
+    let permits = permits.or_insert_with(|| Permits { free: at_start, at_start, taken: 0, waiting: VecDeque::new() });
     if permits.at_start != at_start {
         let before = permits.at_start;
         ctx.fail(format!("the semaphore `{name}` has {before} permits for one process and {at_start} for another"));
@@ -112,7 +154,8 @@ fn acquire<M>(solver: &mut Solver<M>, semaphore: &Semaphore, call: CallId, ctx: 
 
 /// Returns a permit.
 fn release<M>(solver: &mut Solver<M>, semaphore: &Semaphore, ctx: &mut impl CarrierContext<Packet<M>>) {
-    permits(solver, semaphore, ctx).free += 1;
+    let permits = permits(solver, semaphore, ctx);
+    permits.free = permits.free.saturating_add(1);
     grant(solver, semaphore, ctx);
 }
 
@@ -126,13 +169,15 @@ fn grant<M>(solver: &mut Solver<M>, semaphore: &Semaphore, ctx: &mut impl Carrie
         let Some(call) = permits.waiting.pop_front() else { return };
         permits.free -= 1;
         let served = solver.calls.served.get_mut(&call).expect("a call that waits is served");
-        match served.what {
-            What::Waits(_, false) => {
-                solver.calls.served.remove(&call);
-            }
-            _ => served.what = What::Holds(semaphore.clone()),
+        let What::Waits(_, wants) = std::mem::replace(&mut served.what, What::Holds(semaphore.clone())) else {
+            unreachable!("it waits for a permit")
+        };
+        if wants == Wants::Take {
+            solver.calls.served.remove(&call);
+            self::permits(solver, semaphore, ctx).taken += 1;
         }
-        answer(call, Answer::Done(Ok(())), ctx);
+        let is_late = matches!(wants, Wants::Relock { is_notified: false, .. });
+        answer(call, Answer::Permit(!is_late), ctx);
     }
 }
 
@@ -154,16 +199,33 @@ fn pass<M>(solver: &mut Solver<M>, name: &Name, parties: u32, call: CallId, ctx:
     }
 }
 
-/// Lets those who wait at a condition lock their mutex again: the first, or all.
+/// Notifies the call that has waited longest at a condition, or all of them.
 fn notify<M>(solver: &mut Solver<M>, name: &Name, all: bool, ctx: &mut impl CarrierContext<Packet<M>>) {
     let Some(waiting) = solver.calls.conditions.get_mut(name) else { return };
-    let count = if all { waiting.len() } else { waiting.len().min(1) };
+    let count = if all { waiting.len() } else { 1 };
     let notified: Vec<CallId> = waiting.drain(..count).collect();
-    for call in notified {
-        let served = solver.calls.served.get_mut(&call).expect("a call that waits is served");
-        let What::Condition(_, mutex) = &served.what else { unreachable!("it waits at a condition") };
-        let mutex = mutex.clone();
-        served.what = What::Waits(mutex.clone(), true);
-        acquire(solver, &mutex, call, ctx);
+    if waiting.is_empty() {
+        solver.calls.conditions.remove(name);
     }
+    let passes_on = (!all).then(|| name.clone());
+    for call in notified {
+        relock(solver, call, Wants::Relock { is_notified: true, passes_on: passes_on.clone() }, ctx);
+    }
+}
+
+/// Ends the wait of a call at a condition without a notification. Does nothing if it has been notified.
+fn time_is_over<M>(solver: &mut Solver<M>, call: CallId, ctx: &mut impl CarrierContext<Packet<M>>) {
+    let Some(Served { what: What::Condition(name, _), .. }) = solver.calls.served.get(&call) else { return };
+    let name = name.clone();
+    leave_condition(solver, &name, call);
+    relock(solver, call, Wants::Relock { is_notified: false, passes_on: None }, ctx);
+}
+
+/// Lets a call that has waited at a condition lock its mutex again.
+fn relock<M>(solver: &mut Solver<M>, call: CallId, wants: Wants, ctx: &mut impl CarrierContext<Packet<M>>) {
+    let served = solver.calls.served.get_mut(&call).expect("a call that waits is served");
+    let What::Condition(_, mutex) = &served.what else { unreachable!("it waits at a condition") };
+    let mutex = mutex.clone();
+    served.what = What::Waits(mutex.clone(), wants);
+    acquire(solver, &mutex, call, ctx);
 }

@@ -1,4 +1,4 @@
-//! What processes on a platform may do beside sending messages: the methods of SimGrid's actors.
+//! The methods of processes on a platform, beside sending messages: those of SimGrid's actors.
 
 use super::FlowLevel;
 use super::packet::{ChangeOfCall, Failure, Meeting, Name, Request, Semaphore};
@@ -6,9 +6,10 @@ use parades_core::digest::Payload;
 use parades_core::time::Delay;
 use parades_flow::network::{Execution, Transfer};
 use parades_flow::platform::HostId;
-use parades_program::{Call, Claim, Node, Order, ProcessId, Program, Received};
+use parades_program::{Call, Claim, Either, Node, Order, ProcessId, Program, Received, select};
 use std::fmt;
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 /// A program whose nodes are on the hosts of a platform.
@@ -16,17 +17,16 @@ pub trait PlatformProgram: Program<Carrier = FlowLevel<<Self as Program>::Messag
 
 impl<M: Payload + Clone, P: Program<Message = M, Carrier = FlowLevel<M>>> PlatformProgram for P {}
 
-/// What a process on a platform may do beside sending messages: compute, use disks, meet processes of other
-/// hosts, and end, suspend and watch them. These are the methods of actors in SimGrid's S4U.
+/// The methods of processes on a platform, beside sending messages. Processes compute, use disks, meet
+/// processes of other hosts, and end, suspend and watch them, as actors in SimGrid's S4U.
 ///
-/// Something that takes time begins when the method is called, and is awaited where its value is awaited: so
-/// one call serves for SimGrid's `put` and `put_async`. If the value is dropped before its end, it is
-/// cancelled. So [`Node::within`] is a wait with a timeout, and [`parades_program::any`],
-/// [`parades_program::all`] wait for several.
+/// A method begins something at once, and its value is awaited for the end. So one method serves for
+/// SimGrid's `put` and `put_async`. A value that is dropped before its end cancels it. So [`Node::within`] is
+/// a wait with a timeout, and [`parades_program::any`] and [`parades_program::all`] wait for several.
 ///
 /// Names of mailboxes, mutexes, semaphores, barriers and conditions hold in the whole run, and each is made
-/// by its first use. Processes are served in the order in which they began to wait. Whatever takes no
-/// time happens at the same time, in a later round.
+/// by its first use. Processes are served in the order in which they began to wait. Effects that take no time
+/// happen at the same time, in a later round.
 ///
 /// # Examples
 ///
@@ -140,16 +140,17 @@ pub trait OnPlatform<P: PlatformProgram>: Copy {
     /// Returns the condition of this name for processes of all hosts.
     fn shared_condition(self, name: impl Into<Name>) -> SharedCondition<P>;
 
-    /// Ends a process of any node where it waits, as [`parades_program::Handle::kill`]. What it has under way
-    /// is cancelled, and the locks that it holds are free.
+    /// Ends a process of any node where it waits, as [`parades_program::Handle::kill`]. Its activities are
+    /// cancelled, and its locks are free.
     fn kill(self, process: ProcessId);
 
-    /// Suspends a process of any node. It does not go on until it is resumed, and what it computes, transfers
-    /// or sends through mailboxes makes no progress. A sleep ends at its time, but the process goes on only
-    /// when resumed.
+    /// Suspends a process of any node until it is resumed. Its computations, transfers and messages of
+    /// mailboxes make no progress, except detached messages. A sleep ends at its time, but the process goes
+    /// on only when resumed.
     fn suspend(self, process: ProcessId);
 
-    /// Lets a suspended process of any node go on.
+    /// Lets a suspended process of any node go on. Activities that were suspended by themselves
+    /// ([`Activity::suspend`]) stay so.
     fn resume(self, process: ProcessId);
 
     /// Waits until a process of any node is over. Does not wait if it is.
@@ -277,9 +278,10 @@ fn transfer<P: PlatformProgram>(node: Node<P>, name: &str, transfer: Transfer, b
     }
 }
 
-/// Something under way on a platform. Await it to wait for its end. If it is dropped before, it is cancelled.
+/// A computation, a transfer of a disk, or a message of a mailbox. Await it to wait for its end. If it is
+/// dropped before, it is cancelled.
 #[derive(Debug)]
-#[must_use = "what is dropped is cancelled"]
+#[must_use = "an activity that is dropped is cancelled"]
 pub struct Activity<P: PlatformProgram> {
     node: Node<P>,
     call: Call<Result<(), Failure>>,
@@ -292,13 +294,14 @@ impl<P: PlatformProgram> Activity<P> {
         }
     }
 
-    /// Lets it make no progress until [`Activity::resume`].
+    /// Lets the activity make no progress until [`Activity::resume`]. A message that does not travel yet sets
+    /// out only then.
     #[track_caller]
     pub fn suspend(&self) {
         self.change(ChangeOfCall::Suspend);
     }
 
-    /// Lets it go on.
+    /// Lets the activity go on, unless its process is suspended.
     #[track_caller]
     pub fn resume(&self) {
         self.change(ChangeOfCall::Resume);
@@ -326,7 +329,8 @@ impl<P: PlatformProgram> Activity<P> {
         self.change(ChangeOfCall::Bound(bound));
     }
 
-    /// Returns what is left, in flops or bytes: 0 once it has ended, and for a message that nobody gets yet.
+    /// Returns the remaining amount, in flops or bytes: 0 after the end, and for a message that does not
+    /// travel yet.
     pub async fn remaining(&self) -> f64 {
         match self.call.receipt() {
             Some(receipt) => self.node.call::<f64>(Request::Remaining(receipt), "what is left of it").await,
@@ -334,7 +338,7 @@ impl<P: PlatformProgram> Activity<P> {
         }
     }
 
-    /// Returns whether it has ended, so that awaiting it takes no time (SimGrid's `test`).
+    /// Returns whether the activity has ended, so that awaiting it takes no time (SimGrid's `test`).
     #[track_caller]
     pub fn is_over(&self) -> bool {
         self.call.is_answered()
@@ -358,14 +362,15 @@ pub struct Mailbox<P: PlatformProgram> {
 }
 
 impl<P: PlatformProgram> Mailbox<P> {
-    /// Puts a message, whose bytes the carrier knows. It ends when the message has arrived.
+    /// Puts a message, whose bytes the carrier knows. The activity ends when the message has arrived.
     #[track_caller]
     pub fn put(&self, message: P::Message) -> Activity<P> {
         let request = Request::Put(self.name.clone(), message);
         Activity { node: self.node, call: self.node.call(request, "a message of a mailbox to arrive") }
     }
 
-    /// Puts a message for whose arrival nobody waits (SimGrid's detached communications).
+    /// Puts a message for whose arrival nobody waits (SimGrid's detached communications). It is independent
+    /// of its process from then on: it travels although the process is suspended, or over.
     #[track_caller]
     pub fn put_detached(&self, message: P::Message) {
         self.node.ask(Request::Put(self.name.clone(), message));
@@ -388,8 +393,8 @@ impl<P: PlatformProgram> Mailbox<P> {
         self.node.call(Request::GetFirst(names.collect()), "a message of several mailboxes")
     }
 
-    /// Makes the node of the process the receiver of what is put from now on. Messages then travel to it at
-    /// once, before they are got (SimGrid's `set_receiver`).
+    /// Makes the node of the process the receiver of all messages that are put from now on. These travel to
+    /// the node at once, before a process gets them (SimGrid's `set_receiver`).
     #[track_caller]
     pub fn set_receiver(&self) {
         self.node.ask(Request::SetReceiver(self.name.clone()));
@@ -418,11 +423,11 @@ impl<P: PlatformProgram> SharedSemaphore<P> {
     /// it.
     pub async fn take(&self) {
         let request = Request::Meet(Meeting::Acquire(self.which.clone(), false));
-        let taken: Result<(), Failure> = self.node.call(request, "a permit that processes of all hosts share").await;
-        taken.expect("permits do not fail");
+        let _: bool = self.node.call(request, "a permit that processes of all hosts share").await;
     }
 
-    /// Adds a permit, for the process that has waited longest.
+    /// Adds a permit, for the process that has waited longest. The release of a mutex that no process has
+    /// taken ends the run with an error.
     #[track_caller]
     pub fn release(&self) {
         self.node.ask(Request::Meet(Meeting::Release(self.which.clone())));
@@ -433,18 +438,25 @@ impl<P: PlatformProgram> SharedSemaphore<P> {
 #[derive(Debug)]
 #[must_use = "a permit is acquired only where that is awaited"]
 pub struct AcquireShared {
-    call: Call<Result<(), Failure>>,
+    /// The answer is false after a wait at a condition that ended without a notification.
+    call: Call<bool>,
     which: Semaphore,
+}
+
+impl AcquireShared {
+    /// Polls the wait, for the permit and the answer.
+    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<(SharedPermit, bool)> {
+        let receipt = self.call.receipt().expect("it is awaited once");
+        let answer = ready!(Pin::new(&mut self.call).poll(context));
+        Poll::Ready((SharedPermit { claim: Claim::of(receipt), which: self.which.clone() }, answer))
+    }
 }
 
 impl Future for AcquireShared {
     type Output = SharedPermit;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<SharedPermit> {
-        let receipt = self.call.receipt().expect("it is awaited once");
-        let given = ready!(Pin::new(&mut self.call).poll(context));
-        given.expect("permits do not fail");
-        Poll::Ready(SharedPermit { claim: Claim::of(receipt), which: self.which.clone() })
+        self.poll_answer(context).map(|(permit, _)| permit)
     }
 }
 
@@ -480,13 +492,16 @@ impl<P: PlatformProgram> SharedCondition<P> {
     }
 
     /// Does the same as [`SharedCondition::wait`], for `patience` at most. Returns the lock, and whether the
-    /// process was notified.
+    /// process was notified. A process that is notified in time waits for its mutex however long that takes.
     pub async fn wait_for(&self, held: SharedPermit, patience: Delay) -> (SharedPermit, bool) {
-        let which = held.which.clone();
-        match self.node.within(patience, self.wait(held)).await {
-            Some(held) => (held, true),
-            None => (SharedSemaphore { node: self.node, which }.acquire().await, false),
+        let mut wait = self.wait(held);
+        let wake = wait.call.receipt().expect("it has just begun");
+        let answered = poll_fn(|context| wait.poll_answer(context));
+        match select(pin!(answered), self.node.timer(patience)).await {
+            Either::Left(answer) => return answer,
+            Either::Right(()) => self.node.ask(Request::Meet(Meeting::TimeIsOver(wake))),
         }
+        poll_fn(|context| wait.poll_answer(context)).await
     }
 
     /// Notifies the process that has waited longest.

@@ -45,10 +45,10 @@ pub enum Packet<M> {
         process: ProcessId,
         /// The name of the call at its node, if the process wants an answer.
         receipt: Option<Receipt>,
-        /// What the process asks for.
+        /// The request.
         request: Request<M>,
     },
-    /// From a node to the solver: a process no longer waits for a call, or returns what it has been given.
+    /// From a node to the solver: a process no longer waits for a call, or returns the permit of the call.
     GiveUp(Receipt),
     /// From the solver to a node: the answer to a call.
     Answer(Receipt, Answer<M>),
@@ -68,21 +68,21 @@ pub enum Packet<M> {
 /// The name of a mailbox, mutex, semaphore, barrier or condition. Each of these kinds has names of its own.
 pub type Name = Box<str>;
 
-/// What a process may ask the solver of a platform for. The methods of [`super::OnPlatform`] and of the
-/// objects that it gives make these requests.
+/// A request of a process to the solver of a platform. The methods of [`super::OnPlatform`], and of the
+/// objects that it gives, make these requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Request<M> {
     /// A computation on a host.
     Compute(HostId, Execution),
     /// A transfer from or to a disk, with its number of bytes.
     Disk(DiskId, Transfer, f64),
-    /// A message for whoever gets it from the mailbox.
+    /// A message for the process that gets it from the mailbox.
     Put(Name, M),
     /// A message from the mailbox.
     Get(Name),
     /// The first message of any of these mailboxes.
     GetFirst(Vec<Name>),
-    /// The node of the process gets what is put into the mailbox from now on, and so it travels at once.
+    /// The node of the process gets all messages of the mailbox from now on, so they travel at once.
     SetReceiver(Name),
     /// A permit, a place at a barrier, or a notification.
     Meet(Meeting),
@@ -92,7 +92,7 @@ pub enum Request<M> {
     Order(ProcessId, Order),
     /// A change of a call of the same node.
     Change(Receipt, ChangeOfCall),
-    /// What is left of a call of the same node, in flops or bytes.
+    /// The remaining amount of a call of the same node, in flops or bytes.
     Remaining(Receipt),
     /// The host is switched on or off.
     SetHost(HostId, bool),
@@ -100,11 +100,11 @@ pub enum Request<M> {
     SetPowerState(HostId, u32),
 }
 
-/// What processes of all hosts meet at.
+/// A request at a mutex, semaphore, barrier or condition of the whole run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Meeting {
-    /// A permit of the semaphore. A mutex is a semaphore of one permit. If
-    /// the flag is set, the permit is returned when the process drops it.
+    /// A permit of the semaphore. A mutex is a semaphore of one permit. If the flag is set, the permit is
+    /// returned when the process drops it.
     Acquire(Semaphore, bool),
     /// A permit of the semaphore is returned, or added.
     Release(Semaphore),
@@ -119,8 +119,10 @@ pub enum Meeting {
         /// The call that has locked it.
         held: Receipt,
     },
-    /// One of those that wait at the condition, or all of them if the flag is set, are notified.
+    /// A notification of the process that has waited longest at the condition, or of all if the flag is set.
     Notify(Name, bool),
+    /// The time of a wait at a condition is over, by the call of that wait.
+    TimeIsOver(Receipt),
 }
 
 /// Permits for which processes wait, with the number at the start.
@@ -135,28 +137,30 @@ pub enum Semaphore {
 /// A change of a computation, of a transfer of a disk, or of a message that travels.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ChangeOfCall {
-    /// It makes no progress.
+    /// The call makes no progress.
     Suspend,
-    /// It goes on.
+    /// The call goes on.
     Resume,
-    /// Its weight among the computations of the host.
+    /// The weight of a computation among those of its host.
     Priority(f64),
-    /// Its greatest rate, in flops or bytes per second.
+    /// The greatest rate, in flops or bytes per second.
     Bound(f64),
 }
 
 /// The answer to a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answer<M> {
-    /// It is done, or has failed.
+    /// The end of a computation, a transfer or a message: done or failed.
     Done(Result<(), Failure>),
+    /// A permit. False after a wait at a condition that ended without a notification.
+    Permit(bool),
     /// A message, with the node that has put it.
     Message(Result<(LpId, M), Failure>),
     /// The barrier is passed. True for the process that came last.
     Passed(bool),
     /// The process is over.
     Ended,
-    /// What is left.
+    /// The remaining amount, in flops or bytes.
     Remaining(f64),
 }
 
@@ -185,7 +189,6 @@ impl std::error::Error for Failure {}
 impl<M: Payload> Payload for Packet<M> {
     #[inline]
     fn fold(&self, digest: &mut Digest) {
-        let head = |kind: u64, id: u32| kind << 32 | u64::from(id);
         match self {
             Packet::Send { to, receipt, message } => {
                 digest.word(head(1, to.0));
@@ -223,8 +226,13 @@ impl<M: Payload> Payload for Packet<M> {
     }
 }
 
+/// Returns the word of a kind and a number.
+fn head(kind: u64, number: u32) -> u64 {
+    kind << 32 | u64::from(number)
+}
+
 fn fold_process(process: ProcessId, digest: &mut Digest) {
-    digest.word(u64::from(process.node.0) << 32 | u64::from(process.place()));
+    digest.word(head(u64::from(process.node.0), process.place()));
     digest.word(u64::from(process.serial()));
 }
 
@@ -240,28 +248,21 @@ fn fold_name(name: &str, digest: &mut Digest) {
 impl Semaphore {
     fn fold(&self, digest: &mut Digest) {
         match self {
-            Semaphore::Mutex(name) => {
-                digest.word(0);
-                fold_name(name, digest);
-            }
-            Semaphore::Permits(name, permits) => {
-                digest.word(1 << 32 | u64::from(*permits));
-                fold_name(name, digest);
-            }
+            Semaphore::Mutex(name) => fold_named(0, 0, name, digest),
+            Semaphore::Permits(name, permits) => fold_named(1, *permits, name, digest),
         }
     }
 }
 
 /// Folds a kind, a number and a name.
 fn fold_named(kind: u64, number: u32, name: &str, digest: &mut Digest) {
-    digest.word(kind << 32 | u64::from(number));
+    digest.word(head(kind, number));
     fold_name(name, digest);
 }
 
 impl<M: Payload> Request<M> {
     /// Folds the request into the digest: its kind, then its parts.
     fn fold(&self, digest: &mut Digest) {
-        let head = |kind: u64, id: u32| kind << 32 | u64::from(id);
         match self {
             Request::Compute(host, Execution { flops, threads, priority, bound }) => {
                 digest.word(head(1, host.0));
@@ -307,7 +308,6 @@ impl<M: Payload> Request<M> {
 
 impl Meeting {
     fn fold(&self, digest: &mut Digest) {
-        let head = |kind: u64, id: u32| kind << 32 | u64::from(id);
         match self {
             Meeting::Acquire(semaphore, returns) => {
                 digest.word(head(7, u32::from(*returns)));
@@ -323,6 +323,7 @@ impl Meeting {
                 mutex.fold(digest);
             }
             Meeting::Notify(name, all) => fold_named(11, u32::from(*all), name, digest),
+            Meeting::TimeIsOver(Receipt(held)) => digest.word(head(18, held.get())),
         }
     }
 }
@@ -351,6 +352,7 @@ impl<M: Payload> Answer<M> {
             }
             Answer::Message(Err(why)) => digest.word(2 << 32 | failure(why)),
             Answer::Passed(last) => digest.word(3 << 32 | u64::from(*last)),
+            Answer::Permit(notified) => digest.word(6 << 32 | u64::from(*notified)),
             Answer::Ended => digest.word(5 << 32),
             Answer::Remaining(amount) => {
                 digest.word(4 << 32);

@@ -12,6 +12,8 @@ pub struct Held {
     pub on_their_way: u64,
     /// Messages that would never have arrived.
     pub stuck: u64,
+    /// Messages that have not been taken out of the carrier's mailboxes.
+    pub unread: u64,
     /// Messages that were not delivered.
     pub failed: u64,
     /// True if a timer of the LP is still set, so that something may still happen at the nodes.

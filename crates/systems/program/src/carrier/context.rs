@@ -60,7 +60,7 @@ pub trait NodeContext<M, P>: CarrierContext<P> {
     /// Reports that the node's host fails, or works again.
     fn report_host(&mut self, works: bool);
 
-    /// Tells the node's processes what a carrier that serves calls has for them.
+    /// Tells the node's processes the news of a carrier that serves calls.
     fn tell(&mut self, news: ToProcesses);
 }
 
@@ -75,7 +75,7 @@ pub trait Mailbox<M> {
     /// Accepts news of the node's host, as [`NodeContext::report_host`].
     fn report_host(&mut self, works: bool);
 
-    /// Accepts what a carrier that serves calls has for processes, as [`NodeContext::tell`]. By default there
+    /// Accepts the news of a carrier that serves calls, as [`NodeContext::tell`]. By default there
     /// are no processes, and so no calls.
     fn tell(&mut self, news: ToProcesses) {
         unreachable!("no process has made a call: {news:?}");

@@ -49,7 +49,7 @@ pub trait Restore<L> {
     /// Called after the execution, unless it has panicked.
     fn after(lp: &mut L) -> Option<Self::Undo>;
 
-    /// Restores the state from before the execution. `undo` is what [`Restore::after`] returned, or else
+    /// Restores the state from before the execution. `undo` is the value of [`Restore::after`], or else of
     /// [`Restore::before`]. An execution that panicked has only the latter.
     fn undo(lp: &mut L, undo: Option<Self::Undo>);
 }

@@ -7,8 +7,8 @@ use parades_core::wire::{Malformed, Wire};
 /// A carrier whose states can be written, so that runs over it can be saved
 /// ([`parades_core::any_model::SaveModel`] has the rules for states).
 ///
-/// Over a carrier without this trait, a model has no [`parades_core::any_model::SaveModel`], and its runs are
-/// refused where they are to be saved.
+/// Over a carrier without this trait, a model has no [`parades_core::any_model::SaveModel`], and an engine
+/// refuses to save its runs.
 ///
 /// A carrier whose states are all data writes and reads them by [`parades_core::wire`]:
 ///

@@ -138,6 +138,114 @@ fn processes_on_stacks_of_a_slab_run_on_any_number_of_threads() {
     }
 }
 
+/// A program whose processes are on stacks: a token ring, or look-ups by the fingers of Chord.
+struct OnStacks {
+    nodes: u32,
+    stack: Stack,
+    begin: fn(&mut Start<'_, OnStacks>, Stack),
+    carrier: Constant,
+}
+
+impl Program for OnStacks {
+    type Message = u64;
+    type State = u64;
+    type Carrier = Constant;
+    fn nodes(&self) -> u32 {
+        self.nodes
+    }
+    fn carrier(&self) -> &Constant {
+        &self.carrier
+    }
+    fn start(&self, start: &mut Start<'_, Self>) -> u64 {
+        (self.begin)(start, self.stack);
+        0
+    }
+    fn fold(&self, state: &u64, digest: &mut Digest) {
+        digest.word(*state);
+    }
+}
+
+/// A node of a token ring: it works while it has the token, sometimes, and ends after five rounds.
+fn ring_worker(node: Node<OnStacks>) {
+    let (next, first) = (LpId((node.id().0 + 1) % node.nodes()), node.id() == LpId(0));
+    if first {
+        node.send(next, 0);
+    }
+    loop {
+        let round = node.wait(node.receive()).message + u64::from(first);
+        if round < 5 && node.random(|rng| rng.chance(0.5)) {
+            let time = node.random(|rng| rng.uniform_delay(ms(1), ms(20)));
+            node.wait(node.sleep(time));
+            node.with_state(|work| *work = work.wrapping_add(time.as_ps()));
+        }
+        if round <= 5 {
+            node.send(next, round);
+        }
+        if round >= 5 {
+            return;
+        }
+    }
+}
+
+/// The bit of a message that says that it is an answer.
+const ANSWER: u64 = 1 << 32;
+
+/// A node of a look-up service: a process serves others, and begins one more for each look-up of its own.
+fn finger_nodes(start: &mut Start<'_, OnStacks>, stack: Stack) {
+    start.spawn_on(stack, "serves", |node| {
+        loop {
+            let asked = node.wait(node.receive_where(|asked| asked.message < ANSWER));
+            // The finger that comes closest to the key.
+            let distance = (u32::try_from(asked.message).unwrap_or(0) + node.nodes() - node.id().0) % node.nodes();
+            let finger = (node.id().0 + (1 << distance.ilog2())) % node.nodes();
+            node.send(asked.from, ANSWER | u64::from(finger));
+        }
+    });
+    start.spawn_on(stack, "looks up", move |node| {
+        for _ in 0..4 {
+            node.wait(node.sleep(node.random(|rng| rng.exponential_delay(ms(10)))));
+            let key = node.random_node();
+            let found = node.spawn_on(stack, "look-up", move |node| look_up(node, node.id(), key, 0));
+            let hops = node.wait(found).expect("nobody kills it");
+            node.with_state(|sum| *sum = sum.wrapping_mul(31).wrapping_add(u64::from(hops)));
+        }
+    });
+}
+
+/// Looks a key up, one call deeper for each hop. Returns the number of hops.
+fn look_up(node: Node<OnStacks>, at: LpId, key: LpId, hops: u32) -> u32 {
+    if at == key {
+        return hops;
+    }
+    node.send(at, u64::from(key.0));
+    let answer = node.wait(node.receive_where(|answer| answer.message >= ANSWER)).message;
+    look_up(node, LpId(u32::try_from(answer & !ANSWER).expect("a node")), key, hops + 1)
+}
+
+#[test]
+fn token_rings_and_look_ups_on_stacks_have_one_answer_on_any_number_of_threads() {
+    use parades_engine::{null_message, rounds, sequential, window};
+    let ring = |start: &mut Start<'_, OnStacks>, stack| start.spawn_on(stack, "worker", ring_worker);
+    for (nodes, begin, ended) in [(6, ring as fn(&mut Start<'_, OnStacks>, Stack), 6), (32, finger_nodes, 32 * 5)] {
+        let model = |stack| Processes::new(OnStacks { nodes, stack, begin, carrier: Constant::new(ms(1)) });
+        let wanted = sequential::run(&model(Stack::THREAD), until_ms(2000)).expect("it can run");
+        assert_eq!(counter(&wanted, "processes_ended"), ended);
+        for (stack, threads) in stacks().into_iter().flat_map(|stack| [1, 2, 3, 8].map(|threads| (stack, threads))) {
+            let answers = [
+                sequential::run(&model(stack), until_ms(2000)),
+                window::run(&model(stack), until_ms(2000), &window::Settings::of_threads(threads)),
+                null_message::run(&model(stack), until_ms(2000), &null_message::Settings::of_threads(threads)),
+                rounds::run(&model(stack), until_ms(2000), &rounds::Settings::of_threads(threads)),
+            ];
+            for answer in answers {
+                let answer = answer.expect("it can run");
+                assert_eq!(answer.digest, wanted.digest, "{stack:?}, {threads} threads");
+                assert_eq!(answer.metrics, wanted.metrics, "{stack:?}, {threads} threads");
+            }
+        }
+    }
+}
+
 #[test]
 fn each_worker_unwinds_the_processes_that_wait_at_the_end() {
     use parades_engine::window;

@@ -24,8 +24,9 @@ pub enum PacketLinkChange {
     Delay(Delay),
     /// Packets are lost after their transmission with this probability.
     Loss(f64),
-    /// The link goes down, and loses the packets that wait for it, are transmitted or are on their way. Only a
-    /// link with drop-tail queues can: its packets are known in advance. Routes follow after the convergence.
+    /// The link goes down, and loses the packets that wait for it, are transmitted or are on their way. Only
+    /// a link with drop-tail queues can: its packets are known in advance. Routes follow after the
+    /// convergence.
     Down,
     /// The link comes up again, empty.
     Up,

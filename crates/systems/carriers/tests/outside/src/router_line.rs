@@ -213,6 +213,6 @@ impl Carrier<u64> for RouterLine {
 
     fn held(&self, router: &Router) -> Held {
         let on_their_way = router.queues.iter().map(VecDeque::len).sum::<usize>() as u64;
-        Held { on_their_way, failed: router.dropped, is_active: on_their_way > 0, stuck: 0 }
+        Held { on_their_way, failed: router.dropped, is_active: on_their_way > 0, ..Held::default() }
     }
 }
