@@ -9,8 +9,8 @@
 //! *Protocol.* The leader takes the earliest event. Suppose that this event opens a round, an instant, that
 //! seems to be worth executing in parallel ([`Threshold`]). Then:
 //!
-//! 1. The leader takes all other events of the instant. It puts each into the *stripe* of its receiver, a
-//!    range of LPs with a lock.
+//! 1. The leader takes all other events of the instant. It puts each into the *stripe* of its receiver: LPs
+//!    with a lock.
 //! 2. The workers take stripe after stripe, and execute its events in order. The leader does so too if it
 //!    [works along](Main).
 //! 3. The leader collects their effects: sends into the pending set, requests, the trace in the order of
@@ -110,15 +110,15 @@ impl Settings {
     }
 }
 
-/// An executed round, as shown to an observer.
+/// An executed round, as the judge of rounds sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Round {
+struct Round {
     /// The number of its events.
-    pub events: u64,
+    events: u64,
     /// True if it was executed in parallel.
-    pub parallel: bool,
+    parallel: bool,
     /// The wall-clock time that it took.
-    pub took: Duration,
+    took: Duration,
 }
 
 /// Runs `model` round by round.
@@ -161,20 +161,6 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) ->
     with_model(model, options, |model, options| run_any(model, options, settings))
 }
 
-/// Runs `model` round by round, and calls `watch` after each round. All rounds are then timed.
-///
-/// # Errors
-///
-/// As [`run`].
-pub fn run_watched<M: Model>(
-    model: &M,
-    options: RunOptions<'_>,
-    settings: &Settings,
-    watch: Option<&mut dyn FnMut(Round)>,
-) -> Result<Outcome, Error> {
-    with_model(model, options, |model, options| run_any_watched(model, options, settings, watch))
-}
-
 /// Does the same as [`run`], for a model of any type.
 ///
 /// # Errors
@@ -185,16 +171,7 @@ pub fn run_any<'k>(
     options: RunOptions<'k>,
     settings: &Settings,
 ) -> Result<Outcome, Error> {
-    run_any_watched(model, options, settings, None)
-}
-
-fn run_any_watched<'k>(
-    model: &'k dyn AnyModel<'k>,
-    options: RunOptions<'k>,
-    settings: &Settings,
-    watch: Option<&mut dyn FnMut(Round)>,
-) -> Result<Outcome, Error> {
-    advance_watched(model, options.into(), settings, watch).map(Reached::end)
+    advance(model, options.into(), settings).map(Reached::end)
 }
 
 /// Runs a span of a run, as [`sequential::advance`](crate::sequential::advance).
@@ -203,15 +180,6 @@ fn run_any_watched<'k>(
 ///
 /// As [`run`].
 pub fn advance<'k>(model: &'k dyn AnyModel<'k>, span: Span<'k>, settings: &Settings) -> Result<Reached<'k>, Error> {
-    advance_watched(model, span, settings, None)
-}
-
-fn advance_watched<'k>(
-    model: &'k dyn AnyModel<'k>,
-    span: Span<'k>,
-    settings: &Settings,
-    watch: Option<&mut dyn FnMut(Round)>,
-) -> Result<Reached<'k>, Error> {
     let world = World::of_span(model, &span)?;
     let workers = settings.workers().min(world.lps() as usize - 1);
     let traces = span.options.tracer.is_some();
@@ -221,7 +189,7 @@ fn advance_watched<'k>(
     let alone = Stripes::one(model, &world, traces, Arc::clone(&grace));
     let (cut, pool) = (OnceCell::new(), Pool::new(workers, settings.waiting));
     let judge = Judge::new(settings.threshold, workers);
-    let mut leader = Leader::new(course, &alone, &world, judge, settings.main == Main::Works, watch);
+    let mut leader = Leader::new(course, &alone, &world, judge, settings.main == Main::Works);
     match from {
         Some(cut) => leader.go_on_from(*cut),
         None => leader.start()?,

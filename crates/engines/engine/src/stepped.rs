@@ -208,14 +208,15 @@ impl<M: Model + Send + 'static> Run<M> {
     /// # Errors
     ///
     /// If the model declares something impossible, an LP cannot start, or the engine cannot run the model.
-    /// Also if the options ask for a trace, timesheets or cuts, which a stepped run does not have.
+    /// Also if the options ask for a trace, timesheets, a log of rounds or cuts, which a stepped run does not have.
     pub fn start(
         model: impl Into<Steppable<M>>,
         engine: AnyEngine,
         options: RunOptions<'static>,
     ) -> Result<Run<M>, Error> {
-        if options.cuts.is_some() || options.tracer.is_some() || options.timesheets.is_some() {
-            return Err(refused("a stepped run has no trace, no timesheets, and no cuts of its options"));
+        let records = options.tracer.is_some() || options.timesheets.is_some() || options.rounds.is_some();
+        if options.cuts.is_some() || records {
+            return Err(refused("a stepped run has no trace, no timesheets, no log of rounds, and no cuts of its options"));
         }
         Run::begin(model.into(), engine, Kept::of(&options), options.control, Begin::Start)
     }

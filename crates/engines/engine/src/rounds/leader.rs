@@ -14,6 +14,7 @@ use parades_core::error::{Error, ErrorKind};
 use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
 use parades_core::placement::Placement;
+use parades_core::round_log;
 use parades_core::time::{Instant, Time};
 use parades_core::world::World;
 use parades_raw::prefetch::Records;
@@ -21,8 +22,8 @@ use parades_sync::pool::Pool;
 use std::sync::RwLock;
 
 /// The leader's thread, which directs the run.
-pub(super) struct Leader<'w, 's, 'k> {
-    pub(super) state: State<'w, 's, 'k>,
+pub(super) struct Leader<'s, 'k> {
+    pub(super) state: State<'s, 'k>,
     events: Box<dyn RoundEvents<'k> + 'k>,
     /// The workers, once a round has been worth starting them.
     pool: Option<&'s Pool>,
@@ -33,7 +34,7 @@ pub(super) struct Leader<'w, 's, 'k> {
 }
 
 /// The state of the leader, without the pending events.
-pub(super) struct State<'w, 's, 'k> {
+pub(super) struct State<'s, 'k> {
     pub(super) course: Course<'k>,
     pub(super) stripes: &'s Stripes<'s, 'k>,
     /// The locks of all stripes, except during a parallel round.
@@ -48,7 +49,8 @@ pub(super) struct State<'w, 's, 'k> {
     pending_max: usize,
     pub(super) round: SerialRound,
     pub(super) counts: Counts,
-    pub(super) watch: Option<&'w mut dyn FnMut(Round)>,
+    /// The LPs of the current round, if there is a log of rounds.
+    pub(super) tally: Option<Tally>,
 }
 
 /// The current round, which the leader executes event by event.
@@ -63,6 +65,32 @@ pub(super) struct SerialRound {
     pub(super) chosen: bool,
 }
 
+/// Counts the LPs that execute events in a round.
+#[derive(Debug)]
+pub(super) struct Tally {
+    /// By LP, the last round in which it was counted.
+    counted_in: Vec<u64>,
+    round: u64,
+    lps: u64,
+}
+
+impl Tally {
+    fn of(lps: u32) -> Tally {
+        Tally { counted_in: vec![0; lps as usize], round: 0, lps: 0 }
+    }
+
+    /// Begins with the next round.
+    pub(super) fn begin(&mut self) {
+        (self.round, self.lps) = (self.round + 1, 0);
+    }
+
+    /// Counts an LP, unless it is counted already.
+    pub(super) fn count(&mut self, lp: LpId) {
+        let last = std::mem::replace(&mut self.counted_in[lp.index()], self.round);
+        self.lps += u64::from(last != self.round);
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) rounds: u64,
@@ -72,7 +100,7 @@ pub(super) struct Counts {
     pub(super) events_max: u64,
 }
 
-impl<'w, 's, 'k> Leader<'w, 's, 'k> {
+impl<'s, 'k> Leader<'s, 'k> {
     /// Makes the leader of a run that begins with one stripe, `alone`. It works along in parallel rounds if
     /// `works_along` is true.
     pub(super) fn new(
@@ -81,11 +109,11 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
         world: &'s RwLock<World>,
         judge: Judge,
         works_along: bool,
-        watch: Option<&'w mut dyn FnMut(Round)>,
     ) -> Self {
         let events = one_by_one::of_form(course.model.form());
         let state = State {
             are_sums: course.metrics.are_integers(),
+            tally: course.options.rounds.is_some().then(|| Tally::of(course.model.lps())),
             course,
             held: alone.hold_all(),
             records: Vec::new(),
@@ -95,7 +123,6 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
             pending_max: 0,
             round: SerialRound::default(),
             counts: Counts::default(),
-            watch,
         };
         Leader { state, events, pool: None, works_along, opening: None }
     }
@@ -126,7 +153,7 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
                 };
                 self.execute_parallel_round(event, pool)?;
             }
-            self.state.end_round();
+            self.state.end_round()?;
             let State { course, held, world, .. } = &mut self.state;
             course.reach_cut(world, &mut Striped { held, events: &mut *self.events });
             if self.state.course.has_left {
@@ -213,7 +240,7 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
         let poll_is_due = state.course.count_events(executed);
         state.counts.parallel_rounds += 1;
         state.counts.parallel_events += executed;
-        state.record_round(executed, true);
+        state.record_round(executed, true)?;
         if poll_is_due { state.poll(instant.time, &**events) } else { Ok(()) }
     }
 
@@ -287,26 +314,33 @@ impl<'k> Resting<'k> for Striped<'_, '_, 'k> {
     }
 }
 
-impl<'k> State<'_, '_, 'k> {
+impl<'k> State<'_, 'k> {
     /// Ends a round that was executed event by event.
-    pub(super) fn end_round(&mut self) {
+    pub(super) fn end_round(&mut self) -> Result<(), Error> {
         let events = self.course.events - self.round.before;
-        self.record_round(events, false);
+        self.record_round(events, false)?;
         self.round.instant = None;
+        Ok(())
     }
 
     /// Records a finished round of `events` events.
-    fn record_round(&mut self, events: u64, parallel: bool) {
+    fn record_round(&mut self, events: u64, parallel: bool) -> Result<(), Error> {
         self.counts.events_max = self.counts.events_max.max(events);
         self.round.before = self.course.events;
-        let Some(since) = self.round.since.take() else { return };
+        let Some(since) = self.round.since.take() else { return Ok(()) };
         let round = Round { events, parallel, took: since.elapsed() };
         if self.round.chosen {
             self.judge.record(round);
         }
-        if let Some(watch) = &mut self.watch {
-            watch(round);
-        }
+        self.log_round(round)
+    }
+
+    /// Shows a finished round to the log of rounds, if there is one.
+    fn log_round(&mut self, Round { events, parallel, took }: Round) -> Result<(), Error> {
+        let (Some(log), Some(tally)) = (&mut self.course.options.rounds, &self.tally) else { return Ok(()) };
+        let instant = self.round.instant.expect("a round that is timed has begun");
+        let round = round_log::Round { id: 0, instant, programs: tally.lps, events, parallel, took };
+        log.record(round).map_err(|error| Error::new(ErrorKind::Trace(error.to_string())))
     }
 
     /// Polls at `time`.
