@@ -93,7 +93,7 @@ impl<M: Payload + Clone> FlowLevel<M> {
         request: &Request<M>,
         ctx: &mut impl CarrierContext<Packet<M>>,
     ) {
-        solver.network.advance(ctx.now());
+        solver.network.come_to(ctx.now());
         solver.collect();
         let call = receipt.map(|receipt| (process.node, receipt));
         match request {
@@ -182,7 +182,7 @@ impl<M: Payload + Clone> FlowLevel<M> {
 
     /// Takes back a call of a node: what is being served ends, and a permit is returned.
     pub(super) fn take_back(&self, solver: &mut Solver<M>, call: CallId, ctx: &mut impl CarrierContext<Packet<M>>) {
-        solver.network.advance(ctx.now());
+        solver.network.come_to(ctx.now());
         solver.collect();
         // A call that was answered as it was given up is over.
         let Some(Served { what, .. }) = solver.calls.served.remove(&call) else { return self.settle(solver, ctx) };
