@@ -16,7 +16,8 @@
 //! 3. The leader collects their effects: sends into the pending set, requests, the trace in the order of
 //!    events, and the earliest failure.
 //!
-//! Otherwise the leader executes the round as `sequential` does. Until the first parallel round there are
+//! Otherwise the leader executes the round as `sequential` does. Meanwhile the workers help with events that have
+//! independent tasks ([`parades_sync::help`]), such as the solution of a large flow-level network. Until the first parallel round there are
 //! no workers, and all LPs are in one stripe. A short run may never need another thread, and many stripes use
 //! up some of one thread's cache.
 //!
@@ -32,6 +33,7 @@
 //! *Read next*: `rounds/threshold.rs`, the choice of rounds; [`parades_sync::pool`], how workers take part.
 
 mod adaptive;
+mod crowd;
 mod leader;
 mod one_by_one;
 mod stripes;
@@ -42,6 +44,7 @@ pub use threshold::Threshold;
 use crate::course::Course;
 use crate::seats;
 use crate::workers::on_all_workers;
+use crowd::Crowd;
 use leader::Leader;
 use parades_core::any_model::{AnyModel, with_model};
 use parades_core::cut::{Reached, Span};
@@ -49,7 +52,7 @@ use parades_core::error::Error;
 use parades_core::model::Model;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::world::World;
-use parades_sync::pool::{Pool, Waiting};
+use parades_sync::pool::Waiting;
 use std::cell::OnceCell;
 use std::sync::{Arc, RwLock, mpsc};
 use std::time::Duration;
@@ -187,9 +190,9 @@ pub fn advance<'k>(model: &'k dyn AnyModel<'k>, span: Span<'k>, settings: &Setti
     let (course, from) = Course::new(model, span);
     let grace = Arc::clone(&course.grace);
     let alone = Stripes::one(model, &world, traces, Arc::clone(&grace));
-    let (cut, pool) = (OnceCell::new(), Pool::new(workers, settings.waiting));
+    let (cut, crowd) = (OnceCell::new(), Arc::new(Crowd::new(workers, settings.waiting, settings.main == Main::Works)));
     let judge = Judge::new(settings.threshold, workers);
-    let mut leader = Leader::new(course, &alone, &world, judge, settings.main == Main::Works);
+    let mut leader = Leader::new(course, &alone, &world, judge, Arc::clone(&crowd));
     match from {
         Some(cut) => leader.go_on_from(*cut),
         None => leader.start()?,
@@ -202,12 +205,12 @@ pub fn advance<'k>(model: &'k dyn AnyModel<'k>, span: Span<'k>, settings: &Setti
     let (lps, metrics) = leader.state.held.take_one();
     let stripes: &Stripes<'_, 'k> =
         cut.get_or_init(|| Stripes::cut(model, &world, lps, metrics, workers + 1, traces, grace));
-    leader.join(stripes, &pool);
+    leader.join(stripes);
     let mut end = None;
     let (report_start, starts) = mpsc::channel();
     let mut lead = || {
         seats::unbind();
-        let _closing = Closing(&pool);
+        let _closing = Closing(&crowd);
         // Rounds are timed once all workers take part.
         starts.iter().take(workers).for_each(drop);
         end = Some(leader.run());
@@ -217,20 +220,20 @@ pub fn advance<'k>(model: &'k dyn AnyModel<'k>, span: Span<'k>, settings: &Setti
         seats::unbind();
         // The leader waits for this message.
         let _ = report_start.send(());
-        pool.work(worker - 1, |task| stripes.execute(task, worker));
+        crowd.pool.work(worker - 1, |task| crowd.work_on(task, |task| stripes.execute(task, worker)));
         Ok(())
     };
-    let led = on_all_workers(workers + 1, settings.pinned, &|| pool.close(), &mut lead, &follow)?;
+    let led = on_all_workers(workers + 1, settings.pinned, &|| crowd.pool.close(), &mut lead, &follow)?;
     led.expect("no part of a pool breaks up");
     end.expect("the leader has come to the end")?;
     leader.conclude()
 }
 
 /// Closes the pool when dropped, so that the workers return, even if the leader panics.
-struct Closing<'a>(&'a Pool);
+struct Closing<'a>(&'a Crowd);
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
-        self.0.close();
+        self.0.pool.close();
     }
 }

@@ -33,6 +33,9 @@
 //! its variables at their bounds need less than its capacity, limits nobody. So it connects nobody: hosts on
 //! a wide backbone are separate components.
 //!
+//! Components are independent of each other. So if there are many at once, idle workers of the engine help
+//! ([`parades_sync::help`]); rates are then set in the order of the components.
+//!
 //! # Determinism
 //!
 //! The order of all floating-point operations depends on the order of the calls alone. Demands are sums of
@@ -49,10 +52,12 @@ mod levels;
 mod reserved;
 mod save;
 mod select;
+mod shares;
 
 use demand::{Demand, units_of_demand};
-use fill::{Problem, Workspace};
-use select::{Component, Selection};
+use fill::Problem;
+use select::Selection;
+use shares::Workspaces;
 pub(crate) use save::ReadVariable;
 
 /// The default precision of solutions. A remaining capacity below this share of the capacity counts as zero.
@@ -170,7 +175,8 @@ pub struct System {
     /// The variables whose rates the last solution changed.
     changed: Vec<VariableId>,
     selection: Selection,
-    workspace: Workspace,
+    /// Working memory, for each thread that helps.
+    workspaces: Workspaces,
     precision: Precision,
 }
 
@@ -198,7 +204,7 @@ impl PartialEq for System {
             modified_variables,
             changed,
             selection: _,
-            workspace: _,
+            workspaces: _,
             precision,
         } = self;
         *constraints == other.constraints
@@ -346,13 +352,13 @@ impl System {
     /// Solves the selected components, each by itself, and sets the rates of their variables in the order of the
     /// components.
     fn fill(&mut self) {
-        let System { constraints, statuses, variables, changed, selection, workspace, precision, .. } = self;
-        let problem = Problem { constraints, statuses, variables, precision: precision.0 };
-        workspace.make_room(problem);
-        for Component { constraints, variables } in selection.components.iter().cloned() {
-            workspace.fill(problem, &selection.constraints[constraints], &selection.variables[variables]);
+        if !self.fill_with_help() {
+            let System { constraints, statuses, variables, selection, workspaces, precision, .. } = self;
+            let problem = Problem { constraints, statuses, variables, precision: precision.0 };
+            selection.fill(0..selection.components.len(), problem, workspaces.first());
         }
-        for (slot, rate) in workspace.rates.drain(..) {
+        let System { statuses, variables, changed, selection, workspaces, .. } = self;
+        for (slot, rate) in workspaces.take_rates() {
             let variable = &mut variables[slot as usize];
             if variable.rate.to_bits() != rate.to_bits() {
                 variable.rate = rate;

@@ -1,6 +1,7 @@
 //! The leader of the workers. It executes rounds event by event, and has the large ones executed in parallel.
 
 use super::Round;
+use super::crowd::Crowd;
 use super::one_by_one::{self, RoundEvents};
 use super::stripes::{AllStripes, Reading, Stripe, Stripes};
 use super::threshold::Judge;
@@ -18,17 +19,15 @@ use parades_core::round_log;
 use parades_core::time::{Instant, Time};
 use parades_core::world::World;
 use parades_raw::prefetch::Records;
-use parades_sync::pool::Pool;
-use std::sync::RwLock;
+use parades_sync::help::{self, Helpers};
+use std::sync::{Arc, RwLock};
 
 /// The leader's thread, which directs the run.
 pub(super) struct Leader<'s, 'k> {
     pub(super) state: State<'s, 'k>,
     events: Box<dyn RoundEvents<'k> + 'k>,
-    /// The workers, once a round has been worth starting them.
-    pool: Option<&'s Pool>,
-    /// True if the leader works along in parallel rounds.
-    works_along: bool,
+    /// True once a round has been worth starting the workers.
+    has_workers: bool,
     /// The first event of a parallel round, if the workers have not started yet.
     opening: Option<AnyEvent<'k>>,
 }
@@ -45,6 +44,7 @@ pub(super) struct State<'s, 'k> {
     /// True if all metrics are sums of integers, so that an LP's samples may go to any of them.
     pub(super) are_sums: bool,
     pub(super) judge: Judge,
+    pub(super) crowd: Arc<Crowd>,
     /// The most pending events at any poll.
     pending_max: usize,
     pub(super) round: SerialRound,
@@ -101,14 +101,13 @@ pub(super) struct Counts {
 }
 
 impl<'s, 'k> Leader<'s, 'k> {
-    /// Makes the leader of a run that begins with one stripe, `alone`. It works along in parallel rounds if
-    /// `works_along` is true.
+    /// Makes the leader of a run that begins with one stripe, `alone`, and of a crowd that has not started.
     pub(super) fn new(
         course: Course<'k>,
         alone: &'s Stripes<'s, 'k>,
         world: &'s RwLock<World>,
         judge: Judge,
-        works_along: bool,
+        crowd: Arc<Crowd>,
     ) -> Self {
         let events = one_by_one::of_form(course.model.form());
         let state = State {
@@ -120,11 +119,12 @@ impl<'s, 'k> Leader<'s, 'k> {
             world: Reading::of(world),
             stripes: alone,
             judge,
+            crowd,
             pending_max: 0,
             round: SerialRound::default(),
             counts: Counts::default(),
         };
-        Leader { state, events, pool: None, works_along, opening: None }
+        Leader { state, events, has_workers: false, opening: None }
     }
 
     /// Returns true if the next round needs workers, which must be started.
@@ -132,26 +132,38 @@ impl<'s, 'k> Leader<'s, 'k> {
         self.opening.is_some()
     }
 
-    /// Gives the leader the stripes of all workers, and the pool of the workers, which have started.
-    pub(super) fn join(&mut self, stripes: &'s Stripes<'s, 'k>, pool: &'s Pool) {
-        (self.state.stripes, self.state.held, self.pool) = (stripes, stripes.hold_all(), Some(pool));
+    /// Gives the leader the stripes of all workers, who start now.
+    pub(super) fn join(&mut self, stripes: &'s Stripes<'s, 'k>) {
+        (self.state.stripes, self.state.held, self.has_workers) = (stripes, stripes.hold_all(), true);
+        self.state.crowd.start();
+    }
+
+    /// Executes rounds up to the first parallel one, whose first event it returns. Workers that have nothing to do
+    /// meanwhile help.
+    fn execute_before_bound(&mut self) -> Result<Option<AnyEvent<'k>>, Error> {
+        let Leader { state, events, .. } = self;
+        if !state.judge.may_choose() {
+            return events.execute_before_bound(state);
+        }
+        let helpers = Arc::clone(&state.crowd) as Arc<dyn Helpers>;
+        help::with(helpers, || events.execute_before_bound(state))
     }
 
     /// Runs until the run is over, or until workers are needed.
     pub(super) fn run(&mut self) -> Result<(), Error> {
         self.state.records = self.state.held.records();
-        if let (Some(event), Some(pool)) = (self.opening.take(), self.pool) {
+        if let Some(event) = self.opening.take() {
             self.state.round.since = self.state.round.since.map(|_| now());
-            self.execute_parallel_round(event, pool)?;
+            self.execute_parallel_round(event)?;
         }
         loop {
             self.state.course.advance_to_horizon();
-            while let Some(event) = self.events.execute_before_bound(&mut self.state)? {
-                let Some(pool) = self.pool else {
+            while let Some(event) = self.execute_before_bound()? {
+                if !self.has_workers {
                     self.opening = Some(event);
                     return Ok(());
-                };
-                self.execute_parallel_round(event, pool)?;
+                }
+                self.execute_parallel_round(event)?;
             }
             self.state.end_round()?;
             let State { course, held, world, .. } = &mut self.state;
@@ -200,15 +212,12 @@ impl<'s, 'k> Leader<'s, 'k> {
     }
 
     /// Executes the round that begins with `event` in parallel.
-    fn execute_parallel_round(&mut self, event: AnyEvent<'k>, pool: &Pool) -> Result<(), Error> {
+    fn execute_parallel_round(&mut self, event: AnyEvent<'k>) -> Result<(), Error> {
         let instant = event.instant();
         let tasks = self.events.distribute(event, &mut self.state);
-        let State { held, stripes, .. } = &mut self.state;
+        let State { held, stripes, crowd, .. } = &mut self.state;
         (0..tasks).for_each(|task| held.release(stripes.task(task)));
-        let done = match self.works_along {
-            true => pool.round(tasks, |task| stripes.execute(task, 0)),
-            false => pool.delegate(tasks),
-        };
+        let done = crowd.round(tasks, |task| stripes.execute(task, 0));
         // If a worker panics, that is the engine's mistake. The panic is passed on when its thread is joined.
         done.map_err(|_| Error::new(ErrorKind::Model("a worker failed".into())))?;
         (0..tasks).for_each(|task| held.hold(stripes.task(task)));
@@ -258,7 +267,7 @@ impl<'s, 'k> Leader<'s, 'k> {
     /// Ends the run, or this span of it.
     pub(super) fn conclude(self) -> Result<Reached<'k>, Error> {
         let Leader { state, mut events, .. } = self;
-        let State { mut course, mut held, pending_max, counts, judge, world, .. } = state;
+        let State { mut course, mut held, pending_max, counts, judge, crowd, world, .. } = state;
         held.each_stripe(|stripe| course.metrics.merge(std::mem::take(&mut stripe.metrics)));
         if course.has_left {
             let placement = Striped { held: &mut held, events: &mut *events }.put_down();
@@ -272,6 +281,7 @@ impl<'s, 'k> Leader<'s, 'k> {
             ("parallel_rounds", counts.parallel_rounds as f64),
             ("parallel_events", counts.parallel_events as f64),
             ("round_events_max", counts.events_max as f64),
+            ("events_helped", crowd.helped() as f64),
             ("workers", (judge.workers() + 1) as f64),
             ("pending_bytes", events.allocated_bytes() as f64),
             ("pending_events_max", pending_max as f64),

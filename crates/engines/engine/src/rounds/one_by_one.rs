@@ -146,7 +146,9 @@ impl<'k, P: Packed<'k>> Events<P, Direct> {
             tally.begin();
             leader.round.since = Some(now());
         }
-        Ok(leader.judge.may_choose() && self.set().has_more_now() && self.judge_round(leader, event))
+        let starts_workers = leader.crowd.must_start() && !leader.course.model.stays_on_threads();
+        let judges = leader.judge.may_choose() && self.set().has_more_now();
+        Ok(starts_workers || judges && self.judge_round(leader, event))
     }
 
     /// Judges the round that is being opened, if it has enough events. Returns true if it must be executed

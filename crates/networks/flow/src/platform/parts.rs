@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn declared_routes_join_their_ends_alone() {
         let hosts: String = (0..6).map(|host| format!(r#"<host id="h{host}" speed="1f"/>"#)).collect();
-        let links: String = (0..3).map(|link| format!(r#"<link id="l{link}" bandwidth="1Bps" latency="1s"/>"#)).collect();
+        let links: String = (0..3).map(|link| format!(r#"<link id="l{link}" bandwidth="1Bps" latency="1s" sharing_policy="SHARED"/>"#)).collect();
         for routing in ["Full", "Floyd", "Dijkstra"] {
             let route = |from, to, link| format!(r#"<route src="h{from}" dst="h{to}"><link_ctn id="l{link}"/></route>"#);
             // Hosts 0, 2 and 4 in a row; 1 and 3 apart, but over the link of 2 and 4; 5 alone.

@@ -1,5 +1,6 @@
 //! Selects the components that a solution must compute.
 
+use super::fill::{Problem, Workspace};
 use super::{Constraint, Status, System, Variable};
 use std::ops::Range;
 
@@ -125,6 +126,14 @@ impl Selection {
             constraints: from_constraint..next_constraint,
             variables: from_variable..next_variable,
         });
+    }
+
+    /// Finds the rates of some of the components.
+    pub(super) fn fill(&self, components: Range<usize>, problem: Problem<'_>, workspace: &mut Workspace) {
+        workspace.make_room(problem);
+        for Component { constraints, variables } in self.components[components].iter().cloned() {
+            workspace.fill(problem, &self.constraints[constraints], &self.variables[variables]);
+        }
     }
 
     /// Leaves the selection as the next one expects it.
