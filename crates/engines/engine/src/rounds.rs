@@ -16,10 +16,10 @@
 //! 3. The leader collects their effects: sends into the pending set, requests, the trace in the order of
 //!    events, and the earliest failure.
 //!
-//! Otherwise the leader executes the round as `sequential` does. Meanwhile the workers help with events that have
-//! independent tasks ([`parades_sync::help`]), such as the solution of a large flow-level network. Until the first parallel round there are
-//! no workers, and all LPs are in one stripe. A short run may never need another thread, and many stripes use
-//! up some of one thread's cache.
+//! Otherwise the leader executes the round as `sequential` does. Meanwhile the workers help with events that
+//! have independent tasks ([`parades_sync::help`]), such as the solution of a large flow-level network. Until
+//! the first parallel round there are no workers, and all LPs are in one stripe. A short run may never need
+//! another thread, and many stripes use up some of one thread's cache.
 //!
 //! *Invariants.* I3: keys increase along an LP's history. The events that a round sends arrive at a later
 //! instant. The one exception is the wake of a timer that was set again for this very instant. It goes to

@@ -1,8 +1,9 @@
 //! Help of idle workers for one event, whose tasks are independent of each other.
 //!
-//! An event is executed by one thread. An engine may offer the workers that wait meanwhile ([`with`]), and code
-//! deep inside the event may share its tasks with them ([`execute`]), without knowing the engine. Without an offer,
-//! the thread executes them all. No result may depend on who executes a task.
+//! An event is executed by one thread. An engine may offer the workers that wait meanwhile ([`with`]), and
+//! code deep inside the event may share its tasks with them ([`execute`]), without knowing the engine.
+//! Without an offer, the thread executes them all. No result may depend on the thread
+//! that executes a task.
 //!
 //! Tasks own their data: workers live longer than the event, and this crate is safe code.
 
@@ -71,12 +72,13 @@ fn helpers() -> Option<Arc<dyn Helpers>> {
     HELPERS.with_borrow(Clone::clone)
 }
 
-/// Returns the number of threads that would execute tasks: 1 if nobody helps.
+/// Returns the number of threads that would execute tasks: 1 without helpers.
 pub fn threads() -> usize {
     helpers().map_or(1, |helpers| helpers.threads())
 }
 
-/// Executes `count` tasks with whoever helps. Returns when all are done; then `tasks` is the only reference again.
+/// Executes `count` tasks with the workers that help. Returns when all are done; then `tasks` is the only
+/// reference again.
 pub fn execute<T: Tasks + 'static>(count: u32, tasks: &Arc<T>) {
     match helpers() {
         Some(helpers) => helpers.execute(count, Arc::clone(tasks) as Arc<dyn Tasks>),

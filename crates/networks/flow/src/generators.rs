@@ -39,8 +39,8 @@ pub fn star(hosts: u32) -> Result<Platform, ConfigError> {
 }
 
 /// Returns clusters without a route between them. The hosts of a cluster follow those of the one before. Each
-/// has a link up and a link down, of 125 MB/s and 50 µs; the routes of a cluster cross its backbone, of 1.25 GB/s
-/// and 100 µs.
+/// has a link up and a link down, of 125 MB/s and 50 µs; the routes of a cluster cross its backbone, of 1.25
+/// GB/s and 100 µs.
 ///
 /// ```
 /// use parades_flow::generators::clusters;

@@ -169,8 +169,9 @@ impl FluidNetwork {
     }
 
     /// Returns a network of a part of a platform, of which `parts` are the parts. Flows between its hosts,
-    /// computations and transfers there end as in a network of the whole platform. Only an activity that ends less
-    /// than a nanosecond after an event of another part ends with that event there, and at its own date here.
+    /// computations and transfers there end as in a network of the whole platform. Only an activity that ends
+    /// less than a nanosecond after an event of another part ends with that event there, and at its own date
+    /// here.
     pub fn of_part(platform: Arc<Platform>, parts: Arc<Parts>, part: u32, model: NetworkModel) -> FluidNetwork {
         FluidNetwork::with_scope(Scope::part(platform, parts, part), model)
     }
@@ -314,8 +315,9 @@ impl FluidNetwork {
         self.now = self.now.max(to);
     }
 
-    /// Handles all events up to and including the time `to`, unless the network is there already. Then it does
-    /// nothing, and several changes at that time are solved once, by whatever asks for rates or dates next.
+    /// Handles all events up to and including the time `to`, unless the network is there already. Then it
+    /// does nothing, and several changes at that time are solved once, at the next question about rates or
+    /// dates.
     #[inline]
     pub fn come_to(&mut self, to: Time) {
         if to > self.now {

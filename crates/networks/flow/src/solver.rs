@@ -29,9 +29,9 @@
 //! # Partial solutions
 //!
 //! Constraints and variables are the nodes of a graph, and elements are its edges. A change affects only its
-//! connected component, so only such components are solved again, each by itself. A constraint that cannot saturate, because
-//! its variables at their bounds need less than its capacity, limits nobody. So it connects nobody: hosts on
-//! a wide backbone are separate components.
+//! connected component, so only such components are solved again, each by itself. A constraint that cannot
+//! saturate, because its variables at their bounds need less than its capacity, limits nobody. So it connects
+//! nobody: hosts on a wide backbone are separate components.
 //!
 //! Components are independent of each other. So if there are many at once, idle workers of the engine help
 //! ([`parades_sync::help`]); rates are then set in the order of the components.
@@ -56,9 +56,9 @@ mod shares;
 
 use demand::{Demand, units_of_demand};
 use fill::Problem;
+pub(crate) use save::ReadVariable;
 use select::Selection;
 use shares::Workspaces;
-pub(crate) use save::ReadVariable;
 
 /// The default precision of solutions. A remaining capacity below this share of the capacity counts as zero.
 /// A remaining usage below this value counts as zero, too. The value is the default of SimGrid's
@@ -349,8 +349,8 @@ impl System {
         &self.changed
     }
 
-    /// Solves the selected components, each by itself, and sets the rates of their variables in the order of the
-    /// components.
+    /// Solves the selected components, each by itself, and sets the rates of their variables in the order of
+    /// the components.
     fn fill(&mut self) {
         if !self.fill_with_help() {
             let System { constraints, statuses, variables, selection, workspaces, precision, .. } = self;

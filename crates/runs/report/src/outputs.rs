@@ -105,8 +105,12 @@ impl Outputs {
         let is_own_trace = |path: &PathBuf| path.ends_with(TRACE) && trace.as_ref() == Some(path);
         let in_folder = folder.iter().flat_map(|folder| results_in(folder)).filter(|path| !is_own_trace(path));
         let samples = samples.as_ref().map(|samples| samples.folder.clone());
-        let named =
-            [("--trace", trace.clone()), ("--timeline", timeline), ("--rounds", rounds.clone()), ("--samples", samples)];
+        let named = [
+            ("--trace", trace.clone()),
+            ("--timeline", timeline),
+            ("--rounds", rounds.clone()),
+            ("--samples", samples),
+        ];
         let named = named.into_iter().filter_map(|(what, path)| Some((what, path?)));
         check_apart(plan.inputs().chain(saves), named.chain(in_folder.map(|path| ("--out", path))))
     }

@@ -14,7 +14,7 @@
 //! `window` and `null-message` run the parts in parallel, and `rounds` runs the solvers of one instant in
 //! parallel.
 //!
-//! What nodes ask for at one time is solved once: in a round of its own, after all of them have asked.
+//! Requests of one time are solved together, in a round of their own, after all of them have come.
 //!
 //! Processes also compute, use disks, and meet processes of other hosts at mailboxes, mutexes, semaphores,
 //! barriers and conditions ([`OnPlatform`]). Their calls go to the solver, as system calls to a kernel, and
@@ -138,12 +138,12 @@ impl<M> FlowLevel<M> {
         FlowLevel { kills: true, ..self }
     }
 
-    /// Gives each part of the platform ([`Platform::parts`]) a solver of its own, so that engines run the parts in
-    /// parallel. No route connects the parts.
+    /// Gives each part of the platform ([`Platform::parts`]) a solver of its own, so that engines run the
+    /// parts in parallel. No route connects the parts.
     ///
-    /// Names of mailboxes, mutexes, semaphores, barriers and conditions then hold within a part: a barrier of two
-    /// parts would be two barriers. A process that acts on a host or process of another part is an error of the
-    /// run, as is a message. With one part, and under a model without routes
+    /// Names of mailboxes, mutexes, semaphores, barriers and conditions then hold within a part: a barrier of
+    /// two parts would be two barriers. A process that acts on a host or process of another part is an error
+    /// of the run, as is a message. With one part, and under a model without routes
     /// ([`NetworkModel::Constant`]), nothing changes.
     #[must_use]
     pub fn with_solver_for_each_part(self) -> FlowLevel<M> {

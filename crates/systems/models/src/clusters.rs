@@ -78,7 +78,8 @@ impl Clusters {
     ///
     /// # Errors
     ///
-    /// The key of a parameter, and the sentence about its value, if there would be more hosts than a platform has.
+    /// The key of a parameter, and the sentence about its value, if there would be more hosts than a platform
+    /// has.
     ///
     /// # Examples
     ///
@@ -130,11 +131,8 @@ impl Program for Clusters {
         let (next, Parameters { steps, flops, deviation, data, .. }) = (self.next(start.id()), self.parameters.clone());
         start.spawn("program", move |node: Node<Clusters>| async move {
             for _ in 0..steps {
-                let factor = if deviation > 0.0 {
-                    node.random(|rng| 1.0 + deviation * (2.0 * rng.unit() - 1.0))
-                } else {
-                    1.0
-                };
+                let factor =
+                    if deviation > 0.0 { node.random(|rng| 1.0 + deviation * (2.0 * rng.unit() - 1.0)) } else { 1.0 };
                 node.compute(flops * factor).await.expect("hosts do not fail here");
                 node.send(next, Data(data as f64));
                 node.receive().await;

@@ -1,5 +1,5 @@
-//! Looking into runs from the command line: timelines, logs of rounds, chains of causes, folders of results compared, runs as
-//! long as their interval needs.
+//! Looking into runs from the command line: timelines, logs of rounds, chains of causes, folders of results
+//! compared, runs as long as their interval needs.
 
 use crate::common::{Folder, command, parades};
 use serde_json::Value;

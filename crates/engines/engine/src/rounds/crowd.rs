@@ -34,8 +34,8 @@ impl Crowd {
 
     /// Says that the workers have started.
     pub(super) fn start(&self) {
-        // Ordering: Relaxed, here and below. The leader alone reads and writes these; they are atomic only because
-        // workers share the rest.
+        // Ordering: Relaxed, here and below. The leader alone reads and writes these; they are atomic only
+        // because workers share the rest.
         self.has_started.store(true, Ordering::Relaxed);
     }
 

@@ -138,8 +138,8 @@ impl<'s, 'k> Leader<'s, 'k> {
         self.state.crowd.start();
     }
 
-    /// Executes rounds up to the first parallel one, whose first event it returns. Workers that have nothing to do
-    /// meanwhile help.
+    /// Executes rounds up to the first parallel one, whose first event it returns. Workers that have nothing
+    /// to do meanwhile help.
     fn execute_before_bound(&mut self) -> Result<Option<AnyEvent<'k>>, Error> {
         let Leader { state, events, .. } = self;
         if !state.judge.may_choose() {

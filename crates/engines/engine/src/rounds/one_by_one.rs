@@ -157,7 +157,8 @@ impl<'k, P: Packed<'k>> Events<P, Direct> {
     fn judge_round(&mut self, leader: &mut State<'_, 'k>, first: &Event<P>) -> bool {
         let others_min = leader.judge.events_min() - 1;
         let Some(others) = self.set().count_now(others_min) else { return false };
-        // Only one thread can execute the events of one LP. Such rounds say nothing about others of their size.
+        // Only one thread can execute the events of one LP. Such rounds say nothing about others of their
+        // size.
         let is_of_first = |ahead| self.set().upcoming(ahead).is_none_or(|lp| lp == first.receiver());
         if leader.judge.compares_sizes() && (0..others_min).all(is_of_first) {
             return false;

@@ -1,7 +1,7 @@
 //! Stripes: LPs behind a lock. The leader holds all locks, except those of a parallel round.
 //!
-//! A stripe has short ranges of LPs from everywhere. LPs of one kind, such as the solvers of a program's carrier,
-//! have ids in a row, and may have all events of a round, so one stripe must not have them all.
+//! A stripe has short ranges of LPs from everywhere. LPs of one kind, such as the solvers of a program's
+//! carrier, have ids in a row, and may have all events of a round, so one stripe must not have them all.
 
 use crate::grace::Grace;
 use crate::ledger::Ledger;

@@ -116,8 +116,8 @@ impl FluidNetwork {
     ///
     /// # Panics
     ///
-    /// If the value is negative or not a finite number, if the host has no such power state, or if the link or
-    /// host is in another part of the platform.
+    /// If the value is negative or not a finite number, if the host has no such power state, or if the link
+    /// or host is in another part of the platform.
     pub fn apply(&mut self, Change { property, value }: Change) {
         assert!(value >= 0.0 && value.is_finite(), "nothing can be set to {value}");
         assert!(self.scope.has(property), "the network of a part has no {property:?}");

@@ -116,8 +116,9 @@ impl FluidNetwork {
             return Ok(Some(route.latency_s));
         }
         // The route has the latencies of the platform as it was read, so the changes since then are added.
-        let change =
-            |link: &LinkId| self.links[self.scope.link(*link) as usize].latency - self.platform().links()[link.0 as usize].latency;
+        let change = |link: &LinkId| {
+            self.links[self.scope.link(*link) as usize].latency - self.platform().links()[link.0 as usize].latency
+        };
         Ok(Some(rounded_latency(route.latency_s + route.links.iter().map(change).sum::<f64>())))
     }
 

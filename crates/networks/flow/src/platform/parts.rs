@@ -1,7 +1,7 @@
 //! The parts of a platform: hosts of different parts have no route between them, and share no link.
 //!
-//! Parts follow from the declarations of a platform, without a search for the routes of all pairs of hosts. So
-//! they may be larger than necessary: all members of a zone that finds its routes by itself, such as a
+//! Parts follow from the declarations of a platform, without a search for the routes of all pairs of hosts.
+//! So they may be larger than necessary: all members of a zone that finds its routes by itself, such as a
 //! cluster, are in one part, and so is all that lies in a zone which a route enters.
 
 use super::{Dijkstra, Disk, DiskId, Floyd, HostId, Leg, LinkId, Platform, PointId, Routing, ZoneId};
@@ -105,7 +105,8 @@ impl Sets {
         if one == other {
             return;
         }
-        let (small, large) = if self.sizes[one as usize] < self.sizes[other as usize] { (one, other) } else { (other, one) };
+        let (small, large) =
+            if self.sizes[one as usize] < self.sizes[other as usize] { (one, other) } else { (other, one) };
         self.parents[small as usize] = large;
         self.sizes[large as usize] += self.sizes[small as usize];
     }
@@ -174,7 +175,8 @@ impl Platform {
         self.parts_of(&mut sets)
     }
 
-    /// Joins all that lies in a zone which a route enters: the way from a gateway to a member may take no link.
+    /// Joins all that lies in a zone which a route enters: the way from a gateway to a member may take no
+    /// link.
     fn join_entered_zones(&self, sets: &mut Sets) {
         let depth = |zone: ZoneId| std::iter::successors(Some(zone), |&zone| self.zone(zone).parent).count();
         let mut by_depth: Vec<ZoneId> = (0..).map(ZoneId).take(self.zones.len()).collect();
@@ -228,7 +230,9 @@ mod tests {
     }
 
     fn cluster(name: &str, more: &str) -> String {
-        format!(r#"<cluster id="{name}" prefix="{name}-" suffix="" radical="0-3" speed="1f" bw="1Bps" lat="1s" {more}/>"#)
+        format!(
+            r#"<cluster id="{name}" prefix="{name}-" suffix="" radical="0-3" speed="1f" bw="1Bps" lat="1s" {more}/>"#
+        )
     }
 
     #[test]
@@ -248,7 +252,8 @@ mod tests {
 
     #[test]
     fn routes_of_zones_join_all_that_lies_in_them() {
-        let (one, two, three) = (cluster("one", r#"router_id="r1""#), cluster("two", r#"router_id="r2""#), cluster("three", ""));
+        let (one, two, three) =
+            (cluster("one", r#"router_id="r1""#), cluster("two", r#"router_id="r2""#), cluster("three", ""));
         let route = r#"<link id="wire" bandwidth="1Bps" latency="1s"/>
             <zoneRoute src="outer" dst="two" gw_src="r1" gw_dst="r2"><link_ctn id="wire"/></zoneRoute>"#;
         // A host beside a gateway reaches it without a declared route.
@@ -262,15 +267,19 @@ mod tests {
     #[test]
     fn declared_routes_join_their_ends_alone() {
         let hosts: String = (0..6).map(|host| format!(r#"<host id="h{host}" speed="1f"/>"#)).collect();
-        let links: String = (0..3).map(|link| format!(r#"<link id="l{link}" bandwidth="1Bps" latency="1s" sharing_policy="SHARED"/>"#)).collect();
+        let links: String = (0..3)
+            .map(|link| format!(r#"<link id="l{link}" bandwidth="1Bps" latency="1s" sharing_policy="SHARED"/>"#))
+            .collect();
         for routing in ["Full", "Floyd", "Dijkstra"] {
-            let route = |from, to, link| format!(r#"<route src="h{from}" dst="h{to}"><link_ctn id="l{link}"/></route>"#);
+            let route =
+                |from, to, link| format!(r#"<route src="h{from}" dst="h{to}"><link_ctn id="l{link}"/></route>"#);
             // Hosts 0, 2 and 4 in a row; 1 and 3 apart, but over the link of 2 and 4; 5 alone.
             let routes = [route(0, 2, 0), route(2, 4, 1), route(1, 3, 1)].concat();
             let parts = parts(&format!(r#"<zone id="w" routing="{routing}">{hosts}{links}{routes}</zone>"#));
             assert_eq!(of_hosts(&parts), [0, 0, 0, 0, 0, 1], "{routing}");
             let routes = [route(0, 2, 0), route(2, 4, 1), route(1, 3, 2)].concat();
-            let parts = super::tests::parts(&format!(r#"<zone id="w" routing="{routing}">{hosts}{links}{routes}</zone>"#));
+            let parts =
+                super::tests::parts(&format!(r#"<zone id="w" routing="{routing}">{hosts}{links}{routes}</zone>"#));
             assert_eq!(of_hosts(&parts), [0, 1, 0, 1, 0, 2], "{routing}");
             let seats = parts.of_links.iter().map(|seat| (seat.part, seat.index)).collect::<Vec<_>>();
             assert_eq!(seats, [(0, 0), (0, 1), (1, 0)], "{routing}");

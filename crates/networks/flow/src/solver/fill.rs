@@ -16,8 +16,8 @@ pub(super) struct Problem<'a> {
 
 /// The working memory of solutions, kept between them to be reused.
 ///
-/// Beside the rates, which are taken, it holds no information between solutions, so a copy of a system gets an empty
-/// one.
+/// Beside the rates, which are taken, it holds no information between solutions, so a copy of a system gets
+/// an empty one.
 #[derive(Debug, Default)]
 pub(super) struct Workspace {
     /// The rates that were found, by slot of the variable.

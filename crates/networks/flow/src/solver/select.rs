@@ -122,10 +122,8 @@ impl Selection {
                 break;
             }
         }
-        self.components.push(Component {
-            constraints: from_constraint..next_constraint,
-            variables: from_variable..next_variable,
-        });
+        self.components
+            .push(Component { constraints: from_constraint..next_constraint, variables: from_variable..next_variable });
     }
 
     /// Finds the rates of some of the components.

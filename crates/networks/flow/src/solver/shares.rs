@@ -8,8 +8,8 @@ use std::mem::take;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The number of variables of all components from which help is asked for. It takes about as long to solve as to
-/// wake a worker some times.
+/// The number of variables of all components from which help is asked for. It takes about as long to solve as
+/// to wake a worker some times.
 const HELPED_MIN: usize = 1_000;
 
 /// The working memory of each thread that solves components.

@@ -137,6 +137,7 @@ fn a_platform_of_one_part_is_that_part() {
     let platform = Arc::new(generators::star(3).expect("it is possible"));
     let parts = platform.parts();
     assert_eq!(parts.number(), 1);
-    let network = FluidNetwork::of_part(Arc::clone(&platform), parts.into(), 0, NetworkModel::MaxMin(MaxMinModel::LV08));
+    let network =
+        FluidNetwork::of_part(Arc::clone(&platform), parts.into(), 0, NetworkModel::MaxMin(MaxMinModel::LV08));
     assert!(network == FluidNetwork::new(platform, NetworkModel::MaxMin(MaxMinModel::LV08)));
 }

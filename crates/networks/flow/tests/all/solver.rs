@@ -272,16 +272,18 @@ impl Helpers for Threads {
         assert!(count as usize <= self.count, "{count} tasks for {} threads", self.count);
         self.helped.fetch_add(1, Ordering::Relaxed);
         std::thread::scope(|scope| {
-            (0..count).rev().for_each(|task| drop(scope.spawn({
-                let tasks = &tasks;
-                move || tasks.execute(task)
-            })));
+            (0..count).rev().for_each(|task| {
+                drop(scope.spawn({
+                    let tasks = &tasks;
+                    move || tasks.execute(task)
+                }))
+            });
         });
     }
 }
 
-/// Adds variables to groups of constraints, changes some of them, and solves the system twice. Returns the rates
-/// that change each time, in their order.
+/// Adds variables to groups of constraints, changes some of them, and solves the system twice. Returns the
+/// rates that change each time, in their order.
 fn solve_groups(groups: u32) -> Vec<(VariableId, u64)> {
     let rng = Rng::shared(7, groups);
     let mut system = System::default();

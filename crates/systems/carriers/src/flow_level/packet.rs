@@ -49,7 +49,8 @@ pub enum Packet<M> {
         /// What the process asks for.
         request: Request<M>,
     },
-    /// From a node to the solver of its part, if each part has a solver: a packet for another node of the part.
+    /// From a node to the solver of its part, if each part has a solver: a packet for another node of the
+    /// part.
     Pass {
         /// The receiver.
         to: LpId,

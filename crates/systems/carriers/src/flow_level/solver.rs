@@ -94,8 +94,8 @@ impl<M: Payload + Clone> Solver<M> {
         self.ended = all;
     }
 
-    /// Sets the LP's timer to the time at which something happens next: to the present time, if a change of that
-    /// time is not solved yet.
+    /// Sets the LP's timer to the time at which something happens next: to the present time, if a change of
+    /// that time is not solved yet.
     #[inline]
     pub(super) fn arm(&mut self, ctx: &mut impl CarrierContext<Packet<M>>) {
         let is_settled = self.ended.is_empty() && self.network.is_solved();

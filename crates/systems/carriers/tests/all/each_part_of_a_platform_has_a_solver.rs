@@ -82,8 +82,8 @@ fn until() -> RunOptions<'static> {
     RunOptions::until(Time::from_secs(100))
 }
 
-/// Sends to the next node of the cluster in a ring, computes, meets the others of the cluster, and waits for a
-/// process of the next node.
+/// Sends to the next node of the cluster in a ring, computes, meets the others of the cluster, and waits for
+/// a process of the next node.
 async fn busy(node: Node<Script>) {
     register(node);
     let LpId(me) = node.id();
@@ -127,7 +127,8 @@ fn programs_end_as_with_one_solver_under_every_engine() {
     let expected = sequential::run(&split, until()).expect("it runs");
     assert_eq!(expected.metrics.get("times"), with_one.metrics.get("times"), "the same times");
     for threads in [1, 2, 3] {
-        let fixed = rounds::Settings { threshold: rounds::Threshold::Fixed(2), ..rounds::Settings::of_threads(threads) };
+        let fixed =
+            rounds::Settings { threshold: rounds::Threshold::Fixed(2), ..rounds::Settings::of_threads(threads) };
         let found = [
             rounds::run(&split, until(), &fixed).expect("it runs"),
             window::run(&split, until(), &window::Settings::of_threads(threads)).expect("it runs"),
@@ -136,7 +137,8 @@ fn programs_end_as_with_one_solver_under_every_engine() {
         for found in &found {
             assert_eq!((found.digest, &found.metrics), (expected.digest, &expected.metrics), "{threads} threads");
         }
-        let workers = |outcome: &Outcome| outcome.engine_stats.iter().find(|(name, _)| *name == "workers").map(|of| of.1);
+        let workers =
+            |outcome: &Outcome| outcome.engine_stats.iter().find(|(name, _)| *name == "workers").map(|of| of.1);
         assert_eq!(workers(&found[1]), Some(threads.min(2) as f64), "a worker for each part under `window`");
     }
 }
@@ -162,7 +164,10 @@ fn what_would_cross_parts_is_refused() {
     let switches: Main = |node| Box::pin(async move { node.switch_host(OTHER_HOST, false) });
     let refusals = [
         (sends, "the platform has no route from `c0-0` to `c1-4`"),
-        (sends_after, "node 0 in part 0 of the platform acts on node 9 in part 1 of the platform: no route connects them"),
+        (
+            sends_after,
+            "node 0 in part 0 of the platform acts on node 9 in part 1 of the platform: no route connects them",
+        ),
         (kills, "node 0 in part 0 of the platform acts on node 9 in part 1 of the platform: no route connects them"),
         (computes, "it acts on the host `c1-4`, which is in another part of the platform"),
         (switches, "it acts on the host `c1-4`, which is in another part of the platform"),
