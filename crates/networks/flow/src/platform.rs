@@ -208,6 +208,8 @@ pub struct Platform {
     pub(crate) zones: Vec<Zone>,
     pub(crate) host_names: BTreeMap<Box<str>, HostId>,
     pub(crate) link_names: BTreeMap<Box<str>, LinkId>,
+    /// The link from a host to itself that all zones of declared routes share.
+    pub(crate) loopback: Option<LinkId>,
     pub(crate) notes: Vec<String>,
     pub(crate) ignored: Vec<Ignored>,
     pub(crate) settings: Settings,

@@ -38,7 +38,7 @@ impl Scope {
     }
 
     fn has_link(&self, LinkId(link): LinkId) -> bool {
-        self.part.as_ref().is_none_or(|(parts, number)| parts.of_links[link as usize].part == *number)
+        self.part.as_ref().is_none_or(|(parts, number)| parts.of_links[link as usize].is_in(*number))
     }
 
     /// Returns true if the link or host of a property is in the network.

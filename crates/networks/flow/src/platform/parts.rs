@@ -1,16 +1,30 @@
-//! The parts of a platform: hosts of different parts have no route between them, and share no link.
+//! The parts of a platform: hosts of different parts have no route between them.
+//!
+//! The link from a host to itself that a platform has by itself is in all parts.
 //!
 //! Parts follow from the declarations of a platform, without a search for the routes of all pairs of hosts.
 //! So they may be larger than necessary: all members of a zone that finds its routes by itself, such as a
 //! cluster, are in one part, and so is all that lies in a zone which a route enters.
 
-use super::{Dijkstra, Disk, DiskId, Floyd, HostId, Leg, LinkId, Platform, PointId, Routing, ZoneId};
+use super::{Dijkstra, Disk, DiskId, Floyd, HostId, Leg, Link, LinkId, Platform, PointId, Routing, ZoneId};
 
-/// The part of a host, link or disk, and its number there.
+/// The part of a host, link or disk, and its number there. A link that all parts have has the part
+/// [`Seat::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seat {
     pub(crate) part: u32,
     pub(crate) index: u32,
+}
+
+impl Seat {
+    /// All parts.
+    const ALL: u32 = u32::MAX;
+
+    /// Returns true if the part has what the seat is of.
+    #[inline]
+    pub(crate) fn is_in(self, part: u32) -> bool {
+        self.part == part || self.part == Seat::ALL
+    }
 }
 
 /// The hosts, links and disks of a part, in the order of the platform.
@@ -41,20 +55,24 @@ impl Parts {
         self.of_hosts[host as usize].part
     }
 
-    /// Makes the parts, given the part of each host and each link.
-    fn new(hosts: &[u32], links: impl Iterator<Item = u32>) -> Parts {
+    /// Makes the parts, given the part of each host and each link. All parts have the link `shared`, as their
+    /// first.
+    fn new(hosts: &[u32], links: impl Iterator<Item = u32>, shared: Option<LinkId>) -> Parts {
         let number = hosts.iter().max().map_or(1, |last| *last as usize + 1);
         let mut parts = Parts {
             of_hosts: Vec::new(),
             of_links: Vec::new(),
             of_disks: Vec::new(),
-            members: vec![Members::default(); number],
+            members: vec![Members { links: shared.into_iter().collect(), ..Members::default() }; number],
         };
         for (id, &part) in (0..).map(HostId).zip(hosts) {
             parts.of_hosts.push(seat(part, &mut parts.members[part as usize].hosts, id));
         }
         for (id, part) in (0..).map(LinkId).zip(links) {
-            parts.of_links.push(seat(part, &mut parts.members[part as usize].links, id));
+            parts.of_links.push(match Some(id) == shared {
+                true => Seat { part: Seat::ALL, index: 0 },
+                false => seat(part, &mut parts.members[part as usize].links, id),
+            });
         }
         parts
     }
@@ -81,13 +99,19 @@ struct Sets {
     /// By representative: the number of elements.
     sizes: Vec<u32>,
     points: u32,
+    /// The link that all parts have. It joins nothing: as a fat pipe, it has its capacity for each flow.
+    shared: Option<LinkId>,
 }
 
 impl Sets {
     fn of(platform: &Platform) -> Sets {
         let points = u32::try_from(platform.points.len()).expect("points are counted in 32 bits");
         let all = points + u32::try_from(platform.links.len()).expect("links are counted in 32 bits");
-        Sets { parents: (0..all).collect(), sizes: vec![1; all as usize], points }
+        let changes = |link: &Link| {
+            link.bandwidth_profile.is_some() || link.latency_profile.is_some() || link.state_profile.is_some()
+        };
+        let shared = platform.loopback.filter(|id| !changes(&platform.links[id.0 as usize]));
+        Sets { parents: (0..all).collect(), sizes: vec![1; all as usize], points, shared }
     }
 
     /// Returns the representative of an element's set.
@@ -116,7 +140,9 @@ impl Sets {
     }
 
     fn join_link(&mut self, PointId(point): PointId, LinkId(link): LinkId) {
-        self.join(point, self.points + link);
+        if Some(LinkId(link)) != self.shared {
+            self.join(point, self.points + link);
+        }
     }
 
     /// Joins the ends, the gateways and the links of a declared route.
@@ -199,7 +225,7 @@ impl Platform {
         }
         let links = sets.points..sets.points + u32::try_from(self.links.len()).expect("links are counted in 32 bits");
         let of_links: Vec<u32> = links.map(|link| numbers[sets.find(link) as usize].unwrap_or(0)).collect();
-        let mut parts = Parts::new(&of_hosts, of_links.into_iter());
+        let mut parts = Parts::new(&of_hosts, of_links.into_iter(), sets.shared);
         parts.add_disks(&self.disks);
         parts
     }
@@ -220,7 +246,7 @@ mod tests {
             let Ok(route) = platform.route(from, to) else { continue };
             let part = parts.of(from);
             assert_eq!(parts.of(to), part, "{from:?} and {to:?} have a route");
-            assert!(route.links.iter().all(|link| parts.of_links[link.0 as usize].part == part), "{from:?} to {to:?}");
+            assert!(route.links.iter().all(|link| parts.of_links[link.0 as usize].is_in(part)), "{from:?} to {to:?}");
         }
         parts
     }
@@ -282,7 +308,8 @@ mod tests {
                 super::tests::parts(&format!(r#"<zone id="w" routing="{routing}">{hosts}{links}{routes}</zone>"#));
             assert_eq!(of_hosts(&parts), [0, 1, 0, 1, 0, 2], "{routing}");
             let seats = parts.of_links.iter().map(|seat| (seat.part, seat.index)).collect::<Vec<_>>();
-            assert_eq!(seats, [(0, 0), (0, 1), (1, 0)], "{routing}");
+            // All parts have the link from a host to itself, as their first.
+            assert_eq!(seats, [(0, 1), (0, 2), (1, 1), (Seat::ALL, 0)], "{routing}");
         }
     }
 }
