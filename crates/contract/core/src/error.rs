@@ -44,7 +44,7 @@ pub enum ErrorKind {
     /// An event that was executed again, from a copy of the state, did something else than the first time
     /// (`time-warp`).
     NotRepeated,
-    /// The observer of events failed: the receiver of a trace or of a timeline.
+    /// The observer of events failed: the receiver of a trace, of a timeline or of the log of rounds.
     Trace(String),
     /// The operating system refused to start a thread of the run.
     Thread(String),

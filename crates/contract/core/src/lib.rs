@@ -62,6 +62,7 @@ pub mod metrics;
 pub mod model;
 pub mod random;
 pub mod restore;
+pub mod round_log;
 pub mod run;
 pub mod text;
 pub mod timer;

@@ -8,6 +8,7 @@ use crate::event::{Body, Event, LpId, Sender};
 use crate::global::GlobalQueue;
 use crate::metrics::Metrics;
 use crate::pending::Leftover;
+use crate::round_log::RoundLog;
 use crate::time::Time;
 use crate::timesheet::Timesheets;
 use crate::trace::Tracer;
@@ -46,6 +47,8 @@ pub struct RunOptions<'a> {
     pub tracer: Option<Tracer<'a>>,
     /// The record of the wall time of workers, by kind of use. `rounds` and engines of one thread write none.
     pub timesheets: Option<Arc<Timesheets>>,
+    /// The log of rounds, if one is wanted. Only the engine `rounds` writes it, and then times each round.
+    pub rounds: Option<RoundLog<'a>>,
     /// Progress of the run, and a way to stop it from outside.
     pub control: Option<&'a Control>,
     /// A limit in bytes on the LPs' records, the pending events, and the history if there is one.
@@ -68,6 +71,7 @@ impl RunOptions<'_> {
             captures: &[],
             tracer: None,
             timesheets: None,
+            rounds: None,
             control: None,
             memory_limit: None,
             cuts: None,

@@ -295,6 +295,10 @@ pub(crate) struct OutputArguments {
     /// tracing).
     #[arg(long, value_name = "FILE.json")]
     pub(crate) timeline: Option<PathBuf>,
+    /// Writes the log of rounds of `--engine rounds`, as CSV: id, time and step of each round, how many
+    /// programs (and other LPs) executed how many events, serial or parallel, and the wall time.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rounds: Option<PathBuf>,
     /// Traces only these LPs: `3`, `10..=20`, `3,10..=20`, or by name, `east.0,gw-west`, `east.*` (a name
     /// with commas in double quotes).
     #[arg(long, value_name = "LPS", requires = "traced")]

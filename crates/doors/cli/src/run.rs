@@ -146,7 +146,8 @@ impl OutputArguments {
 
     /// True if the user wants a file.
     pub(crate) fn writes(&self) -> bool {
-        [&self.out, &self.trace, &self.timeline, &self.pcap, &self.samples].into_iter().any(Option::is_some)
+        let Self { out, trace, timeline, rounds, pcap, samples, .. } = self;
+        [out, trace, timeline, rounds, pcap, samples].into_iter().any(Option::is_some)
     }
 
     /// Returns the files that the user wants. New files of a run that goes on from a file begin there.
@@ -165,6 +166,7 @@ impl OutputArguments {
             copy_inputs: self.copy_inputs,
             trace: of(&self.trace),
             timeline: of(&self.timeline),
+            rounds: self.rounds.clone(),
             captures: self.captures(),
             samples: self.samples(),
             ..Outputs::default()

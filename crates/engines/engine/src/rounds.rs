@@ -9,16 +9,17 @@
 //! *Protocol.* The leader takes the earliest event. Suppose that this event opens a round, an instant, that
 //! seems to be worth executing in parallel ([`Threshold`]). Then:
 //!
-//! 1. The leader takes all other events of the instant. It puts each into the *stripe* of its receiver, a
-//!    range of LPs with a lock.
+//! 1. The leader takes all other events of the instant. It puts each into the *stripe* of its receiver: LPs
+//!    with a lock.
 //! 2. The workers take stripe after stripe, and execute its events in order. The leader does so too if it
 //!    [works along](Main).
 //! 3. The leader collects their effects: sends into the pending set, requests, the trace in the order of
 //!    events, and the earliest failure.
 //!
-//! Otherwise the leader executes the round as `sequential` does. Until the first parallel round there are
-//! no workers, and all LPs are in one stripe. A short run may never need another thread, and many stripes use
-//! up some of one thread's cache.
+//! Otherwise the leader executes the round as `sequential` does. Meanwhile the workers help with events that
+//! have independent tasks ([`parades_sync::help`]), such as the solution of a large flow-level network. Until
+//! the first parallel round there are no workers, and all LPs are in one stripe. A short run may never need
+//! another thread, and many stripes use up some of one thread's cache.
 //!
 //! *Invariants.* I3: keys increase along an LP's history. The events that a round sends arrive at a later
 //! instant. The one exception is the wake of a timer that was set again for this very instant. It goes to
@@ -32,6 +33,7 @@
 //! *Read next*: `rounds/threshold.rs`, the choice of rounds; [`parades_sync::pool`], how workers take part.
 
 mod adaptive;
+mod crowd;
 mod leader;
 mod one_by_one;
 mod stripes;
@@ -42,6 +44,7 @@ pub use threshold::Threshold;
 use crate::course::Course;
 use crate::seats;
 use crate::workers::on_all_workers;
+use crowd::Crowd;
 use leader::Leader;
 use parades_core::any_model::{AnyModel, with_model};
 use parades_core::cut::{Reached, Span};
@@ -49,7 +52,7 @@ use parades_core::error::Error;
 use parades_core::model::Model;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::world::World;
-use parades_sync::pool::{Pool, Waiting};
+use parades_sync::pool::Waiting;
 use std::cell::OnceCell;
 use std::sync::{Arc, RwLock, mpsc};
 use std::time::Duration;
@@ -110,15 +113,15 @@ impl Settings {
     }
 }
 
-/// An executed round, as shown to an observer.
+/// An executed round, as the judge of rounds sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Round {
+struct Round {
     /// The number of its events.
-    pub events: u64,
+    events: u64,
     /// True if it was executed in parallel.
-    pub parallel: bool,
+    parallel: bool,
     /// The wall-clock time that it took.
-    pub took: Duration,
+    took: Duration,
 }
 
 /// Runs `model` round by round.
@@ -161,20 +164,6 @@ pub fn run<M: Model>(model: &M, options: RunOptions<'_>, settings: &Settings) ->
     with_model(model, options, |model, options| run_any(model, options, settings))
 }
 
-/// Runs `model` round by round, and calls `watch` after each round. All rounds are then timed.
-///
-/// # Errors
-///
-/// As [`run`].
-pub fn run_watched<M: Model>(
-    model: &M,
-    options: RunOptions<'_>,
-    settings: &Settings,
-    watch: Option<&mut dyn FnMut(Round)>,
-) -> Result<Outcome, Error> {
-    with_model(model, options, |model, options| run_any_watched(model, options, settings, watch))
-}
-
 /// Does the same as [`run`], for a model of any type.
 ///
 /// # Errors
@@ -185,16 +174,7 @@ pub fn run_any<'k>(
     options: RunOptions<'k>,
     settings: &Settings,
 ) -> Result<Outcome, Error> {
-    run_any_watched(model, options, settings, None)
-}
-
-fn run_any_watched<'k>(
-    model: &'k dyn AnyModel<'k>,
-    options: RunOptions<'k>,
-    settings: &Settings,
-    watch: Option<&mut dyn FnMut(Round)>,
-) -> Result<Outcome, Error> {
-    advance_watched(model, options.into(), settings, watch).map(Reached::end)
+    advance(model, options.into(), settings).map(Reached::end)
 }
 
 /// Runs a span of a run, as [`sequential::advance`](crate::sequential::advance).
@@ -203,15 +183,6 @@ fn run_any_watched<'k>(
 ///
 /// As [`run`].
 pub fn advance<'k>(model: &'k dyn AnyModel<'k>, span: Span<'k>, settings: &Settings) -> Result<Reached<'k>, Error> {
-    advance_watched(model, span, settings, None)
-}
-
-fn advance_watched<'k>(
-    model: &'k dyn AnyModel<'k>,
-    span: Span<'k>,
-    settings: &Settings,
-    watch: Option<&mut dyn FnMut(Round)>,
-) -> Result<Reached<'k>, Error> {
     let world = World::of_span(model, &span)?;
     let workers = settings.workers().min(world.lps() as usize - 1);
     let traces = span.options.tracer.is_some();
@@ -219,9 +190,9 @@ fn advance_watched<'k>(
     let (course, from) = Course::new(model, span);
     let grace = Arc::clone(&course.grace);
     let alone = Stripes::one(model, &world, traces, Arc::clone(&grace));
-    let (cut, pool) = (OnceCell::new(), Pool::new(workers, settings.waiting));
+    let (cut, crowd) = (OnceCell::new(), Arc::new(Crowd::new(workers, settings.waiting, settings.main == Main::Works)));
     let judge = Judge::new(settings.threshold, workers);
-    let mut leader = Leader::new(course, &alone, &world, judge, settings.main == Main::Works, watch);
+    let mut leader = Leader::new(course, &alone, &world, judge, Arc::clone(&crowd));
     match from {
         Some(cut) => leader.go_on_from(*cut),
         None => leader.start()?,
@@ -234,12 +205,12 @@ fn advance_watched<'k>(
     let (lps, metrics) = leader.state.held.take_one();
     let stripes: &Stripes<'_, 'k> =
         cut.get_or_init(|| Stripes::cut(model, &world, lps, metrics, workers + 1, traces, grace));
-    leader.join(stripes, &pool);
+    leader.join(stripes);
     let mut end = None;
     let (report_start, starts) = mpsc::channel();
     let mut lead = || {
         seats::unbind();
-        let _closing = Closing(&pool);
+        let _closing = Closing(&crowd);
         // Rounds are timed once all workers take part.
         starts.iter().take(workers).for_each(drop);
         end = Some(leader.run());
@@ -249,20 +220,20 @@ fn advance_watched<'k>(
         seats::unbind();
         // The leader waits for this message.
         let _ = report_start.send(());
-        pool.work(worker - 1, |task| stripes.execute(task, worker));
+        crowd.pool.work(worker - 1, |task| crowd.work_on(task, |task| stripes.execute(task, worker)));
         Ok(())
     };
-    let led = on_all_workers(workers + 1, settings.pinned, &|| pool.close(), &mut lead, &follow)?;
+    let led = on_all_workers(workers + 1, settings.pinned, &|| crowd.pool.close(), &mut lead, &follow)?;
     led.expect("no part of a pool breaks up");
     end.expect("the leader has come to the end")?;
     leader.conclude()
 }
 
 /// Closes the pool when dropped, so that the workers return, even if the leader panics.
-struct Closing<'a>(&'a Pool);
+struct Closing<'a>(&'a Crowd);
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
-        self.0.close();
+        self.0.pool.close();
     }
 }

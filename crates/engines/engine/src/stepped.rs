@@ -10,7 +10,8 @@
 //! their order.
 //!
 //! *Cost.* An order and its answer pass between two threads, which spin a little before they sleep: less than
-//! a microsecond while both have a core, some ten if they sleep. The example `steps` of `parades` measures it.
+//! a microsecond while both have a core, some ten if they sleep. The example `steps` of `parades` measures
+//! it.
 //!
 //! *Read next*: `stepped/thread.rs`, the thread of the engine.
 
@@ -208,14 +209,18 @@ impl<M: Model + Send + 'static> Run<M> {
     /// # Errors
     ///
     /// If the model declares something impossible, an LP cannot start, or the engine cannot run the model.
-    /// Also if the options ask for a trace, timesheets or cuts, which a stepped run does not have.
+    /// Also if the options ask for a trace, timesheets, a log of rounds or cuts, which a stepped run does not
+    /// have.
     pub fn start(
         model: impl Into<Steppable<M>>,
         engine: AnyEngine,
         options: RunOptions<'static>,
     ) -> Result<Run<M>, Error> {
-        if options.cuts.is_some() || options.tracer.is_some() || options.timesheets.is_some() {
-            return Err(refused("a stepped run has no trace, no timesheets, and no cuts of its options"));
+        let records = options.tracer.is_some() || options.timesheets.is_some() || options.rounds.is_some();
+        if options.cuts.is_some() || records {
+            return Err(refused(
+                "a stepped run has no trace, no timesheets, no log of rounds, and no cuts of its options",
+            ));
         }
         Run::begin(model.into(), engine, Kept::of(&options), options.control, Begin::Start)
     }

@@ -6,6 +6,7 @@
 //! | [`reduction`] | a reduction that does not block: workers offer words, and all read them later |
 //! | [`event_count`] | a worker sleeps until another notifies it |
 //! | [`pool`] | workers that help a leader with rounds of tasks |
+//! | [`help`] | idle workers help with the tasks of one event |
 //! | [`padded`] | values on cache lines of their own |
 //! | [`patience`] | the time for which a thread spins and yields before it sleeps |
 //!
@@ -23,6 +24,7 @@
 
 pub mod barrier;
 pub mod event_count;
+pub mod help;
 pub mod padded;
 pub mod patience;
 pub mod pool;

@@ -104,9 +104,7 @@ pub(crate) struct Builder {
     traces: BTreeMap<String, (Arc<Profile>, usize)>,
     /// The connections between profiles and elements, each with its offset in the file.
     connections: Vec<(usize, Connection)>,
-    /// The link from a host to itself that all zones of declared routes share.
-    loopback: Option<LinkId>,
-    /// Bandwidth (bytes per second) and latency (seconds) of that link.
+    /// Bandwidth (bytes per second) and latency (seconds) of [`Platform::loopback`].
     loopback_quality: (f64, f64),
     /// The number of members of the fat trees up to now.
     fat_tree_members: u32,
@@ -131,7 +129,6 @@ impl Builder {
             open: Vec::new(),
             traces: BTreeMap::new(),
             connections: Vec::new(),
-            loopback: None,
             loopback_quality: (10e9, 0.0),
             fat_tree_members: 0,
             fat_tree_cables: 0,
@@ -326,11 +323,11 @@ impl Builder {
     /// Returns the link from a host to itself: for each flow 10 GB/s without latency, unless the file says
     /// otherwise.
     fn loopback(&mut self) -> Result<LinkId, Fault> {
-        if let Some(id) = self.loopback {
+        if let Some(id) = self.platform.loopback {
             return Ok(id);
         }
         let (id, _) = self.generate_link("__loopback__".to_owned(), self.loopback_quality, DeclaredPolicy::FatPipe)?;
-        self.loopback = Some(id);
+        self.platform.loopback = Some(id);
         Ok(id)
     }
 

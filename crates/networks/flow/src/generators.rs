@@ -38,6 +38,40 @@ pub fn star(hosts: u32) -> Result<Platform, ConfigError> {
     xml::parse(Path::new("the built-in star"), text.as_bytes())
 }
 
+/// Returns clusters without a route between them. The hosts of a cluster follow those of the one before. Each
+/// has a link up and a link down, of 125 MB/s and 50 µs; the routes of a cluster cross its backbone, of 1.25
+/// GB/s and 100 µs.
+///
+/// ```
+/// use parades_flow::generators::clusters;
+/// use parades_flow::platform::HostId;
+/// let platform = clusters(3, 10)?;
+/// assert_eq!((platform.hosts().len(), platform.parts().number()), (30, 3));
+/// assert!(platform.route(HostId(0), HostId(9)).is_ok() && platform.route(HostId(9), HostId(10)).is_err());
+/// # Ok::<(), parades_config::ConfigError>(())
+/// ```
+///
+/// # Errors
+///
+/// If there are no hosts, or more than [`STAR_HOSTS_MAX`].
+pub fn clusters(clusters: u32, hosts: u32) -> Result<Platform, ConfigError> {
+    let last = hosts.checked_sub(1).ok_or_else(|| ConfigError::new("a cluster needs a host"))?;
+    if u64::from(clusters) * u64::from(hosts) > u64::from(STAR_HOSTS_MAX) {
+        let message = format!("{clusters} clusters of {hosts} hosts have more hosts than {STAR_HOSTS_MAX}");
+        return Err(ConfigError::new(message));
+    }
+    let mut text = String::from("<platform version=\"4.1\"><zone id=\"world\" routing=\"Full\">");
+    for cluster in 0..clusters {
+        let _ = write!(
+            text,
+            r#"<cluster id="c{cluster}" prefix="c{cluster}-" suffix="" radical="0-{last}" speed="1Gf" bw="125MBps" lat="50us"
+               bb_bw="1.25GBps" bb_lat="100us"/>"#
+        );
+    }
+    text.push_str("</zone></platform>");
+    xml::parse(Path::new("the built-in clusters"), text.as_bytes())
+}
+
 /// Returns a platform with the nodes and the links of a topology. Host `i` is node `i`, and is called `n0`,
 /// `n1` and so on. Link `i` is `l0_UP` from `a` to `b` and `l0_DOWN` from `b` to `a`, which do not share; a
 /// link of one way is `l0`. A flow takes a route of the fewest links.

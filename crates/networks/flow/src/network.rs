@@ -27,6 +27,7 @@ mod calendar;
 mod changes;
 mod profiles;
 mod save;
+mod scope;
 mod start;
 mod system;
 
@@ -34,13 +35,14 @@ pub use activity::{ActivityId, Ended, Execution, Outcome, Transfer};
 pub use changes::{Change, Property};
 
 use crate::network_model::NetworkModel;
-use crate::platform::{HostId, Platform};
+use crate::platform::{HostId, Parts, Platform};
 use crate::solver::{SharingPolicy, System};
 use activity::{Activity, Stage};
 use calendar::Calendar;
 use changes::{HostState, LinkState};
 use parades_core::time::Time;
 use profiles::Profiles;
+use scope::Scope;
 use start::ElementBuffer;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -84,10 +86,10 @@ const AMOUNT_PRECISION: f64 = 1e-14;
 /// ```
 #[derive(Clone, Debug)]
 pub struct FluidNetwork {
-    platform: Arc<Platform>,
+    scope: Scope,
     model: NetworkModel,
     now: Time,
-    /// The constraints of the links, by their ids, then those of the hosts, then three of each disk.
+    /// The constraints of the links, by their numbers, then those of the hosts, then three of each disk.
     system: System,
     /// Activities by slot. A slot is reused after its activity has ended.
     activities: Vec<Activity>,
@@ -119,7 +121,7 @@ pub struct FluidNetwork {
 impl PartialEq for FluidNetwork {
     fn eq(&self, other: &FluidNetwork) -> bool {
         let FluidNetwork {
-            platform,
+            scope,
             model,
             now,
             system,
@@ -139,7 +141,7 @@ impl PartialEq for FluidNetwork {
             links_off,
             buffer: _,
         } = self;
-        *platform == other.platform
+        *scope == other.scope
             && *model == other.model
             && *now == other.now
             && *system == other.system
@@ -163,30 +165,42 @@ impl PartialEq for FluidNetwork {
 impl FluidNetwork {
     /// Returns a network without activities, at time zero.
     pub fn new(platform: Arc<Platform>, model: NetworkModel) -> FluidNetwork {
+        FluidNetwork::with_scope(Scope::whole(platform), model)
+    }
+
+    /// Returns a network of a part of a platform, of which `parts` are the parts. Flows between its hosts,
+    /// computations and transfers there end as in a network of the whole platform. Only an activity that ends
+    /// less than a nanosecond after an event of another part ends with that event there, and at its own date
+    /// here.
+    pub fn of_part(platform: Arc<Platform>, parts: Arc<Parts>, part: u32, model: NetworkModel) -> FluidNetwork {
+        FluidNetwork::with_scope(Scope::part(platform, parts, part), model)
+    }
+
+    fn with_scope(scope: Scope, model: NetworkModel) -> FluidNetwork {
         let mut system = System::default();
         if let NetworkModel::MaxMin(model) = model {
             system.set_precision(model.precision);
         }
-        for link in platform.links() {
+        for (_, link) in scope.links() {
             system.add_constraint(link.bandwidth, link.policy);
         }
-        for host in platform.hosts() {
+        for (_, host) in scope.hosts() {
             system.add_constraint(f64::from(host.cores) * host.speed(), SharingPolicy::Shared);
         }
-        for disk in platform.disks() {
+        for (_, disk) in scope.disks() {
             let (read, write) = (disk.read_bandwidth, disk.write_bandwidth);
             for capacity in [read, write, read.max(write)] {
                 system.add_constraint(capacity, SharingPolicy::Shared);
             }
         }
-        let links = platform.links().iter().map(|link| LinkState::new(link, model)).collect();
-        let hosts = platform.hosts().iter().map(|host| HostState::new(host, &platform)).collect();
-        let profiles = Profiles::new(&platform);
+        let links = scope.links().map(|(_, link)| LinkState::new(link, model)).collect();
+        let hosts = scope.hosts().map(|(_, host)| HostState::new(host, scope.platform())).collect();
+        let profiles = Profiles::new(&scope);
         let (owners, free, ended) = (Vec::new(), Vec::new(), VecDeque::new());
         let (activities, calendar) = (Vec::new(), Calendar::default());
         let (now, serial, active) = (Time::ZERO, 0, 0);
         FluidNetwork {
-            platform,
+            scope,
             model,
             now,
             system,
@@ -222,7 +236,13 @@ impl FluidNetwork {
 
     /// Returns the platform.
     pub fn platform(&self) -> &Platform {
-        &self.platform
+        self.scope.platform()
+    }
+
+    /// Returns true if the host is one of the network's: of its part of the platform, or of all of it.
+    #[inline]
+    pub fn has_host(&self, host: HostId) -> bool {
+        self.scope.has_host(host)
     }
 
     /// Returns the time up to which the network has been advanced.
@@ -293,6 +313,22 @@ impl FluidNetwork {
             self.update_rates();
         }
         self.now = self.now.max(to);
+    }
+
+    /// Handles all events up to and including the time `to`, unless the network is there already. Then it
+    /// does nothing, and several changes at that time are solved once, at the next question about rates or
+    /// dates.
+    #[inline]
+    pub fn come_to(&mut self, to: Time) {
+        if to > self.now {
+            self.advance(to);
+        }
+    }
+
+    /// Returns true if no change of the present time waits to be solved.
+    #[inline]
+    pub fn is_solved(&self) -> bool {
+        self.system.is_solved()
     }
 
     /// Takes the next ended activity. Activities come in the order of their ends; those that ended together

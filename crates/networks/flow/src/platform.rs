@@ -20,6 +20,7 @@ mod dijkstra;
 mod dragonfly;
 mod fat_tree;
 mod floyd;
+mod parts;
 mod route;
 mod star;
 mod table;
@@ -30,6 +31,8 @@ pub(crate) use dijkstra::Dijkstra;
 pub(crate) use dragonfly::{Dragonfly, Shape};
 pub(crate) use fat_tree::{FatTree, Wiring};
 pub(crate) use floyd::{FLOYD_MEMBERS_MAX, Floyd};
+pub(crate) use parts::Members;
+pub use parts::Parts;
 pub(crate) use route::HostPosition;
 pub use route::{NoRoute, Route};
 pub(crate) use star::{Branch, Star};
@@ -205,6 +208,8 @@ pub struct Platform {
     pub(crate) zones: Vec<Zone>,
     pub(crate) host_names: BTreeMap<Box<str>, HostId>,
     pub(crate) link_names: BTreeMap<Box<str>, LinkId>,
+    /// The link from a host to itself that all zones of declared routes share.
+    pub(crate) loopback: Option<LinkId>,
     pub(crate) notes: Vec<String>,
     pub(crate) notes_of_programs: Vec<String>,
     pub(crate) ignored: Vec<Ignored>,

@@ -29,9 +29,12 @@
 //! # Partial solutions
 //!
 //! Constraints and variables are the nodes of a graph, and elements are its edges. A change affects only its
-//! connected component, so only that component is solved again. A constraint that cannot saturate, because
-//! its variables at their bounds need less than its capacity, limits nobody. So it connects nobody: hosts on
-//! a wide backbone are separate components.
+//! connected component, so only such components are solved again, each by itself. A constraint that cannot
+//! saturate, because its variables at their bounds need less than its capacity, limits nobody. So it connects
+//! nobody: hosts on a wide backbone are separate components.
+//!
+//! Components are independent of each other. So if there are many at once, idle workers of the engine help
+//! ([`parades_sync::help`]); rates are then set in the order of the components.
 //!
 //! # Determinism
 //!
@@ -49,10 +52,13 @@ mod levels;
 mod reserved;
 mod save;
 mod select;
+mod shares;
 
 use demand::{Demand, units_of_demand};
-use fill::Scratch;
+use fill::Problem;
 pub(crate) use save::ReadVariable;
+use select::Selection;
+use shares::Workspaces;
 
 /// The default precision of solutions. A remaining capacity below this share of the capacity counts as zero.
 /// A remaining usage below this value counts as zero, too. The value is the default of SimGrid's
@@ -92,10 +98,8 @@ struct Status {
     could_saturate: bool,
     /// True if the constraint has been modified since the last solution.
     modified: bool,
-    /// True if the constraint belongs to the subsystem that is being solved.
+    /// True if the constraint belongs to a component that is being solved.
     selected: bool,
-    /// True if the constraint belongs to the subsystem and can still limit its variables.
-    active: bool,
 }
 
 /// An element as its constraint sees it.
@@ -170,7 +174,9 @@ pub struct System {
     modified_variables: Vec<u32>,
     /// The variables whose rates the last solution changed.
     changed: Vec<VariableId>,
-    scratch: Scratch,
+    selection: Selection,
+    /// Working memory, for each thread that helps.
+    workspaces: Workspaces,
     precision: Precision,
 }
 
@@ -197,7 +203,8 @@ impl PartialEq for System {
             modified_constraints,
             modified_variables,
             changed,
-            scratch: _,
+            selection: _,
+            workspaces: _,
             precision,
         } = self;
         *constraints == other.constraints
@@ -336,14 +343,29 @@ impl System {
     pub fn solve(&mut self) -> &[VariableId] {
         self.changed.clear();
         if !self.is_solved() {
-            self.select_subsystem();
-            if self.is_unconstrained() {
-                self.set_rates_to_bounds();
-            } else {
-                self.fill();
-            }
+            self.select_components();
+            self.fill();
         }
         &self.changed
+    }
+
+    /// Solves the selected components, each by itself, and sets the rates of their variables in the order of
+    /// the components.
+    fn fill(&mut self) {
+        if !self.fill_with_help() {
+            let System { constraints, statuses, variables, selection, workspaces, precision, .. } = self;
+            let problem = Problem { constraints, statuses, variables, precision: precision.0 };
+            selection.fill(0..selection.components.len(), problem, workspaces.first());
+        }
+        let System { statuses, variables, changed, selection, workspaces, .. } = self;
+        for (slot, rate) in workspaces.take_rates() {
+            let variable = &mut variables[slot as usize];
+            if variable.rate.to_bits() != rate.to_bits() {
+                variable.rate = rate;
+                changed.push(VariableId(slot));
+            }
+        }
+        selection.release(statuses);
     }
 
     /// Returns true if nothing has been modified since the last [`System::solve`].

@@ -266,6 +266,8 @@ pub fn models() -> Vec<Case> {
         saved("gossipsub", 12_000, peers::gossipsub()),
         saved("averaging", 12_000, peers::averaging()),
         unrestorable("replay", 5_000, peers::replay()),
+        unrestorable("clusters", 5_000, peers::clusters(0.0)),
+        unrestorable("clusters-at-random", 5_000, peers::clusters(0.5)),
         unrestorable("sockets", 2_000, crate::sockets::talk_model()),
         saved("network", 2_000, network()),
         saved("faulty-lookahead", 5_000, faulty(faulty::Fault::Lookahead)),

@@ -8,6 +8,7 @@ mod bittorrent;
 mod campus;
 mod chord;
 pub(crate) mod churn;
+mod clusters;
 mod faulty;
 mod flows;
 mod gossip;
@@ -79,6 +80,7 @@ pub const SCENARIOS: &[Scenario] = &[
     network::SCENARIO,
     flows::SCENARIO,
     replay::SCENARIO,
+    clusters::SCENARIO,
     chord::SCENARIO,
     averaging::SCENARIO,
     bittorrent::SCENARIO,

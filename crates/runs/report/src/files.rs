@@ -1,11 +1,12 @@
-//! The files that a run writes while it is executed: its trace, its timeline, its captures and its
-//! samples.
+//! The files that a run writes while it is executed: its trace, its timeline, its log of rounds, its captures
+//! and its samples.
 
 use crate::begin::Begin;
 use crate::captures::Captures;
 use crate::folder::{self, trace_in};
 use crate::outputs::{Outputs, TraceOutputs};
 use crate::result_file::ResultFile;
+use crate::rounds_file::RoundsFile;
 use crate::rows::parquet_is_possible;
 use crate::samples::Samples;
 use crate::timeline_file::TimelineFile;
@@ -13,6 +14,7 @@ use crate::trace_file::{Chosen, FinishedTrace, TraceFile};
 use parades_capture::recorder;
 use parades_catalog::{Choice, Simulation};
 use parades_core::event::LpId;
+use parades_core::round_log::{Round, RoundLog};
 use parades_core::time::Time;
 use parades_core::trace::{Executed, TraceFilter, Tracer};
 use parades_session::recorded::TRACE;
@@ -43,6 +45,7 @@ struct Writers {
     /// The trace that goes into the folder of results.
     in_folder: Option<TraceFile>,
     timeline: Option<TimelineFile>,
+    rounds: Option<RoundsFile>,
     captures: Option<Captures>,
     samples: Option<Samples>,
 }
@@ -97,6 +100,7 @@ impl Files {
             trace: outputs.trace.as_ref().filter(|_| own_trace.is_none()).map(open).transpose()?,
             in_folder: folder.and_then(open_in).transpose()?,
             timeline: outputs.timeline.as_ref().map(|of| TimelineFile::new(of, choice.threads)).transpose()?,
+            rounds: outputs.rounds.as_ref().map(|path| RoundsFile::new(path, choice)).transpose()?,
             captures: outputs
                 .captures
                 .as_ref()
@@ -138,7 +142,8 @@ impl Files {
         let sends = writers.timeline.is_some();
         let samples = writers.samples.is_some();
         let timesheets = writers.timeline.as_ref().map(|timeline| Arc::clone(&timeline.timesheets));
-        let recording = Recording { timesheets, outputs, ..Recording::default() };
+        let rounds = writers.rounds.as_ref().map(|_| RoundLog::new(move |round| self.writers().round(round)));
+        let recording = Recording { timesheets, rounds, outputs, ..Recording::default() };
         let wants_events = writers.chosen().any(|chosen| chosen.filter.from < chosen.filter.before);
         if !wants_events && !writers.has_own_filters() {
             // No event is wanted. A tracer would only disturb the workers.
@@ -166,12 +171,15 @@ impl Files {
             let path = trace.to.path().display();
             format!("{path} is no file, so the trace does not go on when the saved run does")
         });
-        let timeline = writers.timeline.as_ref().map(|_| {
-            "the timeline does not go on when the saved run does, since it has wall times of this process: \
-             `resume --timeline` begins another"
-                .to_owned()
-        });
-        trace.into_iter().chain(timeline).collect()
+        let note = |what: &str, option: &str| {
+            format!(
+                "the {what} does not go on when the saved run does, since it has wall times of this process: \
+                 `resume {option}` begins another"
+            )
+        };
+        let timeline = writers.timeline.as_ref().map(|_| note("timeline", "--timeline"));
+        let rounds = writers.rounds.as_ref().map(|_| note("log of rounds", "--rounds"));
+        trace.into_iter().chain(timeline).chain(rounds).collect()
     }
 
     /// Returns the trace that goes into the folder of results.
@@ -204,6 +212,7 @@ impl Files {
         }
         writers.captures.take().map_or(Ok(()), |captures| captures.finish(end))?;
         writers.samples.take().map_or(Ok(()), Samples::finish)?;
+        writers.rounds.take().map_or(Ok(()), RoundsFile::finish)?;
         writers.timeline.take().map_or(Ok(()), |timeline| timeline.finish(command))
     }
 }
@@ -238,7 +247,7 @@ impl KeepOutputs for Files {
 
 impl Writers {
     fn are_wanted(&self) -> bool {
-        self.has_own_filters() || self.chosen().next().is_some()
+        self.has_own_filters() || self.rounds.is_some() || self.chosen().next().is_some()
     }
 
     /// True if the user wants a file to which the choice of events for traces does not apply.
@@ -261,12 +270,17 @@ impl Writers {
 
     /// Begins the files, now that the model is known. Returns the LPs at which packets are captured.
     fn begin(&mut self, simulation: &Simulation) -> Result<Vec<LpId>, Failure> {
-        let Writers { trace, in_folder, timeline, captures, samples } = self;
+        let Writers { trace, in_folder, timeline, captures, samples, .. } = self;
         let traces = trace.iter_mut().chain(in_folder).map(|trace| &mut trace.chosen);
         let mut chosen = traces.chain(timeline.iter_mut().map(|timeline| &mut timeline.chosen));
         chosen.try_for_each(|chosen| chosen.begin(simulation))?;
         samples.as_mut().map_or(Ok(()), |samples| samples.begin(simulation))?;
         captures.as_mut().map_or(Ok(Vec::new()), |captures| captures.begin(simulation))
+    }
+
+    /// Writes a round into the log of rounds.
+    fn round(&mut self, round: &Round) -> io::Result<()> {
+        self.rounds.as_mut().map_or(Ok(()), |rounds| rounds.round(round))
     }
 
     /// Writes an event into each file that wants it.

@@ -45,6 +45,7 @@ pub mod metrics;
 mod outputs;
 mod people;
 mod plot;
+mod rounds_file;
 mod rows;
 mod samples;
 mod summary;

@@ -37,6 +37,8 @@ pub struct Outputs {
     pub samples: Option<SampleOutputs>,
     /// The timeline.
     pub timeline: Option<TraceOutputs>,
+    /// The log of rounds.
+    pub rounds: Option<PathBuf>,
     /// The outputs that are those of a saved run, and go on.
     #[serde(skip)]
     pub goes_on: GoesOn,
@@ -97,13 +99,18 @@ impl Outputs {
         saves: impl IntoIterator<Item = (&'static str, PathBuf)>,
     ) -> Result<(), Failure> {
         let path = |outputs: &Option<TraceOutputs>| outputs.as_ref().map(|outputs| outputs.path.clone());
-        let Outputs { folder, trace, timeline, samples, .. } = self;
+        let Outputs { folder, trace, timeline, rounds, samples, .. } = self;
         let (trace, timeline) = (path(trace), path(timeline));
         // A trace at the place of the folder's own trace is that trace.
         let is_own_trace = |path: &PathBuf| path.ends_with(TRACE) && trace.as_ref() == Some(path);
         let in_folder = folder.iter().flat_map(|folder| results_in(folder)).filter(|path| !is_own_trace(path));
         let samples = samples.as_ref().map(|samples| samples.folder.clone());
-        let named = [("--trace", trace.clone()), ("--timeline", timeline), ("--samples", samples)];
+        let named = [
+            ("--trace", trace.clone()),
+            ("--timeline", timeline),
+            ("--rounds", rounds.clone()),
+            ("--samples", samples),
+        ];
         let named = named.into_iter().filter_map(|(what, path)| Some((what, path?)));
         check_apart(plan.inputs().chain(saves), named.chain(in_folder.map(|path| ("--out", path))))
     }
@@ -121,14 +128,15 @@ impl Outputs {
 
     /// True if there are none.
     pub(crate) fn are_none(&self) -> bool {
-        self.timeline.is_none() && self.places().iter().all(|(_, place)| place.is_none())
+        self.timeline.is_none() && self.rounds.is_none() && self.places().iter().all(|(_, place)| place.is_none())
     }
 
     /// True if there is a file of events that does not go on from a saved run.
     pub(crate) fn has_new_files(&self) -> bool {
-        let Outputs { trace, captures, samples, timeline, trace_in_folder, goes_on, .. } = self;
+        let Outputs { trace, captures, samples, timeline, rounds, trace_in_folder, goes_on, .. } = self;
         let new = [
             timeline.is_some(),
+            rounds.is_some(),
             trace.is_some() && !goes_on.trace,
             captures.is_some() && !goes_on.captures,
             samples.is_some() && !goes_on.samples,
@@ -164,6 +172,7 @@ impl Outputs {
             captures: self.captures.or(earlier.captures),
             samples: self.samples.or(earlier.samples),
             timeline: self.timeline,
+            rounds: self.rounds,
             goes_on,
             ..of_folder
         })
@@ -181,7 +190,7 @@ impl Outputs {
         for path in [folder.as_mut(), trace, captures, samples].into_iter().flatten() {
             *path = std::path::absolute(&*path).unwrap_or_else(|_| path.clone());
         }
-        Outputs { timeline: None, overwrite: true, ..self }
+        Outputs { timeline: None, rounds: None, overwrite: true, ..self }
     }
 }
 

@@ -4,6 +4,7 @@ use crate::saved::outputs::KeepOutputs;
 use crate::{Failure, Saved, Saving};
 use parades_catalog::Simulation;
 use parades_core::event::LpId;
+use parades_core::round_log::RoundLog;
 use parades_core::time::Time;
 use parades_core::timesheet::Timesheets;
 use parades_core::trace::Tracer;
@@ -21,6 +22,8 @@ pub struct Recording<'a> {
     pub samples: bool,
     /// The timesheets in which workers note what they spend their wall time on.
     pub timesheets: Option<Arc<Timesheets>>,
+    /// The log of the rounds of the engine `rounds`.
+    pub rounds: Option<RoundLog<'a>>,
     /// The files in which the run is saved, so that it can go on later.
     pub saving: Option<&'a Saving>,
     /// The files of events that the run writes, for its saves.
@@ -49,12 +52,13 @@ impl<'a> From<Tracer<'a>> for Tracing<'a> {
 
 impl fmt::Debug for Recording<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Recording { tracer, sends, samples, timesheets, saving, outputs, from } = self;
+        let Recording { tracer, sends, samples, timesheets, rounds, saving, outputs, from } = self;
         f.debug_struct("Recording")
             .field("tracer", &tracer.is_some())
             .field("sends", sends)
             .field("samples", samples)
             .field("timesheets", timesheets)
+            .field("rounds", rounds)
             .field("saving", saving)
             .field("outputs", &outputs.is_some())
             .field("from", &from.map(|saved| &saved.head))

@@ -214,6 +214,7 @@ fn run_on(
         captures: captures.as_deref().unwrap_or_default(),
         tracer,
         timesheets: recording.timesheets.take(),
+        rounds: recording.rounds.take(),
         ..RunOptions::until(until)
     };
     let found = Arc::new(Mutex::new(Found::default()));

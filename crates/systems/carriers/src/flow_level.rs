@@ -9,6 +9,13 @@
 //! ended, on to its receiver as another. Neither event has a delay, since the flow alone says how long the
 //! message takes. So there is no lookahead between nodes, and engines that need some go on with one worker.
 //!
+//! Where no route connects the parts of a platform, each part may have a solver of its own
+//! ([`FlowLevel::with_solver_for_each_part`]). Then nothing connects the LPs of different parts either:
+//! `window` and `null-message` run the parts in parallel, and `rounds` runs the solvers of one instant in
+//! parallel.
+//!
+//! Requests of one time are solved together, in a round of their own, after all of them have come.
+//!
 //! Processes also compute, use disks, and meet processes of other hosts at mailboxes, mutexes, semaphores,
 //! barriers and conditions ([`OnPlatform`]). Their calls go to the solver, as system calls to a kernel, and
 //! are answered by it.
@@ -22,6 +29,7 @@ mod mail;
 mod meeting;
 mod on_platform;
 mod packet;
+mod parts;
 mod solver;
 
 pub use deployment::{Deployment, Function};
@@ -31,6 +39,7 @@ pub use on_platform::{
 pub use packet::{Answer, ChangeOfCall, Failure, Meeting, Name, Packet, Request, Semaphore};
 pub use solver::Solver;
 
+use parades_core::channel::Port;
 use parades_core::digest::Payload;
 use parades_core::event::{Body, LpId};
 use parades_core::random::Rng;
@@ -43,6 +52,7 @@ use parades_program::{
     Carrier, CarrierContext, Departure, Held, Layout, Letter, NodeContext, ProcessId, Receipt, Received, SaveCarrier,
     Serves, Timed, ToProcesses, Wiring,
 };
+use parts::{Split, Wired};
 use solver::{InFlight, Owner};
 use std::any::Any;
 use std::fmt;
@@ -98,6 +108,8 @@ pub struct FlowLevel<M> {
     nodes: u32,
     bytes: fn(&M) -> f64,
     kills: bool,
+    /// The parts of the platform, if each has a solver.
+    split: Option<Split>,
 }
 
 impl<M> fmt::Debug for FlowLevel<M> {
@@ -115,7 +127,7 @@ impl<M> FlowLevel<M> {
     /// On a platform without hosts.
     pub fn new(platform: Arc<Platform>, network_model: NetworkModel, nodes: u32, bytes: fn(&M) -> f64) -> FlowLevel<M> {
         assert!(!platform.hosts().is_empty(), "nodes need a host");
-        FlowLevel { platform, network_model, nodes, bytes, kills: false }
+        FlowLevel { platform, network_model, nodes, bytes, kills: false, split: None }
     }
 
     /// Lets the processes of a node end with the failure of its host, and begin again when the host works
@@ -124,6 +136,26 @@ impl<M> FlowLevel<M> {
     #[must_use]
     pub fn with_ends_of_processes(self) -> FlowLevel<M> {
         FlowLevel { kills: true, ..self }
+    }
+
+    /// Gives each part of the platform ([`Platform::parts`]) a solver of its own, so that engines run the
+    /// parts in parallel. No route connects the parts.
+    ///
+    /// Names of mailboxes, mutexes, semaphores, barriers and conditions then hold within a part: a barrier of
+    /// two parts would be two barriers. A process that acts on a host or process of another part is an error
+    /// of the run, as is a message. With one part, and under a model without routes
+    /// ([`NetworkModel::Constant`]), nothing changes.
+    #[must_use]
+    pub fn with_solver_for_each_part(self) -> FlowLevel<M> {
+        let has_routes = !matches!(self.network_model, NetworkModel::Constant(_));
+        let parts = has_routes.then(|| self.platform.parts()).filter(|parts| parts.number() > 1);
+        let split = parts.map(|parts| Split::new(parts, (0..self.nodes).map(|node| self.host(LpId(node)))));
+        FlowLevel { split, ..self }
+    }
+
+    /// Returns the number of solvers.
+    pub fn solvers(&self) -> u32 {
+        self.split.as_ref().map_or(1, |split| split.parts.number())
     }
 
     /// Returns the platform.
@@ -135,6 +167,51 @@ impl<M> FlowLevel<M> {
     pub fn host(&self, node: LpId) -> HostId {
         let hosts = u32::try_from(self.platform.hosts().len()).expect("hosts are counted in 32 bits");
         HostId(node.0 % hosts)
+    }
+
+    /// Sends a packet from a node to its solver.
+    #[inline]
+    fn to_solver(&self, packet: Packet<M>, node: &mut impl CarrierContext<Packet<M>>) {
+        match &self.split {
+            None => node.send_to(node.layout().own(0), Delay::ZERO, packet),
+            Some(_) => node.send(Port(0), Delay::ZERO, packet),
+        }
+    }
+
+    /// Sends a packet from a node to another one; where parts have solvers, through that of the part.
+    fn to_node(&self, to: LpId, delay: Delay, packet: Packet<M>, node: &mut impl CarrierContext<Packet<M>>) {
+        match &self.split {
+            None => node.send_to(to, delay, packet),
+            Some(_) => node.send(Port(0), Delay::ZERO, Packet::Pass { to, delay, packet: Box::new(packet) }),
+        }
+    }
+
+    /// Makes the network of a solver.
+    fn network(&self, lp: LpId, layout: Layout) -> FluidNetwork {
+        let platform = Arc::clone(&self.platform);
+        let mut network = match &self.split {
+            None => FluidNetwork::new(platform, self.network_model),
+            Some(split) => {
+                FluidNetwork::of_part(platform, Arc::clone(&split.parts), self.part(lp, layout), self.network_model)
+            }
+        };
+        network.watch_hosts();
+        network
+    }
+
+    /// Returns the part of the platform that a solver has.
+    fn part(&self, lp: LpId, layout: Layout) -> u32 {
+        layout.index(lp).expect("an LP of this carrier")
+    }
+
+    /// Returns the host that a request is about, if the network of its solver does not have it.
+    fn host_elsewhere(&self, network: &FluidNetwork, request: &Request<M>) -> Option<HostId> {
+        match *request {
+            Request::Compute(host, _) | Request::SetHost(host, _) | Request::SetPowerState(host, _) => {
+                Some(host).filter(|&host| self.split.is_some() && !network.has_host(host))
+            }
+            _ => None,
+        }
     }
 
     /// Returns the nodes of a host.
@@ -156,7 +233,7 @@ impl<M: Payload + Clone> FlowLevel<M> {
     /// Begins the flow of a message.
     #[inline]
     fn begin(&self, solver: &mut Solver<M>, now: Time, message: InFlight<M>) -> Result<(), String> {
-        solver.network.advance(now);
+        solver.network.come_to(now);
         solver.collect();
         let (from, to) = (self.host(message.from), self.host(message.to));
         let started = solver.network.start_flow(from, to, (self.bytes)(&message.message));
@@ -187,18 +264,23 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
             Packet::Send { message, .. } | Packet::Arrived { message, .. } => Some(message),
             Packet::Call { request: Request::Put(_, message), .. } => Some(message),
             Packet::Answer(_, Answer::Message(Ok((_, message)))) => Some(message),
+            Packet::Pass { packet, .. } => Self::message(packet),
             _ => None,
         }
     }
 
     fn lps(&self, _: u32) -> u32 {
-        1
+        self.solvers()
+    }
+
+    fn node_ports(&self, _: Layout, _: LpId) -> u32 {
+        u32::from(self.split.is_some())
     }
 
     /// A node has the name of its host, with its own number where several nodes share a host.
     fn lp_name(&self, lp: LpId, layout: Layout) -> Option<String> {
         if let Some(own) = layout.index(lp) {
-            return (own == 0).then(|| "solver".to_owned());
+            return Some(if self.split.is_none() { "solver".to_owned() } else { format!("solver {own}") });
         }
         if lp.0 >= layout.nodes() {
             return None;
@@ -209,6 +291,9 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
     }
 
     fn wire(&self, layout: Layout, wiring: &mut Wiring) {
+        if let Some(split) = &self.split {
+            return split.wire(layout, wiring);
+        }
         wiring.nodes_to_anyone(Delay::ZERO);
         wiring.to_anyone(layout.own(0), Delay::ZERO);
     }
@@ -216,9 +301,7 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
     fn access(&self, _: LpId, _: Layout) {}
 
     fn start(&self, ctx: &mut impl CarrierContext<Packet<M>>) -> Box<Solver<M>> {
-        let mut network = FluidNetwork::new(Arc::clone(&self.platform), self.network_model);
-        network.watch_hosts();
-        let mut solver = Solver::new(network);
+        let mut solver = Solver::new(self.network(ctx.id(), ctx.layout()));
         solver.arm(ctx);
         Box::new(solver)
     }
@@ -240,10 +323,8 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
     fn post(&self, letter: Letter<M, Plan>, (): &mut (), node: &mut impl CarrierContext<Packet<M>>) {
         let Letter { to, receipt, plan, message } = letter;
         match plan {
-            Plan::Flow => {
-                node.send_to(node.layout().own(0), Delay::ZERO, Packet::Send { to, receipt, message });
-            }
-            Plan::After(delay) => node.send_to(to, delay, Packet::Arrived { from: node.id(), message }),
+            Plan::Flow => self.to_solver(Packet::Send { to, receipt, message }, node),
+            Plan::After(delay) => self.to_node(to, delay, Packet::Arrived { from: node.id(), message }, node),
         }
     }
 
@@ -256,22 +337,22 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
             Packet::Answer(receipt, answer) => node.tell(ToProcesses::Answer(*receipt, opened(answer))),
             Packet::Order(process, order) => node.tell(ToProcesses::Order(*process, *order)),
             &Packet::Join { process, from, receipt } => node.tell(ToProcesses::Join { process, from, receipt }),
-            Packet::Send { .. } | Packet::Call { .. } | Packet::GiveUp(_) => {
+            Packet::Send { .. } | Packet::Call { .. } | Packet::GiveUp(_) | Packet::Pass { .. } => {
                 unreachable!("the requests of nodes go to the solver")
             }
         }
     }
 
     fn post_call(&self, packet: Packet<M>, node: &mut impl CarrierContext<Packet<M>>) {
-        node.send_to(node.layout().own(0), Delay::ZERO, packet);
+        self.to_solver(packet, node);
     }
 
     fn give_up(&self, receipt: Receipt, node: &mut impl CarrierContext<Packet<M>>) {
-        node.send_to(node.layout().own(0), Delay::ZERO, Packet::GiveUp(receipt));
+        self.to_solver(Packet::GiveUp(receipt), node);
     }
 
     fn report_end(&self, to: LpId, receipt: Receipt, node: &mut impl CarrierContext<Packet<M>>) {
-        node.send_to(to, Delay::ZERO, Packet::Answer(receipt, Answer::Ended));
+        self.to_node(to, Delay::ZERO, Packet::Answer(receipt, Answer::Ended), node);
     }
 
     fn kills_with_host(&self) -> bool {
@@ -280,6 +361,7 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
 
     #[inline]
     fn execute(&self, solver: &mut Box<Solver<M>>, event: Body<&Packet<M>>, ctx: &mut impl CarrierContext<Packet<M>>) {
+        let ctx = &mut Wired { ctx, carrier: self };
         match event {
             Body::Message(Packet::Send { to, receipt, message }) => {
                 let from = ctx.sender().expect("nodes send");
@@ -289,12 +371,20 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
                 }
             }
             Body::Message(Packet::Call { process, receipt, request }) => {
+                if let Some(host) = self.host_elsewhere(&solver.network, request) {
+                    let name = &self.platform.hosts()[host.0 as usize].name;
+                    return ctx.fail(format!(
+                        "it acts on the host `{name}`, which is in another part of the platform: each part has a solver \
+                         of its own; leave out `FlowLevel::with_solver_for_each_part`"
+                    ));
+                }
                 self.serve(solver, *process, *receipt, request, ctx);
             }
             Body::Message(Packet::GiveUp(receipt)) => {
                 let node = ctx.sender().expect("nodes give up");
                 self.take_back(solver, (node, *receipt), ctx);
             }
+            Body::Message(Packet::Pass { to, delay, packet }) => ctx.send_to(*to, *delay, (**packet).clone()),
             Body::Message(_) => unreachable!("the solver gets the requests of nodes only"),
             Body::Timer(_) => self.advance(solver, ctx),
         }
@@ -329,11 +419,12 @@ impl<M: Payload + Clone + Wire> SaveCarrier<M> for FlowLevel<M> {
         wire::write(&(failed, messages.collect::<Vec<_>>()), to);
     }
 
-    fn read_lp(&self, _: LpId, layout: Layout, from: &mut &[u8]) -> Result<Box<Solver<M>>, Malformed> {
-        let mut network = FluidNetwork::read(Arc::clone(&self.platform), self.network_model, from)?;
+    fn read_lp(&self, lp: LpId, layout: Layout, from: &mut &[u8]) -> Result<Box<Solver<M>>, Malformed> {
+        let mut network = self.network(lp, layout);
+        network.read_state(from)?;
         network.watch_hosts();
         let (failed, read): (u64, Vec<(usize, InFlight<M>)>) = wire::read(from)?;
-        let is_node = |node: LpId| node.0 < layout.nodes();
+        let is_node = |node: LpId| node.0 < layout.nodes() && network.has_host(self.host(node));
         let have_ends = read.iter().all(|(_, message)| is_node(message.from) && is_node(message.to));
         // Each flow has a message, in the order of slots.
         let have_flows = read.iter().map(|&(slot, _)| slot).eq(network.slots());

@@ -57,6 +57,18 @@ fn values_that_make_no_sense_are_refused() {
                 "--set lookahead=2s: the lookahead of 2s is above the mean delay of 1s; lower `lookahead` or raise `mean_delay`",
             ),
             (
+                "run phold --until 1s --rounds r.csv",
+                2,
+                "`--rounds` is the log of the engine `rounds`, and this run has the engine `auto`; \
+                 add `--engine rounds`, or leave `--rounds` out",
+            ),
+            (
+                "run phold --until 1s --engine window --processes 2 --rounds r.csv",
+                2,
+                "`--rounds` is the log of the engine `rounds`, and this run has the engine `window`; \
+                 add `--engine rounds`, or leave `--rounds` out",
+            ),
+            (
                 "run phold --engine sequential --threads 4",
                 2,
                 "the engine `sequential` runs on one thread, not 4; leave that out, or choose a parallel engine",
@@ -399,6 +411,11 @@ fn nothing_is_written_over_what_the_run_needs_or_writes_elsewhere() {
                 "run phold --until 1s --trace t --timeline t",
                 2,
                 "--timeline would write over t, which --trace is; name another file",
+            ),
+            (
+                "run phold --until 1s --engine rounds --trace t --rounds t",
+                2,
+                "--rounds would write over t, which --trace is; name another file",
             ),
         ],
     );

@@ -276,6 +276,9 @@ fn outputs_that_do_not_go_on_are_named_before_the_run() {
                     `resume --timeline` begins another\n";
     assert_eq!(said, expected);
     assert_eq!(runs(&folder, "resume a.save --until 300ms --engine sequential", 0), "");
+    let said = runs(&folder, "resume a.save --until 400ms --engine rounds --rounds r.csv --save b.save", 0);
+    assert!(said.contains("note: the log of rounds does not go on when the saved run does"), "{said}");
+    assert!(folder.read("r.csv").lines().count() > 1, "the rounds of this part of the run");
 }
 
 #[test]

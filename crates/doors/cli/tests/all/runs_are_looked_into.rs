@@ -1,5 +1,5 @@
-//! Looking into runs from the command line: timelines, chains of causes, folders of results compared, runs as
-//! long as their interval needs.
+//! Looking into runs from the command line: timelines, logs of rounds, chains of causes, folders of results
+//! compared, runs as long as their interval needs.
 
 use crate::common::{Folder, command, parades};
 use serde_json::Value;
@@ -58,6 +58,34 @@ fn a_timeline_is_json_with_a_slice_for_each_event_alike_on_every_engine() {
     let before = folder.read("t.json");
     assert_eq!(parades(&folder.0, "run faulty --quiet --timeline t.json").status.code(), Some(1));
     assert_eq!(folder.read("t.json"), before);
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1, "and nothing else");
+}
+
+#[test]
+fn a_log_of_rounds_has_a_row_for_each_round() {
+    let folder = Folder::new("rounds");
+    for threads in [1, 2] {
+        let run = format!("run chord --set nodes=300 --until 60s --quiet --json --engine rounds --threads {threads}");
+        let run = json(&folder, &format!("{run} --rounds r.csv"));
+        let log = folder.read("r.csv");
+        let mut lines = log.lines();
+        assert_eq!(lines.next(), Some("id,time_ps,step,programs,events,mode,wall_ns"));
+        let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+        let numbers = |column: usize| rows.iter().map(move |row| row[column].parse::<u64>().unwrap());
+        let modes = |mode: &str| rows.iter().filter(|row| row[5] == mode).count() as f64;
+        assert!(numbers(0).eq(0..rows.len() as u64), "ids are numbers in order");
+        assert!(numbers(1).zip(numbers(2)).is_sorted(), "time, then step");
+        assert!(numbers(3).zip(numbers(4)).all(|(programs, events)| (1..=events).contains(&programs)));
+        assert_eq!(numbers(4).sum::<u64>(), run["events"].as_u64().unwrap());
+        assert_eq!(Some(rows.len() as f64), run["engine_stats"]["rounds"].as_f64());
+        assert_eq!(Some(modes("parallel")), run["engine_stats"]["parallel_rounds"].as_f64());
+        assert_eq!(modes("parallel") + modes("serial"), rows.len() as f64);
+        assert!(numbers(6).sum::<u64>() > 0, "wall times");
+    }
+    // A run that fails leaves the log of the run before.
+    let before = folder.read("r.csv");
+    assert_eq!(parades(&folder.0, "run faulty --quiet --engine rounds --rounds r.csv").status.code(), Some(1));
+    assert_eq!(folder.read("r.csv"), before);
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1, "and nothing else");
 }
 

@@ -19,7 +19,7 @@ fn answer(run: &Value) -> [Value; 5] {
 }
 
 /// Scenarios, the time of the cut and the end.
-const SCENARIOS: [(&str, &str, &str); 12] = [
+const SCENARIOS: [(&str, &str, &str); 13] = [
     ("mm1 --set customers=3000", "1s", "2500ms"),
     ("phold --set lps=40", "30s", "60s"),
     ("multicast --set trees=3 --set levels=4", "2s", "5s"),
@@ -33,6 +33,7 @@ const SCENARIOS: [(&str, &str, &str); 12] = [
     // Programs: they are replayed.
     ("kademlia --set nodes=30 --set form=program", "20s", "40s"),
     ("replay --set ranks=6", "500ms", "2s"),
+    ("clusters --set clusters=2 --set programs=5 --set deviation=0.3", "50ms", "150ms"),
 ];
 
 #[test]
@@ -70,7 +71,7 @@ fn a_run_of_several_processes_is_saved_and_goes_on_anywhere() {
         let whole = json(&folder, &format!("run {scenario} --until {end} --engine sequential"));
         let engines = ["window --processes 3", "null-message --processes 2", "time-warp --processes 2"];
         let processes = |number: usize| {
-            let is_program = scenario.contains("form=program") || scenario.contains("replay");
+            let is_program = ["form=program", "replay", "clusters"].iter().any(|word| scenario.contains(word));
             let engine = engines[number % if is_program { 2 } else { 3 }];
             format!("{engine} --threads 1")
         };

@@ -1,6 +1,7 @@
 //! The leader of the workers. It executes rounds event by event, and has the large ones executed in parallel.
 
 use super::Round;
+use super::crowd::Crowd;
 use super::one_by_one::{self, RoundEvents};
 use super::stripes::{AllStripes, Reading, Stripe, Stripes};
 use super::threshold::Judge;
@@ -14,26 +15,25 @@ use parades_core::error::{Error, ErrorKind};
 use parades_core::event::LpId;
 use parades_core::metrics::Metrics;
 use parades_core::placement::Placement;
+use parades_core::round_log;
 use parades_core::time::{Instant, Time};
 use parades_core::world::World;
 use parades_raw::prefetch::Records;
-use parades_sync::pool::Pool;
-use std::sync::RwLock;
+use parades_sync::help::{self, Helpers};
+use std::sync::{Arc, RwLock};
 
 /// The leader's thread, which directs the run.
-pub(super) struct Leader<'w, 's, 'k> {
-    pub(super) state: State<'w, 's, 'k>,
+pub(super) struct Leader<'s, 'k> {
+    pub(super) state: State<'s, 'k>,
     events: Box<dyn RoundEvents<'k> + 'k>,
-    /// The workers, once a round has been worth starting them.
-    pool: Option<&'s Pool>,
-    /// True if the leader works along in parallel rounds.
-    works_along: bool,
+    /// True once a round has been worth starting the workers.
+    has_workers: bool,
     /// The first event of a parallel round, if the workers have not started yet.
     opening: Option<AnyEvent<'k>>,
 }
 
 /// The state of the leader, without the pending events.
-pub(super) struct State<'w, 's, 'k> {
+pub(super) struct State<'s, 'k> {
     pub(super) course: Course<'k>,
     pub(super) stripes: &'s Stripes<'s, 'k>,
     /// The locks of all stripes, except during a parallel round.
@@ -44,11 +44,13 @@ pub(super) struct State<'w, 's, 'k> {
     /// True if all metrics are sums of integers, so that an LP's samples may go to any of them.
     pub(super) are_sums: bool,
     pub(super) judge: Judge,
+    pub(super) crowd: Arc<Crowd>,
     /// The most pending events at any poll.
     pending_max: usize,
     pub(super) round: SerialRound,
     pub(super) counts: Counts,
-    pub(super) watch: Option<&'w mut dyn FnMut(Round)>,
+    /// The LPs of the current round, if there is a log of rounds.
+    pub(super) tally: Option<Tally>,
 }
 
 /// The current round, which the leader executes event by event.
@@ -63,6 +65,32 @@ pub(super) struct SerialRound {
     pub(super) chosen: bool,
 }
 
+/// Counts the LPs that execute events in a round.
+#[derive(Debug)]
+pub(super) struct Tally {
+    /// By LP, the last round in which it was counted.
+    counted_in: Vec<u64>,
+    round: u64,
+    lps: u64,
+}
+
+impl Tally {
+    fn of(lps: u32) -> Tally {
+        Tally { counted_in: vec![0; lps as usize], round: 0, lps: 0 }
+    }
+
+    /// Begins with the next round.
+    pub(super) fn begin(&mut self) {
+        (self.round, self.lps) = (self.round + 1, 0);
+    }
+
+    /// Counts an LP, unless it is counted already.
+    pub(super) fn count(&mut self, lp: LpId) {
+        let last = std::mem::replace(&mut self.counted_in[lp.index()], self.round);
+        self.lps += u64::from(last != self.round);
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) rounds: u64,
@@ -72,32 +100,31 @@ pub(super) struct Counts {
     pub(super) events_max: u64,
 }
 
-impl<'w, 's, 'k> Leader<'w, 's, 'k> {
-    /// Makes the leader of a run that begins with one stripe, `alone`. It works along in parallel rounds if
-    /// `works_along` is true.
+impl<'s, 'k> Leader<'s, 'k> {
+    /// Makes the leader of a run that begins with one stripe, `alone`, and of a crowd that has not started.
     pub(super) fn new(
         course: Course<'k>,
         alone: &'s Stripes<'s, 'k>,
         world: &'s RwLock<World>,
         judge: Judge,
-        works_along: bool,
-        watch: Option<&'w mut dyn FnMut(Round)>,
+        crowd: Arc<Crowd>,
     ) -> Self {
         let events = one_by_one::of_form(course.model.form());
         let state = State {
             are_sums: course.metrics.are_integers(),
+            tally: course.options.rounds.is_some().then(|| Tally::of(course.model.lps())),
             course,
             held: alone.hold_all(),
             records: Vec::new(),
             world: Reading::of(world),
             stripes: alone,
             judge,
+            crowd,
             pending_max: 0,
             round: SerialRound::default(),
             counts: Counts::default(),
-            watch,
         };
-        Leader { state, events, pool: None, works_along, opening: None }
+        Leader { state, events, has_workers: false, opening: None }
     }
 
     /// Returns true if the next round needs workers, which must be started.
@@ -105,28 +132,40 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
         self.opening.is_some()
     }
 
-    /// Gives the leader the stripes of all workers, and the pool of the workers, which have started.
-    pub(super) fn join(&mut self, stripes: &'s Stripes<'s, 'k>, pool: &'s Pool) {
-        (self.state.stripes, self.state.held, self.pool) = (stripes, stripes.hold_all(), Some(pool));
+    /// Gives the leader the stripes of all workers, who start now.
+    pub(super) fn join(&mut self, stripes: &'s Stripes<'s, 'k>) {
+        (self.state.stripes, self.state.held, self.has_workers) = (stripes, stripes.hold_all(), true);
+        self.state.crowd.start();
+    }
+
+    /// Executes rounds up to the first parallel one, whose first event it returns. Workers that have nothing
+    /// to do meanwhile help.
+    fn execute_before_bound(&mut self) -> Result<Option<AnyEvent<'k>>, Error> {
+        let Leader { state, events, .. } = self;
+        if !state.judge.may_choose() {
+            return events.execute_before_bound(state);
+        }
+        let helpers = Arc::clone(&state.crowd) as Arc<dyn Helpers>;
+        help::with(helpers, || events.execute_before_bound(state))
     }
 
     /// Runs until the run is over, or until workers are needed.
     pub(super) fn run(&mut self) -> Result<(), Error> {
         self.state.records = self.state.held.records();
-        if let (Some(event), Some(pool)) = (self.opening.take(), self.pool) {
+        if let Some(event) = self.opening.take() {
             self.state.round.since = self.state.round.since.map(|_| now());
-            self.execute_parallel_round(event, pool)?;
+            self.execute_parallel_round(event)?;
         }
         loop {
             self.state.course.advance_to_horizon();
-            while let Some(event) = self.events.execute_before_bound(&mut self.state)? {
-                let Some(pool) = self.pool else {
+            while let Some(event) = self.execute_before_bound()? {
+                if !self.has_workers {
                     self.opening = Some(event);
                     return Ok(());
-                };
-                self.execute_parallel_round(event, pool)?;
+                }
+                self.execute_parallel_round(event)?;
             }
-            self.state.end_round();
+            self.state.end_round()?;
             let State { course, held, world, .. } = &mut self.state;
             course.reach_cut(world, &mut Striped { held, events: &mut *self.events });
             if self.state.course.has_left {
@@ -173,15 +212,12 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
     }
 
     /// Executes the round that begins with `event` in parallel.
-    fn execute_parallel_round(&mut self, event: AnyEvent<'k>, pool: &Pool) -> Result<(), Error> {
+    fn execute_parallel_round(&mut self, event: AnyEvent<'k>) -> Result<(), Error> {
         let instant = event.instant();
         let tasks = self.events.distribute(event, &mut self.state);
-        let State { held, stripes, .. } = &mut self.state;
+        let State { held, stripes, crowd, .. } = &mut self.state;
         (0..tasks).for_each(|task| held.release(stripes.task(task)));
-        let done = match self.works_along {
-            true => pool.round(tasks, |task| stripes.execute(task, 0)),
-            false => pool.delegate(tasks),
-        };
+        let done = crowd.round(tasks, |task| stripes.execute(task, 0));
         // If a worker panics, that is the engine's mistake. The panic is passed on when its thread is joined.
         done.map_err(|_| Error::new(ErrorKind::Model("a worker failed".into())))?;
         (0..tasks).for_each(|task| held.hold(stripes.task(task)));
@@ -213,7 +249,7 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
         let poll_is_due = state.course.count_events(executed);
         state.counts.parallel_rounds += 1;
         state.counts.parallel_events += executed;
-        state.record_round(executed, true);
+        state.record_round(executed, true)?;
         if poll_is_due { state.poll(instant.time, &**events) } else { Ok(()) }
     }
 
@@ -231,7 +267,7 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
     /// Ends the run, or this span of it.
     pub(super) fn conclude(self) -> Result<Reached<'k>, Error> {
         let Leader { state, mut events, .. } = self;
-        let State { mut course, mut held, pending_max, counts, judge, world, .. } = state;
+        let State { mut course, mut held, pending_max, counts, judge, crowd, world, .. } = state;
         held.each_stripe(|stripe| course.metrics.merge(std::mem::take(&mut stripe.metrics)));
         if course.has_left {
             let placement = Striped { held: &mut held, events: &mut *events }.put_down();
@@ -246,6 +282,7 @@ impl<'w, 's, 'k> Leader<'w, 's, 'k> {
             ("parallel_rounds", counts.parallel_rounds as f64),
             ("parallel_events", counts.parallel_events as f64),
             ("round_events_max", counts.events_max as f64),
+            ("events_helped", crowd.helped() as f64),
             ("workers", if is_alone { 1.0 } else { (judge.workers() + 1) as f64 }),
             ("alone_for_stacks", f64::from(u8::from(is_alone))),
             ("pending_bytes", events.allocated_bytes() as f64),
@@ -289,26 +326,33 @@ impl<'k> Resting<'k> for Striped<'_, '_, 'k> {
     }
 }
 
-impl<'k> State<'_, '_, 'k> {
+impl<'k> State<'_, 'k> {
     /// Ends a round that was executed event by event.
-    pub(super) fn end_round(&mut self) {
+    pub(super) fn end_round(&mut self) -> Result<(), Error> {
         let events = self.course.events - self.round.before;
-        self.record_round(events, false);
+        self.record_round(events, false)?;
         self.round.instant = None;
+        Ok(())
     }
 
     /// Records a finished round of `events` events.
-    fn record_round(&mut self, events: u64, parallel: bool) {
+    fn record_round(&mut self, events: u64, parallel: bool) -> Result<(), Error> {
         self.counts.events_max = self.counts.events_max.max(events);
         self.round.before = self.course.events;
-        let Some(since) = self.round.since.take() else { return };
+        let Some(since) = self.round.since.take() else { return Ok(()) };
         let round = Round { events, parallel, took: since.elapsed() };
         if self.round.chosen {
             self.judge.record(round);
         }
-        if let Some(watch) = &mut self.watch {
-            watch(round);
-        }
+        self.log_round(round)
+    }
+
+    /// Shows a finished round to the log of rounds, if there is one.
+    fn log_round(&mut self, Round { events, parallel, took }: Round) -> Result<(), Error> {
+        let (Some(log), Some(tally)) = (&mut self.course.options.rounds, &self.tally) else { return Ok(()) };
+        let instant = self.round.instant.expect("a round that is timed has begun");
+        let round = round_log::Round { id: 0, instant, programs: tally.lps, events, parallel, took };
+        log.record(round).map_err(|error| Error::new(ErrorKind::Trace(error.to_string())))
     }
 
     /// Polls at `time`.

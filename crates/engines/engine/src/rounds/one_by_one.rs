@@ -17,11 +17,11 @@ use parades_transport::{Conservative, Parcel};
 pub(super) trait RoundEvents<'k>: AnyEvents<'k> {
     /// Executes every event before the bound, or up to the first round that must be executed in parallel.
     /// Returns the first event of that round.
-    fn execute_before_bound(&mut self, leader: &mut State<'_, '_, 'k>) -> Result<Option<AnyEvent<'k>>, Error>;
+    fn execute_before_bound(&mut self, leader: &mut State<'_, 'k>) -> Result<Option<AnyEvent<'k>>, Error>;
 
     /// Puts the events of the round that begins with `first` into the inboxes of their stripes. Returns the
     /// number of stripes that have events, the tasks of the round.
-    fn distribute(&mut self, first: AnyEvent<'k>, leader: &mut State<'_, '_, 'k>) -> u32;
+    fn distribute(&mut self, first: AnyEvent<'k>, leader: &mut State<'_, 'k>) -> u32;
 
     /// Moves the events of an inbox that were not executed back into the pending set. Returns true if there
     /// were any.
@@ -40,16 +40,16 @@ pub(super) fn of_form<'k>(form: Form) -> Box<dyn RoundEvents<'k> + 'k> {
 }
 
 impl<'k, P: Packed<'k>> RoundEvents<'k> for Events<P, Direct> {
-    fn execute_before_bound(&mut self, leader: &mut State<'_, '_, 'k>) -> Result<Option<AnyEvent<'k>>, Error> {
+    fn execute_before_bound(&mut self, leader: &mut State<'_, 'k>) -> Result<Option<AnyEvent<'k>>, Error> {
         let records = std::mem::take(&mut leader.records);
         let reached = self.execute_serial_rounds(leader, &records);
         leader.records = records;
         Ok(reached?.map(any_event))
     }
 
-    fn distribute(&mut self, first: AnyEvent<'k>, leader: &mut State<'_, '_, 'k>) -> u32 {
+    fn distribute(&mut self, first: AnyEvent<'k>, leader: &mut State<'_, 'k>) -> u32 {
         let instant = first.instant();
-        let State { stripes, held, .. } = leader;
+        let State { stripes, held, tally, .. } = leader;
         let mut tasks = 0;
         let mut next = Some(event_of(first));
         while let Some(event) = next {
@@ -59,6 +59,7 @@ impl<'k, P: Packed<'k>> RoundEvents<'k> for Events<P, Direct> {
                 stripes.set_task(tasks, stripe);
                 tasks += 1;
             }
+            tally.iter_mut().for_each(|tally| tally.count(event.receiver()));
             inbox.push(event);
             let pending = self.set_mut();
             // A run that must leave the round executes none of these events.
@@ -85,12 +86,12 @@ impl<'k, P: Packed<'k>> Events<P, Direct> {
     /// by stripe.
     fn execute_serial_rounds(
         &mut self,
-        leader: &mut State<'_, '_, 'k>,
+        leader: &mut State<'_, 'k>,
         records: &[Records],
     ) -> Result<Option<Event<P>>, Error> {
         let mut fetcher = Fetcher::of(leader.course.model, leader.course.model.lps() as usize);
         while let Some(event) = self.set_mut().pop_before(leader.course.bound) {
-            if leader.round.instant != Some(event.instant()) && self.opens_parallel_round(leader, &event) {
+            if leader.round.instant != Some(event.instant()) && self.opens_parallel_round(leader, &event)? {
                 return Ok(Some(event));
             }
             self.execute(event, leader, &mut fetcher, records)?;
@@ -103,7 +104,7 @@ impl<'k, P: Packed<'k>> Events<P, Direct> {
     fn execute(
         &mut self,
         event: Event<P>,
-        leader: &mut State<'_, '_, 'k>,
+        leader: &mut State<'_, 'k>,
         fetcher: &mut Fetcher,
         records: &[Records],
     ) -> Result<(), Error> {
@@ -112,6 +113,7 @@ impl<'k, P: Packed<'k>> Events<P, Direct> {
         let fetch = |id| records[placement.partition(id) as usize].prefetch(placement.index(id));
         fetcher.each(|ahead| pending.upcoming(ahead), fetch);
         fetcher.steps(|ahead| pending.upcoming(ahead), |id, step| leader.held.fetch(id, step));
+        leader.tally.iter_mut().for_each(|tally| tally.count(id));
         let stripe = leader.held.of(id);
         let (index, body) = (placement.index(id), hide_body(&event.body));
         let execution = stripe.lps.execute(index, event.header_ref(), body, &leader.world, self.effects.hide());
@@ -132,25 +134,35 @@ impl<'k, P: Packed<'k>> Events<P, Direct> {
     /// Ends the last round, and opens the one that begins with `event`. Returns true if it must be executed
     /// in parallel.
     #[inline(always)]
-    fn opens_parallel_round(&mut self, leader: &mut State<'_, '_, 'k>, event: &Event<P>) -> bool {
+    fn opens_parallel_round(&mut self, leader: &mut State<'_, 'k>, event: &Event<P>) -> Result<bool, Error> {
         if leader.round.since.is_some() {
-            leader.end_round();
+            leader.end_round()?;
         }
         leader.counts.rounds += 1;
         leader.counts.events_max = leader.counts.events_max.max(leader.course.events - leader.round.before);
         leader.round =
             SerialRound { instant: Some(event.instant()), before: leader.course.events, since: None, chosen: false };
-        if leader.watch.is_some() {
+        if let Some(tally) = &mut leader.tally {
+            tally.begin();
             leader.round.since = Some(now());
         }
-        leader.judge.may_choose() && self.set().has_more_now() && self.judge_round(leader)
+        let starts_workers = leader.crowd.must_start() && !leader.course.model.stays_on_threads();
+        let judges = leader.judge.may_choose() && self.set().has_more_now();
+        Ok(starts_workers || judges && self.judge_round(leader, event))
     }
 
     /// Judges the round that is being opened, if it has enough events. Returns true if it must be executed
     /// in parallel.
     #[inline(never)]
-    fn judge_round(&mut self, leader: &mut State<'_, '_, 'k>) -> bool {
-        let Some(others) = self.set().count_now(leader.judge.events_min() - 1) else { return false };
+    fn judge_round(&mut self, leader: &mut State<'_, 'k>, first: &Event<P>) -> bool {
+        let others_min = leader.judge.events_min() - 1;
+        let Some(others) = self.set().count_now(others_min) else { return false };
+        // Only one thread can execute the events of one LP. Such rounds say nothing about others of their
+        // size.
+        let is_of_first = |ahead| self.set().upcoming(ahead).is_none_or(|lp| lp == first.receiver());
+        if leader.judge.compares_sizes() && (0..others_min).all(is_of_first) {
+            return false;
+        }
         leader.round.chosen = true;
         leader.round.since = Some(now());
         // The leader's thread has executed the first events of all LPs, so it must go on with them.

@@ -1,4 +1,7 @@
-//! Stripes: ranges of LPs, each behind a lock. The leader holds all locks, except those of a parallel round.
+//! Stripes: LPs behind a lock. The leader holds all locks, except those of a parallel round.
+//!
+//! A stripe has short ranges of LPs from everywhere. LPs of one kind, such as the solvers of a program's
+//! carrier, have ids in a row, and may have all events of a round, so one stripe must not have them all.
 
 use crate::grace::Grace;
 use crate::ledger::Ledger;
@@ -24,6 +27,8 @@ const SHARDS_PER_THREAD: u32 = 16;
 const LPS_PER_SHARD: u32 = 64;
 /// The fewest stripes for each thread.
 const SHARDS_MIN: u32 = 4;
+/// The LPs of a range: a stripe has every so many-th range of so many LPs.
+const RANGE: u32 = 4;
 
 /// The state that the threads of a run share.
 pub(super) struct Stripes<'w, 'k> {
@@ -71,7 +76,7 @@ impl Deref for Reading<'_> {
     }
 }
 
-/// A range of LPs.
+/// The LPs of a lock.
 pub(super) struct Stripe<'k> {
     pub(super) lps: Box<dyn Lps<'k> + 'k>,
     pub(super) metrics: Metrics,
@@ -93,6 +98,14 @@ pub(super) struct Results<'k> {
     pub(super) effects: AnyEffects<'k>,
     pub(super) ledger: Ledger<'k>,
     pub(super) events: u64,
+}
+
+/// Deals ranges of LPs to about `wanted` stripes.
+fn placement(lps: u32, wanted: u32) -> Placement {
+    let stripes = lps.div_ceil(lps.div_ceil(wanted));
+    let range = (lps / stripes).clamp(1, RANGE);
+    let dealt: Vec<u32> = (0..lps).map(|lp| lp / range % stripes).collect();
+    Placement::table(&dealt).unwrap_or_else(|| Placement::ranges(lps, lps.div_ceil(wanted)))
 }
 
 impl<'w, 'k> Stripes<'w, 'k> {
@@ -124,7 +137,7 @@ impl<'w, 'k> Stripes<'w, 'k> {
             let each = (lps / threads / LPS_PER_SHARD).clamp(SHARDS_MIN, SHARDS_PER_THREAD);
             threads.saturating_mul(each)
         });
-        let placement = Placement::ranges(lps, lps.div_ceil(wanted));
+        let placement = placement(lps, wanted);
         all.put_down(0);
         model.distribute(&Placement::one(lps), &placement, lps);
         let stripe = |number| {
@@ -287,9 +300,13 @@ impl<'s, 'k> AllStripes<'s, 'k> {
 
     /// Returns all LPs in id order, each with its list and its index there.
     pub(super) fn lps(&self) -> impl Iterator<Item = (LpId, &(dyn Lps<'k> + 'k), usize)> {
-        let lists = self.held.iter().map(|held| &*held.as_ref().expect(HELD).lps);
-        let all = lists.flat_map(|lps| (0..lps.len()).map(move |index| (lps, index)));
-        (0..).map(LpId).zip(all).map(|(id, (lps, index))| (id, lps, index))
+        let lists: Vec<_> = self.held.iter().map(|held| &*held.as_ref().expect(HELD).lps).collect();
+        let lps = lists.iter().map(|lps| lps.len()).sum::<usize>();
+        let placement = self.placement();
+        (0..lps).map(LpId::from_index).map(move |id| {
+            let list = lists[placement.partition(id) as usize];
+            (id, list, placement.index(id))
+        })
     }
 
     /// Returns all LPs, for global events that record in `metrics`.
@@ -306,10 +323,13 @@ pub(super) struct Residents<'a, 's, 'k> {
 
 impl<'k> AllLps<'k> for Residents<'_, '_, 'k> {
     fn visit_each(&mut self, visitor: &mut Visitor<'_, 'k>) {
-        let mut ids = (0..).map(LpId);
-        self.all.each_stripe(|Stripe { lps, metrics, .. }| {
-            (0..lps.len()).zip(&mut ids).for_each(|(index, id)| visitor(id, &mut **lps, index, metrics));
-        });
+        let mut lps = 0;
+        self.all.each_stripe(|stripe| lps += stripe.lps.len());
+        let placement = self.all.placement();
+        for id in (0..lps).map(LpId::from_index) {
+            let Stripe { lps, metrics, .. } = self.all.of(id);
+            visitor(id, &mut **lps, placement.index(id), metrics);
+        }
     }
     fn metrics(&mut self) -> &mut Metrics {
         self.metrics

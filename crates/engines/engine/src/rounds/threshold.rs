@@ -75,6 +75,11 @@ impl Judge {
         }
     }
 
+    /// Returns true if rounds of one size are compared, so that they must be of one kind.
+    pub(super) fn compares_sizes(&self) -> bool {
+        matches!(self.rule, Rule::Adaptive(_))
+    }
+
     /// Returns true if a round of about `events` events must be executed in parallel.
     pub(super) fn chooses_parallel(&mut self, events: u64) -> bool {
         match &mut self.rule {

@@ -6,7 +6,6 @@ use crate::network_model::NetworkModel;
 use crate::platform::{Host, HostId, HostPosition, Link, LinkId, Platform};
 use parades_core::time::Delay;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// A sum of latencies below this, a picosecond, is a rounding error. In seconds.
 const LATENCY_PRECISION_S: f64 = 1e-12;
@@ -118,52 +117,60 @@ impl FluidNetwork {
     ///
     /// # Panics
     ///
-    /// If the value is negative or not a finite number, or if the host has no such power state.
+    /// If the value is negative or not a finite number, if the host has no such power state, or if the link
+    /// or host is in another part of the platform.
     pub fn apply(&mut self, Change { property, value }: Change) {
         assert!(value >= 0.0 && value.is_finite(), "nothing can be set to {value}");
+        assert!(self.scope.has(property), "the network of a part has no {property:?}");
         self.constrain_all();
         match property {
             Property::Bandwidth(link) => self.set_bandwidth(link, value),
             Property::Latency(link) => self.set_latency(link, value),
             Property::LinkState(link) => self.set_link_state(link, value > 0.0),
             Property::Speed(host) => {
-                self.hosts[host.0 as usize].speed_scale = value;
+                self.host_mut(host).speed_scale = value;
                 self.speed_changed(host);
             }
             Property::PowerState(host) => {
-                let of = &self.platform.hosts()[host.0 as usize];
+                let number = self.scope.host(host);
+                let (_, of) = self.scope.host_at(number);
                 let states = 0..u32::try_from(of.speeds.len()).expect("speeds are bounded");
                 let pstate = states.into_iter().find(|&state| f64::from(state).to_bits() == value.to_bits());
                 let pstate = pstate.unwrap_or_else(|| panic!("the host `{}` has no power state {value}", of.name));
-                self.hosts[host.0 as usize].set_power_state(of, pstate);
+                self.hosts[number as usize].set_power_state(of, pstate);
                 self.speed_changed(host);
             }
             Property::HostState(host) => self.set_host_state(host, value > 0.0),
         }
     }
 
+    fn host_mut(&mut self, host: HostId) -> &mut HostState {
+        &mut self.hosts[self.scope.host(host) as usize]
+    }
+
     fn set_link_state(&mut self, link: LinkId, on: bool) {
-        let was_on = std::mem::replace(&mut self.links[link.0 as usize].on, on);
+        let number = self.scope.link(link);
+        let was_on = std::mem::replace(&mut self.links[number as usize].on, on);
         self.links_off = self.links_off + u32::from(was_on) - u32::from(on);
         if !on {
             self.fail_activities(|activity| {
                 let is_flow = matches!(activity.kind, ActivityKind::Flow { .. });
-                is_flow && activity.elements.iter().any(|&(used, _)| used == link.0)
+                is_flow && activity.elements.iter().any(|&(used, _)| used == number)
             });
         }
     }
 
     fn set_host_state(&mut self, host: HostId, on: bool) {
-        let was_on = std::mem::replace(&mut self.hosts[host.0 as usize].on, on);
+        let was_on = std::mem::replace(&mut self.host_mut(host).on, on);
         if let Some(changes) = self.host_changes.as_mut().filter(|_| was_on != on) {
             changes.push_back((host, on));
         }
         if !on {
-            let platform = Arc::clone(&self.platform);
+            let scope = self.scope.clone();
             self.fail_activities(|activity| match activity.kind {
                 ActivityKind::Flow { source, destination } => source == host || destination == host,
                 ActivityKind::Execution { host: other, .. } => other == host,
-                ActivityKind::Disk { disk, .. } => platform.disks()[disk.0 as usize].host == host,
+                ActivityKind::Disk { disk, .. } => scope.platform().disks()[disk.0 as usize].host == host,
             });
         }
     }
@@ -180,32 +187,35 @@ impl FluidNetwork {
     }
 
     fn set_bandwidth(&mut self, link: LinkId, bandwidth: f64) {
-        let state = &mut self.links[link.0 as usize];
+        let number = self.scope.link(link);
+        let state = &mut self.links[number as usize];
         state.bandwidth = bandwidth;
         let before = std::mem::replace(&mut state.penalty_term, penalty_term(bandwidth, self.model));
         let increase = state.penalty_term - before;
-        self.system.set_capacity(link.0, bandwidth);
+        self.system.set_capacity(number, bandwidth);
         if matches!(self.model, NetworkModel::Constant(_)) {
             return;
         }
-        self.update_flows(link, |activity| activity.penalty += increase);
+        self.update_flows(number, |activity| activity.penalty += increase);
     }
 
     fn set_latency(&mut self, link: LinkId, latency: f64) {
         self.latencies_changed = true;
-        let increase = latency - std::mem::replace(&mut self.links[link.0 as usize].latency, latency);
-        self.update_flows(link, |activity| {
+        let number = self.scope.link(link);
+        let increase = latency - std::mem::replace(&mut self.links[number as usize].latency, latency);
+        self.update_flows(number, |activity| {
             activity.penalty += increase;
             activity.latency += increase;
         });
     }
 
-    /// Changes latency and penalty of the flows on a link, in either direction, and updates their variables.
-    fn update_flows(&mut self, link: LinkId, change: impl Fn(&mut Activity)) {
+    /// Changes latency and penalty of the flows on the link of this number, in either direction, and updates
+    /// their variables.
+    fn update_flows(&mut self, link: u32, change: impl Fn(&mut Activity)) {
         for slot in 0..u32::try_from(self.activities.len()).expect("counted in 32 bits") {
             let activity = &mut self.activities[slot as usize];
             let is_flow = matches!(activity.kind, ActivityKind::Flow { .. }) && activity.stage != Stage::Ended;
-            if !is_flow || activity.has_fixed_penalty || activity.elements.iter().all(|&(used, _)| used != link.0) {
+            if !is_flow || activity.has_fixed_penalty || activity.elements.iter().all(|&(used, _)| used != link) {
                 continue;
             }
             change(activity);
@@ -218,7 +228,7 @@ impl FluidNetwork {
     /// Lets the computations on a host go on at its present speed. A suspended one gets the speed when it is
     /// resumed. None is unconstrained ([`FluidNetwork::constrain_all`]).
     fn speed_changed(&mut self, host: HostId) {
-        let (constraint, capacity) = (self.host_constraint(host), self.hosts[host.0 as usize].capacity());
+        let (constraint, capacity) = (self.host_constraint(host), self.hosts[self.scope.host(host) as usize].capacity());
         self.system.set_capacity(constraint, capacity);
         let slots = self.system.users(constraint).map(|variable| self.owners[variable.0 as usize]);
         // The order in which variables change is that of their slots, not that of the constraint's users.
@@ -233,7 +243,7 @@ impl FluidNetwork {
     fn renew_speed(&mut self, slot: u32) {
         let activity = &mut self.activities[slot as usize];
         if let ActivityKind::Execution { host, threads } = activity.kind {
-            activity.resource_rate = f64::from(threads) * self.hosts[host.0 as usize].speed();
+            activity.resource_rate = f64::from(threads) * self.hosts[self.scope.host(host) as usize].speed();
         }
     }
 

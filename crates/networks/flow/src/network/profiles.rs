@@ -1,7 +1,7 @@
 //! The profiles of a platform's resources, and the changes that they make to a network.
 
+use super::scope::Scope;
 use super::{Change, FluidNetwork, Property};
-use crate::platform::{HostId, LinkId, Platform};
 use crate::profile::Profile;
 use parades_core::time::{Delay, Time};
 use parades_core::wire::{self, Malformed};
@@ -30,20 +30,20 @@ pub(super) struct Profiles {
 }
 
 impl Profiles {
-    /// Returns the profiles of a platform, each before its first point.
-    pub(super) fn new(platform: &Platform) -> Profiles {
+    /// Returns the profiles of a network's resources, each before its first point.
+    pub(super) fn new(scope: &Scope) -> Profiles {
         let mut profiles = Profiles::default();
         let mut add = |property, profile: &Option<Arc<Profile>>| {
             if let Some(profile) = profile {
                 profiles.running.push(Running { property, profile: Arc::clone(profile), next_point: 0 });
             }
         };
-        for (link, id) in platform.links().iter().zip((0..).map(LinkId)) {
+        for (id, link) in scope.links() {
             add(Property::Bandwidth(id), &link.bandwidth_profile);
             add(Property::Latency(id), &link.latency_profile);
             add(Property::LinkState(id), &link.state_profile);
         }
-        for (host, id) in platform.hosts().iter().zip((0..).map(HostId)) {
+        for (id, host) in scope.hosts() {
             add(Property::Speed(id), &host.speed_profile);
             add(Property::HostState(id), &host.state_profile);
         }
@@ -72,9 +72,9 @@ impl Profiles {
         }
     }
 
-    /// Reads the state of the profiles of a platform.
-    pub(super) fn read(platform: &Platform, now: Time, from: &mut &[u8]) -> Result<Profiles, Malformed> {
-        let mut profiles = Profiles::new(platform);
+    /// Reads the state of the profiles of a network.
+    pub(super) fn read(scope: &Scope, now: Time, from: &mut &[u8]) -> Result<Profiles, Malformed> {
+        let mut profiles = Profiles::new(scope);
         profiles.next.clear();
         for index in 0..profiles.running.len() {
             let (next_point, date): (usize, Option<Time>) = wire::read(from)?;

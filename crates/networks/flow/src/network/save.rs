@@ -91,13 +91,12 @@ impl FluidNetwork {
     }
 
     fn head(&self) -> Head {
-        let of_platform = self.platform.links().iter().map(|link| LinkState::new(link, self.model));
+        let of_platform = self.scope.links().map(|(_, link)| LinkState::new(link, self.model));
         let bits = |link: &LinkState| (link.bandwidth.to_bits(), link.latency.to_bits(), link.on);
         let links = (0..).zip(&self.links).zip(of_platform).filter(|((_, link), of)| bits(link) != bits(of));
         let links = links.map(|((number, link), _)| (number, link.bandwidth, link.latency, link.on));
-        let of_platform = self.platform.hosts();
         let is_changed = |(number, host): &(u32, &HostState)| {
-            let is_at_start = host.on && host.pstate == of_platform[*number as usize].pstate;
+            let is_at_start = host.on && host.pstate == self.scope.host_at(*number).1.pstate;
             !is_at_start || host.speed_scale.to_bits() != 1.0_f64.to_bits()
         };
         let hosts = (0..).zip(&self.hosts).filter(is_changed);
@@ -150,22 +149,37 @@ impl FluidNetwork {
     /// If the bytes are not those of such a state.
     pub fn read(platform: Arc<Platform>, model: NetworkModel, from: &mut &[u8]) -> Result<FluidNetwork, Malformed> {
         let mut network = FluidNetwork::new(platform, model);
+        network.read_state(from)?;
+        Ok(network)
+    }
+
+    /// Reads the state of this network, which has none yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`FluidNetwork::read`].
+    pub fn read_state(&mut self, from: &mut &[u8]) -> Result<(), Malformed> {
         let head: Head = wire::read(from)?;
-        network.profiles = Profiles::read(&network.platform, head.now, from)?;
-        network.resume_head(head)?;
+        self.profiles = Profiles::read(&self.scope, head.now, from)?;
+        self.resume_head(head)?;
         let slots: u64 = wire::read(from)?;
         check(slots < u64::from(u32::MAX))?;
         let mut sharing = Vec::new();
         for slot in 0..slots {
             let written: Option<Written> = wire::read(from)?;
             let slot = u32::try_from(slot).expect("slots are bounded");
-            sharing.extend(network.resume_activity(slot, written)?);
+            sharing.extend(self.resume_activity(slot, written)?);
         }
-        (network.free, network.unconstrained) = wire::read(from)?;
-        network.check_slots()?;
-        network.resume_sharing(&sharing)?;
-        network.system.read(sharing.len(), from)?;
-        Ok(network)
+        (self.free, self.unconstrained) = wire::read(from)?;
+        self.check_slots()?;
+        self.resume_sharing(&sharing)?;
+        self.system.read(sharing.len(), from)?;
+        Ok(())
+    }
+
+    /// Returns true if the network has the host, whose number may be that of no host.
+    fn has(&self, host: HostId) -> bool {
+        (host.0 as usize) < self.platform().hosts().len() && self.has_host(host)
     }
 
     fn resume_head(&mut self, head: Head) -> Result<(), Malformed> {
@@ -180,15 +194,15 @@ impl FluidNetwork {
         self.links_off = u32::try_from(self.links.iter().filter(|link| !link.on).count()).expect("links are bounded");
         for (number, scale, on, pstate) in hosts {
             check((number as usize) < self.hosts.len() && is_amount(scale))?;
-            let (host, of) = (&mut self.hosts[number as usize], &self.platform.hosts()[number as usize]);
+            let (host, (id, of)) = (&mut self.hosts[number as usize], self.scope.host_at(number));
             check((pstate as usize) < of.speeds.len())?;
             host.set_power_state(of, pstate);
             (host.speed_scale, host.on) = (scale, on);
             let capacity = host.capacity();
-            self.system.resume_capacity(self.host_constraint(HostId(number)), capacity);
+            self.system.resume_capacity(self.host_constraint(id), capacity);
         }
         let mut changes = host_changes.iter().flatten();
-        check(changes.all(|&(HostId(host), _)| (host as usize) < self.hosts.len()))?;
+        check(changes.all(|&(host, _)| self.has(host)))?;
         self.host_changes = host_changes;
         Ok(())
     }
@@ -206,14 +220,15 @@ impl FluidNetwork {
         };
         let Written { serial, kind, stage, date, remaining, updated, rate, rate_factor, .. } = written;
         let Written { elements, latency, has_fixed_penalty, penalty, resource_rate, limit, .. } = written;
-        let is_host = |HostId(host): HostId| (host as usize) < self.hosts.len();
+        let is_host = |host: HostId| self.has(host);
         let (links, hosts) = (self.links.len(), self.hosts.len());
         let (is_possible, constraints) = match kind {
             ActivityKind::Flow { source, destination } => (is_host(source) && is_host(destination), links),
             ActivityKind::Execution { host, threads } => (is_host(host) && threads > 0, links + hosts),
             ActivityKind::Disk { disk, .. } => {
-                let disks = self.platform.disks().len();
-                ((disk.0 as usize) < disks, links + hosts + 3 * disks)
+                let all = self.platform().disks();
+                let is_here = all.get(disk.0 as usize).is_some_and(|disk| self.has(disk.host));
+                (is_here, links + hosts + 3 * self.scope.disks().count())
             }
         };
         let uses = |&(constraint, weight): &(u32, f64)| {

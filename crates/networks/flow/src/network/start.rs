@@ -32,6 +32,9 @@ impl FluidNetwork {
     /// If the amount is negative or not a finite number.
     pub fn start_flow(&mut self, source: HostId, destination: HostId, bytes: f64) -> Result<ActivityId, NoRoute> {
         assert!(bytes >= 0.0 && bytes.is_finite(), "a flow cannot carry {bytes} bytes");
+        if !(self.has_host(source) && self.has_host(destination)) {
+            return Err(self.platform().route(source, destination).expect_err("parts have no route between them"));
+        }
         let (slot, id) = match self.model {
             NetworkModel::Constant(latency) => {
                 let (slot, id) = self.begin(bytes, ActivityKind::Flow { source, destination });
@@ -47,7 +50,7 @@ impl FluidNetwork {
                 started?
             }
         };
-        let works = |host: HostId| self.hosts[host.0 as usize].on;
+        let works = |host: HostId| self.hosts[self.scope.host(host) as usize].on;
         // A flow on a link that is off has failed already.
         if !(works(source) && works(destination)) && self.activities[slot as usize].stage != Stage::Ended {
             self.end(slot, Outcome::Failed);
@@ -102,19 +105,20 @@ impl FluidNetwork {
         weight: f64,
         elements: &mut Vec<(u32, f64)>,
     ) -> Result<Option<f64>, NoRoute> {
-        let position = |HostId(host): HostId| self.hosts[host as usize].position;
-        let add = |link: LinkId| elements.push((link.0, weight));
-        if !self.latencies_changed && self.platform.star_links(position(from), position(to), add) {
+        let position = |host: HostId| self.hosts[self.scope.host(host) as usize].position;
+        let add = |link: LinkId| elements.push((self.scope.link(link), weight));
+        if !self.latencies_changed && self.platform().star_links(position(from), position(to), add) {
             return Ok(None);
         }
-        let route = self.platform.route(from, to)?;
-        elements.extend(route.links.iter().map(|link| (link.0, weight)));
+        let route = self.platform().route(from, to)?;
+        elements.extend(route.links.iter().map(|&link| (self.scope.link(link), weight)));
         if !self.latencies_changed {
             return Ok(Some(route.latency_s));
         }
         // The route has the latencies of the platform as it was read, so the changes since then are added.
-        let change =
-            |link: &LinkId| self.links[link.0 as usize].latency - self.platform.links()[link.0 as usize].latency;
+        let change = |link: &LinkId| {
+            self.links[self.scope.link(*link) as usize].latency - self.platform().links()[link.0 as usize].latency
+        };
         Ok(Some(rounded_latency(route.latency_s + route.links.iter().map(change).sum::<f64>())))
     }
 
@@ -147,7 +151,7 @@ impl FluidNetwork {
         let Execution { flops, threads, priority, bound } = execution;
         let (slot, id) = self.begin(flops * f64::from(threads), ActivityKind::Execution { host, threads });
         let constraint = self.host_constraint(host);
-        let state = &self.hosts[host.0 as usize];
+        let state = &self.hosts[self.scope.host(host) as usize];
         let activity = &mut self.activities[slot as usize];
         activity.elements.push((constraint, 1.0));
         activity.penalty = 1.0 / (f64::from(threads) * priority);
@@ -172,7 +176,7 @@ impl FluidNetwork {
         assert!(bytes >= 0.0 && bytes.is_finite(), "a disk cannot transfer {bytes} bytes");
         let (slot, id) = self.begin(bytes, ActivityKind::Disk { disk, transfer });
         let first = self.disk_constraint(disk);
-        let &Disk { host, read_bandwidth, write_bandwidth, .. } = &self.platform.disks()[disk.0 as usize];
+        let &Disk { host, read_bandwidth, write_bandwidth, .. } = &self.platform().disks()[disk.0 as usize];
         let (own, bandwidth) = match transfer {
             Transfer::Read => (first, read_bandwidth),
             Transfer::Write => (first + 1, write_bandwidth),
@@ -180,7 +184,7 @@ impl FluidNetwork {
         let activity = &mut self.activities[slot as usize];
         activity.elements.extend([(own, 1.0), (first + 2, 1.0)]);
         activity.resource_rate = bandwidth;
-        match self.hosts[host.0 as usize].on {
+        match self.hosts[self.scope.host(host) as usize].on {
             true => self.share(slot),
             false => self.end(slot, Outcome::Failed),
         }
@@ -190,12 +194,12 @@ impl FluidNetwork {
     /// Returns the first constraint of a disk: that of its reads. Those of its writes and of both follow.
     fn disk_constraint(&self, disk: DiskId) -> u32 {
         let before = self.links.len() + self.hosts.len();
-        u32::try_from(before).expect("links and hosts are bounded") + 3 * disk.0
+        u32::try_from(before).expect("links and hosts are bounded") + 3 * self.scope.disk(disk)
     }
 
     /// Returns the constraint of a host's processor.
     pub(super) fn host_constraint(&self, host: HostId) -> u32 {
-        u32::try_from(self.links.len()).expect("links are bounded") + host.0
+        u32::try_from(self.links.len()).expect("links are bounded") + self.scope.host(host)
     }
 
     /// Adds an activity, in a free slot if there is one.

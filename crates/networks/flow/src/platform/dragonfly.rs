@@ -83,6 +83,13 @@ impl Dragonfly {
         (Router { group, chassis: within / routers, place: within % routers }, node)
     }
 
+    /// Returns all links of the dragonfly.
+    pub(crate) fn all_links(&self) -> impl Iterator<Item = LinkId> {
+        let pairs = [&self.local, &self.green, &self.black, &self.blue].into_iter().flatten();
+        let single = [&self.loopbacks, &self.limiters, &self.router_limiters].into_iter().flatten().flatten().copied();
+        pairs.flat_map(|&(up, down)| [up, down]).chain(single)
+    }
+
     /// Returns the number of a router among all routers.
     fn number(&self, router: Router) -> usize {
         let Shape { chassis, routers, .. } = self.shape;

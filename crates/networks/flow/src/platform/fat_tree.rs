@@ -104,6 +104,13 @@ impl FatTree {
         Ok(tree)
     }
 
+    /// Returns all links of the tree.
+    pub(crate) fn all_links(&self) -> impl Iterator<Item = LinkId> {
+        let cables = self.cables.iter().flat_map(|cable| [cable.up, cable.down]);
+        let limiters = self.nodes.iter().filter_map(|node| node.limiter);
+        cables.chain(limiters).chain(self.loopbacks.iter().flatten().copied())
+    }
+
     fn count(&self) -> u32 {
         u32::try_from(self.nodes.len()).expect("counted before they were made")
     }

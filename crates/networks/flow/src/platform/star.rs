@@ -87,6 +87,12 @@ impl Star {
         self.branches[member as usize].get_or_insert_default()
     }
 
+    /// Returns all links of the star; one that several members use comes several times.
+    pub(crate) fn all_links(&self) -> impl Iterator<Item = LinkId> {
+        let branches = self.branches.iter().flatten();
+        branches.flat_map(|Branch { up, down, loopback }| up.iter().chain(&**down).copied().chain(*loopback))
+    }
+
     /// Calls `add` with each link of the route from one member to another. A backbone in both branches is
     /// added once.
     ///

@@ -17,6 +17,12 @@ pub(crate) struct Torus {
 }
 
 impl Torus {
+    /// Returns all links of the torus.
+    pub(crate) fn all_links(&self) -> impl Iterator<Item = LinkId> {
+        let of_members = [&self.loopbacks, &self.limiters].into_iter().flatten().flatten().copied();
+        self.links.iter().flat_map(|&(up, down)| [up, down]).chain(of_members)
+    }
+
     /// Adds the links from one member to another.
     ///
     /// In each dimension the route takes the shorter direction. If both directions are equally long, it goes

@@ -1,38 +1,48 @@
-//! One solution: progressive filling of the selected subsystem.
+//! The solution of a component: progressive filling.
 
 use super::levels::{BoundLevels, Level};
-use super::{Constraint, Precision, Status, System, User, Variable, VariableId};
+use super::{Constraint, Status, User, Variable};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The working memory of a solution, kept between solutions to be reused.
+/// The constraints and variables of a system, as a solution reads them.
+#[derive(Clone, Copy)]
+pub(super) struct Problem<'a> {
+    pub(super) constraints: &'a [Constraint],
+    pub(super) statuses: &'a [Status],
+    pub(super) variables: &'a [Variable],
+    pub(super) precision: f64,
+}
+
+/// The working memory of solutions, kept between them to be reused.
 ///
-/// It holds no information between solutions, so a copy of a system gets an empty one.
+/// Beside the rates, which are taken, it holds no information between solutions, so a copy of a system gets
+/// an empty one.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
-    /// The constraints of the subsystem.
-    pub(super) constraints: Vec<u32>,
-    /// The variables of the subsystem.
-    pub(super) variables: Vec<u32>,
+pub(super) struct Workspace {
+    /// The rates that were found, by slot of the variable.
+    pub(super) rates: Vec<(u32, f64)>,
     /// By number of the constraint.
-    pub(super) residuals: Vec<Residual>,
-    /// By slot of the variable.
-    pub(super) stages: Vec<Stage>,
+    residuals: Vec<Residual>,
+    /// By slot of the variable: true if its rate is fixed.
+    fixed: Vec<bool>,
     /// Constraints with the level at which each saturates, the lowest first. A level may be out of date: too
     /// low.
     saturations: BinaryHeap<Reverse<(Level, u32)>>,
     bound_levels: BoundLevels,
 }
 
-impl Clone for Scratch {
-    fn clone(&self) -> Scratch {
-        Scratch::default()
+impl Clone for Workspace {
+    fn clone(&self) -> Workspace {
+        Workspace::default()
     }
 }
 
 /// The remainder of a constraint, without the loads of the fixed variables.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Residual {
+struct Residual {
+    /// True if the constraint belongs to the component and can still limit its variables.
+    active: bool,
     /// The number of the constraint's variables whose rates are not fixed.
     unfixed: u32,
     /// The capacity minus the loads of the fixed variables.
@@ -43,91 +53,59 @@ pub(super) struct Residual {
     last_level: f64,
 }
 
-/// The state of a variable in a solution.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// The variable does not belong to the subsystem.
-    #[default]
-    NotSelected,
-    /// The variable's rate is not fixed yet.
-    Unfixed,
-    /// The variable's rate is fixed.
-    Fixed,
-}
-
-impl System {
-    /// Returns true if the subsystem has no constraint. Then the rate of each of its variables is its bound.
+impl Workspace {
+    /// Makes room for a system.
     #[inline]
-    pub(super) fn is_unconstrained(&self) -> bool {
-        self.scratch.constraints.is_empty()
-    }
-
-    /// Sets the rates of a subsystem without constraints. The result is that of [`System::fill`].
-    #[inline]
-    pub(super) fn set_rates_to_bounds(&mut self) {
-        for &slot in &self.scratch.variables {
-            self.scratch.stages[slot as usize] = Stage::NotSelected;
-            let variable = &mut self.variables[slot as usize];
-            if variable.rate.to_bits() != variable.bound.to_bits() {
-                variable.rate = variable.bound;
-                self.changed.push(VariableId(slot));
-            }
+    pub(super) fn make_room(&mut self, problem: Problem<'_>) {
+        if self.residuals.len() < problem.constraints.len() {
+            self.residuals.resize(problem.constraints.len(), Residual::default());
+        }
+        if self.fixed.len() < problem.variables.len() {
+            self.fixed.resize(problem.variables.len(), false);
         }
     }
 
-    /// Computes the rates of the subsystem by progressive filling.
-    pub(super) fn fill(&mut self) {
-        let System { constraints, statuses, variables, changed, scratch, precision: Precision(precision), .. } = self;
-        let Scratch { constraints: selected, variables: reached, residuals, stages, saturations, bound_levels } =
-            scratch;
-        let unfixed = reached.len();
-        let mut filling = Filling {
-            constraints,
-            statuses,
-            variables,
-            changed,
-            residuals,
-            stages,
-            saturations,
-            bound_levels,
-            unfixed,
-            precision: *precision,
-        };
-        filling.begin(selected, reached);
+    /// Finds the rates of a component.
+    pub(super) fn fill(&mut self, problem: Problem<'_>, constraints: &[u32], variables: &[u32]) {
+        let Workspace { rates, residuals, fixed, saturations, bound_levels } = self;
+        if constraints.is_empty() {
+            // The rate of each variable is its bound.
+            let bounds = variables.iter().map(|&slot| (slot, problem.variables[slot as usize].bound));
+            return rates.extend(bounds);
+        }
+        let unfixed = variables.len();
+        let mut filling = Filling { problem, rates, residuals, fixed, saturations, bound_levels, unfixed };
+        filling.begin(constraints, variables);
         if !filling.fix_all_at_first_saturation() {
             filling.raise_levels();
-            filling.fix_leftovers(reached);
+            filling.fix_leftovers(variables);
         }
-        filling.finish(selected, reached);
+        filling.finish(constraints);
     }
 }
 
 /// A solution in progress.
 struct Filling<'a> {
-    constraints: &'a [Constraint],
-    statuses: &'a mut [Status],
-    variables: &'a mut [Variable],
-    changed: &'a mut Vec<VariableId>,
+    problem: Problem<'a>,
+    rates: &'a mut Vec<(u32, f64)>,
     residuals: &'a mut [Residual],
-    stages: &'a mut [Stage],
+    fixed: &'a mut [bool],
     saturations: &'a mut BinaryHeap<Reverse<(Level, u32)>>,
     bound_levels: &'a mut BoundLevels,
     /// The number of variables whose rates are not fixed.
     unfixed: usize,
-    precision: f64,
 }
 
 impl Filling<'_> {
     /// Begins with no variable fixed and all levels at zero.
     #[inline]
-    fn begin(&mut self, selected: &[u32], reached: &[u32]) {
+    fn begin(&mut self, constraints: &[u32], variables: &[u32]) {
+        let Problem { constraints: all, statuses, variables: all_variables, .. } = self.problem;
         let mut saturations = std::mem::take(self.saturations).into_vec();
-        for &number in selected {
-            let constraint = &self.constraints[number as usize];
-            let status = &mut self.statuses[number as usize];
-            status.active = status.could_saturate;
-            let mut residual = Residual::default();
-            if status.active {
+        for &number in constraints {
+            let constraint = &all[number as usize];
+            let mut residual = Residual { active: statuses[number as usize].could_saturate, ..Residual::default() };
+            if residual.active {
                 residual.unfixed = u32::try_from(constraint.users.len()).expect("fewer than 2^32 variables");
                 residual.remaining = constraint.capacity;
                 residual.usage = constraint.users.iter().map(|user| user.usage).sum();
@@ -137,7 +115,8 @@ impl Filling<'_> {
             self.residuals[number as usize] = residual;
         }
         *self.saturations = saturations.into();
-        let bounded = reached.iter().map(|&slot| (&self.variables[slot as usize], slot));
+        variables.iter().for_each(|&slot| self.fixed[slot as usize] = false);
+        let bounded = variables.iter().map(|&slot| (&all_variables[slot as usize], slot));
         let bounded = bounded.filter(|(variable, _)| variable.bound < f64::INFINITY);
         self.bound_levels.refill(bounded.map(|(variable, slot)| (Level::new(variable.bound * variable.penalty), slot)));
     }
@@ -151,17 +130,13 @@ impl Filling<'_> {
         let Some(&Reverse((level, number))) = self.saturations.peek() else { return false };
         let residual = &self.residuals[number as usize];
         if residual.unfixed as usize != self.unfixed
-            || self.bound_levels.lowest(self.stages).is_some_and(|(bound_level, _)| bound_level < level)
+            || self.bound_levels.lowest(self.fixed).is_some_and(|(bound_level, _)| bound_level < level)
         {
             return false;
         }
-        for &User { variable: slot, .. } in &self.constraints[number as usize].users {
-            let variable = &mut self.variables[slot as usize];
-            let rate = residual.last_level / variable.penalty;
-            if variable.rate.to_bits() != rate.to_bits() {
-                variable.rate = rate;
-                self.changed.push(VariableId(slot));
-            }
+        for &User { variable: slot, .. } in &self.problem.constraints[number as usize].users {
+            let rate = residual.last_level / self.problem.variables[slot as usize].penalty;
+            self.rates.push((slot, rate));
         }
         true
     }
@@ -170,12 +145,12 @@ impl Filling<'_> {
     /// left that could fix one.
     fn raise_levels(&mut self) {
         while self.unfixed > 0 {
-            let bound = self.bound_levels.lowest(self.stages);
+            let bound = self.bound_levels.lowest(self.fixed);
             let saturation = self.saturations.peek().map(|&Reverse(first)| first);
             match (bound, saturation) {
                 (None, None) => return,
                 (Some((level, slot)), saturation) if saturation.is_none_or(|(first, _)| level < first) => {
-                    let rate = self.variables[slot as usize].bound;
+                    let rate = self.problem.variables[slot as usize].bound;
                     self.fix(slot, rate);
                 }
                 (_, Some((level, number))) => {
@@ -189,9 +164,8 @@ impl Filling<'_> {
 
     /// Fixes the variables of a constraint at its saturation level, unless `level` is out of date.
     fn saturate(&mut self, level: Level, number: u32) {
-        let constraint = &self.constraints[number as usize];
         let residual = &mut self.residuals[number as usize];
-        if !self.statuses[number as usize].active {
+        if !residual.active {
             return;
         }
         let now = residual.remaining / residual.usage;
@@ -201,10 +175,10 @@ impl Filling<'_> {
             self.saturations.push(Reverse((Level::new(now), number)));
             return;
         }
-        self.statuses[number as usize].active = false;
-        for &User { variable, .. } in &constraint.users {
-            if self.stages[variable as usize] == Stage::Unfixed {
-                let rate = now / self.variables[variable as usize].penalty;
+        residual.active = false;
+        for &User { variable, .. } in &self.problem.constraints[number as usize].users {
+            if !self.fixed[variable as usize] {
+                let rate = now / self.problem.variables[variable as usize].penalty;
                 self.fix(variable, rate);
             }
         }
@@ -213,29 +187,26 @@ impl Filling<'_> {
     /// Fixes the rate of a variable, and subtracts its load from its active constraints.
     #[inline]
     fn fix(&mut self, slot: u32, rate: f64) {
-        self.stages[slot as usize] = Stage::Fixed;
+        self.fixed[slot as usize] = true;
         self.unfixed -= 1;
-        let variable = &mut self.variables[slot as usize];
-        if variable.rate.to_bits() != rate.to_bits() {
-            variable.rate = rate;
-            self.changed.push(VariableId(slot));
-        }
+        self.rates.push((slot, rate));
+        let Problem { constraints, variables, precision, .. } = self.problem;
+        let variable = &variables[slot as usize];
         for element in &variable.elements {
-            let status = &mut self.statuses[element.constraint as usize];
-            if !status.active {
+            let residual = &mut self.residuals[element.constraint as usize];
+            if !residual.active {
                 continue;
             }
-            let residual = &mut self.residuals[element.constraint as usize];
             residual.unfixed -= 1;
-            let constraint = &self.constraints[element.constraint as usize];
+            let constraint = &constraints[element.constraint as usize];
             residual.last_level = residual.remaining / residual.usage;
             residual.remaining -= element.weight * rate;
             residual.usage -= element.weight / variable.penalty;
             // Below the precision, the remainders are rounding errors, and their quotient would be
             // meaningless.
-            status.active = residual.unfixed > 0
-                && residual.remaining > constraint.capacity * self.precision
-                && residual.usage > self.precision;
+            residual.active = residual.unfixed > 0
+                && residual.remaining > constraint.capacity * precision
+                && residual.usage > precision;
         }
     }
 
@@ -243,33 +214,28 @@ impl Filling<'_> {
     ///
     /// Such a variable gets the lowest of its constraints' last levels: each was computed while the
     /// variable's own share still remained.
-    fn fix_leftovers(&mut self, reached: &[u32]) {
-        for &slot in reached {
+    fn fix_leftovers(&mut self, variables: &[u32]) {
+        for &slot in variables {
             if self.unfixed == 0 {
                 return;
             }
-            if self.stages[slot as usize] != Stage::Unfixed {
+            if self.fixed[slot as usize] {
                 continue;
             }
-            let variable = &self.variables[slot as usize];
+            let variable = &self.problem.variables[slot as usize];
             let numbers = variable.elements.iter().map(|element| element.constraint as usize);
-            let selected = numbers.filter(|&number| self.statuses[number].selected);
-            let level = selected.map(|number| self.residuals[number].last_level).fold(f64::INFINITY, f64::min);
+            // The others limit nobody, and may belong to no component.
+            let limiting = numbers.filter(|&number| self.problem.statuses[number].could_saturate);
+            let level = limiting.map(|number| self.residuals[number].last_level).fold(f64::INFINITY, f64::min);
             let rate = (level / variable.penalty).min(variable.bound);
             debug_assert!(rate.is_finite(), "nothing holds a variable");
             self.fix(slot, rate);
         }
     }
 
-    /// Leaves statuses and working memory as the next solution expects them.
-    fn finish(&mut self, selected: &[u32], reached: &[u32]) {
-        for &number in selected {
-            let status = &mut self.statuses[number as usize];
-            (status.selected, status.active) = (false, false);
-        }
-        for &slot in reached {
-            self.stages[slot as usize] = Stage::NotSelected;
-        }
+    /// Leaves the working memory as the next solution expects it.
+    fn finish(&mut self, constraints: &[u32]) {
+        constraints.iter().for_each(|&number| self.residuals[number as usize].active = false);
         self.saturations.clear();
     }
 }

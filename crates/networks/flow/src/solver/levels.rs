@@ -1,7 +1,5 @@
 //! Levels, and the order in which variables reach their bounds.
 
-use super::fill::Stage;
-
 /// A level of at least zero, as bits: they have the same order, and are compared as integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Level(u64);
@@ -40,12 +38,12 @@ impl BoundLevels {
         }
     }
 
-    /// Returns the lowest level of an unfixed variable, and the variable.
+    /// Returns the lowest level of a variable whose rate is not fixed, and the variable.
     #[inline]
-    pub(super) fn lowest(&mut self, stages: &[Stage]) -> Option<(Level, u32)> {
+    pub(super) fn lowest(&mut self, fixed: &[bool]) -> Option<(Level, u32)> {
         loop {
             let &(level, slot) = self.levels.get(self.first)?;
-            if stages[slot as usize] == Stage::Unfixed {
+            if !fixed[slot as usize] {
                 return Some((level, slot));
             }
             self.first += 1;

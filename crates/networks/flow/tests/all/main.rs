@@ -6,6 +6,7 @@ mod fat_pipes;
 mod files;
 mod malformed;
 mod network;
+mod networks_of_parts_end_alike;
 mod platforms;
 mod solver;
 mod states_are_written_and_read;

@@ -3,8 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 #![allow(clippy::float_cmp, reason = "sums of small whole numbers are exact")]
 
+use parades_core::random::Rng;
 use parades_flow::solver::{SharingPolicy, System, VariableId};
+use parades_sync::help::{self, Helpers, Tasks};
 use proptest::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The relative error that the solver's precision may cause: capacity that is not used, or used beyond the
 /// limit.
@@ -252,4 +256,69 @@ fn rates_are_zero_while_a_capacity_is_zero() {
     system.set_capacity(link, 2.0);
     system.solve();
     assert_eq!(system.rate(id), 2.0);
+}
+
+/// Threads that begin with the last task.
+struct Threads {
+    count: usize,
+    helped: AtomicU32,
+}
+
+impl Helpers for Threads {
+    fn threads(&self) -> usize {
+        self.count
+    }
+    fn execute(&self, count: u32, tasks: Arc<dyn Tasks>) {
+        assert!(count as usize <= self.count, "{count} tasks for {} threads", self.count);
+        self.helped.fetch_add(1, Ordering::Relaxed);
+        std::thread::scope(|scope| {
+            (0..count).rev().for_each(|task| {
+                drop(scope.spawn({
+                    let tasks = &tasks;
+                    move || tasks.execute(task)
+                }))
+            });
+        });
+    }
+}
+
+/// Adds variables to groups of constraints, changes some of them, and solves the system twice. Returns the
+/// rates that change each time, in their order.
+fn solve_groups(groups: u32) -> Vec<(VariableId, u64)> {
+    let rng = Rng::shared(7, groups);
+    let mut system = System::default();
+    let constraints: Vec<u32> =
+        (0..4 * groups).map(|_| system.add_constraint(1.0 + rng.unit(), SharingPolicy::Shared)).collect();
+    let mut ids = Vec::new();
+    for variable in 0..60 * groups {
+        let of_group = &constraints[4 * (variable % groups) as usize..][..4];
+        let elements = [0, 1].map(|_| (of_group[usize::try_from(rng.below(4)).unwrap()], 0.5 + rng.unit()));
+        let bound = if rng.chance(0.5) { 0.02 * rng.unit() } else { f64::INFINITY };
+        ids.push(system.add_variable(0.5 + rng.unit(), bound, &elements));
+    }
+    let mut rates = Vec::new();
+    let mut solve = |system: &mut System| {
+        let changed = system.solve().to_vec();
+        rates.extend(changed.into_iter().map(|id| (id, system.rate(id).to_bits())));
+    };
+    solve(&mut system);
+    for id in ids.iter().step_by(3) {
+        system.set_penalty_and_bound(*id, 0.5 + rng.unit(), 0.05);
+    }
+    solve(&mut system);
+    rates
+}
+
+#[test]
+fn components_that_several_threads_solve_have_the_rates_of_one_thread() {
+    for groups in [2, 30, 45] {
+        let alone = solve_groups(groups);
+        for count in [1, 2, 3, 8] {
+            let threads = Arc::new(Threads { count, helped: AtomicU32::new(0) });
+            let found = help::with(Arc::clone(&threads) as Arc<dyn Helpers>, || solve_groups(groups));
+            assert!(found == alone, "{groups} groups, {count} threads");
+            let is_large = groups > 2 && count > 1;
+            assert_eq!(threads.helped.load(Ordering::Relaxed), if is_large { 2 } else { 0 }, "{groups} groups");
+        }
+    }
 }

@@ -10,6 +10,7 @@ use parades_core::model::Model;
 use parades_core::random::Rng;
 use parades_core::time::{Delay, Time};
 use parades_flow::{generators, network_model};
+use parades_models::clusters::{self, Clusters};
 use parades_p2p::averaging::{self, Averaging};
 use parades_p2p::bittorrent::{self, Swarm};
 use parades_p2p::chord::{self, Chord};
@@ -82,6 +83,12 @@ pub(super) fn replay() -> impl Model + 'static {
     let network_model = network_model::NetworkModel::MaxMin(network_model::MaxMinModel::LV08);
     let trace = Stencil { ranks: 12, steps: 40, flops: 1e8, bytes: 2e5 }.trace();
     Replay::model(platform, network_model, trace, None)
+}
+
+/// Makes programs on three clusters, each with a solver.
+pub(super) fn clusters(deviation: f64) -> impl Model + 'static {
+    let parameters = clusters::Parameters { clusters: 3, programs: 12, steps: 30, deviation, ..Default::default() };
+    Clusters::model(parameters).expect("some hosts")
 }
 
 /// Makes a swarm whose pieces have four blocks. They share access links. Control messages have jitter, and

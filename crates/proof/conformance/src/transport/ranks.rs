@@ -83,7 +83,7 @@ impl<'a> Shared<'a> {
     fn options(self) -> RunOptions<'a> {
         let Shared { until, seed, tie_seed, flags, captures, control, memory_limit } = self;
         let [digest, notes, sends, samples] = flags;
-        let (tracer, timesheets) = (None, None);
+        let (tracer, timesheets, rounds) = (None, None, None);
         RunOptions {
             until,
             seed,
@@ -95,6 +95,7 @@ impl<'a> Shared<'a> {
             captures,
             tracer,
             timesheets,
+            rounds,
             control,
             memory_limit,
             cuts: None,

@@ -5,9 +5,10 @@ use crate::record::Figure;
 use crate::sides::{Ran, Rates, Side, cores, in_turn, timed};
 use crate::{Measured, Options};
 use comfy_table::Table;
+use parades_core::round_log::RoundLog;
 use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
-use parades_engine::rounds::{Round, Settings, Threshold, run_watched};
+use parades_engine::rounds::{self, Settings, Threshold};
 use parades_p2p::chord::{Chord, Parameters};
 use parades_report::drawing::table;
 use parades_session::Failure;
@@ -163,13 +164,15 @@ fn by_round(pairs: u32, found: &mut Measured) -> Result<(), Failure> {
     for _ in 0..pairs {
         for (way, from) in [u64::MAX, 2].into_iter().enumerate() {
             let settings = Settings { threshold: Threshold::Fixed(from), ..Settings::of_threads(2) };
-            let mut watch = |round: Round| {
+            let log = RoundLog::new(|round| {
                 let sizes = &mut sizes[round.events.max(1).ilog2() as usize];
                 sizes.rounds += u64::from(way == 0);
                 sizes.events += if way == 0 { round.events } else { 0 };
                 sizes.took[way] += round.took.as_nanos() as f64;
-            };
-            let run = || run_watched(&model, RunOptions::until(until), &settings, Some(&mut watch));
+                Ok(())
+            });
+            let options = RunOptions { rounds: Some(log), ..RunOptions::until(until) };
+            let run = || rounds::run(&model, options, &settings);
             timed(|| Ran::engine(run))?;
         }
     }

@@ -24,6 +24,8 @@ const CASES: &[Case] = &[
     Case { scenario: "multicast", set: &[], engines: &["window", "time-warp"] },
     Case { scenario: "transfer", set: &["pairs=4096"], engines: &["window"] },
     Case { scenario: "chord", set: &["nodes=10000"], engines: &["window", "rounds"] },
+    Case { scenario: "clusters", set: &["steps=1000000"], engines: &["window", "rounds"] },
+    Case { scenario: "clusters", set: &["steps=1000000", "deviation=0.5"], engines: &["window"] },
 ];
 
 /// Returns the powers of two below the number of cores, and that number.

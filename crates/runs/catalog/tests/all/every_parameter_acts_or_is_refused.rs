@@ -250,6 +250,20 @@ const SMALL: &[Small] = &[
         ]],
     },
     Small {
+        scenario: "clusters",
+        until: "10s",
+        set: "clusters=2 programs=3 steps=2",
+        rows: &[&[
+            acts("clusters=3"),
+            acts("programs=4"),
+            acts("steps=3"),
+            acts("flops=2e7"),
+            acts("deviation=0.5"),
+            acts("data=200kB"),
+            acts("solver_each=false"),
+        ]],
+    },
+    Small {
         scenario: "campus",
         until: "1500ms",
         set: "lan_clients=1 flow=3kB start_span=1s flow_rate=200kbps",

@@ -3,7 +3,7 @@
 
 use parades_catalog::{SCENARIOS, Scenario};
 use parades_config::{FromValues, Parameter};
-use parades_models::{faulty, multicast, phold, queueing, transfer};
+use parades_models::{clusters, faulty, multicast, phold, queueing, transfer};
 use parades_p2p::{averaging, bittorrent, chord, gossip, gossipsub, kademlia};
 use parades_packet::{campus, wan};
 use parades_topology::import;
@@ -28,6 +28,7 @@ const ROWS: &[Row] = &[
     row::<bittorrent::Parameters>("bittorrent", "bittorrent.rs"),
     row::<campus::Parameters>("campus", "campus.rs"),
     row::<chord::Parameters>("chord", "chord.rs"),
+    row::<clusters::Parameters>("clusters", "clusters.rs"),
     row::<faulty::Faulty>("faulty", "faulty.rs"),
     row::<gossip::Parameters>("gossip", "gossip.rs"),
     row::<gossipsub::Parameters>("gossipsub", "gossipsub.rs"),

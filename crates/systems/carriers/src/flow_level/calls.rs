@@ -126,7 +126,7 @@ impl<M: Payload + Clone> FlowLevel<M> {
         request: &Request<M>,
         ctx: &mut impl CarrierContext<Packet<M>>,
     ) {
-        solver.network.advance(ctx.now());
+        solver.network.come_to(ctx.now());
         solver.collect();
         let call = receipt.map(|receipt| (process.node, receipt));
         match request {
@@ -208,7 +208,7 @@ impl<M: Payload + Clone> FlowLevel<M> {
 
     /// Takes back a call of a node: its activity is cancelled, its wait ends, and its permit is returned.
     pub(super) fn take_back(&self, solver: &mut Solver<M>, call: CallId, ctx: &mut impl CarrierContext<Packet<M>>) {
-        solver.network.advance(ctx.now());
+        solver.network.come_to(ctx.now());
         // A call that ends as it is given up is answered.
         self.settle(solver, ctx);
         let Some(Served { what, .. }) = solver.calls.served.remove(&call) else { return };

@@ -2,6 +2,7 @@
 
 use parades_core::digest::{Digest, Payload};
 use parades_core::event::LpId;
+use parades_core::time::Delay;
 use parades_flow::network::{Execution, Transfer};
 use parades_flow::platform::{DiskId, HostId};
 use parades_program::{Order, ProcessId, Receipt, Undelivered};
@@ -47,6 +48,16 @@ pub enum Packet<M> {
         receipt: Option<Receipt>,
         /// The request.
         request: Request<M>,
+    },
+    /// From a node to the solver of its part, if each part has a solver: a packet for another node of the
+    /// part.
+    Pass {
+        /// The receiver.
+        to: LpId,
+        /// The delay with which the solver sends it on.
+        delay: Delay,
+        /// The packet.
+        packet: Box<Packet<M>>,
     },
     /// From a node to the solver: a process no longer waits for a call, or returns the permit of the call.
     GiveUp(Receipt),
@@ -209,6 +220,11 @@ impl<M: Payload> Payload for Packet<M> {
                 request.fold(digest);
             }
             Packet::GiveUp(Receipt(number)) => digest.word(head(7, number.get())),
+            Packet::Pass { to, delay, packet } => {
+                digest.word(head(11, to.0));
+                digest.word(delay.as_ps());
+                packet.fold(digest);
+            }
             Packet::Answer(Receipt(number), answer) => {
                 digest.word(head(8, number.get()));
                 answer.fold(digest);

@@ -94,10 +94,12 @@ impl<M: Payload + Clone> Solver<M> {
         self.ended = all;
     }
 
-    /// Sets the LP's timer to the time at which something happens next.
+    /// Sets the LP's timer to the time at which something happens next: to the present time, if a change of
+    /// that time is not solved yet.
     #[inline]
     pub(super) fn arm(&mut self, ctx: &mut impl CarrierContext<Packet<M>>) {
-        let next = if self.ended.is_empty() { self.network.next_event() } else { Some(self.network.now()) };
+        let is_settled = self.ended.is_empty() && self.network.is_solved();
+        let next = if is_settled { self.network.next_event() } else { Some(self.network.now()) };
         let next = next.unwrap_or(Time::MAX);
         if next == self.armed {
             return;

@@ -5,6 +5,7 @@ mod a_program_uses_two_carriers_at_once;
 mod data_shares_access_links;
 mod decorated_links;
 mod deployments;
+mod each_part_of_a_platform_has_a_solver;
 mod flow_level;
 mod messages_take_the_latency_that_a_table_has;
 mod packet_level;

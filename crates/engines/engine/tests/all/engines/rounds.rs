@@ -2,6 +2,7 @@
 //! wait. It does execute rounds in parallel.
 
 mod ends;
+mod help;
 mod watched;
 
 use crate::engines::support::script::{Numbered, Script};
