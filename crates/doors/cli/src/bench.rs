@@ -20,6 +20,7 @@ pub const BENCH_WORDS: &[&str] = &[
     "phold-remote",
     "lookahead",
     "idle",
+    "bounds",
     "auto",
     "scaling",
     "balance",

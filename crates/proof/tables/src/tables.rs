@@ -3,6 +3,7 @@
 mod auto;
 mod balance;
 mod barriers;
+mod bounds;
 mod chord;
 mod contexts;
 mod digest;
@@ -103,6 +104,11 @@ pub const TABLES: &[Table] = &[
         "idle",
         "what it costs to pass time in which nothing happens: windows beside null messages, 1,000 LPs",
         idle::measure,
+    ),
+    Table::of(
+        "bounds",
+        "partitions with bounds of their own beside one bound for all, where lookaheads and load differ",
+        bounds::measure,
     ),
     Table::of(
         "auto",

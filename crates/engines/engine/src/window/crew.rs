@@ -88,7 +88,8 @@ pub(crate) fn assemble<'k>(
     let control = span.options.control;
     let (course, from) = Course::new(model, span);
     let ranks = seat.peers.ranks();
-    let may_travel = ranks > 1 && course.save.is_some() && !model.stays_on_threads() && settings.balance != Balance::ByEvents;
+    let may_travel =
+        ranks > 1 && course.save.is_some() && !model.stays_on_threads() && settings.balance != Balance::ByEvents;
     let words = [course.traces(), may_travel].map(u64::from);
     // Every rank keeps the trace of its LPs if rank 0 writes one.
     let all = seat.peers.share_words(&words).map_err(|Broken| lost(&*seat.transport))?;

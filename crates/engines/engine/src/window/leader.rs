@@ -76,8 +76,15 @@ impl Cut {
         let executed_to = parts.iter().map(|part| part.executed_to).max().unwrap_or_default();
         let [gives_up, user_cut] = [leader.gives_up(), leader.course.wants_cut()].map(u64::from);
         let review = leader.rank_review(at_present()).word();
-        let mine =
-            [next_time(parts).as_ps(), bytes as u64, u64::from(stopped), executed_to.as_ps(), gives_up, user_cut, review];
+        let mine = [
+            next_time(parts).as_ps(),
+            bytes as u64,
+            u64::from(stopped),
+            executed_to.as_ps(),
+            gives_up,
+            user_cut,
+            review,
+        ];
         let all = crew.seat.peers.share_words(&mine)?;
         let bytes = usize::try_from(greatest(&all, 1)).unwrap_or(usize::MAX);
         let (next, executed_to) = (Time::from_ps(least(&all, 0)), Time::from_ps(greatest(&all, 3)));

@@ -220,12 +220,7 @@ impl RankReviewer {
 
     /// Returns a plan with other partitions, under which the busiest rank has less than `before` times the average
     /// load by enough to be worth a move.
-    fn regroup(
-        &self,
-        cut: &AtCut<'_, '_, '_>,
-        shared: &Shared,
-        before: f64,
-    ) -> Result<Option<Plan>, Broken> {
+    fn regroup(&self, cut: &AtCut<'_, '_, '_>, shared: &Shared, before: f64) -> Result<Option<Plan>, Broken> {
         let AtCut { crew, plan, world, reached, .. } = cut;
         let weights = cut.share_weights(shared.load)?;
         let span = reached.bound.since(self.at.0).as_secs_f64();
@@ -244,13 +239,7 @@ impl RankReviewer {
         Ok(is_better.then_some(next))
     }
 
-    fn travel(
-        &mut self,
-        cut: &mut AtCut<'_, '_, '_>,
-        next: Plan,
-        regroups: bool,
-        events: u64,
-    ) -> Result<Plan, Broken> {
+    fn travel(&mut self, cut: &mut AtCut<'_, '_, '_>, next: Plan, regroups: bool, events: u64) -> Result<Plan, Broken> {
         let AtCut { crew, save, plan, world, parts, reached } = cut;
         let travel = Travel { crew, save: *save, world, old: plan, new: &next, regroups, time: reached.bound };
         self.arrived += travel.execute(parts)?;
@@ -294,12 +283,10 @@ impl AtCut<'_, '_, '_> {
         let mine = [u64::from(continues), load.ns.to_bits(), load.squares.to_bits(), events];
         let all = peers.share_words(&mine.into_iter().chain(costs).collect::<Vec<u64>>())?;
         parts.iter_mut().for_each(|part| part.costs.age());
-        let mut shared =
-            Shared { continues: true, costs: vec![0; plan.homes.len()], load: Load::default(), events: 0 };
+        let mut shared = Shared { continues: true, costs: vec![0; plan.homes.len()], load: Load::default(), events: 0 };
         for of_rank in &all {
             shared.continues &= of_rank[0] > 0;
-            shared.load =
-                shared.load + Load { ns: f64::from_bits(of_rank[1]), squares: f64::from_bits(of_rank[2]) };
+            shared.load = shared.load + Load { ns: f64::from_bits(of_rank[1]), squares: f64::from_bits(of_rank[2]) };
             shared.events += of_rank[3];
             for pair in of_rank[4..].chunks_exact(2) {
                 shared.costs[usize::try_from(pair[0]).expect("partitions are counted in 32 bits")] = pair[1];

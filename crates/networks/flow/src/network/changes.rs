@@ -228,7 +228,8 @@ impl FluidNetwork {
     /// Lets the computations on a host go on at its present speed. A suspended one gets the speed when it is
     /// resumed. None is unconstrained ([`FluidNetwork::constrain_all`]).
     fn speed_changed(&mut self, host: HostId) {
-        let (constraint, capacity) = (self.host_constraint(host), self.hosts[self.scope.host(host) as usize].capacity());
+        let (constraint, capacity) =
+            (self.host_constraint(host), self.hosts[self.scope.host(host) as usize].capacity());
         self.system.set_capacity(constraint, capacity);
         let slots = self.system.users(constraint).map(|variable| self.owners[variable.0 as usize]);
         // The order in which variables change is that of their slots, not that of the constraint's users.

@@ -199,11 +199,14 @@ fn a_rank_that_dies_while_lps_move_is_named() {
     let models = [busy(30, true, |_, _| {}), doomed];
     let settings = by_window(Balance::Forced { every: 1, seed: 1 }, 1, None);
     let ends = on_ranks(2, |rank, fabric| {
-        let run = || with_model(&models[rank], until(300), |model, options| {
-            let span = Span { save: Some(model), ..Span::from(options) };
-            window::run_any_rank(model, span, &settings, fabric).result
-        });
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).map_err(|panic| *panic.downcast::<String>().expect("text"))
+        let run = || {
+            with_model(&models[rank], until(300), |model, options| {
+                let span = Span { save: Some(model), ..Span::from(options) };
+                window::run_any_rank(model, span, &settings, fabric).result
+            })
+        };
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
+            .map_err(|panic| *panic.downcast::<String>().expect("text"))
     });
     assert!(ends[1].as_ref().is_err_and(|panic| panic.contains("cannot be written")), "{:?}", ends[1]);
     let error = ends[0].as_ref().expect("no panic").as_ref().expect_err("the other rank has died").to_string();
