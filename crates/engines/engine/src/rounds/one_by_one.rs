@@ -159,7 +159,8 @@ impl<'k, P: Packed<'k>> Events<P, Direct> {
         let Some(others) = self.set().count_now(others_min) else { return false };
         // Only one thread can execute the events of one LP. Such rounds say nothing about others of their
         // size.
-        let is_of_first = |ahead| self.set().upcoming(ahead).is_none_or(|lp| lp == first.receiver());
+        // Events come by their senders, so neighbours often have one receiver.
+        let is_of_first = |sample| self.set().upcoming(sample * others / others_min) == Some(first.receiver());
         if leader.judge.compares_sizes() && (0..others_min).all(is_of_first) {
             return false;
         }
