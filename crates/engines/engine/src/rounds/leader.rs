@@ -48,15 +48,21 @@ pub(super) struct State<'s, 'k> {
     /// The most pending events at any poll.
     pending_max: usize,
     pub(super) round: SerialRound,
+    /// The LP that last had all events of a round large enough to be judged.
+    pub(super) last_alone: Option<LpId>,
     pub(super) counts: Counts,
     /// The LPs of the current round, if there is a log of rounds.
     pub(super) tally: Option<Tally>,
 }
 
 /// The current round, which the leader executes event by event.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct SerialRound {
     pub(super) instant: Option<Instant>,
+    /// The LP of its first event.
+    pub(super) first: LpId,
+    /// True if other LPs have events too.
+    pub(super) has_several: bool,
     /// The number of events executed before the round.
     pub(super) before: u64,
     /// The time when the round began, if it is timed.
@@ -91,6 +97,13 @@ impl Tally {
     }
 }
 
+impl SerialRound {
+    /// Makes the round before the first one.
+    fn none() -> SerialRound {
+        SerialRound { instant: None, first: LpId(0), has_several: false, before: 0, since: None, chosen: false }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) rounds: u64,
@@ -121,7 +134,8 @@ impl<'s, 'k> Leader<'s, 'k> {
             judge,
             crowd,
             pending_max: 0,
-            round: SerialRound::default(),
+            round: SerialRound::none(),
+            last_alone: None,
             counts: Counts::default(),
         };
         Leader { state, events, has_workers: false, opening: None }
@@ -215,7 +229,8 @@ impl<'s, 'k> Leader<'s, 'k> {
     fn execute_parallel_round(&mut self, event: AnyEvent<'k>) -> Result<(), Error> {
         let instant = event.instant();
         let tasks = self.events.distribute(event, &mut self.state);
-        let State { held, stripes, crowd, .. } = &mut self.state;
+        let State { held, stripes, crowd, round, .. } = &mut self.state;
+        round.has_several = tasks > 1;
         (0..tasks).for_each(|task| held.release(stripes.task(task)));
         let done = crowd.round(tasks, |task| stripes.execute(task, 0));
         // If a worker panics, that is the engine's mistake. The panic is passed on when its thread is joined.
@@ -341,8 +356,11 @@ impl<'k> State<'_, 'k> {
         self.round.before = self.course.events;
         let Some(since) = self.round.since.take() else { return Ok(()) };
         let round = Round { events, parallel, took: since.elapsed() };
-        if self.round.chosen {
-            self.judge.record(round);
+        match self.round.chosen {
+            true if self.round.has_several => self.judge.record(round),
+            // It says nothing about other rounds of its size.
+            true => self.last_alone = Some(self.round.first),
+            false => {}
         }
         self.log_round(round)
     }

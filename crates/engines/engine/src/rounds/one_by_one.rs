@@ -114,6 +114,7 @@ impl<'k, P: Packed<'k>> Events<P, Direct> {
         fetcher.each(|ahead| pending.upcoming(ahead), fetch);
         fetcher.steps(|ahead| pending.upcoming(ahead), |id, step| leader.held.fetch(id, step));
         leader.tally.iter_mut().for_each(|tally| tally.count(id));
+        leader.round.has_several |= id != leader.round.first;
         let stripe = leader.held.of(id);
         let (index, body) = (placement.index(id), hide_body(&event.body));
         let execution = stripe.lps.execute(index, event.header_ref(), body, &leader.world, self.effects.hide());
@@ -140,8 +141,14 @@ impl<'k, P: Packed<'k>> Events<P, Direct> {
         }
         leader.counts.rounds += 1;
         leader.counts.events_max = leader.counts.events_max.max(leader.course.events - leader.round.before);
-        leader.round =
-            SerialRound { instant: Some(event.instant()), before: leader.course.events, since: None, chosen: false };
+        leader.round = SerialRound {
+            instant: Some(event.instant()),
+            first: event.receiver(),
+            has_several: false,
+            before: leader.course.events,
+            since: None,
+            chosen: false,
+        };
         if let Some(tally) = &mut leader.tally {
             tally.begin();
             leader.round.since = Some(now());
@@ -157,10 +164,10 @@ impl<'k, P: Packed<'k>> Events<P, Direct> {
     fn judge_round(&mut self, leader: &mut State<'_, 'k>, first: &Event<P>) -> bool {
         let others_min = leader.judge.events_min() - 1;
         let Some(others) = self.set().count_now(others_min) else { return false };
-        // Only one thread can execute the events of one LP. Such rounds say nothing about others of their
-        // size.
+        // Only one thread can execute the events of one LP, such as a program's solver.
         let is_of_first = |ahead| self.set().upcoming(ahead).is_none_or(|lp| lp == first.receiver());
-        if leader.judge.compares_sizes() && (0..others_min).all(is_of_first) {
+        let was_alone = leader.last_alone == Some(first.receiver());
+        if was_alone && leader.judge.compares_sizes() && (0..others_min).all(is_of_first) {
             return false;
         }
         leader.round.chosen = true;
