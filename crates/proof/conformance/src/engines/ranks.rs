@@ -1,6 +1,8 @@
 //! The engines whose workers may be split into ranks.
 
-use super::{Engine, ORDERS, PLACINGS, SaveView, Setting, Subject, Varies, balance, bytes_on_sequential, engine, index_below};
+use super::{
+    Engine, ORDERS, PLACINGS, SaveView, Setting, Subject, Varies, balance, bytes_on_sequential, engine, index_below,
+};
 use crate::transport::{Carrier, on_ranks};
 use parades_core::any_model::{Typed, with_model};
 use parades_core::cut::{AtRest, Cut, Cuts, Span, Then};
