@@ -90,9 +90,10 @@ pub trait AnyModel<'k>: Sync {
     fn fetch_steps(&self) -> usize;
     /// Makes an empty list of LPs.
     fn new_lps(&'k self) -> Box<dyn Lps<'k> + 'k>;
-    /// Deals the LPs that lists have put down ([`Lps::put_down`]) to other lists, which can then pick them up.
-    /// `lens` has the number of LPs of each new list. `moves` has, for each LP here in the order of ids, the list
-    /// that has put it down, and its new list. An LP without a new list is dropped. `moves` must not call the model.
+    /// Deals the LPs that lists have put down ([`Lps::put_down`]) to other lists, which can then pick them
+    /// up. `lens` has the number of LPs of each new list. `moves` has, for each LP here in the order of ids,
+    /// the list that has put it down, and its new list. An LP without a new list is dropped. `moves` must not
+    /// call the model.
     ///
     /// # Panics
     ///

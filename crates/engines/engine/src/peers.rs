@@ -52,8 +52,8 @@ pub(crate) trait Peers<'k>: Send + Sync {
     fn share_bytes(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Broken>;
     /// Returns the words of all ranks, in rank order.
     fn share_words(&self, mine: &[u64]) -> Result<Vec<Vec<u64>>, Broken>;
-    /// Sends each other rank its own bytes: `mine` has those for each rank. Calls `read` with the number of each
-    /// other rank, and with the bytes that came from it.
+    /// Sends each other rank its own bytes: `mine` has those for each rank. Calls `read` with the number of
+    /// each other rank, and with the bytes that came from it.
     fn swap(&self, mine: Vec<Vec<u8>>, read: &mut Reading<'_>) -> Result<(), Broken>;
     /// Returns the visits of all ranks, in rank order.
     fn share_visits(&self, mine: Visits) -> Result<Vec<Visits>, Broken>;

@@ -223,7 +223,8 @@ fn advance_over<'k>(
 /// the ranks.
 ///
 /// All ranks are given the same model, settings and options, and cuts at the same times. Only rank 0 is given
-/// a tracer. LPs do not move between ranks, and the run does not retreat to one worker.
+/// a tracer. The run does not retreat to one worker. LPs do not move between ranks, since this function does not know how
+/// their states are written; see [`run_any_rank`].
 ///
 /// Rank 0 returns the outcome; the other ranks return `None`.
 ///
@@ -240,7 +241,8 @@ pub fn run_rank<M: WireModel>(
 }
 
 /// Does the same as [`run_rank`], for a model of any type, from the start or from a cut to the end. All ranks
-/// are given the same cut.
+/// are given the same cut. With [`Span::save`], LPs move from the busiest rank to the least loaded one
+/// ([`Settings::balance`]).
 ///
 /// # Errors
 ///

@@ -30,8 +30,8 @@ pub trait Group: Send + Sync {
     /// [`Broken`] if rank 0 is lost.
     fn broadcast(&self, from_first: Option<Vec<u8>>) -> Result<Vec<u8>, Broken>;
 
-    /// Sends each other rank its own bytes: `mine` has those for each rank, in rank order. Returns the bytes that each
-    /// rank has sent to this one, in rank order. There are none from this rank to itself.
+    /// Sends each other rank its own bytes: `mine` has those for each rank, in rank order. Returns the bytes
+    /// that each rank has sent to this one, in rank order. There are none from this rank to itself.
     ///
     /// # Errors
     ///
@@ -109,8 +109,8 @@ pub fn gather_to_first_by<T>(
     std::iter::once(Ok(mine)).chain(others).collect::<Result<_, _>>().map(Some)
 }
 
-/// Sends each other rank its own bytes ([`Group::swap`]). Calls `read` with the number of each other rank, and with
-/// the bytes that this rank has got from it.
+/// Sends each other rank its own bytes ([`Group::swap`]). Calls `read` with the number of each other rank,
+/// and with the bytes that this rank has got from it.
 ///
 /// # Errors
 ///

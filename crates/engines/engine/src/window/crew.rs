@@ -88,8 +88,8 @@ pub(crate) fn assemble<'k>(
     let control = span.options.control;
     let (course, from) = Course::new(model, span);
     let ranks = seat.peers.ranks();
-    let may_travel =
-        ranks > 1 && course.save.is_some() && !model.stays_on_threads() && settings.balance != Balance::ByEvents;
+    let is_balanced = ranks > 1 && settings.balance != Balance::ByEvents;
+    let may_travel = is_balanced && course.save.is_some() && !model.stays_on_threads();
     let words = [course.traces(), may_travel].map(u64::from);
     // Every rank keeps the trace of its LPs if rank 0 writes one.
     let all = seat.peers.share_words(&words).map_err(|Broken| lost(&*seat.transport))?;
@@ -111,8 +111,8 @@ pub(crate) fn assemble<'k>(
     }
     let crew_of = Workers { here: workers, rank: seat.peers.rank(), ranks: seat.peers.ranks() };
     let traces = sum(&all, 0) > 0;
-    // The trace is collected at a cut after each window. Partitions with bounds of their own come to a cut only
-    // after several.
+    // The trace is collected at a cut after each window. Partitions with bounds of their own come to a cut
+    // only after several.
     let reach = if traces { Reach::Common } else { settings.reach };
     let plan = Arc::new(Plan::first(partitioning, crew_of, &world).reaching(reach, &world));
     if resumes && crew_of.ranks > 1 {
@@ -147,8 +147,8 @@ pub(crate) fn assemble<'k>(
 }
 
 impl<'k> Crew<'k> {
-    /// Returns true if the workers measure the cost of events. A single worker has nothing to balance, and neither
-    /// have ranks between which nothing moves.
+    /// Returns true if the workers measure the cost of events. A single worker has nothing to balance, and
+    /// neither have ranks between which nothing moves.
     pub(crate) fn samples(&self) -> bool {
         let may_move = if self.seat.peers.ranks() == 1 { self.ledgers.len() > 1 } else { self.travel.is_some() };
         may_move && self.settings.balance != Balance::ByEvents
@@ -191,8 +191,8 @@ impl<'k> Crew<'k> {
     }
 
     /// Executes a window, or as much of it as does not take long: this worker's dedicated partitions, and the
-    /// shared partitions that it takes. Raises `furthest` to their greatest bound, and sets the fronts of those
-    /// partitions that `fronts` has.
+    /// shared partitions that it takes. Raises `furthest` to their greatest bound, and sets the fronts of
+    /// those partitions that `fronts` has.
     pub(super) fn execute(
         &self,
         bounds: &Bounds<'_>,

@@ -216,34 +216,47 @@ impl<'k> Leader<'k> {
             self.end = self.execute_globals(&mut world, crew, &plan, &mut parts, cut).transpose();
         }
         let next = next_time(&parts);
+        let plan = self.next_plan(crew, plan, &world, &mut parts, cut.review)?;
+        agree_on_failure(&*crew.seat.peers, &mut self.end)?;
+        let horizon = self.course.horizon().min(just_after(self.course.failure.time()));
+        *lock(&crew.orders) =
+            Orders { horizon, plan, window: self.windows, ending: self.ending, over: self.end.is_some() };
+        Ok(next)
+    }
+
+    /// Returns the plan to follow from now on. All ranks are reviewed if rank 0 asks for it by `review`.
+    fn next_plan(
+        &mut self,
+        crew: &Crew<'k>,
+        plan: Arc<Plan>,
+        world: &World,
+        parts: &mut [MutexGuard<'_, Part<'k>>],
+        review: Extent,
+    ) -> Result<Arc<Plan>, Broken> {
         let continues = self.end.is_none() && self.course.failure.place().is_none();
         self.reviewer.measure_work(crew, &plan);
         let reached = Position { windows: self.windows, bound: self.course.bound };
         let reviewed = match crew.seat.peers.ranks() {
             _ if !continues => Ok(Arc::clone(&plan)),
             _ if crew.model.stays_on_threads() => {
-                self.reviewer.review_in_place(Arc::clone(&plan), &world, &crew.settings, &mut parts)
+                self.reviewer.review_in_place(Arc::clone(&plan), world, &crew.settings, parts)
             }
-            1 => Ok(self.reviewer.review(crew, Arc::clone(&plan), &world, &mut parts, reached, &mut self.stopwatch)),
-            _ => self.reviewer.review_rank(Arc::clone(&plan), &world, &crew.settings, &mut parts, reached),
+            1 => Ok(self.reviewer.review(crew, Arc::clone(&plan), world, parts, reached, &mut self.stopwatch)),
+            _ => self.reviewer.review_rank(Arc::clone(&plan), world, &crew.settings, parts, reached),
         };
         let plan = reviewed.unwrap_or_else(|error| {
             self.end = Some(Err(error));
             plan
         });
-        let plan = match (&mut self.rank_reviewer, crew.travel) {
-            (Some(reviewer), Some(save)) if cut.review != Extent::Nothing => {
-                let continues = continues && self.end.is_none();
-                let at_cut = AtCut { crew, save, plan: &plan, world: &world, parts: &mut parts, reached };
-                reviewer.review(at_cut, cut.review, continues)?.unwrap_or(plan)
+        match (&mut self.rank_reviewer, crew.travel) {
+            (Some(reviewer), Some(save)) if review != Extent::Nothing => {
+                // Once the user has stopped the run, some partitions may be past the bound.
+                let continues = continues && self.end.is_none() && !self.ending;
+                let at_cut = AtCut { crew, save, plan: &plan, world, parts, reached };
+                Ok(reviewer.review(at_cut, review, continues)?.unwrap_or(plan))
             }
-            _ => plan,
-        };
-        agree_on_failure(&*crew.seat.peers, &mut self.end)?;
-        let horizon = self.course.horizon().min(just_after(self.course.failure.time()));
-        *lock(&crew.orders) =
-            Orders { horizon, plan, window: self.windows, ending: self.ending, over: self.end.is_some() };
-        Ok(next)
+            _ => Ok(plan),
+        }
     }
 
     /// Ends the run where the user has stopped it in the middle of a window: at the earliest time that no
@@ -338,7 +351,7 @@ impl<'k> Leader<'k> {
         let by_time = imbalance_by_time(all.iter().map(|of_rank| [of_rank[1], of_rank[2]]), workers);
         let moves = [3, 4, 5].map(|word| sum(&all, word));
         let mut engine_stats = |counts: &[u64]| {
-            vec![
+            let mut all = vec![
                 ("windows", windows as f64),
                 ("rests", cuts as f64),
                 ("turns", f64::from(switches)),
@@ -349,12 +362,15 @@ impl<'k> Leader<'k> {
                 ("imbalance_by_time", by_time),
                 ("partition_moves", moves[0] as f64),
                 ("lp_moves", moves[1] as f64),
-                ("rank_moves", moves[2] as f64),
                 ("waiting_share", stopwatch.share_waited()),
                 ("own_bounds", f64::from(u8::from(plan.distances.is_some()))),
                 ("lookahead_s", plan.lookahead.map_or(f64::INFINITY, Delay::as_secs_f64)),
                 ("pending_bytes", counts[0] as f64),
-            ]
+            ];
+            if crew.travel.is_some() {
+                all.push(("rank_moves", moves[2] as f64));
+            }
+            all
         };
         let here = |id| {
             let lps = &*parts[placement.partition(id) as usize].lps;

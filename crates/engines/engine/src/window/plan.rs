@@ -68,8 +68,8 @@ impl Plan {
         Plan::by_costs(partitioning, Workers::alone(workers), world, &costs)
     }
 
-    /// Returns the plan that follows `before`, whose LPs have these measured weights, with other partitions on the
-    /// same ranks. Each rank keeps as many of its LPs as possible.
+    /// Returns the plan that follows `before`, whose LPs have these measured weights, with other partitions
+    /// on the same ranks. Each rank keeps as many of its LPs as possible.
     pub(super) fn after(before: &Plan, partitioning: &Partitioning, world: &World, weights: &[u64]) -> Plan {
         let costs = costs_of(partitioning.placement(), weights);
         let mut plan = Plan::by_costs(partitioning, before.workers, world, &costs);
@@ -98,8 +98,8 @@ impl Plan {
         plan
     }
 
-    /// Moves partitions from the busiest rank to the least loaded one, as long as the busiest one then has less
-    /// to do. Returns the new homes.
+    /// Moves partitions from the busiest rank to the least loaded one, as long as the busiest one then has
+    /// less to do. Returns the new homes.
     pub(super) fn homes_evened(&self, costs: &[u64]) -> Vec<u32> {
         let mut of_ranks = vec![Vec::new(); self.workers.ranks];
         (0..).zip(&self.homes).for_each(|(number, &home)| of_ranks[home as usize].push(number));
@@ -175,7 +175,8 @@ impl Plan {
         }
     }
 
-    /// Gives the partitions bounds of their own, if `reach` asks for them and the ranks and partitions are few.
+    /// Gives the partitions bounds of their own, if `reach` asks for them and the ranks and partitions are
+    /// few.
     pub(super) fn reaching(mut self, reach: Reach, world: &World) -> Plan {
         let partitions = self.placement.partitions();
         self.distances = (reach == Reach::Own && self.workers.ranks == 1 && Distances::suit(partitions)).then(|| {
@@ -231,8 +232,8 @@ impl Plan {
         partitions.split_off(count)
     }
 
-    /// Returns the load of the busiest worker of this rank over the average, if the partitions have these costs.
-    /// All partitions are dedicated.
+    /// Returns the load of the busiest worker of this rank over the average, if the partitions have these
+    /// costs. All partitions are dedicated.
     pub(crate) fn unevenness(&self, costs: &[u64]) -> f64 {
         imbalance(self.dedicated.iter().map(|own| own.iter().map(|&number| costs[number as usize]).sum()))
     }
@@ -283,8 +284,8 @@ fn costs_of(placement: &Placement, weights: &[u64]) -> Vec<u64> {
     costs
 }
 
-/// Moves partitions from the group of the greatest cost to that of the least, as long as the greatest one then
-/// has less to do, and at most `limit` times. Returns the number of moves.
+/// Moves partitions from the group of the greatest cost to that of the least, as long as the greatest one
+/// then has less to do, and at most `limit` times. Returns the number of moves.
 fn even_out(groups: &mut [Vec<u32>], costs: &[u64], limit: usize) -> u64 {
     let cost = |number: u32| costs[number as usize];
     let mut loads: Vec<u64> = groups.iter().map(|own| own.iter().map(|&number| cost(number)).sum()).collect();
@@ -306,8 +307,8 @@ fn even_out(groups: &mut [Vec<u32>], costs: &[u64], limit: usize) -> u64 {
     moves
 }
 
-/// Returns, by rank of `after`, the rank that it is called instead, so that few LPs of `before` move to another
-/// rank.
+/// Returns, by rank of `after`, the rank that it is called instead, so that few LPs of `before` move to
+/// another rank.
 fn renaming(before: &Plan, after: &Plan, lps: u32) -> Vec<u32> {
     let ranks = before.workers.ranks;
     let mut common = vec![vec![0_u32; ranks]; ranks];
@@ -373,6 +374,25 @@ mod tests {
         assert_eq!((plan.own(0), plan.own(1)), (&[4, 6, 1, 3][..], &[0, 2, 5, 7][..]));
         assert!((plan.unevenness(&costs) - 1.0).abs() < 1e-9);
         assert_eq!(plan.rebalance(&costs), 0, "no move makes them more alike");
+    }
+
+    #[test]
+    fn partitions_move_from_the_busiest_rank_and_ranks_keep_most_of_their_lps() {
+        let partitioning = Partitioning::of_placement(8, &Placement::ranges(8, 1));
+        with_model(&Eight, RunOptions::until(Time::MAX), |model, options| {
+            let world = World::new(model, &options).expect("the channels are in order");
+            let workers = Workers { here: 1, rank: 0, ranks: 2 };
+            let plan = Plan::by_costs(&partitioning, workers, &world, &[1; 8]);
+            assert_eq!((plan.own(0), &plan.homes), (&[0, 1, 2, 3][..], &vec![0, 0, 0, 0, 1, 1, 1, 1]));
+            let costs = [9, 1, 9, 1, 1, 1, 1, 1];
+            assert_eq!(plan.rank_loads(&costs), [20, 4]);
+            let homes = plan.homes_evened(&costs);
+            assert_eq!(homes, [1, 0, 0, 0, 0, 1, 1, 1]);
+            let evened = plan.with_homes(homes, &costs, &Settings::of_threads(1));
+            assert_eq!((evened.rank_loads(&costs), evened.own(0)), (vec![12, 12], &[2, 1, 3, 4][..]));
+            let swapped = plan.with_homes(vec![1, 1, 1, 1, 0, 0, 0, 0], &costs, &Settings::of_threads(1));
+            assert_eq!(Plan::after(&swapped, &partitioning, &world, &[1; 8]).homes, swapped.homes);
+        });
     }
 
     #[test]

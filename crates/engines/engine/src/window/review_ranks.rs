@@ -1,15 +1,16 @@
 //! Reviews of the ranks: LPs and partitions move to other ranks where these are unequally busy.
 //!
-//! *Who decides.* A cut of all ranks takes long, so rank 0 alone says when one is worth it, by its own clock. It says so
-//! to all at the cut. There the ranks share the costs of their partitions, and each rank makes the same decision from
-//! the same numbers. Clocks decide when something moves, and never what is executed.
+//! *Who decides.* A cut of all ranks takes long, so rank 0 alone asks for a review, by its own clock. At the
+//! cut the ranks share the costs of their partitions, and each rank makes the same decision from the same
+//! numbers. Clocks decide when something moves, and never what is executed.
 //!
-//! *Moves.* Partitions move from the busiest rank to the least loaded one. If that is not enough, because partitions are
-//! few or one of them holds the costly LPs, the ranks share the costs of all LPs, which are gathered into other
-//! partitions. The LPs then travel (`window/travel.rs`), which only those can whose states can be written.
+//! *Moves.* Partitions move from the busiest rank to the least loaded one. If that is not enough, because
+//! partitions are few or one of them holds the costly LPs, the ranks share the costs of all LPs. The LPs are
+//! then gathered into other partitions. LPs that change their rank travel (`window/travel.rs`), for which
+//! their states must be written.
 //!
-//! *Cost.* The time of reviews and of moves is measured, and bounds how often they happen: each takes a fiftieth of the
-//! run at most.
+//! *Cost.* The time of reviews and of moves is measured, and bounds how often they happen. Each takes a
+//! fiftieth of the run at most.
 
 use super::part::Part;
 use super::plan::Plan;
@@ -29,15 +30,17 @@ use parades_sync::barrier::Broken;
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
-/// The number of exchanges of a cut with a review, over those that [`RankReviewer::review`] measures.
-const EXCHANGES: u32 = 2;
-/// The number of reviews over which their time is averaged. A rank that waits for a core makes one review long.
+/// The time of a cut with a review, over that of the collective operation that [`RankReviewer::review`]
+/// measures. A cut has five such operations, and two exchanges of all workers, which take less.
+const EXCHANGES: u32 = 6;
+/// The number of reviews over which their time is averaged. A rank that waits for a core makes one review
+/// long.
 const REVIEWS_AVERAGED: u32 = 4;
 
-/// What a review may do.
+/// The extent of a review: which moves it may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// Nothing: there is no review.
+    /// None: there is no review.
     Nothing,
     /// Workers of a rank may change their partitions. Nothing moves to another rank.
     Workers,
@@ -144,8 +147,8 @@ impl RankReviewer {
         }
     }
 
-    /// Reviews the work of all ranks. Returns the next plan, if there is another. `continues` is false if this rank
-    /// has come to the end of the run. All ranks call this together.
+    /// Reviews the work of all ranks. Returns the next plan, if there is another. `continues` is false if
+    /// this rank has come to the end of the run. All ranks call this together.
     ///
     /// # Errors
     ///
@@ -197,8 +200,8 @@ impl RankReviewer {
         Ok(cut.move_between_workers(shared))
     }
 
-    /// Moves partitions or LPs to other ranks, whose busiest has `before` times the average load. Returns the next
-    /// plan, unless none is better.
+    /// Moves partitions or LPs to other ranks, whose busiest has `before` times the average load. Returns the
+    /// next plan, unless none is better.
     fn move_between_ranks(
         &mut self,
         cut: &mut AtCut<'_, '_, '_>,
@@ -218,8 +221,8 @@ impl RankReviewer {
         if is_better { self.travel(cut, next, false, shared.events).map(Some) } else { Ok(None) }
     }
 
-    /// Returns a plan with other partitions, under which the busiest rank has less than `before` times the average
-    /// load by enough to be worth a move.
+    /// Returns a plan with other partitions, under which the busiest rank has less than `before` times the
+    /// average load by enough to be worth a move.
     fn regroup(&self, cut: &AtCut<'_, '_, '_>, shared: &Shared, before: f64) -> Result<Option<Plan>, Broken> {
         let AtCut { crew, plan, world, reached, .. } = cut;
         let weights = cut.share_weights(shared.load)?;
@@ -316,8 +319,8 @@ impl AtCut<'_, '_, '_> {
         Ok(costs.weights(events))
     }
 
-    /// Returns the plan under which partitions have moved between the workers of this rank, if those are unequally
-    /// busy.
+    /// Returns the plan under which partitions have moved between the workers of this rank, if those are
+    /// unequally busy.
     fn move_between_workers(&self, shared: &Shared) -> Option<Plan> {
         let AtCut { crew, plan, .. } = self;
         let Shared { costs, load, .. } = shared;

@@ -1,12 +1,12 @@
 //! Travel: LPs move to other ranks at a cut, with all that belongs to them.
 //!
-//! All ranks have the same old plan and the same new one, so each of them knows which LPs leave it, and which come. A
-//! rank writes the LPs that leave as they are written in a cut, with the messages in transit to them and with their
-//! part of the metrics, in one string of bytes for each other rank. Wakes of timers do not travel: the rank that gets
-//! an LP makes one wake for each timer that is set.
+//! All ranks have the same old plan and the same new one, so each of them knows which LPs leave it, and which
+//! come. A rank writes the LPs that leave as they are written in a cut, with the messages in transit to them
+//! and with their part of the metrics, in one string of bytes for each other rank. Wakes of timers do not
+//! travel: the rank that gets an LP makes one wake for each timer that is set.
 //!
-//! *Correctness.* Everything before the time of the cut has been executed, and nothing at it. So an LP is the same
-//! wherever it goes on, as after a cut that was saved and loaded.
+//! *Correctness.* Everything before the time of the cut has been executed, and nothing at it. So an LP is the
+//! same wherever it goes on, as after a cut that was saved and loaded.
 
 use super::Crew;
 use super::part::Part;
@@ -29,8 +29,8 @@ pub(super) struct Travel<'a, 'k> {
     pub(super) world: &'a World,
     pub(super) old: &'a Plan,
     pub(super) new: &'a Plan,
-    /// True if the plans differ in their partitions. Otherwise they differ in the homes of partitions alone, and
-    /// partitions that keep their home are not touched.
+    /// True if the plans differ in their partitions. Otherwise they differ in the homes of partitions alone,
+    /// and partitions that keep their home are not touched.
     pub(super) regroups: bool,
     /// Everything before this time has been executed, and nothing at it.
     pub(super) time: Time,
@@ -88,7 +88,8 @@ impl<'k> Travel<'_, 'k> {
             part.update_next();
         }
         for part in parts.iter_mut() {
-            // Costs of LPs that have come are not known, and those of one rank alone would mislead the next review.
+            // Costs of LPs that have come are not known, and those of one rank alone would mislead the next
+            // review.
             let lps = part.lps.len();
             part.costs.reset(lps);
         }
@@ -110,7 +111,8 @@ impl<'k> Travel<'_, 'k> {
         (0..parts).filter(move |&number| moves(number))
     }
 
-    /// Returns, by rank, the LPs that leave this rank for it, and those that come from it, both in the order of ids.
+    /// Returns, by rank, the LPs that leave this rank for it, and those that come from it, both in the order
+    /// of ids.
     fn passengers(&self) -> (Vec<Vec<LpId>>, Vec<Vec<LpId>>) {
         let ranks = self.crew.seat.peers.ranks();
         let (mut leave, mut come) = (vec![Vec::new(); ranks], vec![Vec::new(); ranks]);
@@ -167,8 +169,8 @@ impl<'k> Travel<'_, 'k> {
         (0..).zip(leaving).map(write).collect()
     }
 
-    /// Deals the LPs that are here to the partitions of the new plan. Those that came from a rank are in the list
-    /// after `parts` lists that has its number.
+    /// Deals the LPs that are here to the partitions of the new plan. Those that came from a rank are in the
+    /// list after `parts` lists that has its number.
     fn deal(&self, parts: usize) {
         let Travel { crew, old, new, .. } = self;
         let rank = self.rank();

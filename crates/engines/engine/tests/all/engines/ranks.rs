@@ -19,9 +19,9 @@ fn until(at: u64) -> RunOptions<'static> {
     RunOptions::until(Time::ZERO.checked_add(ms(at)).expect("soon"))
 }
 
-/// Makes a model whose LPs send to themselves each millisecond, and to the next LP now and then. They set timers, and
-/// record in metrics of each kind. Any LP may send to any other if `anyone`. A global event each 50 ms adds to all
-/// states, and sends. `work` is called for each event.
+/// Makes a model whose LPs send to themselves each millisecond, and to the next LP now and then. They set
+/// timers, and record in metrics of each kind. Any LP may send to any other if `anyone`. A global event each
+/// 50 ms adds to all states, and sends. `work` is called for each event.
 fn busy(lps: u32, anyone: bool, work: fn(LpId, Time)) -> Script {
     let handle = move |state: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Script>| {
         *state += 1;
@@ -125,6 +125,11 @@ fn lps_that_move_between_ranks_at_random_give_the_same_answer() {
     }
 }
 
+/// Returns true if the statistics say nothing of moves between ranks, because there can be none.
+fn has_no_moves(outcome: &Outcome) -> bool {
+    outcome.engine_stats.iter().all(|(name, _)| *name != "rank_moves")
+}
+
 #[test]
 fn lps_whose_states_cannot_be_written_stay_on_their_ranks() {
     let model = busy(30, true, |_, _| {});
@@ -134,7 +139,7 @@ fn lps_whose_states_cannot_be_written_stay_on_their_ranks() {
     });
     let found = found.expect("no failure");
     assert_same(&found, &expected, "not saved");
-    assert_eq!(stat(&found, "rank_moves"), 0);
+    assert!(has_no_moves(&found), "{:?}", found.engine_stats);
 }
 
 #[expect(clippy::disallowed_methods, reason = "the clock decides how long the loop spins, and nothing else")]
@@ -156,16 +161,17 @@ fn balanced(model: &Script, at: u64, partitions: Option<u32>) -> (f64, u64) {
     let unmoved = run_ranks(model, at, 2, true, &|model, span, fabric| {
         window::run_any_rank(model, span, &by_window(Balance::ByEvents, 1, partitions), fabric)
     });
-    assert_eq!(stat(&unmoved.expect("no failure"), "rank_moves"), 0);
+    assert!(has_no_moves(&unmoved.expect("no failure")));
     let (_, imbalance) = found.engine_stats.iter().find(|(name, _)| *name == "imbalance_by_time").expect("measured");
     (*imbalance, stat(&found, "rank_moves"))
 }
 
-/// The costs are measured by the processor time of the threads. So other programs on the machine hardly change them.
+/// The costs are measured by the processor time of the threads. So other programs on the machine hardly
+/// change them.
 #[test]
 fn ranks_share_costly_lps() {
-    // With channels to all, there is a partition for each rank, so LPs must be gathered into others. In the ring,
-    // whole partitions can move.
+    // With channels to all, there is a partition for each rank, so LPs must be gathered into others. In the
+    // ring, whole partitions can move.
     for (anyone, partitions) in [(true, None), (false, Some(16))] {
         let model = busy(16, anyone, |id, _| spin(if id.0 < 4 { 60 } else { 1 }));
         let (imbalance, moves) = balanced(&model, 1_500, partitions);
