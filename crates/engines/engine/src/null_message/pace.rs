@@ -29,6 +29,12 @@ pub(super) struct Pace {
     traced: bool,
 }
 
+/// Returns the lookahead between partitions, if channels connect any.
+fn lookahead_of(crew: &Crew<'_>) -> Option<Delay> {
+    let plan = &lock(&crew.orders).plan;
+    plan.lookahead.or(plan.width)
+}
+
 impl Pace {
     /// Returns the pace of a run that has just begun. It `is_watched` if it may go on under another engine.
     pub(super) fn new(crew: &Crew<'_>, is_watched: bool) -> Pace {
@@ -36,15 +42,17 @@ impl Pace {
     }
 
     fn with_most(crew: &Crew<'_>, work_max: u64) -> Pace {
-        let plan = &lock(&crew.orders).plan;
-        let lookahead = plan.lookahead.or(plan.width).unwrap_or_default();
+        let lookahead = lookahead_of(crew).unwrap_or_default();
         let distance = Delay::from_ps(lookahead.as_ps().saturating_mul(LOOKAHEADS_FIRST)).max(Delay::from_us(1));
         Pace { distance, end: Time::MAX, cuts: 0, work: 0, work_max, traced: crew.traces }
     }
 
-    /// Forgets the distance between cuts, because the plan has changed.
+    /// Forgets the distance between cuts, because the plan has changed. Where no channel connects partitions,
+    /// the distance depends on no plan, and stays.
     pub(super) fn restart(&mut self, crew: &Crew<'_>) {
-        *self = Pace { work: self.work, ..Pace::with_most(crew, self.work_max) };
+        if lookahead_of(crew).is_some() {
+            *self = Pace { work: self.work, ..Pace::with_most(crew, self.work_max) };
+        }
     }
 
     /// Returns the latest time of the next cut, after a cut at `from`. The last leg has reached time

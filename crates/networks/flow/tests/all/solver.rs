@@ -302,7 +302,7 @@ fn solve_groups(groups: u32) -> Vec<(VariableId, u64)> {
         rates.extend(changed.into_iter().map(|id| (id, system.rate(id).to_bits())));
     };
     solve(&mut system);
-    for id in ids.iter().step_by(3) {
+    for id in ids.iter().step_by(7) {
         system.set_penalty_and_bound(*id, 0.5 + rng.unit(), 0.05);
     }
     solve(&mut system);
