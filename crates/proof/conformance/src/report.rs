@@ -25,6 +25,8 @@ pub struct Report {
     pub anti_messages: u64,
     /// The number of events that crossed from rank to rank.
     pub crossed: u64,
+    /// The number of times that an LP moved to another rank.
+    pub moved: u64,
     /// The occurrences of features on several workers, by feature, engine and transport.
     pub occurrences: BTreeMap<(Feature, &'static str, &'static str), Occurrences>,
     /// The number of times that runs were broken and saved to a file.
@@ -93,6 +95,7 @@ impl Report {
         self.rollbacks += answer.stat("rollbacks");
         self.anti_messages += answer.stat("anti_messages");
         self.crossed += answer.stat("crossed");
+        self.moved += answer.stat("rank_moves");
         self.switches += answer.stat("engine_switches");
     }
 
@@ -160,6 +163,7 @@ impl fmt::Display for Report {
             rollbacks,
             anti_messages,
             crossed,
+            moved,
             refused,
             breaks,
             switches,
@@ -181,7 +185,7 @@ impl fmt::Display for Report {
         write!(
             f,
             "{models} models ({failing_models} of them failing, in {} ways), {runs} runs, {events} events, {rollbacks} rollbacks, \
-             {anti_messages} anti-messages, {crossed} events across ranks, {} differences",
+             {anti_messages} anti-messages, {crossed} events and {moved} LPs across ranks, {} differences",
             failures.len(),
             differences.len()
         )

@@ -19,6 +19,7 @@ fn random_models_give_one_answer_on_processes() {
     // Where a channel loses its lookahead, conservative engines end the run.
     assert!(report.refused < report.runs / 10, "most runs come to their end: {report}");
     assert!(report.crossed > 1_000, "events cross processes: {report}");
+    assert!(report.moved > 100, "LPs move between processes: {report}");
 }
 
 /// In these models the lookahead changes while several workers of a rank share partitions, or execute them LP

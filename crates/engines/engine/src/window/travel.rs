@@ -52,11 +52,11 @@ impl<'k> Travel<'_, 'k> {
     ///
     /// [`Broken`] if a rank is lost.
     pub(super) fn execute(&self, parts: &mut [MutexGuard<'_, Part<'k>>]) -> Result<usize, Broken> {
-        let Travel { crew, save, world, old, new, time, .. } = *self;
+        let Travel { crew, save, world, new, time, .. } = *self;
         let found = parts.iter().max_by_key(|part| part.events).and_then(|part| part.found_by_lp());
         let (leave, come) = self.passengers();
         let mut luggage = self.unpack(parts);
-        let bytes = self.write(&leave, &mut luggage, old);
+        let bytes = self.write(&leave, &mut luggage);
         let Luggage { mut metrics, staying: mut events, .. } = luggage;
         crew.seat.peers.swap(bytes, &mut |from, bytes| {
             let (count, recorded): (u32, Recorded) = wire::read(bytes)?;
@@ -148,7 +148,7 @@ impl<'k> Travel<'_, 'k> {
     }
 
     /// Returns, by rank, the bytes of the LPs that leave for it.
-    fn write(&self, leave: &[Vec<LpId>], luggage: &mut Luggage<'k>, old: &Plan) -> Vec<Vec<u8>> {
+    fn write(&self, leave: &[Vec<LpId>], luggage: &mut Luggage<'k>) -> Vec<Vec<u8>> {
         let Luggage { metrics, leaving, .. } = luggage;
         let write = |(rank, messages): (u32, &mut Vec<AnyEvent<'k>>)| {
             let mut bytes = Vec::new();
@@ -161,7 +161,7 @@ impl<'k> Travel<'_, 'k> {
             FrameWriter::new(Destination::Elsewhere).within(|| {
                 let number = u32::try_from(count).expect("memory holds fewer events than 2^32");
                 wire::write(&(number, recorded), &mut bytes);
-                leave[rank as usize].iter().for_each(|&id| self.save.write_lp(id, &old.placement, &mut bytes));
+                leave[rank as usize].iter().for_each(|&id| self.save.write_lp(id, &self.old.placement, &mut bytes));
                 Codec::<Conservative>::write(self.save, messages.hide(), 0..count, &mut bytes);
             });
             bytes
