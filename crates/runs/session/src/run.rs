@@ -241,8 +241,7 @@ fn run_on(
     let others = others.map(Others::finish).transpose()?.unwrap_or_default();
     let ending = others.ending.unwrap_or(ending);
     notes.extend(outcome.metrics.incomplete().map(str::to_owned).into_iter().chain(note_of(&outcome.metrics)));
-    let mut of_end = end_notes(found, &outcome, ending, recording.saving, plan.request.digest);
-    of_end.extend(note_on_changes(&outcome.changes));
+    let of_end = end_notes(found, &outcome, ending, recording.saving, plan.request.digest);
     observer.says(&of_end);
     notes.extend(of_end);
     notes.extend(idle_threads(&outcome.engine_stats, choice.threads * choice.processes, simulation.lps()));
@@ -277,8 +276,20 @@ fn failure_of(error: Error, recording: &Recording<'_>, command: &str, found: &Fo
     }
 }
 
-/// Returns notes on what became of the user's wishes, a sentence each.
+/// Returns notes on what became of the user's wishes, and on changes of engine, a sentence each.
 fn end_notes(
+    found: Found,
+    outcome: &Outcome,
+    ending: Ending,
+    saving: Option<&Saving>,
+    wants_digest: bool,
+) -> Vec<String> {
+    let mut notes = notes_on_wishes(found, outcome, ending, saving, wants_digest);
+    notes.extend(note_on_changes(&outcome.changes));
+    notes
+}
+
+fn notes_on_wishes(
     found: Found,
     outcome: &Outcome,
     ending: Ending,

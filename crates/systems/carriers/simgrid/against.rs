@@ -8,6 +8,7 @@
 //! `g++` and SimGrid 3.32 (Debian: `apt install libsimgrid-dev`). The status is 1 if a difference exceeds one
 //! in a million, or if an action ends in only one of the two.
 
+#![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers are small")]
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a command line prints")]
 

@@ -7,6 +7,7 @@
 //! `smpirun` of SimGrid 3.32 (Debian: `apt install libsimgrid-dev`). The status is 1 if a difference exceeds
 //! one in a million. No link is a fat pipe, whose rates SimGrid computes in another way (`flow::solver`).
 
+#![expect(clippy::cast_possible_truncation, reason = "ranks and choices are few")]
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a command line prints")]
 

@@ -72,14 +72,14 @@ fn a_log_of_rounds_has_a_row_for_each_round() {
         assert_eq!(lines.next(), Some("id,time_ps,step,programs,events,mode,wall_ns"));
         let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
         let numbers = |column: usize| rows.iter().map(move |row| row[column].parse::<u64>().unwrap());
-        let modes = |mode: &str| rows.iter().filter(|row| row[5] == mode).count() as f64;
+        let modes = |mode: &str| rows.iter().filter(|row| row[5] == mode).count();
         assert!(numbers(0).eq(0..rows.len() as u64), "ids are numbers in order");
         assert!(numbers(1).zip(numbers(2)).is_sorted(), "time, then step");
         assert!(numbers(3).zip(numbers(4)).all(|(programs, events)| (1..=events).contains(&programs)));
         assert_eq!(numbers(4).sum::<u64>(), run["events"].as_u64().unwrap());
         assert_eq!(Some(rows.len() as f64), run["engine_stats"]["rounds"].as_f64());
-        assert_eq!(Some(modes("parallel")), run["engine_stats"]["parallel_rounds"].as_f64());
-        assert_eq!(modes("parallel") + modes("serial"), rows.len() as f64);
+        assert_eq!(Some(modes("parallel") as f64), run["engine_stats"]["parallel_rounds"].as_f64());
+        assert_eq!(modes("parallel") + modes("serial"), rows.len());
         assert!(numbers(6).sum::<u64>() > 0, "wall times");
     }
     // A run that fails leaves the log of the run before.

@@ -79,8 +79,9 @@ impl System {
         let shared = Arc::into_inner(shared).expect("all tasks are done");
         (self.constraints, self.statuses, self.variables) = (shared.constraints, shared.statuses, shared.variables);
         self.selection = shared.selection;
-        let workspaces = shared.shares.into_iter().map(|(_, workspace)| workspace.into_inner());
-        self.workspaces.0 = workspaces.map(|workspace| workspace.unwrap_or_else(PoisonError::into_inner)).collect();
+        let open =
+            |(_, workspace): (_, Mutex<Workspace>)| workspace.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.workspaces.0 = shared.shares.into_iter().map(open).collect();
         true
     }
 }
