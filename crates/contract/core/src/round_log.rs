@@ -12,7 +12,8 @@ pub struct Round {
     pub id: u64,
     /// The instant.
     pub instant: Instant,
-    /// The number of LPs that executed events: nodes with their programs, and other LPs of the model.
+    /// The number of LPs that had events, or a timer that was set again for later, which is no event: nodes
+    /// with their programs, and other LPs of the model.
     pub programs: u64,
     /// The number of events.
     pub events: u64,

@@ -75,7 +75,8 @@ fn a_log_of_rounds_has_a_row_for_each_round() {
         let modes = |mode: &str| rows.iter().filter(|row| row[5] == mode).count();
         assert!(numbers(0).eq(0..rows.len() as u64), "ids are numbers in order");
         assert!(numbers(1).zip(numbers(2)).is_sorted(), "time, then step");
-        assert!(numbers(3).zip(numbers(4)).all(|(programs, events)| (1..=events).contains(&programs)));
+        // A timer that was set again for later is no event, but its program is looked at.
+        assert!(numbers(3).all(|programs| (1..=300).contains(&programs)));
         assert_eq!(numbers(4).sum::<u64>(), run["events"].as_u64().unwrap());
         assert_eq!(Some(rows.len() as f64), run["engine_stats"]["rounds"].as_f64());
         assert_eq!(Some(modes("parallel") as f64), run["engine_stats"]["parallel_rounds"].as_f64());
