@@ -46,15 +46,17 @@ fn shipped_models_give_one_answer_at_length() {
 /// The whole matrix on ranks is the command `ranks`.
 #[test]
 fn models_give_one_answer_on_ranks_that_share_nothing_but_bytes() {
-    let mut crossed = 0;
+    let (mut crossed, mut moved) = (0, 0);
     for model in ["jackson", "campus-sampled", "phold-one-lp", "faulty-loop"] {
         let report = check_selection(&Selection { model: Some(model.into()), ranks: true, ..Selection::default() });
         assert_alike(&report);
         // Three engines and `broken`, three numbers of ranks, two numbers of workers for each, three seeds.
         assert_eq!(report.runs, 4 * 3 * 2 * 3, "{report}");
         crossed += report.crossed;
+        moved += report.moved;
     }
     assert!(crossed > 10_000, "events cross ranks: {crossed}");
+    assert!(moved > 1_000, "LPs move between ranks: {moved}");
 }
 
 #[test]
