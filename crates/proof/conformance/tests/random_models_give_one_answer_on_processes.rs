@@ -38,6 +38,7 @@ fn a_digest_that_depends_on_the_process_is_found() {
     silence_panics(false);
     let report = check_seeds(Path::new(PROGRAM), 0..3, true);
     let found = report.differences.first().expect("a planted fault is found");
-    assert!(found.contains("on 2 processes of 1 workers: the digests of"), "{found}");
+    // All LPs of a run may have come to rank 0, whose digests are right.
+    assert!(found.contains(" processes of 1 workers: the digests of"), "{found}");
     assert!(found.contains("parades-conformance -- processes 1 --from "), "{found}");
 }
