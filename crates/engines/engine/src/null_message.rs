@@ -440,7 +440,6 @@ impl<'k> Run<'k> {
             leg.routes = Arc::new(Routes::new(&orders.plan, &self.crew.read_world()));
             lock(&self.pace).restart(&self.crew);
             leg.plan = orders.plan;
-            transport.settle(&leg.plan.homes);
             transport.settle_clocks(&leg.routes.clocks());
         }
         (leg.from, leg.ending) = (leader.course.bound, orders.ending);

@@ -216,7 +216,11 @@ impl<'k> Leader<'k> {
             self.end = self.execute_globals(&mut world, crew, &plan, &mut parts, cut).transpose();
         }
         let next = next_time(&parts);
+        let before = Arc::clone(&plan);
         let plan = self.next_plan(crew, plan, &world, &mut parts, cut.review)?;
+        if !Arc::ptr_eq(&before, &plan) {
+            crew.seat.transport.settle(&plan.homes);
+        }
         agree_on_failure(&*crew.seat.peers, &mut self.end)?;
         let horizon = self.course.horizon().min(just_after(self.course.failure.time()));
         *lock(&crew.orders) =

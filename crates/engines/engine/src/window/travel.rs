@@ -97,7 +97,6 @@ impl<'k> Travel<'_, 'k> {
         parts[0].metrics.merge(metrics);
         let mut metrics: Vec<&mut Metrics> = parts.iter_mut().map(|part| &mut part.metrics).collect();
         Metrics::redistribute(&mut metrics, &|id| new.placement.partition(id) as usize);
-        crew.seat.transport.settle(&new.homes);
         Ok(come.iter().map(Vec::len).sum())
     }
 

@@ -47,7 +47,7 @@ fn shipped_models_give_one_answer_at_length() {
 #[test]
 fn models_give_one_answer_on_ranks_that_share_nothing_but_bytes() {
     let (mut crossed, mut moved) = (0, 0);
-    for model in ["jackson", "campus-sampled", "phold-one-lp", "faulty-loop"] {
+    for model in ["jackson", "averaging", "campus-sampled", "phold-one-lp", "faulty-loop"] {
         let report = check_selection(&Selection { model: Some(model.into()), ranks: true, ..Selection::default() });
         assert_alike(&report);
         // Three engines and `broken`, three numbers of ranks, two numbers of workers for each, three seeds.
