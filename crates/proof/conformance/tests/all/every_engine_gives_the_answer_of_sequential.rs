@@ -56,7 +56,7 @@ fn models_give_one_answer_on_ranks_that_share_nothing_but_bytes() {
         moved += report.moved;
     }
     assert!(crossed > 10_000, "events cross ranks: {crossed}");
-    assert!(moved > 1_000, "LPs move between ranks: {moved}");
+    assert!(moved > 100, "LPs move between ranks: {moved}");
 }
 
 #[test]
