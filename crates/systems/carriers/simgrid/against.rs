@@ -170,7 +170,10 @@ impl Case {
         let fails: Vec<bool> = (0..hosts).map(|host| host > 0 && rng.below(3) == 0).collect();
         let actors = (0..hosts + rng.below(12) as u32).map(|number| {
             let host = number % hosts;
-            let actions = (0..2 + rng.below(8)).flat_map(|_| actions(&rng, fails[host as usize])).collect();
+            // Actors of several hosts act at one time in another order in SimGrid: that of their numbers.
+            let begin = Action { kind: "sleep", name: "-".to_owned(), amount: seconds(&rng, 1), timeout: 1.0 };
+            let rest = (0..2 + rng.below(8)).flat_map(|_| actions(&rng, fails[host as usize]));
+            let actions = std::iter::once(begin).chain(rest).collect();
             Actor { host, restarts: rng.below(2) == 0, actions }
         });
         let actors = actors.collect();
