@@ -3,7 +3,9 @@
 use super::phold::stat;
 use crate::record::Figure;
 use crate::sides::{Ran, Side, cores, in_turn};
+use crate::variants::VARIANTS;
 use crate::{Measured, Options};
+use parades_catalog::add_variants;
 use parades_report::drawing::table;
 use parades_session::{Failure, Plan, Recording, Request, run};
 use std::cell::Cell;
@@ -59,6 +61,7 @@ pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Fail
         let text = "one core is available: nobody waits for anybody\n".to_owned();
         return Ok(Measured { text, ..Measured::default() });
     }
+    add_variants(VARIANTS);
     let folder = TempDir::new().map_err(|error| Failure::simulation(error.to_string()))?;
     let mut drawn =
         table(&["network", "windows, one bound", "windows, own bounds", "time, own over one", "own over sequential"]);
