@@ -56,55 +56,67 @@ fn stacks() -> Vec<(&'static str, Stack)> {
     stacks
 }
 
-/// Runs each program with these seeds, on every engine, number of threads and kind of stack.
+/// A program, and the engines' threads on which it is run.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    kind: Kind,
+    nodes: u32,
+    question: Question,
+    threads: &'a [usize],
+    /// The stacks of the processes in the run of `sequential` that defines the answer.
+    reference: Stack,
+    /// The arguments that run the case again.
+    replay: &'a str,
+}
+
+/// Runs each program with these seeds, on every engine, number of threads and kind of stack. The answer is
+/// that of processes with threads of their own.
 pub fn check_stacks(seeds: impl IntoIterator<Item = u64>) -> Report {
     let mut report = Report::default();
     for seed in seeds {
         let nodes = NODES[usize::try_from(seed).unwrap_or(0) % NODES.len()];
         let question = Question { until: UNTIL, seed, tie_seed: None, traced: false };
+        let (threads, reference, replay) = (&THREADS, Stack::THREAD, &format!("stacks 1 --from {seed}"));
         for kind in Kind::ALL {
-            check_program(kind, nodes, question, &THREADS, &mut report);
+            check_case(Case { kind, nodes, question, threads, reference, replay }, &mut report);
         }
     }
     report
 }
 
-/// Runs a token ring of this many nodes, each with a process on a stack, on one thread and on two.
+/// Runs a token ring of this many nodes, each with a process on a stack, on one thread and on two. The answer
+/// is that of stacks of a slab, since the system has no thread for each node.
 pub fn check_stacks_at_once(nodes: u32) -> Report {
     let mut report = Report::default();
     let question = Question { until: Time::from_ms(60), seed: 1, tie_seed: None, traced: false };
-    check_program(Kind::TokenRing, nodes, question, &[1, 2], &mut report);
+    let (threads, replay) = (&[1, 2], &format!("stacks-at-once {nodes}"));
+    let reference = Stack::SLAB.with_bytes(STACK_BYTES);
+    check_case(Case { kind: Kind::TokenRing, nodes, question, threads, reference, replay }, &mut report);
     report
 }
 
-fn check_program(kind: Kind, nodes: u32, question: Question, threads: &[usize], report: &mut Report) {
-    let replay = match threads.len() {
-        2 => format!("stacks-at-once {nodes}"),
-        _ => format!("stacks 1 --from {}", question.seed),
-    };
-    let mut wanted: Option<Answer> = None;
+fn check_case(case: Case<'_>, report: &mut Report) {
+    let Case { kind, nodes, question, .. } = case;
+    let model = |stack| Processes::new(Work::new(kind, nodes, stack));
+    let wanted = expected(&model(case.reference), question);
+    report.count_model(&wanted);
     for (stack_name, stack) in stacks() {
-        let model = || Processes::new(Work::new(kind, nodes, stack));
-        let wanted = wanted.get_or_insert_with(|| expected(&model(), question));
         let mut check = |engine: &str, threads: usize, found: &Answer| {
             report.add(found);
             let run = format!("{kind:?} of {nodes} nodes on {stack_name}, {engine} on {threads} threads");
-            if let Err(what) = compare(wanted, found) {
-                report.difference(format!("{run}: {what}"), &replay);
+            if let Err(what) = compare(&wanted, found) {
+                report.difference(format!("{run}: {what}"), case.replay);
             }
             // Under `rounds` such programs run on one thread.
             if engine != "rounds" && threads > 1 && found.find_stat("workers").is_some_and(|workers| workers < 2) {
                 report.gaps.push(format!("{run} had one worker"));
             }
         };
-        check("sequential", 1, &expected(&model(), question));
+        check("sequential", 1, &expected(&model(stack), question));
         for (engine, run) in ENGINES {
-            for &threads in threads {
-                check(engine, threads, &ask(question, |options| run(&model(), options, threads)));
+            for &threads in case.threads {
+                check(engine, threads, &ask(question, |options| run(&model(stack), options, threads)));
             }
         }
-    }
-    if let Some(wanted) = wanted {
-        report.count_model(&wanted);
     }
 }

@@ -17,7 +17,7 @@ const BITS: u32 = 16;
 pub(super) enum Kind {
     /// A token goes around. Nodes with the token work for a random time.
     TokenRing,
-    /// A master gives tasks to free workers, and gives late tasks to others.
+    /// A master gives tasks to free workers, and gives late tasks to others. A task is a process of its own.
     MasterWorkers,
     /// Nodes join a ring of identifiers, keep it up, and look up random keys. I. Stoica and others, *Chord: a
     /// scalable peer-to-peer lookup service for Internet applications*, SIGCOMM 2001.
@@ -166,7 +166,9 @@ fn do_tasks(node: Node<Work>) {
     loop {
         let received = node.wait(node.receive());
         if let Message::Task(task) = received.message {
-            work(node, Delay::from_ms(12));
+            let stack = node.with_program(|program| program.stack);
+            let done = node.spawn_on(stack, "task", |node| work(node, Delay::from_ms(12)));
+            node.wait(done).expect("nobody kills it");
             node.send(received.from, Message::Done(task));
         }
     }
