@@ -26,8 +26,8 @@ pub enum Balance {
 }
 
 impl Balance {
-    /// Returns the rule by which one of several ranks balances its own workers at cuts that are made for something
-    /// else. By the clock, all ranks are reviewed together (`window/review_ranks.rs`).
+    /// Returns the rule by which one of several ranks balances its own workers at cuts that are made for
+    /// something else. By the clock, all ranks are reviewed together (`window/review_ranks.rs`).
     pub(crate) fn of_ranks(self) -> Balance {
         match self {
             Balance::Measured => Balance::ByEvents,
@@ -95,8 +95,8 @@ impl Balancer {
         at >= self.moves_from
     }
 
-    /// Notes a search for a better place of the LPs, which has taken `took` until now. `moved` is true if they
-    /// have moved.
+    /// Notes a search for a better place of the LPs, which has taken `took` until now. `moved` is true if
+    /// they have moved.
     pub(crate) fn note_search(&mut self, took: Duration, moved: bool) {
         self.lp_moves += u64::from(moved);
         self.fruitless += 1;
@@ -110,8 +110,8 @@ impl Balancer {
     }
 }
 
-/// Adds up the time for which the busiest worker has been at work, interval by interval. Over a whole run, workers
-/// that have been the busiest in turn would seem to be equally busy.
+/// Adds up the time for which the busiest worker has been at work, interval by interval. Over a whole run,
+/// workers that have been the busiest in turn would seem to be equally busy.
 #[derive(Debug, Default)]
 pub(crate) struct BusiestWork {
     /// By worker: the nanoseconds worked before this interval.
@@ -121,8 +121,8 @@ pub(crate) struct BusiestWork {
 }
 
 impl BusiestWork {
-    /// Ends an interval. `worked_ns` has, by worker, the nanoseconds worked so far. The interval does not count if
-    /// one worker has executed everything in it, while the others rested.
+    /// Ends an interval. `worked_ns` has, by worker, the nanoseconds worked so far. The interval does not
+    /// count if one worker has executed everything in it, while the others rested.
     pub(crate) fn end_interval(&mut self, worked_ns: impl Iterator<Item = u64>, counts: bool) {
         let worked_ns: Vec<u64> = worked_ns.collect();
         self.before.resize(worked_ns.len(), 0);
@@ -140,8 +140,8 @@ impl BusiestWork {
     }
 }
 
-/// Returns the time of the busiest worker over the average of all `workers`, from the [`BusiestWork::words`] of each
-/// rank: 1 if all have been equally busy. NaN if nothing has been measured.
+/// Returns the time of the busiest worker over the average of all `workers`, from the [`BusiestWork::words`]
+/// of each rank: 1 if all have been equally busy. NaN if nothing has been measured.
 pub(crate) fn imbalance_by_time(of_ranks: impl Iterator<Item = [u64; 2]>, workers: usize) -> f64 {
     let (busiest, all) = of_ranks.fold((0, 0), |(most, sum), [busiest, all]| (most.max(busiest), sum + all));
     if all == 0 { f64::NAN } else { busiest as f64 * workers as f64 / all as f64 }

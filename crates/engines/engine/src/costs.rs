@@ -368,9 +368,9 @@ impl CostsById {
     /// of events. If they do not, or if too little is known, the weight is `events`, the number of events of
     /// each LP, which is exact.
     ///
-    /// The LPs are tested in groups of neighbouring ids, each with a few samples. If all events cost the same,
-    /// the cost of a group differs from its share of the events by chance alone. The squares of the samples say
-    /// how much that is.
+    /// The LPs are tested in groups of neighbouring ids, each with a few samples. If all events cost the
+    /// same, the cost of a group differs from its share of the events by chance alone. The squares of the
+    /// samples say how much that is.
     pub(crate) fn weights(&self, events: Vec<u64>) -> Vec<u64> {
         if !self.load.is_measured() {
             return events;

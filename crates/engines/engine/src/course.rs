@@ -23,8 +23,8 @@ use std::sync::Arc;
 /// Events between two polls. A poll reports progress, checks for a request to stop, and checks the memory.
 const EVENTS_PER_POLL: u64 = 1 << 12;
 
-/// The share of the memory limit that a run may need if it changes the engine: at the cut, LPs and events may be
-/// there twice.
+/// The share of the memory limit that a run may need if it changes the engine: at the cut, LPs and events may
+/// be there twice.
 const CHANGES_BELOW: u64 = 4;
 
 /// Figures of an engine about its own work, each with its name.

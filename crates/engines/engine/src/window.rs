@@ -17,7 +17,8 @@
 //!    A partition whose window holds very many events executes a part of them. The next windows then have
 //!    the same bound, until none is left.
 //! 4. When no event is left before the horizon, or some work needs every LP at rest, all workers meet in a
-//!    *cut*, if need be after some windows in which partitions come up to the one that is furthest. There the leader executes global events, writes the trace, and may make a new plan.
+//!    *cut*. If partitions have bounds of their own, some windows bring them up to the furthest partition
+//!    first. At the cut the leader executes global events, writes the trace, and may make a new plan.
 //!
 //! *Invariants.* I1: no event arrives below a bound that was executed to. I2: bounds never decrease. I3:
 //! keys increase along an LP's history.
@@ -223,8 +224,8 @@ fn advance_over<'k>(
 /// the ranks.
 ///
 /// All ranks are given the same model, settings and options, and cuts at the same times. Only rank 0 is given
-/// a tracer. The run does not retreat to one worker. LPs do not move between ranks, since this function does not know how
-/// their states are written; see [`run_any_rank`].
+/// a tracer. The run does not retreat to one worker. LPs do not move between ranks, since this function does
+/// not know how their states are written; see [`run_any_rank`].
 ///
 /// Rank 0 returns the outcome; the other ranks return `None`.
 ///

@@ -124,8 +124,8 @@ fn check_run(
     Ok(())
 }
 
-/// True if a conservative engine has ended the run because a channel lost its lookahead. LPs would have to
-/// move to another process.
+/// True if a conservative engine has ended the run because a channel lost its lookahead. Its LPs would have
+/// to come to one partition.
 fn is_refused(engine: OnRanks, model: &RandomModel, found: &Answer) -> bool {
     let Err(error) = &found.result else { return false };
     let is_refusal = matches!(error.kind(), ErrorKind::Ranks(why) if why.contains("has lost its lookahead"));

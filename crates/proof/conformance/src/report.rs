@@ -179,7 +179,7 @@ impl fmt::Display for Report {
         if *refused > 0 {
             writeln!(
                 f,
-                "{refused} runs ended because a channel lost its lookahead, and LPs do not move between ranks"
+                "{refused} runs ended because a channel lost its lookahead, and ranks do not gather its LPs in one partition"
             )?;
         }
         write!(

@@ -32,8 +32,8 @@ pub const NOTE: &str = "note";
 pub struct FinishedRun {
     /// The plan that was executed.
     pub plan: Plan,
-    /// The engine; where `auto` was asked for, the one that it chose. [`Outcome::engine_at_end`] is the one that
-    /// it changed to last.
+    /// The engine; where `auto` was asked for, the one that it chose. [`Outcome::engine_at_end`] is the one
+    /// that it changed to last.
     pub choice: Choice,
     /// The results of the engine: metrics, digest, counts.
     pub outcome: Outcome,

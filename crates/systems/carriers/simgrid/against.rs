@@ -2,11 +2,12 @@
 //! times at which their actions end. Processes compute, use disks, exchange messages with timeouts, and lock;
 //! hosts fail, and some processes begin again with them.
 //!
-//! usage: `cargo run --release -p parades-carriers --example programs_against_simgrid -- COUNT [FROM [FOLDER]]`
+//! usage: `cargo run --release -p parades-carriers --example programs_against_simgrid -- COUNT [FROM
+//! [FOLDER]]`
 //!
-//! COUNT is the number of programs, FROM the first seed, and FOLDER keeps the files of the last program. Needs
-//! `g++` and SimGrid 3.32 (Debian: `apt install libsimgrid-dev`). The status is 1 if a difference exceeds one
-//! in a million, or if an action ends in only one of the two.
+//! COUNT is the number of programs, FROM the first seed, and FOLDER keeps the files of the last program.
+//! Needs `g++` and SimGrid 3.32 (Debian: `apt install libsimgrid-dev`). The status is 1 if a difference
+//! exceeds one in a million, or if an action ends in only one of the two.
 
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers are small")]
 #![forbid(unsafe_code)]

@@ -517,7 +517,7 @@ fn samples_have_headings_flows_and_a_limit() {
     let note = "`--samples-limit` leaves out samples: ";
     assert!(said(&output).contains(note), "{}", said(&output));
     assert!(folder.read("o/summary.json").contains(note), "the record has the note");
-    // What is measured at the end only has no samples, and a scenario without observations is refused.
+    // A measurement at the end alone has no samples. A scenario without observations is refused.
     let output = parades(&folder.0, "run multicast --until 1ms --brief --samples m");
     assert!(said(&output).contains("note: there are no samples of "), "{}", said(&output));
     let refused = parades(&folder.0, "run network --until 1s --quiet --out o --overwrite --samples o/tables");

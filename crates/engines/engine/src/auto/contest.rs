@@ -1,8 +1,8 @@
 //! Which of several engines executes a run faster: found out by trial, while the run goes on.
 //!
-//! *Idea.* The engine that was advised begins. Now and then another one executes the run for a short time, the
-//! length of a trial, and the faster of the two goes on ([`Tuner`]). The first part of a trial is not measured:
-//! there, threads find their cores, and an engine its own settings.
+//! *Idea.* The engine that was advised begins. Now and then another one executes the run for a short time,
+//! the length of a trial, and the faster of the two goes on ([`Tuner`]). The first part of a trial is not
+//! measured: there, threads find their cores, and an engine its own settings.
 //!
 //! *Cost.* A trial begins only if it is expected to leave all trials together below [`SHARE_MAX`] of the run.
 //! So a run of less than two seconds has none. A trial grows with the run, and pauses grow while trials find
@@ -23,8 +23,8 @@ const WARM_UP_MIN: Duration = Duration::from_millis(20);
 const SPELL_SHARE: u32 = 200;
 /// The shortest spell, in multiples of the time that the last change took.
 const SPELL_CHANGES: u32 = 3;
-/// The time that a change of engine takes, until it has been measured: for threads and partitions, and for each
-/// LP.
+/// The time that a change of engine takes, until it has been measured: for threads and partitions, and for
+/// each LP.
 const CHANGE: Duration = Duration::from_millis(4);
 const CHANGE_OF_LP: Duration = Duration::from_nanos(200);
 
@@ -61,7 +61,7 @@ pub(super) struct Contest {
     pub(super) elapsed: Duration,
     /// The part of it that trials have taken.
     pub(super) spent: Duration,
-    /// What trials had taken when the last one was asked for.
+    /// The time that trials had taken before the last one was asked for.
     spent_before_trial: Duration,
     /// The time of the last change, or a guess.
     change_time: Duration,
@@ -117,8 +117,8 @@ impl Contest {
         self.spent += time;
     }
 
-    /// Notes `work` events that the engine in force has executed in `time`. Returns the result of a trial that
-    /// has ended with another engine than before. If the engine is busy, no other is tried.
+    /// Notes `work` events that the engine in force has executed in `time`. Returns the result of a trial
+    /// that has ended with another engine than before. If the engine is busy, no other is tried.
     pub(super) fn note_work(&mut self, work: f64, time: Duration, is_busy: bool) -> Option<Win> {
         self.work += work;
         self.elapsed += time;
@@ -190,8 +190,8 @@ impl Contest {
         WARM_UP_MIN.max(self.spell_min() / 2)
     }
 
-    /// True if another trial leaves all trials below their share of the run. The last one tells what a trial may
-    /// cost: an engine comes late to its cut if its windows are long.
+    /// True if another trial leaves all trials below their share of the run. The last one tells what a trial
+    /// may cost: an engine comes late to its cut if its windows are long.
     fn is_affordable(&self) -> bool {
         let shortest = 2 * (self.change_time + self.warm_up()) + self.spell_min();
         let trial = shortest.max(self.spent - self.spent_before_trial);

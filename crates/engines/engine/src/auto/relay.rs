@@ -1,8 +1,8 @@
 //! A run that several engines execute in turn, each from a cut to a cut.
 //!
-//! *Idea.* Between cuts, an engine is a function from a cut to a cut ([`parades_core::cut`]). So a run goes on
-//! under another engine by calling another function. An [`Umpire`] measures the engine in force, and ends its
-//! span; a contest (`auto/contest.rs`) decides who goes on.
+//! *Idea.* Between cuts, an engine is a function from a cut to a cut ([`parades_core::cut`]). So a run goes
+//! on under another engine by calling another function. An [`Umpire`] measures the engine in force, and ends
+//! its span; a contest (`auto/contest.rs`) decides who goes on.
 //!
 //! *Determinism.* A cut has no trace of the engine that made it. So clocks decide who executes the run, and
 //! never what is executed.
@@ -35,8 +35,8 @@ pub enum Changes {
     },
 }
 
-/// Runs a span of a run, under the first of these engines, and then under another one where `changes` says so.
-/// `restorable` is the same model, if its states can be restored.
+/// Runs a span of a run, under the first of these engines, and then under another one where `changes` says
+/// so. `restorable` is the same model, if its states can be restored.
 ///
 /// The outcome's figures are those of the last engine, since it went on. A run with a timeline has one engine
 /// only, since workers of different engines do different things.
@@ -203,8 +203,8 @@ impl Relay {
     }
 }
 
-/// The questions to an umpire between two looks at the clock, if fewer than [`EVENTS`] events were executed. A
-/// look takes as long as an event does.
+/// The questions to an umpire between two looks at the clock, if fewer than [`EVENTS`] events were executed.
+/// A look takes as long as an event does.
 const QUESTIONS: u32 = 64;
 /// The events between two looks at the clock.
 const EVENTS: u64 = 256;

@@ -27,7 +27,7 @@ const SHARDS_PER_THREAD: u32 = 16;
 const LPS_PER_SHARD: u32 = 64;
 /// The fewest stripes for each thread.
 const SHARDS_MIN: u32 = 4;
-/// The LPs of a range: a stripe has every so many-th range of so many LPs.
+/// The number of consecutive LPs of a range. Ranges go to the stripes in turn.
 const RANGE: u32 = 4;
 
 /// The state that the threads of a run share.

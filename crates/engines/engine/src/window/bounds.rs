@@ -7,8 +7,8 @@
 //!
 //! *Why it is correct.* Suppose that an event arrives at partition *i*. The chain of events that caused it
 //! begins with one that was pending, or under way, at the last exchange: in partition *j*, at *t*. From there
-//! on the chain follows channels. Those inside a partition count as nothing, and the others add up to at least
-//! *d*(*j*, *i*). So the arrival is at the bound of *i* or later.
+//! on the chain follows channels. Those inside a partition count as nothing, and the others add up to at
+//! least *d*(*j*, *i*). So the arrival is at the bound of *i* or later.
 //!
 //! *Against one bound for all.* The earliest event limits those that it can reach, each by its distance. So
 //! partitions with long channels, or far from all others that have work, execute more in a window. The
@@ -48,7 +48,8 @@ pub(crate) struct Distances {
 }
 
 impl Distances {
-    /// Returns true if so many partitions may have bounds of their own: several, but not very many.
+    /// Returns true if this number of partitions may have bounds of their own: at least two, and not very
+    /// many.
     pub(super) fn suit(partitions: u32) -> bool {
         (2..=PARTITIONS_MAX).contains(&partitions)
     }
@@ -135,7 +136,8 @@ pub(super) struct Fronts {
 struct Place {
     /// The greatest bound that the worker has executed to.
     furthest: AtomicU64,
-    /// By partition. The words after those of the last partition keep other workers' words off its cache line.
+    /// By partition. The words after those of the last partition keep other workers' words off its cache
+    /// line.
     fronts: Box<[AtomicU64]>,
 }
 

@@ -3,14 +3,14 @@
 use super::part::Part;
 use super::plan::Plan;
 use super::review::{Position, Reviewer};
-use super::review_ranks::{AtCut, Extent, RankReviewer, at_present};
+use super::review_ranks::{AtCut, Extent, RankReviewer};
 use super::{Crew, Orders, Settings};
 use crate::balance::{Balancer, imbalance_by_time};
 use crate::course::{Course, just_after};
 use crate::ledger::Ledger;
 use crate::peers::{Peers, Seat, agree_on_failure, error_at, greatest, least, lost, sum};
 use crate::quiescence::{Home, Homes, leave};
-use crate::stopwatch::Stopwatch;
+use crate::stopwatch::{Stopwatch, now};
 use crate::workers::{imbalance, lock};
 use parades_core::any_model::{AnyEvent, AnyLeftover, Lps};
 use parades_core::cut::Reached;
@@ -75,7 +75,7 @@ impl Cut {
         let bytes: usize = parts.iter().map(|part| part.allocated_bytes()).sum();
         let executed_to = parts.iter().map(|part| part.executed_to).max().unwrap_or_default();
         let [gives_up, user_cut] = [leader.gives_up(), leader.course.wants_cut()].map(u64::from);
-        let review = leader.rank_review(at_present()).word();
+        let review = leader.rank_review(now()).word();
         let mine = [
             next_time(parts).as_ps(),
             bytes as u64,

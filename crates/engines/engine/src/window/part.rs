@@ -167,7 +167,8 @@ impl<'k> Part<'k> {
         });
     }
 
-    /// Sends the wakes of the timers of LPs that have come from another rank. `arrived` has their indices and ids.
+    /// Sends the wakes of the timers of LPs that have come from another rank. `arrived` has their indices and
+    /// ids.
     pub(super) fn renew_wakes(&mut self, arrived: &[(usize, LpId)], world: &World, effects: &mut AnyEffects<'k>) {
         let Part { lps, pending, number, .. } = self;
         pending.with_effects(*number, effects, &mut |mut effects| {

@@ -151,7 +151,8 @@ impl Plan {
         }
     }
 
-    /// Returns the same plan after a change of lookahead. Each partition stays with its worker, or in its set.
+    /// Returns the same plan after a change of lookahead. Each partition stays with its worker, or in its
+    /// set.
     pub(crate) fn in_place(&self, world: &World, settings: &Settings) -> Plan {
         let shared = self.shared.iter().map(|set| SharedSet::new(set.members().to_vec(), settings.taking)).collect();
         let next = Plan { dedicated: self.dedicated.clone(), shared, ..self.with_lookahead(world) };

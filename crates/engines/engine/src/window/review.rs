@@ -134,8 +134,8 @@ impl Reviewer {
         windows >= self.due || windows > self.windows && (may_switch || may_balance)
     }
 
-    /// Ends an interval of the measurement of the workers' times, if a review for balance is due. Must be called
-    /// before the review.
+    /// Ends an interval of the measurement of the workers' times, if a review for balance is due. Must be
+    /// called before the review.
     pub(super) fn measure_work(&mut self, crew: &Crew<'_>, plan: &Plan) {
         if self.balancer.is_due(now()) {
             self.end_interval(crew, plan);
@@ -239,7 +239,8 @@ impl Reviewer {
         let mut next = if has_changed { plan.with_lookahead(world) } else { plan.unassigned() };
         self.changes = world.lookahead_changes();
         if has_changed && next.lookahead == Some(Delay::ZERO) {
-            let why = "a channel between LPs of different partitions has lost its lookahead, and LPs do not move between ranks";
+            let why = "a channel between LPs of different partitions has lost its lookahead, and several ranks do not gather such \
+                       LPs in one partition; run the model in one process";
             return Err(Error::new(ErrorKind::Ranks(why.into())));
         }
         if has_changed {

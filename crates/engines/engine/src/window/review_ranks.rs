@@ -20,7 +20,7 @@ use super::{Crew, partition};
 use crate::balance::{Balance, Balancer, GAIN, uneven_from};
 use crate::costs::{CostsById, Load};
 use crate::partition::Wish;
-use crate::stopwatch::{now, timed};
+use crate::stopwatch::timed;
 use crate::workers::imbalance;
 use parades_core::any_model::AnySave;
 use parades_core::event::LpId;
@@ -334,9 +334,4 @@ impl AtCut<'_, '_, '_> {
         next.rebalance(costs);
         (next.unevenness(costs) * GAIN < before).then_some(next)
     }
-}
-
-/// Returns the present time, by which rank 0 decides.
-pub(super) fn at_present() -> std::time::Instant {
-    now()
 }

@@ -1,9 +1,9 @@
 //! Travel: LPs move to other ranks at a cut, with all that belongs to them.
 //!
-//! All ranks have the same old plan and the same new one, so each of them knows which LPs leave it, and which
-//! come. A rank writes the LPs that leave as they are written in a cut, with the messages in transit to them
-//! and with their part of the metrics, in one string of bytes for each other rank. Wakes of timers do not
-//! travel: the rank that gets an LP makes one wake for each timer that is set.
+//! All ranks have the same old plan and the same new one. So each rank knows the LPs that leave it, and the
+//! LPs that come. A rank writes the LPs that leave as they are written in a cut, with the messages in transit
+//! to them and with their part of the metrics, in one string of bytes for each other rank. Wakes of timers do
+//! not travel: the rank that gets an LP makes one wake for each timer that is set.
 //!
 //! *Correctness.* Everything before the time of the cut has been executed, and nothing at it. So an LP is the
 //! same wherever it goes on, as after a cut that was saved and loaded.

@@ -158,8 +158,8 @@ fn a_suspended_activity_with_a_date_is_refused() {
     let id = network.start_execution(HostId(0), Execution::new(1e9));
     network.suspend(id);
     let bytes = written(&network);
-    // An activity of number 0, which computes on host 0 with 1 thread, is suspended without a latency, and has no
-    // date.
+    // An activity of number 0, which computes on host 0 with 1 thread, is suspended without a latency, and
+    // has no date.
     let suspended = [1, 0, 1, 0, 1, 4, 0, 0];
     let place = bytes.windows(suspended.len()).position(|window| window == suspended).unwrap();
     let date = place + suspended.len() - 1;

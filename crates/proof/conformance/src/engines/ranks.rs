@@ -36,7 +36,7 @@ pub fn engines_on_ranks<M: Subject + WireModel>() -> Vec<Engine<M>> {
 /// Runs a model on one engine after another, on the ranks of the setting's carrier. Each run but the last
 /// ends at a cut, where every rank writes its part. The next run goes on from the parts.
 ///
-/// A model whose runs cannot be saved is run in one piece, with cuts at which it goes on.
+/// If the runs of a model cannot be saved, a run is in one piece, and goes on after each cut.
 fn run_broken<M: Subject + WireModel>(
     model: &M,
     mut options: RunOptions<'_>,
@@ -212,8 +212,8 @@ impl OnRanks {
         }
     }
 
-    /// Runs a model as one rank, with this number of workers, and with settings drawn from the seed. LPs can move
-    /// to other ranks if `save` shows how their states are written.
+    /// Runs a model as one rank, with this number of workers, and with settings drawn from the seed. LPs can
+    /// move to other ranks if `save` shows how their states are written.
     pub fn run_rank<M: Subject + WireModel>(
         self,
         model: &M,

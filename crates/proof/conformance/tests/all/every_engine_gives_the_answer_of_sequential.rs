@@ -32,7 +32,8 @@ fn shipped_models_give_one_answer_at_length() {
     let report = check_selection(&Selection::default());
     assert_alike(&report);
     assert!(report.rollbacks > 10_000 && report.anti_messages > 10_000, "rollbacks are forced: {report}");
-    // Runs that are broken at cuts, or change their engine there, have the features of the engines between the cuts.
+    // Runs that are broken at cuts, or change their engine there, have the features of the engines between
+    // the cuts.
     let shown = |wanted| {
         let all = report.occurrences.keys().filter(|(_, engine, _)| !["broken", "changing"].contains(engine));
         all.filter_map(move |&(feature, engine, _)| (feature == wanted).then_some(engine))

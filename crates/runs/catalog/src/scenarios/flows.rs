@@ -131,8 +131,8 @@ fn settings(values: &Values) -> Result<Settings, ConfigError> {
     Ok(settings)
 }
 
-/// Reads the platform of a scenario, or makes a built-in cluster of `hosts` hosts. Returns a note if `model` sets
-/// aside the network model of its `<config>`.
+/// Reads the platform of a scenario, or makes a built-in cluster of `hosts` hosts. Returns a note if `model`
+/// sets aside the network model of its `<config>`.
 ///
 /// # Errors
 ///

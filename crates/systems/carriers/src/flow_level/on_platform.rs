@@ -382,8 +382,8 @@ impl<P: PlatformProgram> Mailbox<P> {
         self.node.call(Request::Get(self.name.clone()), "a message of a mailbox")
     }
 
-    /// Gets the message that was put first into this mailbox or one of the others, or that is put first if all
-    /// are empty, and waits until it has arrived. Each of the mailboxes serves its gets in their order.
+    /// Gets the message that was put first into this mailbox or one of the others, or that is put first if
+    /// all are empty, and waits until it has arrived. Each of the mailboxes serves its gets in their order.
     #[track_caller]
     pub fn get_or_from(
         &self,

@@ -153,7 +153,8 @@ fn processes_that_begin_after_a_failure_of_their_host_begin_once_at_their_time()
     ];
     let begin: Vec<&str> = log.iter().map(|line| &**line).take(expected.len()).collect();
     assert_eq!(begin, expected);
-    // By hand: of 4 Gflop, 0.75 are done at 5 s, and 1.75 when three computations have shared the core for 3 s.
+    // By hand: of 4 Gflop, 0.75 are done at 5 s, and 1.75 when three computations have shared the core for 3
+    // s.
     assert_eq!(log[expected.len()..], ["8.000 dies ends", "8.000 restarts ends", "10.250 is killed before ends"]);
     let counter = |name| outcome.metrics.get(name).and_then(|metric| metric.counter());
     // Two at 3 s, the fifth as it begins at 3.5 s, and one at 4.5 s. The last one has not begun at the end.

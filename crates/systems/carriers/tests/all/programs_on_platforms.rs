@@ -717,7 +717,8 @@ fn a_detached_message_travels_although_its_sender_is_suspended() {
             node.mailbox("m").get().await.expect("nothing fails");
             say(node, "got");
             node.sleep(secs(0.999)).await;
-            // By hand: in SimGrid 3.32 such a message that sets out while its sender is suspended never arrives.
+            // By hand: in SimGrid 3.32 such a message that sets out while its sender is suspended never
+            // arrives.
             node.mailbox("late").get().await.expect("nothing fails");
             say(node, "got the late one");
         }),
@@ -777,8 +778,8 @@ fn requests_of_one_event_are_served_in_the_order_in_which_the_process_asks() {
     assert_log(&log, &[(3.001, "got Bytes(10000000) from 1")]);
 }
 
-/// A process waits at a condition, 1 s at most: the flag says by `within`. Another waits without a bound. A third
-/// notifies one of them before 1 s, and holds the mutex until 1.9 s.
+/// A process waits at a condition, 1 s at most: the flag says by `within`. Another waits without a bound. A
+/// third notifies one of them before 1 s, and holds the mutex until 1.9 s.
 fn notified_late(start: &mut Start<'_, Script>, drops: bool) {
     match start.id() {
         A => start.spawn("waits 1 s", move |node| async move {

@@ -79,7 +79,7 @@ fn results_and_trace_are_those_of_one_engine() {
         let found = traced(RunOptions::until(UNTIL), |options| changing(&model, options, changes));
         assert_same(&expected, &found);
         let switches = found.0.as_ref().map_or(0, |outcome| stat(outcome, "engine_switches"));
-        // How often an engine asks depends on its threads.
+        // The number of questions of an engine depends on its threads.
         let least = if apart == Delay::MAX { 1 } else { 5 };
         assert!(switches >= least, "{changes:?} made {switches}");
     }
