@@ -171,10 +171,15 @@ impl Case {
         let fails: Vec<bool> = (0..hosts).map(|host| host > 0 && rng.below(3) == 0).collect();
         let actors = (0..hosts + rng.below(12) as u32).map(|number| {
             let host = number % hosts;
-            // Actors of several hosts act at one time in another order in SimGrid: that of their numbers.
-            let begin = Action { kind: "sleep", name: "-".to_owned(), amount: seconds(&rng, 1), timeout: 1.0 };
-            let rest = (0..2 + rng.below(8)).flat_map(|_| actions(&rng, fails[host as usize]));
-            let actions = std::iter::once(begin).chain(rest).collect();
+            // Actors that act at one time have another order in SimGrid, that of their numbers. So they pause before
+            // each action, for times of their own.
+            let pause = |most_ms: u64| {
+                let amount = (1 + rng.below(most_ms * 1_000_000)) as f64 / 1e9;
+                Action { kind: "sleep", name: "-".to_owned(), amount, timeout: 1.0 }
+            };
+            let drawn = (0..2 + rng.below(8)).map(|_| actions(&rng, fails[host as usize]));
+            let paused = drawn.flat_map(|drawn| std::iter::once(pause(10)).chain(drawn));
+            let actions = std::iter::once(pause(1_000)).chain(paused).collect();
             Actor { host, restarts: rng.below(2) == 0, actions }
         });
         let actors = actors.collect();
