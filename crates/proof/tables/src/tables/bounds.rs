@@ -15,13 +15,15 @@ use tempfile::TempDir;
 
 /// The delays of the links of a ring of campuses, in milliseconds.
 const RING_MS: [u32; 8] = [2, 200, 150, 120, 5, 3, 100, 80];
-/// The campuses of the ring that send. Their links are long.
-const BUSY: [usize; 3] = [2, 3, 7];
+/// The campuses with long links.
+const FAR: [usize; 3] = [2, 3, 7];
+/// All campuses.
+const ALL: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 const THREADS: u64 = 2;
 
-/// Returns a ring of campuses whose links differ. Those with short links are idle.
-fn ring() -> String {
-    let mut text = "network = \"a ring of campuses\"\nuntil = \"20s\"\n".to_owned();
+/// Returns a ring of campuses whose links differ, of which these are busy.
+fn ring(busy: &[usize]) -> String {
+    let mut text = "network = \"a ring of campuses\"\nuntil = \"100s\"\n".to_owned();
     let names: Vec<String> = (0..RING_MS.len()).map(|number| format!("\"gw{number}\"")).collect();
     writeln!(text, "nodes = [{}]\n[defaults]\nrate = \"100Mbps\"\ndelay = \"50us\"", names.join(", ")).expect("a text");
     for (number, ms) in RING_MS.iter().enumerate() {
@@ -33,7 +35,7 @@ fn ring() -> String {
         )
         .expect("a text");
     }
-    for number in BUSY {
+    for number in busy {
         write!(
             text,
             "[[app]]\nname = \"in{number}\"\nkind = \"poisson\"\nfrom = \"c{number}.*\"\nto = \"c{number}.*\"\n\
@@ -48,11 +50,11 @@ fn ring() -> String {
 
 /// Returns a fat tree under load on one pod.
 fn fat_tree() -> String {
-    "network = \"a fat tree with load on one pod\"\nuntil = \"100ms\"\n\
-     [defaults]\nrate = \"1Gbps\"\ndelay = \"1us\"\n\
-     [[part]]\nname = \"t\"\nkind = \"fat-tree\"\narity = 8\n\
+    "network = \"a fat tree with load on one pod\"\nuntil = \"50ms\"\n\
+     [defaults]\nrate = \"10Gbps\"\ndelay = \"1us\"\n\
+     [[part]]\nname = \"t\"\nkind = \"fat-tree\"\narity = 16\n\
      [[app]]\nname = \"pod\"\nkind = \"poisson\"\nfrom = \"t.host.0.*\"\nto = \"t.host.0.*\"\npairs = \"random\"\n\
-     rate = \"200Mbps\"\n"
+     rate = \"3Gbps\"\n"
         .to_owned()
 }
 
@@ -63,15 +65,27 @@ pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Fail
     }
     add_variants(VARIANTS);
     let folder = TempDir::new().map_err(|error| Failure::simulation(error.to_string()))?;
-    let mut drawn =
-        table(&["network", "windows, one bound", "windows, own bounds", "time, own over one", "own over sequential"]);
+    let mut drawn = table(&[
+        "network",
+        "threads",
+        "windows, one bound",
+        "windows, own bounds",
+        "time, own over one",
+        "own over sequential",
+    ]);
     let mut figures = Vec::new();
-    for (name, text) in [("ring of campuses", ring()), ("fat tree, one pod", fat_tree())] {
+    let networks = [
+        ("ring, long links busy", ring(&FAR), THREADS),
+        ("ring, all busy", ring(&ALL), THREADS),
+        ("ring, all busy, crowded", ring(&ALL), ALL.len() as u64),
+        ("fat tree, one pod", fat_tree(), THREADS),
+    ];
+    for (name, text, threads) in networks {
         let path = folder.path().join(format!("{}.toml", name.replace([' ', ','], "-")));
         fs::write(&path, text).map_err(|error| Failure::simulation(error.to_string()))?;
         let plan = |engine: &str, tune: &[&str]| {
             let mut request = Request::of(path.to_string_lossy());
-            (request.engine, request.threads) = (Some(engine.to_owned()), (engine == "window").then_some(THREADS));
+            (request.engine, request.threads) = (Some(engine.to_owned()), (engine == "window").then_some(threads));
             request.tune = tune.iter().map(|&setting| setting.to_owned()).collect();
             Plan::of(&request)
         };
@@ -97,17 +111,16 @@ pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Fail
         // All sides execute the same events, so the ratio of times is the inverse ratio of rates.
         let (over_one, over_sequential) = (rates.ratio(1, 2), rates.ratio(0, 2));
         let [_, one, own] = windows.each_ref().map(|windows| format!("{:.0}", windows.get()));
-        drawn.add_row([name.to_owned(), one, own, over_one.show(2), over_sequential.show(2)]);
+        drawn.add_row([name.to_owned(), threads.to_string(), one, own, over_one.show(2), over_sequential.show(2)]);
         figures.push(Figure { name: format!("{name}, time of own bounds over one bound"), spread: over_one });
         figures.push(Figure { name: format!("{name}, time of own bounds over sequential"), spread: over_sequential });
     }
     let text = format!(
-        "window on {THREADS} threads without retreat; a ring of {} campuses with links of {} to {} ms, of which {} are busy; \
-         a fat tree of 128 hosts with links of 1 us, one pod busy\n{drawn}\n",
+        "window without retreat; a ring of {} campuses with links of {} to {} ms; a fat tree of 1024 hosts with links of 1 us, \
+         of which one pod is busy; a row with more threads than cores tells of windows, not of time\n{drawn}\n",
         RING_MS.len(),
         RING_MS.iter().min().expect("there are links"),
         RING_MS.iter().max().expect("there are links"),
-        BUSY.len()
     );
     Ok(Measured { text, figures })
 }
