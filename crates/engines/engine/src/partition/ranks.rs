@@ -117,9 +117,8 @@ mod tests {
 
     #[test]
     fn groups_keep_the_numbers_by_which_few_lps_move() {
-        let renamed = |groups, after: &[u32], before: &[u32]| {
-            renaming(groups, after.iter().copied().zip(before.iter().copied()))
-        };
+        let renamed =
+            |groups, after: &[u32], before: &[u32]| renaming(groups, after.iter().copied().zip(before.iter().copied()));
         assert_eq!(renamed(2, &[0, 0, 0, 1, 1], &[1, 1, 0, 0, 0]), [1, 0]);
         assert_eq!(renamed(3, &[0, 1, 2, 2], &[2, 0, 1, 1]), [2, 0, 1]);
         assert_eq!(renamed(3, &[0, 0], &[1, 1]), [1, 0, 2], "groups without LPs");

@@ -21,7 +21,6 @@ use parades_core::metrics::Metrics;
 use parades_core::run::Control;
 use parades_core::time::Time;
 use parades_core::world::World;
-use parades_sync::barrier::Broken;
 use parades_transport::{Conservative, Summary};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};

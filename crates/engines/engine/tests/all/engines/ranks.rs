@@ -4,7 +4,7 @@ use crate::engines::support::script::{COUNTER, FLOAT, SERIES, Script};
 use crate::engines::support::stat;
 use parades_core::any_model::{Typed, with_model};
 use parades_core::cut::Span;
-use parades_core::error::Error;
+use parades_core::error::{Error, ErrorKind};
 use parades_core::prelude::*;
 use parades_engine::balance::Balance;
 use parades_engine::time_warp::{self, Ahead};
@@ -79,7 +79,11 @@ enum Engine {
     Window(Option<u32>),
     NullMessage,
     /// `time-warp`. Workers fall behind at random if `stalls` has a seed.
-    TimeWarp { ahead: Ahead, copy_every: Option<u16>, stalls: Option<u64> },
+    TimeWarp {
+        ahead: Ahead,
+        copy_every: Option<u16>,
+        stalls: Option<u64>,
+    },
 }
 
 const TIME_WARP: Engine = Engine::TimeWarp { ahead: Ahead::Adaptive, copy_every: None, stalls: None };
@@ -272,4 +276,24 @@ fn a_rank_that_dies_while_lps_move_is_named() {
         let error = ends[0].as_ref().expect("no panic").as_ref().expect_err("the other rank has died").to_string();
         assert!(error.contains("rank 1 ended before the run did"), "{error}");
     }
+}
+
+#[test]
+fn a_memory_limit_counts_all_ranks_however_lps_move() {
+    let model = busy(30, true, |_, _| {});
+    let expected = sequential::run(&model, until(300)).expect("no failure");
+    let run = |limit| {
+        let mut ends = on_ranks(2, |_, fabric| {
+            with_model(&model, RunOptions { memory_limit: Some(limit), ..until(300) }, |model, options| {
+                let span = Span { save: Some(model), ..Span::from(options) };
+                TIME_WARP.run(model, span, Balance::Forced { every: 1, seed: 1 }, 1, fabric).result
+            })
+        });
+        ends.swap_remove(0)
+    };
+    let found = run(1 << 24).expect("no failure").expect("rank 0 has the outcome");
+    assert_same(&found, &expected, "within the limit");
+    assert!(stat(&found, "rank_moves") > 0, "{:?}", found.engine_stats);
+    let error = run(1 << 10).expect_err("the LPs alone need more");
+    assert!(matches!(error.kind(), ErrorKind::Memory { .. }), "{error}");
 }
