@@ -434,7 +434,7 @@ struct Crew<'k> {
     control: Option<&'k Control>,
     memory: Memory,
     timekeeper: Timekeeper,
-    /// The place of each LP while all workers execute.
+    /// The place of each LP at the start.
     placement: Placement,
     /// The way to the workers of all ranks, and to their leaders.
     seat: Seat<'k, Optimistic>,
