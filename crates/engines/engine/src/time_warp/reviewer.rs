@@ -36,6 +36,9 @@ const WORKERS_KEPT: f64 = 2.0;
 /// The load of the busiest worker, over that under another placement, from which the LPs are worth a move. For a
 /// move, everything ahead of GVT is rolled back.
 pub(super) const GAIN: f64 = 1.15;
+/// The load of the busiest worker over the average from which a cut is made to look for another placement. A
+/// placement that is not quite even must still be worth the move, or else the cut gains nothing.
+const UNEVEN: f64 = GAIN * 1.05;
 
 /// The cost of an undisturbed execution, in nanoseconds.
 ///
@@ -172,7 +175,7 @@ impl Reviewer {
             return false;
         }
         let imbalance = all.busiest_ns * self.workers as f64 / load.ns;
-        let is_uneven = imbalance >= uneven_from(GAIN, self.workers, load);
+        let is_uneven = imbalance >= uneven_from(UNEVEN, self.workers, load);
         if !is_uneven {
             self.balancer.note_balance();
         }
