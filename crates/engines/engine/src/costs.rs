@@ -18,9 +18,12 @@
 //! proposes to balance by measured time; D. Glazer, C. Tropper, *On process migration and load balancing in
 //! Time Warp*, IEEE TPDS 4, 1993.
 
+use crate::peers::Peers;
 use crate::stopwatch::{core_time, now};
+use crate::travel::Places;
 use parades_core::event::LpId;
 use parades_core::placement::Placement;
+use parades_sync::barrier::Broken;
 use std::ops::Add;
 use std::time::{Duration, Instant};
 
@@ -330,21 +333,36 @@ impl CostsById {
         CostsById { by_id: (0..lps).map(LpId).map(cost).collect(), load }
     }
 
-    /// Returns the costs of LPs in words, which ranks share.
-    pub(crate) fn words<'a>(&'a self, ids: &'a [LpId]) -> impl Iterator<Item = u64> + 'a {
-        ids.iter().map(|id| self.by_id[id.index()].to_bits().into())
-    }
-
-    /// Sets the costs of the LPs of another rank to its [`CostsById::words`].
-    pub(crate) fn set(&mut self, ids: impl Iterator<Item = LpId>, words: impl Iterator<Item = u64>) {
-        for (id, word) in ids.zip(words) {
-            self.by_id[id.index()] = f32::from_bits(u32::try_from(word).unwrap_or(0));
+    /// Shares the costs of LPs with the other ranks. Each rank has collected the costs of its own LPs. Returns
+    /// the number of events of each LP: `sent` returns its count of sends, which stands for its events.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] if a rank is lost.
+    pub(crate) fn share<'k>(
+        &mut self,
+        places: Places<'_>,
+        peers: &dyn Peers<'k>,
+        sent: impl Fn(LpId) -> u64,
+    ) -> Result<Vec<u64>, Broken> {
+        let ids = (0..).take(self.by_id.len()).map(LpId);
+        let of_rank = |rank: usize| ids.clone().filter(move |id| places.home_of(*id) as usize == rank);
+        let cost = |id: LpId| u64::from(self.by_id[id.index()].to_bits());
+        let own = of_rank(peers.rank());
+        let load = [self.load.ns, self.load.squares].map(f64::to_bits);
+        let mine: Vec<u64> = load.into_iter().chain(own.clone().map(cost)).chain(own.map(sent)).collect();
+        let mut events = vec![0; self.by_id.len()];
+        self.load = Load::default();
+        for (rank, words) in peers.share_words(&mine)?.iter().enumerate() {
+            let (load, words) = words.split_at(2);
+            self.load = self.load + Load { ns: f64::from_bits(load[0]), squares: f64::from_bits(load[1]) };
+            let (of_costs, of_sends) = words.split_at(words.len() / 2);
+            for (id, (&cost, &sends)) in of_rank(rank).zip(of_costs.iter().zip(of_sends)) {
+                self.by_id[id.index()] = f32::from_bits(u32::try_from(cost).unwrap_or(0));
+                events[id.index()] = sends;
+            }
         }
-    }
-
-    /// Sets the cost of all LPs to that of all ranks.
-    pub(crate) fn set_load(&mut self, load: Load) {
-        self.load = load;
+        Ok(events)
     }
 
     /// Gives each list the costs of its LPs. `lists` are those of the partitions of `placement`, and others

@@ -26,6 +26,7 @@ pub mod sequential;
 pub mod stepped;
 mod stopwatch;
 pub mod time_warp;
+mod travel;
 mod tune;
 pub mod window;
 mod workers;

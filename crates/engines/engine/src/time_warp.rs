@@ -59,7 +59,9 @@
 //! commits each event at once.
 //!
 //! *Balance.* Workers measure the time of their executions, LP by LP, and count it as far as executions are
-//! kept. If one worker has more to do than the others, all meet in a cut, and LPs move by these costs.
+//! kept. Each offer has the load of its worker. If one worker has more to do than the others, all meet in a
+//! cut, and LPs move by these costs. Between ranks, rank 0 alone asks for that cut. There the ranks share the
+//! costs of all LPs, each makes the same decision, and LPs that change their rank travel (`travel.rs`).
 //!
 //! *References.* D. Jefferson, *Virtual time*, ACM TOPLAS 7, 1985, and *Virtual time II: storage management
 //! in conservative and optimistic systems*, PODC, 1990 (cancelback); R. Fujimoto, M. Hybinette, *Computing
@@ -86,16 +88,16 @@ mod worker;
 pub use parades_core::optimistic::{ExecutionId, Tagged};
 
 use crate::balance::Balance;
-use crate::costs::Load;
 use crate::course::Course;
 use crate::ledger::{Ledger, Trace};
 use crate::partition::{Partitioning, Placing, Wish, ranges};
-use crate::peers::{Alone, OfRank, Ranks, Seat, lost, on_ranked, sum};
+use crate::peers::{Alone, OfRank, Ranks, Seat, on_ranked};
 use crate::retreat::Retreats;
+use crate::travel;
 use crate::workers::lock;
 use leader::Leader;
-use parades_core::any_model::{AnyEvent, AnyRestorable, AnyWire, MessageRef, Packed, WireModel, with_model};
-use parades_core::cut::{Reached, Span};
+use parades_core::any_model::{AnyEvent, AnyRestorable, AnySave, AnyWire, MessageRef, Packed, WireModel, with_model};
+use parades_core::cut::{Cut, Reached, Span};
 use parades_core::error::Error;
 use parades_core::event::{Body, LpId};
 use parades_core::metrics::Metrics;
@@ -105,11 +107,12 @@ use parades_core::restore::Restorable;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
 use parades_core::world::World;
-use parades_sync::barrier::{BarrierKind, Broken};
+use parades_sync::barrier::BarrierKind;
 use parades_transport::{Fabric, Optimistic, Threads, Timekeeper, Transport};
 use reviewer::Reviewer;
 use site::{SiteBox, Wants};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ops::Range;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use view::View;
 
@@ -131,7 +134,7 @@ pub struct Settings {
     /// The rule by which the run retreats to one worker, and returns to several. If the memory limit leaves
     /// no room for history, the run retreats in any case, and does not return.
     pub retreats: Retreats,
-    /// The rule by which LPs move to other workers. They do not move between ranks.
+    /// The rule by which LPs move to other workers.
     pub balance: Balance,
     /// True if each worker is bound to a core of its own, as long as there are enough cores.
     pub pinned: bool,
@@ -233,9 +236,9 @@ fn advance_over<'k>(
 }
 
 /// Runs `model` optimistically as one of several ranks, each with `settings.threads` workers. `fabric`
-/// connects the ranks. All ranks are given the same model, options and settings. LPs do not move between
-/// ranks, and the run does not retreat to one worker. So if the memory limit leaves no room for history, the
-/// run ends with an error.
+/// connects the ranks. All ranks are given the same model, options and settings. The run does not retreat to
+/// one worker. So if the memory limit leaves no room for history, the run ends with an error. LPs do not move
+/// to other workers, since this function does not know how their states are written; see [`run_any_rank`].
 ///
 /// Rank 0 returns the outcome; the other ranks return `None`.
 ///
@@ -252,7 +255,8 @@ pub fn run_rank<M: Restorable + WireModel>(
 }
 
 /// Does the same as [`run_rank`], for a model of any type, which is both `model` and `wire`, from the start
-/// or from a cut to the end. All ranks are given the same cut.
+/// or from a cut to the end. All ranks are given the same cut. With [`Span::save`], LPs move from the busiest
+/// worker of all ranks to the least loaded one ([`Settings::balance`]).
 ///
 /// # Errors
 ///
@@ -270,7 +274,7 @@ pub fn run_any_rank<'k>(
     let threads = Threads::new(settings.threads, partitions, BarrierKind::default());
     on_ranked::<Optimistic>(wire, fabric, threads, settings.threads, timesheets, |ranked| {
         let world = World::of_span(model, &span)?;
-        let settings = Settings { retreats: Retreats::Never, balance: Balance::ByEvents, ..*settings };
+        let settings = Settings { retreats: Retreats::Never, ..*settings };
         let placement = place(&world, all, settings.placing, None);
         let peers = Arc::new(Ranks { group: Arc::clone(&ranked) as _, model: wire });
         let seat = Seat { transport: ranked, peers };
@@ -302,60 +306,73 @@ fn run_seated<'k>(
         limit: span.options.memory_limit.map(|limit| limit.saturating_mul(seat.peers.ranks() as u64)),
         lps: world.lps() as usize * model.lp_bytes(),
     };
-    let reviewer = Reviewer::new(settings, placement.partitions() as usize, world.lps());
-    let costs = reviewer.measures();
     let (course, from) = Course::new(model, span);
+    let (traces, travel) = travel::agree(&course, settings.balance, &seat)?;
+    let ranks = seat.peers.ranks();
+    let balance = if ranks == 1 || travel.is_some() { settings.balance } else { Balance::ByEvents };
+    let settings = &Settings { balance, ..*settings };
+    let decides = seat.peers.rank() == 0;
+    let reviewer = Reviewer::new(settings, placement.partitions() as usize, world.lps(), decides);
+    let costs = reviewer.measures();
     let mut leader = Leader::new(course, reviewer, placement.clone());
-    // Every rank keeps the trace of its LPs if rank 0 writes one.
-    let traces = seat.peers.share_words(&[u64::from(leader.traces())]).map_err(|Broken| lost(&*seat.transport))?;
-    let traces = sum(&traces, 0) > 0;
-    let all = u32::try_from(workers * seat.peers.ranks()).unwrap_or(u32::MAX);
+    let all = u32::try_from(workers * ranks).unwrap_or(u32::MAX);
     let rank_of = |partition: u32| partition / u32::try_from(workers).unwrap_or(u32::MAX);
-    seat.transport.settle(&(0..all).map(rank_of).collect::<Vec<_>>());
-    // With a trace, executions are committed one by one, and their events leave the history. Coasting
-    // forward would need these events.
-    let coasts = model.copies() && !traces;
-    let copy_every =
-        if coasts { settings.copy_every.unwrap_or_else(|| coast::default_interval(model.state_bytes())) } else { 1 };
+    let homes: Vec<u32> = (0..all).map(rank_of).collect();
+    seat.transport.settle(&homes);
+    let copy_every = coast::interval(model, settings.copy_every, traces);
     let wants = Wants { traces, costs };
     let site = |number| site::of_form(number, placement.clone(), model, wants, copy_every);
     let mut sites: Vec<SiteBox<'k>> = (0..all.max(placement.partitions())).map(site).collect();
-    let resumes = from.map(|mut cut| {
-        cut.distribute(model, &placement);
-        let of_sites = sites.iter_mut().map(|site| site.residents().1);
-        let mut metrics: Vec<_> = std::iter::once(leader.metrics()).chain(of_sites).collect();
-        Metrics::redistribute(&mut metrics, &|id| 1 + placement.partition(id) as usize);
-        let mut resumes: Vec<_> =
-            cut.take_messages(&placement).into_iter().map(|messages| Mutex::new(Some(messages))).collect();
-        // Every rank has read the whole cut.
-        let here = workers * seat.peers.rank()..workers * (seat.peers.rank() + 1);
-        for (number, site) in sites.iter_mut().enumerate().filter(|(number, _)| !here.contains(number)) {
-            site.pick_up();
-            let (lps, metrics) = site.residents();
-            lps.clear();
-            *metrics = metrics.declarations();
-            resumes.get_mut(number).into_iter().for_each(|messages| *messages = Mutex::default());
-        }
-        resumes
-    });
+    let first = workers * seat.peers.rank();
+    let here = first..first + workers;
+    let resumes = from.map(|cut| take_in_cut(model, cut, &placement, leader.metrics(), &mut sites, &here));
     let crew = Crew {
         model,
         settings: *settings,
         control,
         memory,
         timekeeper,
-        first: workers * seat.peers.rank(),
+        first,
+        homes,
+        travel,
         seat,
         world: RwLock::new(world),
         sites: sites.into_iter().map(Mutex::new).collect(),
         resumes,
         ledgers: (0..workers).map(|_| Mutex::default()).collect(),
         traced: (0..workers).map(|_| Mutex::default()).collect(),
-        loads: (0..workers).map(|_| SharedLoad::default()).collect(),
+        worked_ns: (0..workers).map(|_| AtomicU64::new(0)).collect(),
         orders: Mutex::new(Orders { horizon: Time::ZERO, over: false, alone: false }),
         placement,
     };
     crew.run(leader)
+}
+
+/// Deals a cut, from which the run goes on, to the sites. Returns, by site, the messages in transit. `of_globals`
+/// has the metrics of global events. The range of this rank's workers is `here`.
+fn take_in_cut<'k>(
+    model: &'k dyn AnyRestorable<'k>,
+    mut cut: Box<Cut<'k>>,
+    placement: &Placement,
+    of_globals: &mut Metrics,
+    sites: &mut [SiteBox<'k>],
+    here: &Range<usize>,
+) -> Vec<Mutex<Option<Vec<AnyEvent<'k>>>>> {
+    cut.distribute(model, placement);
+    let of_sites = sites.iter_mut().map(|site| site.residents().1);
+    let mut metrics: Vec<_> = std::iter::once(of_globals).chain(of_sites).collect();
+    Metrics::redistribute(&mut metrics, &|id| 1 + placement.partition(id) as usize);
+    let mut resumes: Vec<_> =
+        cut.take_messages(placement).into_iter().map(|messages| Mutex::new(Some(messages))).collect();
+    // Every rank has read the whole cut.
+    for (number, site) in sites.iter_mut().enumerate().filter(|(number, _)| !here.contains(number)) {
+        site.pick_up();
+        let (lps, metrics) = site.residents();
+        lps.clear();
+        *metrics = metrics.declarations();
+        resumes.get_mut(number).into_iter().for_each(|messages| *messages = Mutex::default());
+    }
+    resumes
 }
 
 /// Places each LP at a worker: neighbours together if channels declare them, else ranges of ids. If the weights
@@ -400,34 +417,6 @@ struct Orders {
     alone: bool,
 }
 
-/// A load that a worker writes and the leader reads.
-#[derive(Debug, Default)]
-struct SharedLoad {
-    /// The bits of the fields of a [`Load`].
-    bits: [AtomicU64; 2],
-    /// The nanoseconds that all executions of the worker have taken.
-    worked_ns: AtomicU64,
-}
-
-impl SharedLoad {
-    // Ordering: Relaxed, here and below. The load decides about speed alone, and a load of two ages does no harm.
-    fn set(&self, load: Load, worked_ns: u64) {
-        self.worked_ns.store(worked_ns, Ordering::Relaxed);
-        let [ns, squares] = &self.bits;
-        ns.store(load.ns.to_bits(), Ordering::Relaxed);
-        squares.store(load.squares.to_bits(), Ordering::Relaxed);
-    }
-
-    fn worked_ns(&self) -> u64 {
-        self.worked_ns.load(Ordering::Relaxed)
-    }
-
-    fn get(&self) -> Load {
-        let [ns, squares] = self.bits.each_ref().map(|bits| f64::from_bits(bits.load(Ordering::Relaxed)));
-        Load { ns, squares }
-    }
-}
-
 /// The memory that a run may use.
 #[derive(Clone, Copy, Debug)]
 struct Memory {
@@ -445,12 +434,16 @@ struct Crew<'k> {
     control: Option<&'k Control>,
     memory: Memory,
     timekeeper: Timekeeper,
-    /// The place of each LP while all workers execute.
+    /// The place of each LP at the start.
     placement: Placement,
     /// The way to the workers of all ranks, and to their leaders.
     seat: Seat<'k, Optimistic>,
     /// The number of this rank's first worker among the workers of all ranks.
     first: usize,
+    /// By worker of all ranks: its rank.
+    homes: Vec<u32>,
+    /// The table by which LPs are written that travel to other ranks, if they may.
+    travel: Option<&'k dyn AnySave<'k>>,
     /// Changes only at a cut.
     world: RwLock<World>,
     /// By worker. The worker holds the lock except at a cut.
@@ -461,8 +454,9 @@ struct Crew<'k> {
     ledgers: Vec<Mutex<Option<Ledger<'k>>>>,
     /// By worker: the events that it has committed for the trace.
     traced: Vec<Mutex<Trace<'k>>>,
-    /// By worker: the cost of its executions that are kept, as of its last outcome.
-    loads: Vec<SharedLoad>,
+    /// By worker: the nanoseconds that all its executions had taken at its last outcome, as far as it
+    /// measures them.
+    worked_ns: Vec<AtomicU64>,
     orders: Mutex<Orders>,
 }
 
@@ -485,6 +479,11 @@ impl<'k> Crew<'k> {
                 break;
             }
         }
+    }
+
+    /// Returns the range of this rank's workers among the workers of all ranks.
+    fn here(&self) -> Range<usize> {
+        self.first..self.first + self.ledgers.len()
     }
 
     fn read_world(&self) -> std::sync::RwLockReadGuard<'_, World> {

@@ -59,7 +59,6 @@ pub(crate) mod plan;
 mod review;
 mod review_ranks;
 mod shared;
-mod travel;
 mod worker;
 
 pub use bounds::Reach;

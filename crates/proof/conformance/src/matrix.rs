@@ -293,7 +293,7 @@ pub fn check_models(models: &[Case], selection: &Selection) -> Report {
     }
     if selection.ranks {
         // On ranks, runs have no mode switches.
-        report.occurrences.retain(|(feature, ..), _| *feature == Feature::Rollback);
+        report.occurrences.retain(|(feature, ..), _| matches!(feature, Feature::Rollback | Feature::Travel));
     }
     if selection.model.is_none() {
         report.require_all_features();

@@ -50,10 +50,12 @@ pub enum Feature {
     ModeSwitch,
     /// Going on under another engine.
     EngineChange,
+    /// Moving LPs to other ranks.
+    Travel,
 }
 
 impl Feature {
-    const ALL: [Feature; 3] = [Feature::Rollback, Feature::ModeSwitch, Feature::EngineChange];
+    const ALL: [Feature; 4] = [Feature::Rollback, Feature::ModeSwitch, Feature::EngineChange, Feature::Travel];
 
     /// Returns the name of the feature's count among an engine's figures.
     fn stat(self) -> &'static str {
@@ -61,6 +63,7 @@ impl Feature {
             Feature::Rollback => "rollbacks",
             Feature::ModeSwitch => "turns",
             Feature::EngineChange => "engine_switches",
+            Feature::Travel => "rank_moves",
         }
     }
 }

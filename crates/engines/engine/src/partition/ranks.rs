@@ -29,6 +29,24 @@ pub(crate) fn assign(costs: &[u64], ranks: usize, partitioning: &Partitioning, c
     }
 }
 
+/// Returns, by group of LPs, the number that it is given instead, so that few LPs change the number of their
+/// group. There are `groups` groups. `pairs` has for each LP the number of its group, and the one that it had
+/// before.
+pub(crate) fn renaming(groups: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
+    let mut common = vec![vec![0_u32; groups]; groups];
+    pairs.for_each(|(after, before)| common[after as usize][before as usize] += 1);
+    let mut pairs: Vec<(usize, usize)> = (0..groups).flat_map(|to| (0..groups).map(move |from| (to, from))).collect();
+    pairs.sort_by_key(|&(to, from)| (Reverse(common[to][from]), to, from));
+    let (mut names, mut is_taken) = (vec![None; groups], vec![false; groups]);
+    for (to, from) in pairs {
+        if names[to].is_none() && !is_taken[from] {
+            names[to] = Some(u32::try_from(from).expect("groups are counted in 32 bits"));
+            is_taken[from] = true;
+        }
+    }
+    names.into_iter().map(|name| name.expect("there are as many names as groups")).collect()
+}
+
 fn links(placement: &Placement, channels: &Channels, lps: u32) -> Links {
     let mut links = vec![BTreeMap::new(); placement.partitions() as usize];
     for channel in (0..lps).flat_map(|lp| channels.from_sender(LpId(lp))) {
@@ -95,6 +113,15 @@ mod tests {
         assert_eq!(homes(&[1; 6], 3, &[]), [0, 0, 1, 1, 2, 2]);
         assert_eq!(homes(&[4, 1, 1, 1, 1], 2, &[]), [0, 1, 1, 1, 1]);
         assert_eq!(homes(&[1, 1, 1, 1, 4], 2, &[]), [0, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn groups_keep_the_numbers_by_which_few_lps_move() {
+        let renamed =
+            |groups, after: &[u32], before: &[u32]| renaming(groups, after.iter().copied().zip(before.iter().copied()));
+        assert_eq!(renamed(2, &[0, 0, 0, 1, 1], &[1, 1, 0, 0, 0]), [1, 0]);
+        assert_eq!(renamed(3, &[0, 1, 2, 2], &[2, 0, 1, 1]), [2, 0, 1]);
+        assert_eq!(renamed(3, &[0, 0], &[1, 1]), [1, 0, 2], "groups without LPs");
     }
 
     #[test]

@@ -18,7 +18,7 @@
 
 use super::hide_tagged;
 use super::history::History;
-use parades_core::any_model::{Packed, RestorableLps, Taggable, Undone};
+use parades_core::any_model::{AnyRestorable, Packed, RestorableLps, Taggable, Undone};
 use parades_core::effects::Effects;
 use parades_core::event::LpId;
 use parades_core::outbox::Outbox;
@@ -38,9 +38,17 @@ const LARGE_STATE: usize = 1 << 10;
 /// Executions of an LP for each checkpoint of a large state.
 const INTERVAL_LARGE: u16 = 8;
 
-/// Returns the default checkpoint interval for states of this size.
-pub(super) fn default_interval(state_bytes: usize) -> u16 {
-    if state_bytes < LARGE_STATE { 1 } else { INTERVAL_LARGE }
+/// Returns the number of executions of an LP for each checkpoint, by the `wish` of the user, or else by the size
+/// of the states.
+pub(super) fn interval<'k>(model: &'k dyn AnyRestorable<'k>, wish: Option<u16>, is_traced: bool) -> u16 {
+    // With a trace, executions are committed one by one, and their events leave the history. Coasting forward
+    // would need these events.
+    match wish {
+        _ if is_traced || !model.copies() => 1,
+        Some(wish) => wish,
+        None if model.state_bytes() < LARGE_STATE => 1,
+        None => INTERVAL_LARGE,
+    }
 }
 
 /// The checkpoint interval, and the buffers for coasting forward.

@@ -1,6 +1,6 @@
 //! The leader of the workers. It writes the trace; at a cut it executes global events and ends the run.
 
-use super::reviewer::Reviewer;
+use super::reviewer::{AtCut, Reviewer};
 use super::site::{AnySite, Counts, SiteBox};
 use super::{Crew, Memory, Orders, View};
 use crate::balance::imbalance_by_time;
@@ -86,22 +86,26 @@ struct Cut {
     stopped: bool,
     /// True if the user has asked for a cut, on any rank.
     user_cut: bool,
+    /// True if rank 0 wants LPs to move.
+    moves: bool,
 }
 
 impl Cut {
     fn of<'k>(
-        course: &Course<'k>,
+        leader: &Leader<'k>,
         crew: &Crew<'k>,
         sites: &[MutexGuard<'_, SiteBox<'k>>],
         view: &View,
     ) -> Result<Cut, Broken> {
+        let Leader { course, reviewer, balance, .. } = leader;
         let committed = sites.iter().map(|site| site.counts().committed).sum();
         let reached = view.gvt.min(view.horizon);
         let stopped = course.publish_progress(reached, committed);
-        let user_cut = u64::from(course.wants_cut());
-        let all = crew.seat.peers.share_words(&[allocated(sites), committed, u64::from(stopped), user_cut])?;
+        let moves = *balance == Wish::Announced && !reviewer.is_alone();
+        let [stopped, user_cut, moves] = [stopped, course.wants_cut(), moves].map(u64::from);
+        let all = crew.seat.peers.share_words(&[allocated(sites), committed, stopped, user_cut, moves])?;
         let [stopped, user_cut] = [2, 3].map(|word| greatest(&all, word) > 0);
-        Ok(Cut { bytes: sum(&all, 0), events: sum(&all, 1), stopped, user_cut })
+        Ok(Cut { bytes: sum(&all, 0), events: sum(&all, 1), stopped, user_cut, moves: all[0][4] > 0 })
     }
 }
 
@@ -193,7 +197,7 @@ impl<'k> Leader<'k> {
         if self.mode_switch == Wish::None && self.reviewer.should_switch(events, view.cost.ns(), pending) {
             self.mode_switch = Wish::New;
         }
-        if self.balance == Wish::None && self.reviewer.wants_balance(&crew.loads) {
+        if self.balance == Wish::None && self.reviewer.wants_balance(all, &crew.worked_ns) {
             self.balance = Wish::New;
         }
         if self.gvts.is_multiple_of(GVTS_PER_CLEANUP) {
@@ -246,7 +250,7 @@ impl<'k> Leader<'k> {
         self.cuts += 1;
         let mut world = crew.world.write().unwrap_or_else(PoisonError::into_inner);
         let mut sites: Vec<_> = crew.sites.iter().map(super::lock).collect();
-        for site in &mut sites[crew.first..crew.first + crew.ledgers.len()] {
+        for site in &mut sites[crew.here()] {
             let number = site.number();
             crew.seat.transport.receive(0, number, true, &mut |arrived| {
                 site.receive(arrived);
@@ -267,7 +271,7 @@ impl<'k> Leader<'k> {
             self.end = Some(Err(error));
         }
         agree_on_failure(&*crew.seat.peers, &mut self.end)?;
-        let cut = Cut::of(&self.course, crew, &sites, view)?;
+        let cut = Cut::of(self, crew, &sites, view)?;
         if self.end.is_none() {
             self.end = self.execute_globals(crew, view, &mut world, &mut sites, cut).transpose();
         }
@@ -279,21 +283,30 @@ impl<'k> Leader<'k> {
             self.placement = self.reviewer.switch_mode(crew.model, old, several, world.lps(), &mut sites);
             self.committed_before = sites[0].counts().committed;
             (0..sites.len()).for_each(|worker| crew.seat.transport.shrink(worker));
-        } else if self.balance == Wish::Announced
-            && !self.reviewer.is_alone()
-            && self.end.is_none()
-            && let Some(next) = self.reviewer.better_placement(&world, &self.placement, &sites)
-        {
-            self.count_committed(&sites);
-            self.reviewer.move_lps(crew.model, &self.placement, &next, &mut sites);
-            self.committed_before = sites[0].counts().committed;
-            (self.placement, self.several) = (next.clone(), next);
+        } else if cut.moves && self.end.is_none() {
+            self.move_lps(crew, view, &world, &mut sites)?;
         }
         if self.balance == Wish::Announced {
             self.balance = Wish::None;
         }
         let (over, alone) = (self.end.is_some(), self.reviewer.is_alone());
         *super::lock(&crew.orders) = Orders { horizon: self.course.horizon(), over, alone };
+        Ok(())
+    }
+
+    /// Moves LPs to other workers, if these are more equally busy then.
+    fn move_lps(
+        &mut self,
+        crew: &Crew<'k>,
+        view: &View,
+        world: &World,
+        sites: &mut [MutexGuard<'_, SiteBox<'k>>],
+    ) -> Result<(), Broken> {
+        let time = view.gvt.min(view.horizon).max(self.course.bound);
+        let cut = AtCut { crew, world, placement: &self.placement, sites, time };
+        if let Some(next) = self.reviewer.review(cut)? {
+            (self.placement, self.several) = (next.clone(), next);
+        }
         Ok(())
     }
 
@@ -377,18 +390,18 @@ impl<'k> Leader<'k> {
             |counts| counts.coasted,
         ];
         let counts: Vec<u64> = counts.into_iter().map(sum_of).chain([bytes]).collect();
-        let [busiest_ns, all_ns] = reviewer.work(&crew.loads);
-        let words: Vec<u64> = [counts[0], busiest_ns, all_ns].into_iter().chain(committed_by.iter().copied()).collect();
+        let [busiest_ns, all_ns] = reviewer.work(&crew.worked_ns);
+        let words = [counts[0], busiest_ns, all_ns, reviewer.arrived as u64];
+        let words: Vec<u64> = words.into_iter().chain(committed_by[crew.here()].iter().copied()).collect();
         let committed = crew.seat.peers.share_words(&words).map_err(|Broken| lost(&*crew.seat.transport))?;
         course.set_events(sum(&committed, 0));
-        let workers = sites.len() * crew.seat.peers.ranks();
-        let by_events = imbalance(committed.iter().flat_map(|of_rank| of_rank[3..].iter().copied()));
+        let workers = crew.ledgers.len() * crew.seat.peers.ranks();
+        let by_events = imbalance(committed.iter().flat_map(|of_rank| of_rank[4..].iter().copied()));
         let by_time = imbalance_by_time(committed.iter().map(|of_rank| [of_rank[1], of_rank[2]]), workers);
-        let lp_moves = reviewer.lp_moves();
         let mut engine_stats = |counts: &[u64]| {
             let [events, executed, rollbacks, rolled_back, anti_messages, coasted, bytes] =
                 counts.try_into().expect("they are the counts above");
-            vec![
+            let mut all = vec![
                 ("rollbacks", rollbacks as f64),
                 ("undone", rolled_back as f64),
                 ("anti_messages", anti_messages as f64),
@@ -402,9 +415,11 @@ impl<'k> Leader<'k> {
                 ("workers", workers as f64),
                 ("imbalance", by_events),
                 ("imbalance_by_time", by_time),
-                ("lp_moves", lp_moves as f64),
+                ("lp_moves", reviewer.lp_moves() as f64),
                 ("pending_bytes", bytes as f64),
-            ]
+            ];
+            all.extend(crew.travel.map(|_| ("rank_moves", sum(&committed, 3) as f64)));
+            all
         };
         let lps = crew.world.read().unwrap_or_else(PoisonError::into_inner).lps();
         let here = |id| {

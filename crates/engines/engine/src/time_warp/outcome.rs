@@ -6,6 +6,7 @@ use crate::workers::lock;
 use parades_core::time::Time;
 use parades_core::timesheet::Spent;
 use parades_transport::Summary;
+use std::sync::atomic::Ordering;
 
 /// Executions rolled back since the last commit, per worker, above which nothing is executed beyond GVT's
 /// round. It is several times the size of a stretch of history, because one stretch may be waiting for its
@@ -33,7 +34,8 @@ impl<'k> Steps<'_, 'k> {
                 site.close_stretch();
             }
             site.commit_before(world, view.gvt.min(view.horizon));
-            crew.loads[self.worker].set(site.useful_load(), site.worked_ns());
+            // Ordering: Relaxed. The time is a statistic, and its reader does no harm with an older one.
+            crew.worked_ns[self.worker].store(site.worked_ns(), Ordering::Relaxed);
             if site.ledger_mut().traces {
                 lock(&crew.traced[self.worker]).append(&mut site.ledger_mut().trace);
             }

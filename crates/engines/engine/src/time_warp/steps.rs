@@ -195,8 +195,7 @@ impl<'k> Steps<'_, 'k> {
 
     /// Sends the events for other workers.
     fn send(&mut self) {
-        let here = self.crew.first..self.crew.first + self.crew.ledgers.len();
-        let sent = self.site.flush(&*self.crew.seat.transport, &here);
+        let sent = self.site.flush(&*self.crew.seat.transport, &self.crew.here());
         self.view.sent_since_offer = self.view.sent_since_offer.min(sent);
     }
 
@@ -226,7 +225,8 @@ impl<'k> Steps<'_, 'k> {
     fn summary(&mut self, wishes: Wishes) -> Summary {
         let Steps { crew, site, view, .. } = self;
         let earliest = site.next_instant().min(view.sent_since_offer);
-        Summary {
+        let load = site.useful_load();
+        let mine = Summary {
             next: earliest.time,
             round: earliest.round,
             failed: site.failed_before(view.gvt),
@@ -245,7 +245,8 @@ impl<'k> Steps<'_, 'k> {
             wants_cut: wishes.cut,
             wants_stop: wishes.stop,
             ..Summary::NOTHING
-        }
+        };
+        mine.with_load(load.ns, load.squares)
     }
 }
 

@@ -11,7 +11,8 @@ use crate::course::Course;
 use crate::grace::Grace;
 use crate::ledger::Ledger;
 use crate::partition::Partitioning;
-use crate::peers::{Seat, least, lost, sum};
+use crate::peers::Seat;
+use crate::travel;
 use crate::workers::lock;
 use parades_core::any_model::{AnyModel, AnySave};
 use parades_core::cut::Span;
@@ -20,7 +21,6 @@ use parades_core::metrics::Metrics;
 use parades_core::run::Control;
 use parades_core::time::Time;
 use parades_core::world::World;
-use parades_sync::barrier::Broken;
 use parades_transport::{Conservative, Summary};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
@@ -87,15 +87,9 @@ pub(crate) fn assemble<'k>(
 ) -> Result<(Crew<'k>, Leader<'k>), Error> {
     let control = span.options.control;
     let (course, from) = Course::new(model, span);
-    let ranks = seat.peers.ranks();
-    let is_balanced = ranks > 1 && settings.balance != Balance::ByEvents;
-    let may_travel = is_balanced && course.save.is_some() && !model.stays_on_threads();
-    let words = [course.traces(), may_travel].map(u64::from);
-    // Every rank keeps the trace of its LPs if rank 0 writes one.
-    let all = seat.peers.share_words(&words).map_err(|Broken| lost(&*seat.transport))?;
-    let travel = course.save.filter(|_| least(&all, 1) > 0);
+    let (traces, travel) = travel::agree(&course, settings.balance, &seat)?;
     let mut leader = Leader::new(course, workers, settings, &*seat.peers, travel.is_some());
-    let of_all = Settings { threads: settings.threads * ranks, ..*settings };
+    let of_all = Settings { threads: settings.threads * seat.peers.ranks(), ..*settings };
     let mut members = partitioning.members().into_iter();
     let part = |number| Part::new(number, members.next().unwrap_or_default(), model);
     let mut parts: Vec<Part<'k>> =
@@ -110,7 +104,6 @@ pub(crate) fn assemble<'k>(
         Metrics::redistribute(&mut metrics, &|id| 1 + placement.partition(id) as usize);
     }
     let crew_of = Workers { here: workers, rank: seat.peers.rank(), ranks: seat.peers.ranks() };
-    let traces = sum(&all, 0) > 0;
     // The trace is collected at a cut after each window. Partitions with bounds of their own come to a cut
     // only after several.
     let reach = if traces { Reach::Common } else { settings.reach };

@@ -4,6 +4,7 @@ use super::Settings;
 use super::bounds::{Distances, Reach};
 use super::shared::SharedSet;
 use crate::partition::{Partitioning, ranks};
+use crate::travel::Places;
 use crate::workers::imbalance;
 use parades_core::event::LpId;
 use parades_core::pending::Grid;
@@ -73,15 +74,16 @@ impl Plan {
     pub(super) fn after(before: &Plan, partitioning: &Partitioning, world: &World, weights: &[u64]) -> Plan {
         let costs = costs_of(partitioning.placement(), weights);
         let mut plan = Plan::by_costs(partitioning, before.workers, world, &costs);
-        let rename = renaming(before, &plan, world.lps());
+        let home = |id| (plan.places().home_of(id), before.places().home_of(id));
+        let rename = ranks::renaming(before.workers.ranks, super::ids(world.lps()).map(home));
         plan.homes.iter_mut().for_each(|home| *home = rename[*home as usize]);
         plan.dedicate(&costs, |_| true);
         plan
     }
 
-    /// Returns the rank that has an LP.
-    pub(super) fn home_of(&self, id: LpId) -> u32 {
-        self.homes[self.placement.partition(id) as usize]
+    /// Returns the places of all LPs.
+    pub(super) fn places(&self) -> Places<'_> {
+        Places { placement: &self.placement, homes: &self.homes }
     }
 
     /// Returns the load of each rank, if the partitions have these costs.
@@ -306,24 +308,6 @@ fn even_out(groups: &mut [Vec<u32>], costs: &[u64], limit: usize) -> u64 {
         moves += 1;
     }
     moves
-}
-
-/// Returns, by rank of `after`, the rank that it is called instead, so that few LPs of `before` move to
-/// another rank.
-fn renaming(before: &Plan, after: &Plan, lps: u32) -> Vec<u32> {
-    let ranks = before.workers.ranks;
-    let mut common = vec![vec![0_u32; ranks]; ranks];
-    (0..lps).map(LpId).for_each(|id| common[after.home_of(id) as usize][before.home_of(id) as usize] += 1);
-    let mut pairs: Vec<(usize, usize)> = (0..ranks).flat_map(|to| (0..ranks).map(move |from| (to, from))).collect();
-    pairs.sort_by_key(|&(to, from)| (std::cmp::Reverse(common[to][from]), to, from));
-    let (mut names, mut is_taken) = (vec![None; ranks], vec![false; ranks]);
-    for (to, from) in pairs {
-        if names[to].is_none() && !is_taken[from] {
-            names[to] = Some(u32::try_from(from).expect("ranks are counted in 32 bits"));
-            is_taken[from] = true;
-        }
-    }
-    names.into_iter().map(|name| name.expect("there are as many names as ranks")).collect()
 }
 
 /// Returns the index of the least load.

@@ -6,8 +6,8 @@
 //!
 //! *Moves.* Partitions move from the busiest rank to the least loaded one. If that is not enough, because
 //! partitions are few or one of them holds the costly LPs, the ranks share the costs of all LPs. The LPs are
-//! then gathered into other partitions. LPs that change their rank travel (`window/travel.rs`), for which
-//! their states must be written.
+//! then gathered into other partitions. LPs that change their rank travel (`travel.rs`), for which their
+//! states must be written.
 //!
 //! *Cost.* The time of reviews and of moves is measured, and bounds how often they happen. Each takes a
 //! fiftieth of the run at most.
@@ -15,15 +15,15 @@
 use super::part::Part;
 use super::plan::Plan;
 use super::review::Position;
-use super::travel::Travel;
 use super::{Crew, partition};
 use crate::balance::{Balance, Balancer, GAIN, uneven_from};
 use crate::costs::{CostsById, Load};
 use crate::partition::Wish;
 use crate::stopwatch::timed;
+use crate::travel::{Arrivals, Travel};
 use crate::workers::imbalance;
 use parades_core::any_model::AnySave;
-use parades_core::event::LpId;
+use parades_core::effects::AnyEffects;
 use parades_core::time::Time;
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
@@ -225,7 +225,7 @@ impl RankReviewer {
     /// average load by enough to be worth a move.
     fn regroup(&self, cut: &AtCut<'_, '_, '_>, shared: &Shared, before: f64) -> Result<Option<Plan>, Broken> {
         let AtCut { crew, plan, world, reached, .. } = cut;
-        let weights = cut.share_weights(shared.load)?;
+        let weights = cut.share_weights()?;
         let span = reached.bound.since(self.at.0).as_secs_f64();
         let executed = shared.events - self.at.1;
         let events_per_second = (executed > 0 && span > 0.0).then(|| executed as f64 / span);
@@ -242,11 +242,25 @@ impl RankReviewer {
         Ok(is_better.then_some(next))
     }
 
+    /// Moves LPs to the partitions and ranks of the plan `next`. Unless the plan regroups LPs, it only has
+    /// other homes of partitions. All ranks have executed this number of events.
     fn travel(&mut self, cut: &mut AtCut<'_, '_, '_>, next: Plan, regroups: bool, events: u64) -> Result<Plan, Broken> {
-        let AtCut { crew, save, plan, world, parts, reached } = cut;
-        let travel = Travel { crew, save: *save, world, old: plan, new: &next, regroups, time: reached.bound };
-        self.arrived += travel.execute(parts)?;
+        let found = cut.parts.iter().max_by_key(|part| part.events).and_then(|part| part.found_by_lp());
+        let AtCut { crew, save, plan, parts, reached, .. } = cut;
+        let is_touched = |number| regroups || plan.homes.get(number) != next.homes.get(number);
+        let travel = Travel {
+            save: *save,
+            peers: &*crew.seat.peers,
+            lps: crew.lps,
+            old: plan.places(),
+            new: next.places(),
+            touched: (0..parts.len()).map(is_touched).collect(),
+            time: reached.bound,
+        };
+        let arrivals = travel.execute(parts)?;
+        self.arrived += arrivals.count();
         self.at = (reached.bound, events);
+        cut.take_in(arrivals, &travel.touched, &next, found);
         Ok(next)
     }
 
@@ -274,7 +288,37 @@ impl RankReviewer {
     }
 }
 
-impl AtCut<'_, '_, '_> {
+impl<'k> AtCut<'_, '_, 'k> {
+    /// Lets the partitions that LPs have left or joined take in the arrivals. `found` is the faster order of
+    /// events that a partition has found, if one has.
+    fn take_in(&mut self, arrivals: Arrivals<'k>, touched: &[bool], next: &Plan, found: Option<bool>) {
+        let AtCut { crew, world, parts, reached, .. } = self;
+        let touched = || (0..touched.len()).filter(|&number| touched[number]);
+        for number in touched() {
+            let part = &mut parts[number];
+            part.restart(reached.bound);
+            if !next.placement.is_empty(part.number) {
+                part.set_order(crew.settings.order, next, found);
+            }
+            part.lps.pick_up(number);
+        }
+        for event in arrivals.events {
+            parts[next.placement.partition(event.receiver()) as usize].push(event);
+        }
+        let mut effects = AnyEffects::partitioned(crew.model.form(), &next.placement);
+        for (part, arrived) in parts.iter_mut().zip(&arrivals.lps).filter(|(_, arrived)| !arrived.is_empty()) {
+            part.renew_wakes(arrived, world, &mut effects);
+            part.update_next();
+        }
+        for part in parts.iter_mut() {
+            // Costs of LPs that have come are not known, and those of one rank alone would mislead the next
+            // review.
+            let lps = part.lps.len();
+            part.costs.reset(lps);
+        }
+        touched().for_each(|number| parts[number].guess_order());
+    }
+
     /// Shares the costs of all ranks, which then count less than later ones.
     fn share(&mut self, continues: bool) -> Result<Shared, Broken> {
         let AtCut { crew, plan, parts, .. } = self;
@@ -298,24 +342,13 @@ impl AtCut<'_, '_, '_> {
         Ok(shared)
     }
 
-    /// Returns the weights of the LPs of all ranks, whose load is `load` ([`CostsById::weights`]).
-    fn share_weights(&self, load: Load) -> Result<Vec<u64>, Broken> {
+    /// Returns the weights of the LPs of all ranks ([`CostsById::weights`]).
+    fn share_weights(&self) -> Result<Vec<u64>, Broken> {
         let AtCut { crew, plan, parts, .. } = self;
-        let peers = &crew.seat.peers;
-        let of_rank = |rank: usize| super::ids(crew.lps).filter(move |id| plan.home_of(*id) as usize == rank);
-        let of = |number: u32| &parts[number as usize].costs;
-        let mut costs = CostsById::collect(of, |_| 1.0, &plan.placement, crew.lps);
-        let own: Vec<LpId> = of_rank(peers.rank()).collect();
-        let sends = |id: &LpId| parts[plan.placement.partition(*id) as usize].lps.sequence(plan.placement.index(*id));
-        let mine: Vec<u64> = costs.words(&own).chain(own.iter().map(sends)).collect();
-        let all = peers.share_words(&mine)?;
-        let mut events = vec![0; crew.lps as usize];
-        for (rank, words) in all.iter().enumerate() {
-            let (of_costs, of_sends) = words.split_at(words.len() / 2);
-            costs.set(of_rank(rank), of_costs.iter().copied());
-            of_rank(rank).zip(of_sends).for_each(|(id, &sends)| events[id.index()] = sends);
-        }
-        costs.set_load(load);
+        let part = |number: u32| &parts[number as usize];
+        let mut costs = CostsById::collect(|number| &part(number).costs, |_| 1.0, &plan.placement, crew.lps);
+        let sent = |id| part(plan.placement.partition(id)).lps.sequence(plan.placement.index(id));
+        let events = costs.share(plan.places(), &*crew.seat.peers, sent)?;
         Ok(costs.weights(events))
     }
 

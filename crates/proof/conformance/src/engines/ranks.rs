@@ -267,6 +267,7 @@ fn time_warp_settings(workers: usize, seed: u64) -> time_warp::Settings {
         copy_every: [None, None, Some(2), Some(3), Some(8)][index_below(&rng, 5)],
         stalls: Some(seed),
         placing: PLACINGS[index_below(&rng, PLACINGS.len())],
+        balance: balance(&rng, [5, 30, 200]), // Ranks take long to come to a cut.
         ..time_warp::Settings::of_threads(workers)
     }
 }

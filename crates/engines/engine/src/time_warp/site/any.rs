@@ -145,6 +145,10 @@ pub(in crate::time_warp) trait AnySite<'k>: Send {
     /// ([`AnyModel::distribute`](parades_core::any_model::AnyModel::distribute)).
     fn pick_up(&mut self);
 
+    /// Sends the wakes of the timers of LPs that have come from another rank. `arrived` has their indices and
+    /// ids.
+    fn renew_wakes(&mut self, arrived: &[(usize, LpId)], world: &World);
+
     /// Takes the LPs of a cut, from which the run goes on, and everything that is pending for them.
     fn resume(&mut self, world: &World, messages: Vec<AnyEvent<'k>>);
 
@@ -347,14 +351,19 @@ impl<'k, P: Packed<'k>> AnySite<'k> for Site<'k, P> {
         self.costs.reset(if self.sampler.is_on() { self.lps.len() } else { 0 });
     }
 
-    fn resume(&mut self, world: &World, messages: Vec<AnyEvent<'k>>) {
-        self.pick_up();
-        let members = (0..world.lps()).map(LpId).filter(|id| self.placement.partition(*id) == self.number);
-        for (index, id) in members.enumerate() {
+    fn renew_wakes(&mut self, arrived: &[(usize, LpId)], world: &World) {
+        for &(index, id) in arrived {
             self.lps.renew_wakes(index, id, world, self.effects.hide());
         }
         let sent = &mut self.effects.outbox.optimistic_mut().sent;
         sent.release_before(sent.end());
+    }
+
+    fn resume(&mut self, world: &World, messages: Vec<AnyEvent<'k>>) {
+        AnySite::pick_up(self);
+        let members = (0..world.lps()).map(LpId).filter(|id| self.placement.partition(*id) == self.number);
+        let members: Vec<(usize, LpId)> = members.enumerate().collect();
+        AnySite::renew_wakes(self, &members, world);
         messages.into_iter().for_each(|event| self.push_unmarked(event_of(event)));
     }
 

@@ -4,9 +4,10 @@ use crate::engines::support::script::{COUNTER, FLOAT, SERIES, Script};
 use crate::engines::support::stat;
 use parades_core::any_model::{Typed, with_model};
 use parades_core::cut::Span;
-use parades_core::error::Error;
+use parades_core::error::{Error, ErrorKind};
 use parades_core::prelude::*;
 use parades_engine::balance::Balance;
+use parades_engine::time_warp::{self, Ahead};
 use parades_engine::{OfRank, null_message, sequential, window};
 use parades_transport::{Fabric, Loopback};
 use std::time::{Duration, Instant};
@@ -71,14 +72,84 @@ fn on_ranks<'a, R: Send>(ranks: usize, run: impl Fn(usize, Box<dyn Fabric>) -> R
     })
 }
 
-type Engine<'a> = &'a (dyn for<'k> Fn(&'k Typed<'k, '_, Script>, Span<'k>, Box<dyn Fabric>) -> OfRank + Sync);
+/// An engine, with the settings that matter here.
+#[derive(Clone, Copy, Debug)]
+enum Engine {
+    /// `window`, with a wish for a number of partitions.
+    Window(Option<u32>),
+    NullMessage,
+    /// `time-warp`. Workers fall behind at random if `stalls` has a seed.
+    TimeWarp {
+        ahead: Ahead,
+        copy_every: Option<u16>,
+        stalls: Option<u64>,
+    },
+}
+
+const TIME_WARP: Engine = Engine::TimeWarp { ahead: Ahead::Adaptive, copy_every: None, stalls: None };
+
+/// Returns engines for moves at random, which `seed` draws.
+fn engines(seed: u64) -> [Engine; 5] {
+    let time_warp = |ahead, copy_every| Engine::TimeWarp { ahead, copy_every, stalls: Some(seed) };
+    [
+        Engine::Window(None),
+        Engine::NullMessage,
+        time_warp(Ahead::Adaptive, None),
+        time_warp(Ahead::Unbounded, Some(3)),
+        time_warp(Ahead::Events(20), Some(8)),
+    ]
+}
+
+impl Engine {
+    /// Runs a rank with this number of threads.
+    fn run<'k>(
+        self,
+        model: &'k Typed<'k, '_, Script>,
+        span: Span<'k>,
+        balance: Balance,
+        threads: usize,
+        fabric: Box<dyn Fabric>,
+    ) -> OfRank {
+        match self {
+            Engine::Window(partitions) => {
+                let settings = window::Settings { balance, partitions, ..window::Settings::of_threads(threads) };
+                window::run_any_rank(model, span, &settings, fabric)
+            }
+            Engine::NullMessage => {
+                let settings = null_message::Settings { balance, ..null_message::Settings::of_threads(threads) };
+                null_message::run_any_rank(model, span, &settings, fabric)
+            }
+            Engine::TimeWarp { ahead, copy_every, stalls } => {
+                let defaults = time_warp::Settings::of_threads(threads);
+                let settings = time_warp::Settings { balance, ahead, copy_every, stalls, ..defaults };
+                time_warp::run_any_rank(model, model, span, &settings, fabric)
+            }
+        }
+    }
+}
+
+/// The ranks of a run, and the threads of each.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    ranks: usize,
+    threads: usize,
+}
+
+const TWO: Shape = Shape { ranks: 2, threads: 1 };
 
 /// Runs a model whose states can be written, if `saves`, on ranks. Returns the result of rank 0.
-fn run_ranks(model: &Script, at: u64, ranks: usize, saves: bool, engine: Engine<'_>) -> Result<Outcome, Error> {
+fn run_ranks(
+    model: &Script,
+    at: u64,
+    Shape { ranks, threads }: Shape,
+    saves: bool,
+    engine: Engine,
+    balance: Balance,
+) -> Result<Outcome, Error> {
     let mut all = on_ranks(ranks, |_, fabric| {
         with_model(model, until(at), |model, options| {
             let span = Span { save: saves.then_some(model as _), ..Span::from(options) };
-            engine(model, span, fabric).result
+            engine.run(model, span, balance, threads, fabric).result
         })
     });
     let first = all.swap_remove(0);
@@ -86,14 +157,6 @@ fn run_ranks(model: &Script, at: u64, ranks: usize, saves: bool, engine: Engine<
         other.map(|outcome| assert!(outcome.is_none(), "rank 0 has the outcome"))?;
     }
     first.map(|outcome| outcome.expect("rank 0 has the outcome"))
-}
-
-fn by_window(balance: Balance, threads: usize, partitions: Option<u32>) -> window::Settings {
-    window::Settings { balance, partitions, ..window::Settings::of_threads(threads) }
-}
-
-fn by_nulls(balance: Balance, threads: usize) -> null_message::Settings {
-    null_message::Settings { balance, ..null_message::Settings::of_threads(threads) }
 }
 
 fn assert_same(found: &Outcome, expected: &Outcome, how: &str) {
@@ -107,20 +170,15 @@ fn lps_that_move_between_ranks_at_random_give_the_same_answer() {
         let model = busy(lps, anyone, |_, _| {});
         let expected = sequential::run(&model, until(1_000)).expect("no failure");
         for (ranks, threads, every, seed) in [(2, 1, 1, 1), (2, 2, 3, 2), (3, 1, 2, 3), (4, 1, 1, 4)] {
-            let balance = Balance::Forced { every, seed };
-            let how = format!("{lps} LPs, anyone {anyone}, {ranks} ranks, {threads} threads");
-            let found = run_ranks(&model, 1_000, ranks, true, &|model, span, fabric| {
-                window::run_any_rank(model, span, &by_window(balance, threads, None), fabric)
-            });
-            let found = found.expect("no failure");
-            assert_same(&found, &expected, &how);
-            assert!(stat(&found, "rank_moves") > 0, "{how}: {:?}", found.engine_stats);
-            let found = run_ranks(&model, 1_000, ranks, true, &|model, span, fabric| {
-                null_message::run_any_rank(model, span, &by_nulls(balance, threads), fabric)
-            });
-            let found = found.expect("no failure");
-            assert_same(&found, &expected, &format!("null messages, {how}"));
-            assert!(stat(&found, "rank_moves") > 0, "null messages, {how}: {:?}", found.engine_stats);
+            for engine in engines(seed) {
+                let (balance, shape) = (Balance::Forced { every, seed }, Shape { ranks, threads });
+                let how = format!("{engine:?}, {lps} LPs, anyone {anyone}, {shape:?}");
+                let found = run_ranks(&model, 1_000, shape, true, engine, balance).expect("no failure");
+                assert_same(&found, &expected, &how);
+                // Each worker of `time-warp` keeps one LP.
+                let can_move = !matches!(engine, Engine::TimeWarp { .. }) || lps as usize > ranks * threads;
+                assert_eq!(stat(&found, "rank_moves") > 0, can_move, "{how}: {:?}", found.engine_stats);
+            }
         }
     }
 }
@@ -134,12 +192,12 @@ fn has_no_moves(outcome: &Outcome) -> bool {
 fn lps_whose_states_cannot_be_written_stay_on_their_ranks() {
     let model = busy(30, true, |_, _| {});
     let expected = sequential::run(&model, until(300)).expect("no failure");
-    let found = run_ranks(&model, 300, 2, false, &|model, span, fabric| {
-        window::run_any_rank(model, span, &by_window(Balance::Forced { every: 1, seed: 1 }, 1, None), fabric)
-    });
-    let found = found.expect("no failure");
-    assert_same(&found, &expected, "not saved");
-    assert!(has_no_moves(&found), "{:?}", found.engine_stats);
+    for engine in engines(1) {
+        let found = run_ranks(&model, 300, TWO, false, engine, Balance::Forced { every: 1, seed: 1 });
+        let found = found.expect("no failure");
+        assert_same(&found, &expected, "not saved");
+        assert!(has_no_moves(&found), "{engine:?}: {:?}", found.engine_stats);
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the clock decides how long the loop spins, and nothing else")]
@@ -151,17 +209,13 @@ fn spin(us: u64) {
 }
 
 /// Runs a model on two ranks by measured time. Returns the imbalance by time, and the moves between ranks.
-fn balanced(model: &Script, at: u64, partitions: Option<u32>) -> (f64, u64) {
+fn balanced(model: &Script, at: u64, engine: Engine) -> (f64, u64) {
     let expected = sequential::run(model, until(at)).expect("no failure");
-    let found = run_ranks(model, at, 2, true, &|model, span, fabric| {
-        window::run_any_rank(model, span, &by_window(Balance::Measured, 1, partitions), fabric)
-    });
-    let found = found.expect("no failure");
+    let found = run_ranks(model, at, TWO, true, engine, Balance::Measured).expect("no failure");
     assert_same(&found, &expected, "by time");
-    let unmoved = run_ranks(model, at, 2, true, &|model, span, fabric| {
-        window::run_any_rank(model, span, &by_window(Balance::ByEvents, 1, partitions), fabric)
-    });
-    assert!(has_no_moves(&unmoved.expect("no failure")));
+    let unmoved = run_ranks(model, at, TWO, true, engine, Balance::ByEvents).expect("no failure");
+    assert!(has_no_moves(&unmoved));
+    assert_eq!(stat(&found, "workers"), 2);
     let (_, imbalance) = found.engine_stats.iter().find(|(name, _)| *name == "imbalance_by_time").expect("measured");
     (*imbalance, stat(&found, "rank_moves"))
 }
@@ -172,10 +226,10 @@ fn balanced(model: &Script, at: u64, partitions: Option<u32>) -> (f64, u64) {
 fn ranks_share_costly_lps() {
     // With channels to all, there is a partition for each rank, so LPs must be gathered into others. In the
     // ring, whole partitions can move.
-    for (anyone, partitions) in [(true, None), (false, Some(16))] {
+    for (anyone, engine) in [(true, Engine::Window(None)), (false, Engine::Window(Some(16))), (true, TIME_WARP)] {
         let model = busy(16, anyone, |id, _| spin(if id.0 < 4 { 60 } else { 1 }));
-        let (imbalance, moves) = balanced(&model, 1_500, partitions);
-        assert!(moves > 0 && imbalance < 1.5, "{moves} moves between ranks, imbalance {imbalance}");
+        let (imbalance, moves) = balanced(&model, 1_500, engine);
+        assert!(moves > 0 && imbalance < 1.5, "{engine:?}: {moves} moves between ranks, imbalance {imbalance}");
     }
 }
 
@@ -185,36 +239,61 @@ fn ranks_share_costly_lps_that_are_others_after_a_while() {
         let costly = now.as_ps() / ms(500).as_ps() % 4 == u64::from(id.0 / 4);
         spin(if costly { 60 } else { 1 });
     });
-    let (_, moves) = balanced(&model, 2_000, None);
-    // Each of the four quarters in turn is shared by the ranks.
-    assert!(moves >= 8, "{moves} moves between ranks");
+    for engine in [Engine::Window(None), TIME_WARP] {
+        let (_, moves) = balanced(&model, 2_000, engine);
+        // Each of the four quarters in turn is shared by the ranks.
+        assert!(moves >= 8, "{engine:?}: {moves} moves between ranks");
+    }
 }
 
 #[test]
 fn equal_lps_stay_on_their_ranks() {
     let model = busy(64, true, |_, _| spin(5));
-    let (_, moves) = balanced(&model, 500, None);
-    assert_eq!(moves, 0);
+    for engine in [Engine::Window(None), TIME_WARP] {
+        let (_, moves) = balanced(&model, 500, engine);
+        assert_eq!(moves, 0, "{engine:?}");
+    }
 }
 
 /// A rank ends while it writes LPs that travel. The other rank says so, and does not wait for it.
 #[test]
 fn a_rank_that_dies_while_lps_move_is_named() {
-    let mut doomed = busy(30, true, |_, _| {});
-    doomed.on_write = |lp| panic!("{lp} cannot be written");
-    let models = [busy(30, true, |_, _| {}), doomed];
-    let settings = by_window(Balance::Forced { every: 1, seed: 1 }, 1, None);
-    let ends = on_ranks(2, |rank, fabric| {
-        let run = || {
-            with_model(&models[rank], until(300), |model, options| {
+    for engine in [Engine::Window(None), TIME_WARP] {
+        let mut doomed = busy(30, true, |_, _| {});
+        doomed.on_write = |lp| panic!("{lp} cannot be written");
+        let models = [busy(30, true, |_, _| {}), doomed];
+        let ends = on_ranks(2, |rank, fabric| {
+            let run = || {
+                with_model(&models[rank], until(300), |model, options| {
+                    let span = Span { save: Some(model), ..Span::from(options) };
+                    engine.run(model, span, Balance::Forced { every: 1, seed: 1 }, 1, fabric).result
+                })
+            };
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
+                .map_err(|panic| *panic.downcast::<String>().expect("text"))
+        });
+        assert!(ends[1].as_ref().is_err_and(|panic| panic.contains("cannot be written")), "{:?}", ends[1]);
+        let error = ends[0].as_ref().expect("no panic").as_ref().expect_err("the other rank has died").to_string();
+        assert!(error.contains("rank 1 ended before the run did"), "{error}");
+    }
+}
+
+#[test]
+fn a_memory_limit_counts_all_ranks_however_lps_move() {
+    let model = busy(30, true, |_, _| {});
+    let expected = sequential::run(&model, until(300)).expect("no failure");
+    let run = |limit| {
+        let mut ends = on_ranks(2, |_, fabric| {
+            with_model(&model, RunOptions { memory_limit: Some(limit), ..until(300) }, |model, options| {
                 let span = Span { save: Some(model), ..Span::from(options) };
-                window::run_any_rank(model, span, &settings, fabric).result
+                TIME_WARP.run(model, span, Balance::Forced { every: 1, seed: 1 }, 1, fabric).result
             })
-        };
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
-            .map_err(|panic| *panic.downcast::<String>().expect("text"))
-    });
-    assert!(ends[1].as_ref().is_err_and(|panic| panic.contains("cannot be written")), "{:?}", ends[1]);
-    let error = ends[0].as_ref().expect("no panic").as_ref().expect_err("the other rank has died").to_string();
-    assert!(error.contains("rank 1 ended before the run did"), "{error}");
+        });
+        ends.swap_remove(0)
+    };
+    let found = run(1 << 24).expect("no failure").expect("rank 0 has the outcome");
+    assert_same(&found, &expected, "within the limit");
+    assert!(stat(&found, "rank_moves") > 0, "{:?}", found.engine_stats);
+    let error = run(1 << 10).expect_err("the LPs alone need more");
+    assert!(matches!(error.kind(), ErrorKind::Memory { .. }), "{error}");
 }

@@ -29,6 +29,7 @@ fn report(worker: usize, round: u64) -> Summary {
         wants_stop: (worker + 2 * round).is_multiple_of(5),
         ..Summary::NOTHING
     }
+    .with_load((100 * worker + round) as f64, (worker << (round % 20)) as f64)
 }
 
 fn combined(workers: usize, round: u64) -> Summary {
