@@ -1,0 +1,141 @@
+"""Engines, threads, processes and cuts do not change the answer."""
+
+from __future__ import annotations
+
+import threading
+
+import parades as p
+import pytest
+from conftest import by_command, command
+
+
+def test_engines(sites: p.Network) -> None:
+    digest = p.run(sites, engine="sequential").digest
+    for engine in ("rounds", "window", "null-message", "time-warp"):
+        assert p.run(sites, engine=engine, threads=2).digest == digest
+    compared = p.compare(sites, engines=["sequential", "window"], threads=[1, 2])
+    assert compared.digest == digest
+    assert compared.summary["same"] is True
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_processes(sites: p.Network, processes: int) -> None:
+    alone = p.run(sites, engine="sequential")
+    for engine in ("window", "time-warp"):
+        several = p.run(sites, engine=engine, processes=processes, threads=1)
+        assert (several.digest, several.processes) == (alone.digest, processes)
+        assert several.summary["metrics"] == alone.summary["metrics"]
+
+
+def test_sweeps_have_the_digests_of_single_runs(sites: p.Network) -> None:
+    swept = p.sweep(sites, {"link.gw.rate": ["5Mbps", "10Mbps"]}, seeds=range(1, 4), jobs=2)
+    assert swept.failures == 0
+    runs = swept.runs()
+    assert len(runs) == 6
+    for row in runs:
+        rate = {5e6: "5Mbps", 10e6: "10Mbps"}[row["link.gw.rate"]]
+        assert p.run(sites, seed=row["seed"], set={"link.gw.rate": rate}).digest == row["digest"]
+    counted = [row["runs"] for row in swept.means() if row["metric"] == "flows_finished"]
+    assert counted == [3, 3]
+
+
+def test_a_run_that_fails_is_a_row_of_its_sweep() -> None:
+    swept = p.sweep("faulty", {"fault": ["none", "fail"]}, jobs=1)
+    assert swept.failures == 1
+    assert [row["error"] is None for row in swept.runs()] == [True, False]
+
+
+def test_cuts_do_not_change_the_answer(sites: p.Network) -> None:
+    whole = p.run(sites)
+    cut = p.start(sites).advance("500ms").advance("1s")
+    assert (cut.time, cut.so_far.events) == ("1s", cut.events)
+    finished = cut.with_engine("window", threads=2).finish()
+    assert (finished.digest, finished.events) == (whole.digest, whole.events)
+    assert finished.summary["metrics"] == whole.summary["metrics"]
+    assert cut.advance("1s").digest == cut.digest
+
+
+def test_cuts_on_several_processes(sites: p.Network, tmp_path) -> None:
+    whole = p.run(sites)
+    cut = p.start(sites, engine="window", processes=2, threads=1).advance("1s")
+    cut.save(tmp_path / "two.save")
+    for cut in (cut, p.load(tmp_path / "two.save").with_engine("sequential")):
+        assert cut.finish().digest == whole.digest
+
+
+def test_saves_go_from_python_to_the_command_and_back(sites: p.Network, tmp_path) -> None:
+    digest = p.run(sites).digest
+    p.start(sites).advance("1s").save(tmp_path / "of-python.save")
+    done = command("resume", str(tmp_path / "of-python.save"), "--json", "--quiet")
+    assert f'"digest":"{digest}"' in done.stdout, done.stderr
+
+    (tmp_path / "net.toml").write_text(sites.to_toml())
+    file = str(tmp_path / "net.toml")
+    by_command(file, "--until", "1s", "--save", str(tmp_path / "of-the-command.save"))
+    assert p.load(tmp_path / "of-the-command.save").finish(until="3s").digest == digest
+
+
+def test_a_branch_is_that_of_the_command(sites: p.Network, tmp_path) -> None:
+    cut = p.start(sites).advance("500ms")
+    cut.save(tmp_path / "cut.save")
+    branch = cut.branch(set={"link.gw.rate": "1Mbps"})
+    ours = branch.finish()
+    assert ours.digest != cut.finish().digest
+    done = command("branch", str(tmp_path / "cut.save"), "--set", "link.gw.rate=1Mbps", "--json", "--quiet")
+    assert f'"digest":"{ours.digest}"' in done.stdout, done.stderr
+    branch.save(tmp_path / "branch.save")
+    assert p.load(tmp_path / "branch.save").finish().digest == ours.digest
+
+
+def test_folders_are_repeated(sites: p.Network, tmp_path) -> None:
+    run = p.run(sites)
+    run.write(tmp_path / "run")
+    again, differences = p.rerun(tmp_path / "run", engine="window", threads=2)
+    assert (again.digest, differences) == (run.digest, [])
+    assert p.diff(tmp_path / "run", sites).same
+    with pytest.raises(p.InputError, match="has the results of another run"):
+        run.write(tmp_path / "run")
+    run.write(tmp_path / "run", overwrite=True)
+
+
+def test_two_networks_part_at_their_first_different_event(sites: p.Network) -> None:
+    other = p.Network.from_dict(sites.to_dict())
+    other.document["link"][0]["delay"] = "11ms"
+    found = p.diff(sites, other)
+    assert found and found.events > 0
+    assert all(found.lines)
+    assert "diverge" in str(found)
+
+
+def test_threads_of_python_run_at_once(sites: p.Network) -> None:
+    digests = [p.run(sites, seed=seed).digest for seed in range(8)]
+    found: dict[int, str] = {}
+
+    def work(seed: int) -> None:
+        found[seed] = p.run(sites, seed=seed).digest
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found[seed] for seed in range(8)] == digests
+
+
+def test_threads_of_python_read_one_run(sites: p.Network) -> None:
+    run = p.run(sites)
+    rows = run.table("flows").to_dict()
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(run.table("flows").to_dict() == rows)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 8
+
+
+def test_why_ends_in_the_event_asked_for(sites: p.Network) -> None:
+    chain = p.why(sites, "east.0:1s")
+    assert chain.is_whole
+    assert chain.events[-1]["lp_name"] == "east.0"
+    assert str(chain).count("\n") >= len(chain.events)
