@@ -65,7 +65,8 @@ def test_the_stub_is_that_of_the_module() -> None:
 
 
 def test_the_package_and_the_tutorial_have_types(tmp_path) -> None:
-    checked("mypy", "--strict", "-p", "parades", cwd=tmp_path)
+    config = ("--config-file", str(Path(__file__).parents[1] / "pyproject.toml"))
+    checked("mypy", *config, "-p", "parades", cwd=tmp_path)
     (tmp_path / "tutorial.py").write_text("\n".join(programs_of(PAGE)))
-    checked("mypy", "--strict", "--ignore-missing-imports", "tutorial.py", cwd=tmp_path)
+    checked("mypy", *config, "tutorial.py", cwd=tmp_path)
     assert os.path.exists(Path(parades.__file__).with_name("py.typed"))

@@ -35,7 +35,7 @@ def test_sweeps_have_the_digests_of_single_runs(sites: p.Network) -> None:
     for row in runs:
         rate = {5e6: "5Mbps", 10e6: "10Mbps"}[row["link.gw.rate"]]
         assert p.run(sites, seed=row["seed"], set={"link.gw.rate": rate}).digest == row["digest"]
-    counted = [row["runs"] for row in swept.means() if row["metric"] == "flows_finished"]
+    counted = [row["runs"] for row in swept.means() if row["metric"] == "flows_complete"]
     assert counted == [3, 3]
 
 

@@ -47,7 +47,7 @@ def test_a_wrong_file_names_its_place(tmp_path) -> None:
         (lambda: p.Network().nodes("a", object()).check(), "type `object`"),
         (lambda: p.start("mm1").branch(utilisation=0.9), "at its start"),
         (lambda: p.start("mm1").save("x"), "nothing to save"),
-        (lambda: p.start("mm1", customers=100).advance("1ms").advance("1us"), "saved at 1ms"),
+        (lambda: p.start("mm1", customers=100).advance("1ms").advance("1us"), "cannot go back to"),
         (lambda: p.load("/nowhere/x.save"), "cannot be read"),
         (lambda: p.why("mm1", customers=10), "does not fail"),
         (lambda: p.rerun("/nowhere"), "summary.json"),
@@ -119,7 +119,7 @@ def test_the_command_has_its_exit_statuses() -> None:
     assert command("run", "faulty", "--set", "fault=fail").returncode == 1
     wrong = command("run", "capmus")
     assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
-    assert command("list").stdout.startswith("phold")
+    assert "\nphold " in command("list").stdout
 
 
 def test_a_lost_process_ends_the_run() -> None:

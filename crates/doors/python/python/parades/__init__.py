@@ -3,7 +3,7 @@
 >>> import parades as p
 >>> run = p.run("campus", networks=1, until="1s")
 >>> run.table("flows").columns[:2]
-['source', 'destination']
+['flow', 'source']
 
 `run` executes a simulation, `Network` describes one, `sweep` repeats it over a grid, `compare` proves that engines
 agree, `start` returns a run that is advanced, branched and saved. docs/python.md is a tutorial.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,7 +126,7 @@ class Network:
     to = "b"
     size = "100kB"
     <BLANKLINE>
-    >>> p.run(net).metrics["flows_finished"]
+    >>> p.run(net).metrics["flows_complete"]
     1
     """
 
@@ -151,7 +152,7 @@ class Network:
         """Adds nodes: names, or lists of names."""
         have = self.document.setdefault("nodes", [])
         for name in names:
-            have.extend([name] if isinstance(name, str) else name)
+            have.extend(name if isinstance(name, Iterable) and not isinstance(name, str) else [name])
         return self
 
     def group(self, name: str, size: int, *, attach: Names | None = None, **keys: Any) -> Network:
@@ -223,9 +224,9 @@ class Network:
 
         Python 3.10 needs the package `tomli` for it.
         """
-        try:
+        if sys.version_info >= (3, 11):
             import tomllib
-        except ModuleNotFoundError:
+        else:
             try:
                 import tomli as tomllib
             except ModuleNotFoundError:

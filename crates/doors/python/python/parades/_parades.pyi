@@ -2,6 +2,25 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any, final
 
+__all__ = [
+    "Comparison",
+    "Request",
+    "Run",
+    "Saved",
+    "Sweep",
+    "Table",
+    "compare",
+    "diff",
+    "execute",
+    "main",
+    "rerun",
+    "scenarios",
+    "started_by",
+    "sweep",
+    "version",
+    "why",
+]
+
 _Callback = Callable[[str, Any], object] | None
 _Path = str | PathLike[str]
 

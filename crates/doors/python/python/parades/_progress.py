@@ -56,8 +56,10 @@ class _Line:
             from IPython import get_ipython
             from IPython.display import display
 
+            show: Any = display
+
             if get_ipython() is not None and "IPKernelApp" in get_ipython().config:
-                self._display = display({"text/plain": ""}, raw=True, display_id=True)
+                self._display = show({"text/plain": ""}, raw=True, display_id=True)
         except ModuleNotFoundError:
             pass
 

@@ -211,7 +211,7 @@ def why(
     """Returns the chain of events that led to an event, or to the failure of the run.
 
     >>> import parades as p
-    >>> p.why("phold", "3:500ms", lps=16).is_whole
+    >>> p.why("phold", "3:5s", lps=16).is_whole
     True
 
     Args:

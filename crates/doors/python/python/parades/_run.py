@@ -40,11 +40,10 @@ def request(
     """Returns a request in the words of the command. `several` allows several values of a parameter."""
     if isinstance(what, Mapping):
         what = Network.from_dict(what)
-    is_network = isinstance(what, Network)
-    scenario = what._path(name) if isinstance(what, Network) else os.fspath(what)
+    scenario, text = (what._path(name), what.to_toml()) if isinstance(what, Network) else (os.fspath(what), None)
     return _parades.Request(
         scenario,
-        text=what.to_toml() if is_network else None,
+        text=text,
         set=assignments({**(set or {}), **(parameters or {})}, several=several),
         until=duration(until) if isinstance(until, timedelta) else until,
         seed=seed,

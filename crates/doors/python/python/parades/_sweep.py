@@ -28,7 +28,8 @@ class Sweep:
     def __init__(self, sweep: _parades.Sweep) -> None:
         self._sweep = sweep
         self.notes: list[str] = sweep.notes
-        self.failures, self.first_failure = sweep.failed or (0, None)
+        self.failures: int = sweep.failed[0] if sweep.failed else 0
+        self.first_failure: str | None = sweep.failed[1] if sweep.failed else None
 
     def runs(self) -> Table:
         """Returns a table with a row for each run: the swept parameters, the seed, the digest, the metrics."""

@@ -27,7 +27,7 @@ class Table(Sequence[Mapping[str, Any]]):
     >>> import parades as p
     >>> flows = p.run("network").table("flows")
     >>> flows.columns[:3], len(flows) > 0
-    (['app', 'source', 'destination'], True)
+    (['flow', 'app', 'source'], True)
     >>> flows[0]["app"] == flows["app"][0]
     True
     """

@@ -1,6 +1,6 @@
 //! Saving a run at its cuts, and checking a run that goes on at its first cut.
 
-use super::Head;
+use super::{Head, Saved};
 use super::file::hash_of;
 use super::outputs::KeepOutputs;
 use super::parts;
@@ -51,6 +51,18 @@ impl Saving {
             return Err(Failure::usage(message, "add `--save-every-virtual T` or `--save-every T`"));
         }
         Ok(())
+    }
+
+    /// Checks that a wish to stop is not before the time of the saved run that goes on.
+    pub(crate) fn check_after(&self, from: &Saved) -> Result<(), Failure> {
+        let (file, saved) = (from.path().display(), from.head.time());
+        match self.stop_at {
+            Some(stop) if stop < saved => {
+                let message = format!("{file} was saved at {saved}, and the run cannot go back to {stop}");
+                Err(Failure::usage(message, "give a later time"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns true if the last save before something happens may be kept.
