@@ -37,10 +37,10 @@ use parades_session::interrupt::{self, Idle};
 use parades_session::request::quote;
 use parades_session::{Failure, Program, failure, itself, panics, ranks};
 pub use printing::print;
-pub use sweep::execute_sweep;
 use printing::say;
 use std::panic::UnwindSafe;
 use std::process::ExitCode;
+pub use sweep::execute_sweep;
 
 /// The commit from which this program was built, or `unknown`.
 pub const COMMIT: &str = env!("PARADES_COMMIT");

@@ -135,8 +135,7 @@ impl SweepArguments {
 
 /// Starts the processes that execute the runs.
 fn pool(plan: &SweepPlan, inputs: &InputsFile) -> Result<Pool, Failure> {
-    itself::command()
-        .map_err(|error| Failure::simulation(format!("processes for runs cannot be started: {error}")))?;
+    itself::command().map_err(|error| Failure::simulation(format!("processes for runs cannot be started: {error}")))?;
     let mut words = worker_words(plan);
     words.extend(["--inputs".to_owned(), inputs.path.clone()]);
     let command = move || {

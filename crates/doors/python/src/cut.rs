@@ -37,13 +37,15 @@ impl Saved {
     /// Reads a saved run.
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Saved> {
-        let read = py.detach(|| inputs::apart([], || {
-            let saved = SavedRun::read(&path, default_memory_limit().unwrap_or(u64::MAX))?;
-            let program = program_with(String::new());
-            let base = saved.request(program.version, program.commit)?;
-            let end = inputs::apart([saved.scenario_input()], || Ok::<_, Failure>(Plan::of(&base)?.until))?;
-            Ok(Saved { saved, base, end })
-        }));
+        let read = py.detach(|| {
+            inputs::apart([], || {
+                let saved = SavedRun::read(&path, default_memory_limit().unwrap_or(u64::MAX))?;
+                let program = program_with(String::new());
+                let base = saved.request(program.version, program.commit)?;
+                let end = inputs::apart([saved.scenario_input()], || Ok::<_, Failure>(Plan::of(&base)?.until))?;
+                Ok(Saved { saved, base, end })
+            })
+        });
         raise(py, read)
     }
 
@@ -60,10 +62,12 @@ impl Saved {
     ) -> PyResult<Saved> {
         let until = raise(py, crate::request::time_of("until", until))?;
         let base = Wanted { until: Some(until), ..self.base.clone() };
-        let made = py.detach(|| inputs::apart(self.inputs(), || {
-            let saved = self.saved.clone().branch(&base, &Wish { set, seed, fresh_metrics })?;
-            Ok(Saved { saved, base: self.base.clone(), end: Some(until) })
-        }));
+        let made = py.detach(|| {
+            inputs::apart(self.inputs(), || {
+                let saved = self.saved.clone().branch(&base, &Wish { set, seed, fresh_metrics })?;
+                Ok(Saved { saved, base: self.base.clone(), end: Some(until) })
+            })
+        });
         raise(py, made)
     }
 

@@ -7,6 +7,7 @@
 //! - [`questions`]: `compare`, `diff`, `why`, `rerun`.
 //! - [`sweep`]: sweeps, by processes of the interpreter that executes `python -m parades`.
 //! - [`table`]: columns, as Arrow arrays.
+//! - [`trace`]: the executed events, line by line.
 //! - [`waiting`]: the thread of a run, while the interpreter is free for other threads and for Ctrl-C.
 //! - [`errors`]: the exceptions of `parades._errors`.
 
@@ -20,6 +21,7 @@ mod request;
 mod run;
 mod sweep;
 mod table;
+mod trace;
 mod waiting;
 
 use pyo3::prelude::*;
@@ -41,6 +43,8 @@ mod _parades {
     use super::sweep::{Sweep, sweep};
     #[pymodule_export]
     use super::table::Table;
+    #[pymodule_export]
+    use super::trace::{Trace, trace};
     use super::{Bound, PyModule, PyResult};
 
     #[pymodule_init]

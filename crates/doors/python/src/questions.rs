@@ -37,8 +37,7 @@ pub(crate) fn compare(
     let wanted = request.wanted.clone();
     let waited = wait(py, callback, request.inputs(), |listener| {
         let plan = Plan::of(&wanted)?;
-        let sides =
-            Sides { engines: &engines, threads: &threads, processes: &processes, tie_seeds: &tie_seeds };
+        let sides = Sides { engines: &engines, threads: &threads, processes: &processes, tie_seeds: &tie_seeds };
         let compared = parades_session::compare(&plan, sides, listener)?;
         Ok(Comparison { compared, program: program_with(format!("compare {}", quote(&wanted.scenario))) })
     });

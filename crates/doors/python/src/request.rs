@@ -81,13 +81,7 @@ impl Request {
     }
 
     /// Returns the request for another engine.
-    fn with_engine(
-        &self,
-        engine: String,
-        threads: Option<u64>,
-        processes: Option<u64>,
-        tune: Vec<String>,
-    ) -> Request {
+    fn with_engine(&self, engine: String, threads: Option<u64>, processes: Option<u64>, tune: Vec<String>) -> Request {
         let wanted = Wanted { engine: Some(engine), threads, processes, tune, ..self.wanted.clone() };
         Request { wanted, text: self.text.clone() }
     }

@@ -34,8 +34,11 @@ impl Table {
         }
         let rows = columns.first().map_or(0, Vec::len);
         let arrays: Vec<ArrayRef> = columns.into_iter().map(array).collect();
-        let fields: Vec<Field> =
-            headings.iter().zip(&arrays).map(|(name, array)| Field::new(name, array.data_type().clone(), true)).collect();
+        let fields: Vec<Field> = headings
+            .iter()
+            .zip(&arrays)
+            .map(|(name, array)| Field::new(name, array.data_type().clone(), true))
+            .collect();
         let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
             .map(|batch| Table { batch })

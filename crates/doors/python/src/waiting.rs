@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The longest time for which a signal waits for its answer.
 const PERIOD: Duration = Duration::from_millis(50);
 /// The bytes of the stack of the thread, as main threads have them.
-const STACK_BYTES: usize = 8 << 20;
+pub(crate) const STACK_BYTES: usize = 8 << 20;
 
 /// A message of the thread to the interpreter.
 pub(crate) enum Said {
@@ -106,12 +106,7 @@ fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, Failure>>) -> Result<T, Fail
 
 /// Passes messages to the callback until the work is over. Returns the first exception, after which the work is
 /// stopped.
-fn listen(
-    py: Python<'_>,
-    callback: Option<&Bound<'_, PyAny>>,
-    mut from: Receiver<Said>,
-    stop: &Stop,
-) -> Option<PyErr> {
+fn listen(py: Python<'_>, callback: Option<&Bound<'_, PyAny>>, mut from: Receiver<Said>, stop: &Stop) -> Option<PyErr> {
     let mut raised: Option<PyErr> = None;
     loop {
         let received;
@@ -134,9 +129,7 @@ fn listen(
 fn tell(callback: &Bound<'_, PyAny>, said: Said) -> PyResult<()> {
     match said {
         Said::Begins(engine) => callback.call1(("begins", engine)),
-        Said::Progress(time_s, until_s, events_per_s) => {
-            callback.call1(("progress", (time_s, until_s, events_per_s)))
-        }
+        Said::Progress(time_s, until_s, events_per_s) => callback.call1(("progress", (time_s, until_s, events_per_s))),
         Said::Runs(finished, total) => callback.call1(("runs", (finished, total))),
     }
     .map(drop)

@@ -134,6 +134,20 @@ def test_threads_of_python_read_one_run(sites: p.Network) -> None:
     assert found == [True] * 8
 
 
+def test_a_trace_is_that_of_the_command(sites: p.Network, tmp_path) -> None:
+    (tmp_path / "net.toml").write_text(sites.to_toml())
+    words = ("--trace", str(tmp_path / "t.txt"), "--trace-lps", "gw-west", "--trace-before", "200ms")
+    by_command(str(tmp_path / "net.toml"), *words)
+    lines = (tmp_path / "t.txt").read_text().splitlines()
+    assert len(lines) > 100
+    assert list(p.trace(sites, lps="gw-west", before="200ms")) == lines
+    events = p.trace("phold", until="1000000s")
+    assert next(events) != next(events)
+    del events
+    with pytest.raises(p.InputError, match="wets"):
+        next(p.trace(sites, lps="wets.0"))
+
+
 def test_why_ends_in_the_event_asked_for(sites: p.Network) -> None:
     chain = p.why(sites, "east.0:1s")
     assert chain.is_whole

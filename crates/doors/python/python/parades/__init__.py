@@ -31,7 +31,7 @@ from ._network import (
     TokenBucket,
 )
 from ._progress import Progress
-from ._questions import Chain, Comparison, Difference, compare, diff, rerun, why
+from ._questions import Chain, Comparison, Difference, compare, diff, rerun, trace, why
 from ._run import Run, run
 from ._sweep import Sweep, sweep
 from ._table import Table
@@ -71,6 +71,7 @@ __all__ = [
     "serve_if_frozen",
     "start",
     "sweep",
+    "trace",
     "why",
 ]
 

@@ -9,6 +9,7 @@ __all__ = [
     "Saved",
     "Sweep",
     "Table",
+    "Trace",
     "compare",
     "diff",
     "execute",
@@ -17,6 +18,7 @@ __all__ = [
     "scenarios",
     "started_by",
     "sweep",
+    "trace",
     "version",
     "why",
 ]
@@ -58,6 +60,11 @@ class Table:
     def row(self, number: int) -> list[Any]: ...
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
+
+@final
+class Trace:
+    def __iter__(self) -> Trace: ...
+    def __next__(self) -> str: ...
 
 @final
 class Run:
@@ -156,6 +163,7 @@ def sweep(
     folder: _Path | None,
     callback: _Callback = None,
 ) -> Sweep: ...
+def trace(request: Request, lps: str | None, begin: str | None, before: str | None) -> Trace: ...
 def scenarios() -> list[tuple[str, str]]: ...
 def version() -> tuple[str, str]: ...
 def started_by(words: list[str]) -> None: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from . import _parades
 from ._network import Network
 from ._progress import Listener, callback
 from ._run import Run, What, request
+from ._words import duration
 
 
 class Comparison:
@@ -227,6 +228,44 @@ def why(
     )
     answer, text, notes = _parades.why(asked, event, links, callback(progress))
     return Chain(json.loads(answer), text, notes)
+
+
+def trace(
+    what: What,
+    *,
+    lps: str | None = None,
+    begin: str | timedelta | None = None,
+    before: str | timedelta | None = None,
+    until: str | timedelta | None = None,
+    seed: int | None = None,
+    tie_seed: int | None = None,
+    engine: str | None = None,
+    set: Mapping[str, object] | None = None,
+    **parameters: object,
+) -> Iterator[str]:
+    """Executes a run, and returns an iterator over its executed events in their one order: a line of text each, and
+    lines that begin with a blank for what a handler notes.
+
+    The run goes on as far as the lines are read, so memory stays bounded, and it ends when the iterator is dropped.
+
+    >>> import parades as p
+    >>> events = p.trace("phold", lps="3", until="10s")
+    >>> next(events).split()[1:3]
+    ['LP', '3']
+
+    Args:
+        what: As in `run`.
+        lps: The logical processes: `"3"`, `"10..=20"`, or by name, `"east.0,gw-west"`, `"east.*"`. Default: all.
+        begin: The virtual time from which events are traced. Default: the start.
+        before: The virtual time before which they are traced. Default: the end.
+
+    Raises:
+        InputError: If the input is wrong, at the first line.
+        SimulationError: If the run fails, after the lines up to then.
+    """
+    asked = request(what, until=until, seed=seed, tie_seed=tie_seed, engine=engine, set=set, parameters=parameters)
+    begin, before = (duration(time) if isinstance(time, timedelta) else time for time in (begin, before))
+    return _parades.trace(asked, lps, begin, before)
 
 
 def rerun(

@@ -1,9 +1,9 @@
 //! Saving a run at its cuts, and checking a run that goes on at its first cut.
 
-use super::{Head, Saved};
 use super::file::hash_of;
 use super::outputs::KeepOutputs;
 use super::parts;
+use super::{Head, Saved};
 use crate::Failure;
 use crate::condition::Condition;
 use crate::request::quote;
