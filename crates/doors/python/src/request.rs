@@ -3,11 +3,14 @@
 use crate::errors::raise;
 use parades_config::inputs::{Input, apart};
 use parades_config::units::{parse_size, parse_time};
-use parades_config::{ConfigError, Place};
+use parades_config::{ConfigError, Place, THREADS_MAX};
 use parades_core::time::Time;
 use parades_session::{Failure, Plan, Request as Wanted};
 use pyo3::prelude::*;
 use std::path::absolute;
+
+/// The greatest number of processes of a run, as the command has it.
+const PROCESSES_MAX: u64 = 65_536;
 
 /// A request for a run: a scenario or a network, and how it is run.
 #[pyclass(frozen, module = "parades._parades")]
@@ -37,6 +40,13 @@ pub(crate) fn time_of(option: &str, text: &str) -> Result<Time, Failure> {
     Ok(time)
 }
 
+/// Checks a number of threads or processes against the greatest one.
+fn in_bounds(option: &str, number: Option<u64>, most: u64) -> Result<(), Failure> {
+    let Some(number) = number.filter(|number| !(1..=most).contains(number)) else { return Ok(()) };
+    let error = ConfigError::new(format!("there are from 1 to {most}")).with_help("give such a number");
+    Err(error.at(Place::Argument(format!("{option}={number}"))).into())
+}
+
 fn size_of(text: &str) -> Result<u64, Failure> {
     parse_size(text).map_err(|error| error.at(Place::Argument(format!("memory_limit={text}"))).into())
 }
@@ -64,6 +74,8 @@ impl Request {
     ) -> PyResult<Request> {
         let until = raise(py, until.map(|text| time_of("until", text)).transpose())?;
         let memory_limit = raise(py, memory_limit.map(size_of).transpose())?;
+        raise(py, in_bounds("threads", threads, THREADS_MAX))?;
+        raise(py, in_bounds("processes", processes, PROCESSES_MAX))?;
         let wanted = Wanted {
             set,
             seed,

@@ -12,7 +12,7 @@ from . import _parades
 from ._errors import InputError
 from ._progress import Listener, callback
 from ._run import Run, What, request
-from ._words import assignments, duration
+from ._words import assignments, time, whole
 
 
 class Cut:
@@ -69,9 +69,9 @@ class Cut:
             return self._asked
         return request("", until=until or self._saved.end, **self._engine)
 
-    def _save(self, path: str, time: str, progress: Listener) -> Run:
-        run = _parades.execute(self._how(), callback(progress), self._saved, path, time)
-        return Run(run)
+    def _save(self, path: str, until: str | timedelta, progress: Listener) -> Run:
+        at = time("until", until)
+        return Run(_parades.execute(self._how(), callback(progress), self._saved, path, at))
 
     def advance(self, until: str | timedelta, *, progress: Listener = None) -> Cut:
         """Executes everything before a virtual time, and returns the run there. It stops at the end of the run.
@@ -79,10 +79,9 @@ class Cut:
         Raises:
             InputError: If the time has passed, or if the scenario cannot be saved.
         """
-        time = duration(until) if isinstance(until, timedelta) else until
         with tempfile.TemporaryDirectory(prefix="parades-") as folder:
             path = os.path.join(folder, "run.save")
-            so_far = self._save(path, time, progress)
+            so_far = self._save(path, until, progress)
             return Cut(self._asked, self._engine, _parades.Saved.read(path), so_far)
 
     def branch(
@@ -91,7 +90,7 @@ class Cut:
         set: Mapping[str, object] | None = None,
         seed: int | None = None,
         fresh_metrics: bool = False,
-        until: str | None = None,
+        until: str | timedelta | None = None,
         **parameters: object,
     ) -> Cut:
         """Returns a run that has other values, or other random streams, from here on.
@@ -115,8 +114,8 @@ class Cut:
         if self._saved is None:
             raise InputError("the run is at its start; start it with these values instead", help="start it with these values")
         changes = assignments({**(set or {}), **parameters})
-        end = until or self._saved.end or ""
-        branch = self._saved.branch(changes, seed, fresh_metrics, end)
+        end = time("until", until) or self._saved.end or ""
+        branch = self._saved.branch(changes, whole("seed", seed), fresh_metrics, end)
         return Cut(self._asked, self._engine, branch)
 
     def with_engine(
@@ -133,10 +132,11 @@ class Cut:
             InputError: If there is no such engine, when the run goes on.
         """
         how = {**self._engine, "engine": engine, "threads": threads, "processes": processes, "tune": tune}
-        asked = self._asked.with_engine(engine, threads, processes, assignments(tune or {}))
+        workers = (whole("threads", threads, 1), whole("processes", processes, 1))
+        asked = self._asked.with_engine(engine, *workers, assignments(tune or {}))
         return Cut(asked, how, self._saved, self.so_far)
 
-    def finish(self, *, until: str | None = None, progress: Listener = None) -> Run:
+    def finish(self, *, until: str | timedelta | None = None, progress: Listener = None) -> Run:
         """Executes the rest of the run, and returns its results. `until` is another end than that of the run.
 
         Raises:
@@ -144,7 +144,8 @@ class Cut:
             SimulationError: If the run fails.
             Stopped: After Ctrl-C, with the results so far as its attribute `run`.
         """
-        asked = self._how(until) if self._saved is not None or until is None else self._asked.with_until(until)
+        end = time("until", until)
+        asked = self._how(end) if self._saved is not None or end is None else self._asked.with_until(end)
         return Run(_parades.execute(asked, callback(progress), self._saved))
 
     def save(self, path: str | os.PathLike[str]) -> None:

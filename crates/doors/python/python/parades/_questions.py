@@ -14,7 +14,7 @@ from . import _parades
 from ._network import Network
 from ._progress import Listener, callback
 from ._run import Run, What, request
-from ._words import duration
+from ._words import time, whole
 
 
 class Comparison:
@@ -96,16 +96,18 @@ def compare(
         SimulationError: If two engines come to different results.
     """
 
-    def several(numbers: int | Iterable[int]) -> list[int]:
-        return [numbers] if isinstance(numbers, int) else list(numbers)
+    def several(name: str, numbers: int | Iterable[int], least: int = 1) -> list[int]:
+        each = numbers if isinstance(numbers, Iterable) else [numbers]
+        return [number for one in each if (number := whole(name, one, least)) is not None]
 
-    ties = several(tie_seed)
+    ties = several("tie_seed", tie_seed, 0)
     asked = request(
         what, until=until, seed=seed, tie_seed=ties[0] if ties else None, memory_limit=memory_limit, set=set,
         parameters=parameters,
     )
     engines = [engines] if isinstance(engines, str) else list(engines)
-    compared = _parades.compare(asked, engines, several(threads), several(processes), ties, callback(progress))
+    workers = (several("threads", threads), several("processes", processes))
+    compared = _parades.compare(asked, engines, *workers, ties, callback(progress))
     compared.check()
     return Comparison(compared)
 
@@ -226,7 +228,7 @@ def why(
     asked = request(
         what, until=until, seed=seed, tie_seed=tie_seed, engine=engine, set=set, parameters=parameters
     )
-    answer, text, notes = _parades.why(asked, event, links, callback(progress))
+    answer, text, notes = _parades.why(asked, event, whole("links", links, 1), callback(progress))
     return Chain(json.loads(answer), text, notes)
 
 
@@ -264,8 +266,7 @@ def trace(
         SimulationError: If the run fails, after the lines up to then.
     """
     asked = request(what, until=until, seed=seed, tie_seed=tie_seed, engine=engine, set=set, parameters=parameters)
-    begin, before = (duration(time) if isinstance(time, timedelta) else time for time in (begin, before))
-    return _parades.trace(asked, lps, begin, before)
+    return _parades.trace(asked, lps, time("begin", begin), time("before", before))
 
 
 def rerun(
@@ -285,5 +286,6 @@ def rerun(
         InputError: If the folder has no run, or a run without a digest.
         SimulationError: If the digest is another one.
     """
-    run, differences = _parades.rerun(os.fspath(folder), engine, threads, processes, callback(progress))
+    workers = (whole("threads", threads, 1), whole("processes", processes, 1))
+    run, differences = _parades.rerun(os.fspath(folder), engine, *workers, callback(progress))
     return Run(run), differences

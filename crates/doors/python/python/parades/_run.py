@@ -14,7 +14,7 @@ from . import _parades
 from ._network import FILE, Network
 from ._progress import Listener, callback
 from ._table import Table
-from ._words import assignments, duration
+from ._words import assignments, time, whole
 
 #: What can be run: the name of a scenario, the path of a file, a network, or a dictionary in the form of a network file.
 What = str | os.PathLike[str] | Network | Mapping[str, Any]
@@ -45,12 +45,12 @@ def request(
         scenario,
         text=text,
         set=assignments({**(set or {}), **(parameters or {})}, several=several),
-        until=duration(until) if isinstance(until, timedelta) else until,
-        seed=seed,
-        tie_seed=tie_seed,
+        until=time("until", until),
+        seed=whole("seed", seed),
+        tie_seed=whole("tie_seed", tie_seed),
         engine=engine,
-        threads=threads,
-        processes=processes,
+        threads=whole("threads", threads, 1),
+        processes=whole("processes", processes, 1),
         tune=assignments(tune or {}),
         memory_limit=memory_limit,
         digest=digest,

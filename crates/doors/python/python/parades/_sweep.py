@@ -14,6 +14,7 @@ from ._errors import Stopped
 from ._progress import Listener, callback
 from ._run import What, request
 from ._table import Table
+from ._words import whole
 
 
 class Sweep:
@@ -114,7 +115,7 @@ def sweep(
             asked,
             seeds=seeds if seeds is None or isinstance(seeds, str) else ",".join(str(seed) for seed in seeds),
             tie_seeds=ties,
-            jobs=jobs,
+            jobs=whole("jobs", jobs, 1),
             metrics=list(metrics),
             until_interval=until_interval,
             folder=None if out is None else os.fspath(out),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import numbers
+import operator
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -20,6 +22,44 @@ def duration(time: timedelta) -> str:
     return f"{time // timedelta(microseconds=1)}us"
 
 
+def time(name: str, value: str | timedelta | None) -> str | None:
+    """Returns a virtual time that the argument `name` has.
+
+    Raises:
+        InputError: If it has no unit.
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, timedelta):
+        return duration(value)
+    raise refused(f"{name}={value!r}", "a time is a text with its unit", 'write for example "10s"')
+
+
+def whole(name: str, value: object, least: int = 0) -> int | None:
+    """Returns a whole number that the argument `name` has.
+
+    >>> whole("seed", None), whole("seed", 3)
+    (None, 3)
+
+    Raises:
+        InputError: If it is no such number, or below `least`.
+    """
+    if value is None:
+        return None
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = -1
+    if least <= number < 1 << 64 and not isinstance(value, bool):
+        return number
+    raise refused(f"{name}={value!r}", "this is no such number", f"give a whole number from {least} on")
+
+
+def refused(argument: str, message: str, help: str) -> InputError:
+    """Returns the exception of a wrong argument."""
+    return InputError(f"{argument}: {message}; {help}", argument=argument, help=help)
+
+
 def word(value: object) -> str:
     """Returns a value as the command reads it.
 
@@ -28,6 +68,8 @@ def word(value: object) -> str:
     """
     if isinstance(value, str):
         return value
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
     if isinstance(value, timedelta):
         return duration(value)
     # A comma in a value would separate two values, and quotes hold it together.
@@ -67,6 +109,8 @@ def toml(value: object) -> str:
         return repr(float(value))
     if isinstance(value, timedelta):
         return _text(duration(value))
+    if isinstance(value, os.PathLike):
+        return _text(str(os.fspath(value)))
     if isinstance(value, Mapping):
         pairs = ", ".join(f"{key_of(key)} = {toml(one)}" for key, one in value.items())
         return f"{{ {pairs} }}"
