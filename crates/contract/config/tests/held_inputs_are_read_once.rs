@@ -15,6 +15,22 @@ fn held_inputs_are_read_once() {
     fs::write(&file, "two").unwrap();
     assert_eq!(read(&file, 100).unwrap(), b"two", "nothing is held yet");
 
+    // A task apart has a list of its own, and holds what it reads.
+    forget_seen();
+    let other = folder.join("other.txt");
+    fs::write(&other, "first").unwrap();
+    let input = Input { path: folder.join("nowhere.txt"), bytes: (*b"text").into() };
+    apart([input.clone()], || {
+        assert_eq!((read(&input.path, 100).unwrap(), seen().len()), (b"text".to_vec(), 1));
+        assert_eq!(read(&other, 100).unwrap(), b"first");
+        fs::write(&other, "second").unwrap();
+        assert_eq!((read(&other, 100).unwrap(), seen().len()), (b"first".to_vec(), 2));
+        forget_seen();
+        assert_eq!(seen(), []);
+    });
+    assert_eq!((seen(), read(&input.path, 100).is_err()), (Vec::new(), true));
+    assert_eq!(read(&other, 100).unwrap(), b"second");
+
     hold([]);
     assert_eq!((read_text(&file, 100).unwrap().as_str(), changed().len()), ("two", 0));
     fs::write(&file, "three").unwrap();
@@ -30,19 +46,6 @@ fn held_inputs_are_read_once() {
     let (mine, theirs, all) = holding([here], || (read(&file, 100).unwrap(), there(), held()));
     assert_eq!((mine.as_slice(), theirs.as_slice(), &all[0].bytes[..]), (&b"here"[..], &b"two"[..], &b"here"[..]));
     assert_eq!(read(&file, 100).unwrap(), b"two");
-    // A task apart has a list of its own, and holds what it reads.
-    forget_seen();
-    let other = folder.join("other.txt");
-    fs::write(&other, "first").unwrap();
-    let input = Input { path: folder.join("nowhere.txt"), bytes: (*b"text").into() };
-    apart([input.clone()], || {
-        assert_eq!((read(&input.path, 100).unwrap(), seen().len()), (b"text".to_vec(), 1));
-        assert_eq!(read(&other, 100).unwrap(), b"first");
-        assert_eq!(seen().len(), 2);
-        forget_seen();
-        assert_eq!(seen(), []);
-    });
-    assert_eq!((seen(), read(&input.path, 100).is_err()), (Vec::new(), true));
     // A file that is no input is neither held nor seen.
     forget_seen();
     let result = folder.join("apart.txt");
