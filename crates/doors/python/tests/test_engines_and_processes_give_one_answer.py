@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import parades as p
 import pytest
@@ -153,3 +157,45 @@ def test_why_ends_in_the_event_asked_for(sites: p.Network) -> None:
     assert chain.is_whole
     assert chain.events[-1]["lp_name"] == "east.0"
     assert str(chain).count("\n") >= len(chain.events)
+
+
+def test_a_frozen_program_starts_itself(tmp_path) -> None:
+    program, app = tmp_path / "program.py", tmp_path / "app"
+    program.write_text(f"""
+import sys
+sys.frozen, sys.executable = True, {str(app)!r}
+import parades as p
+p.serve_if_frozen()
+alone = p.run("phold", until="5s", engine="sequential")
+print(p.run("phold", until="5s", engine="window", threads=1, processes=2).digest == alone.digest)
+print(p.sweep("phold", until="5s", seeds=[1], jobs=1).runs()["digest"] == [alone.digest])
+""")
+    app.write_text(f'#!/bin/sh\nexec {sys.executable} {program} "$@"\n')
+    app.chmod(0o755)
+    done = subprocess.run([app], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.split() == ["True", "True"], done.stderr
+
+
+def test_a_process_that_was_forked_after_runs_has_runs(sites: p.Network) -> None:
+    digest = p.run(sites, engine="window", threads=2).digest
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if p.run(sites, engine="window", threads=2).digest == digest else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_many_runs_leave_no_memory_behind(sites: p.Network) -> None:
+    def held() -> float:
+        """Returns the memory of this process in megabytes."""
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def some(count: int) -> None:
+        for seed in range(count):
+            p.run(sites, seed=seed, until="50ms").table("flows").to_dict()
+            p.start(sites, seed=seed).advance("10ms").branch(seed=2).advance("20ms")
+
+    some(50)
+    before, files = held(), len(os.listdir("/proc/self/fd"))
+    some(200)
+    assert held() - before < 10
+    assert len(os.listdir("/proc/self/fd")) == files
