@@ -254,8 +254,8 @@ pub fn hold(inputs: impl IntoIterator<Item = Input>) {
     held.inputs.extend(inputs.into_iter().map(|Input { path, bytes }| (path, bytes)));
 }
 
-/// Holds one file, which need not be on disk; inside of [`apart`], for this thread alone. Other files are read
-/// as before.
+/// Holds one file, which need not be on disk; inside of [`apart`], for this thread alone. Other files are
+/// read as before.
 ///
 /// ```
 /// use parades_config::inputs::{Input, hold_one, read};

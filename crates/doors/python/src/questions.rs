@@ -129,8 +129,8 @@ pub(crate) fn diff(
     waited.or_raise(py)
 }
 
-/// Finds the chain of events that led to `event`, or to the failure of the run. Returns the object of `--json`,
-/// the lines, and notes.
+/// Finds the chain of events that led to `event`, or to the failure of the run. Returns the object of
+/// `--json`, the lines, and notes.
 #[pyfunction]
 #[pyo3(signature = (request, event, links, callback=None))]
 pub(crate) fn why(
@@ -150,8 +150,8 @@ pub(crate) fn why(
     waited.or_raise(py)
 }
 
-/// Executes a recorded run again, and checks its digest. Returns the run, and a sentence on each difference of
-/// its origin.
+/// Executes a recorded run again, and checks its digest. Returns the run, and a sentence on each difference
+/// of its origin.
 #[pyfunction]
 #[pyo3(signature = (folder, engine, threads, processes, callback=None))]
 pub(crate) fn rerun(

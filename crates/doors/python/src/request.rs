@@ -104,7 +104,8 @@ impl Request {
         Ok(Request { wanted: Wanted { until: Some(until), ..self.wanted.clone() }, text: self.text.clone() })
     }
 
-    /// Returns the text of a file whose run is the same: the network in full, or the scenario with all values.
+    /// Returns the text of a file whose run is the same: the network in full, or the scenario with all
+    /// values.
     fn show(&self, py: Python<'_>) -> PyResult<String> {
         let (wanted, inputs) = (self.wanted.clone(), self.inputs());
         raise(py, py.detach(move || apart(inputs, || Plan::of(&wanted)?.as_file(None))))

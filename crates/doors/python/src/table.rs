@@ -1,5 +1,5 @@
-//! Columns, as Arrow arrays: pandas, polars, DuckDB and pyarrow read them without copies, by the Arrow PyCapsule
-//! interface.
+//! Columns, as Arrow arrays: pandas, polars, DuckDB and pyarrow read them without copies, by the Arrow
+//! PyCapsule interface.
 //!
 //! *Reference*: "The Arrow PyCapsule Interface", Apache Arrow format documentation, version 1.4.
 

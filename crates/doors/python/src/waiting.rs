@@ -104,8 +104,8 @@ fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, Failure>>) -> Result<T, Fail
     })
 }
 
-/// Passes messages to the callback until the work is over. Returns the first exception, after which the work is
-/// stopped.
+/// Passes messages to the callback until the work is over. Returns the first exception, after which the work
+/// is stopped.
 fn listen(py: Python<'_>, callback: Option<&Bound<'_, PyAny>>, mut from: Receiver<Said>, stop: &Stop) -> Option<PyErr> {
     let mut raised: Option<PyErr> = None;
     loop {

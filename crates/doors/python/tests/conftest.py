@@ -16,7 +16,12 @@ CLONE = Path(__file__).resolve().parents[4]
 def command(*words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     """Executes the command of the package."""
     return subprocess.run(
-        [sys.executable, "-m", "parades", *words], input=stdin, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-m", "parades", *words],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
 
 

@@ -17,7 +17,9 @@ from conftest import CLONE
 
 PAGE = CLONE / "docs/python.md"
 NOTEBOOK = CLONE / "docs/python.ipynb"
-MODULES = [name for _, name, _ in pkgutil.iter_modules(parades.__path__, "parades.") if name != "parades.__main__"]
+MODULES = [
+    name for _, name, _ in pkgutil.iter_modules(parades.__path__, "parades.") if name != "parades.__main__"
+]
 
 
 @pytest.mark.parametrize("name", ["parades", *MODULES])
@@ -56,7 +58,9 @@ def test_the_notebook_runs(tmp_path) -> None:
 
 
 def checked(*words: str, cwd: Path | None = None) -> None:
-    done = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, check=False, cwd=cwd)
+    done = subprocess.run(
+        [sys.executable, "-m", *words], capture_output=True, text=True, check=False, cwd=cwd
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

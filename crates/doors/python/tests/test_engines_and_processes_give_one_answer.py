@@ -63,8 +63,8 @@ def test_cuts_on_several_processes(sites: p.Network, tmp_path) -> None:
     whole = p.run(sites)
     cut = p.start(sites, engine="window", processes=2, threads=1).advance("1s")
     cut.save(tmp_path / "two.save")
-    for cut in (cut, p.load(tmp_path / "two.save").with_engine("sequential")):
-        assert cut.finish().digest == whole.digest
+    for other in (cut, p.load(tmp_path / "two.save").with_engine("sequential")):
+        assert other.finish().digest == whole.digest
 
 
 def test_saves_go_from_python_to_the_command_and_back(sites: p.Network, tmp_path) -> None:
@@ -130,7 +130,9 @@ def test_threads_of_python_read_one_run(sites: p.Network) -> None:
     run = p.run(sites)
     rows = run.table("flows").to_dict()
     found = []
-    threads = [threading.Thread(target=lambda: found.append(run.table("flows").to_dict() == rows)) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: found.append(run.table("flows").to_dict() == rows)) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

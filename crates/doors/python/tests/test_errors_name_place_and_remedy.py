@@ -144,5 +144,7 @@ try:
 except p.SimulationError as error:
     print("lost" if "worker 1" in str(error) else error)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.stdout == "lost\n", done.stderr

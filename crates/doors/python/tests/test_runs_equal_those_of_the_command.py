@@ -51,7 +51,9 @@ def drawn(seed: int) -> p.Network:
     for index, name in enumerate(names[1:], 1):
         queue = rng.choice([20, "64KiB", p.CoDel(), p.Red(limit=50), p.FqCoDel(), p.DropTail(10)])
         rate, delay = f"{rng.randint(1, 50)}Mbps", f"{rng.randint(1, 20)}ms"
-        net.link(names[rng.randrange(index)], name, rate=rate, delay=delay, queue=queue, loss=rng.choice([0, 0.01]))
+        net.link(
+            names[rng.randrange(index)], name, rate=rate, delay=delay, queue=queue, loss=rng.choice([0, 0.01])
+        )
     for index in range(rng.randint(1, 4)):
         a, b = rng.sample(names, 2)
         congestion = rng.choice(["cubic", "bbr", "newreno"])

@@ -124,8 +124,8 @@ pub struct Interruptible {
 }
 
 impl Interruptible {
-    /// Lets interrupts, and the task of this thread, stop the run of `control`. After an interrupt, the run is
-    /// stopped already.
+    /// Lets interrupts, and the task of this thread, stop the run of `control`. After an interrupt, the run
+    /// is stopped already.
     pub fn new(control: &Arc<Control>) -> Interruptible {
         let task = Stop::of_this_thread();
         runs().begin(control);

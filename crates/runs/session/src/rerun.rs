@@ -28,8 +28,8 @@ pub struct Repeated {
 ///
 /// # Errors
 ///
-/// [`Failure::Simulation`] if the digest is another one; [`Failure::Input`] if the folder has none, or cannot be
-/// used; the errors of [`run`].
+/// [`Failure::Simulation`] if the digest is another one; [`Failure::Input`] if the folder has none, or cannot
+/// be used; the errors of [`run`].
 pub fn rerun(
     recorded: &Recorded,
     on: &RerunOn,

@@ -119,9 +119,9 @@ impl<'a> Results<'a> {
         })
     }
 
-    /// Returns the headings and the rows of a table with a row for each finished run. The columns are the swept
-    /// parameters in base units, the seed, the counts and the digest, the metrics, and the error of a failed
-    /// run.
+    /// Returns the headings and the rows of a table with a row for each finished run. The columns are the
+    /// swept parameters in base units, the seed, the counts and the digest, the metrics, and the error of a
+    /// failed run.
     pub fn table_of_runs(&self) -> (Vec<String>, impl Iterator<Item = Vec<Value>>) {
         let of_run = ["events", "global_events", "digest", "virtual_time_s"];
         let keys = self.keys.iter().map(String::as_str).chain(["seed"]).chain(of_run);
@@ -147,8 +147,8 @@ impl<'a> Results<'a> {
     }
 
     /// Returns the headings and the rows of a table with a row for each metric of each point. The columns are
-    /// the swept parameters, the metric, the number of runs, the mean, and the half-width of the 95 % interval
-    /// (null for a single run).
+    /// the swept parameters, the metric, the number of runs, the mean, and the half-width of the 95 %
+    /// interval (null for a single run).
     pub fn table_of_means(&self) -> (Vec<String>, impl Iterator<Item = Vec<Value>>) {
         let columns = ["metric", "runs", "mean", "half_width_95"];
         let headings = self.keys.iter().map(String::as_str).chain(columns).map(str::to_owned).collect();

@@ -5,8 +5,8 @@
 >>> run.table("flows").columns[:2]
 ['flow', 'source']
 
-`run` executes a simulation, `Network` describes one, `sweep` repeats it over a grid, `compare` proves that engines
-agree, `start` returns a run that is advanced, branched and saved. docs/python.md is a tutorial.
+`run` executes a simulation, `Network` describes one, `sweep` repeats it over a grid, `compare` proves that
+engines agree, `start` returns a run that is advanced, branched and saved. docs/python.md is a tutorial.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def scenarios() -> dict[str, str]:
 def serve_if_frozen() -> None:
     """Serves as a process of a run or a sweep, if the program is frozen and was started for that.
 
-    A program that was frozen by a tool such as PyInstaller calls this first of all. Otherwise it does nothing.
+    A program that was frozen by a tool such as PyInstaller calls this first of all. Otherwise it does
+    nothing.
     """
     if getattr(_sys, "frozen", False) and _sys.argv[1:2] in (["rank"], ["sweep-worker"]):
         from .__main__ import main

@@ -18,8 +18,9 @@ from ._words import assignments, time, whole
 class Cut:
     """A run at one virtual time, with everything before it executed and nothing at it.
 
-    A cut does not change. `advance` returns a later one, `branch` one that goes on differently, and `finish` the
-    results of the whole run. The digest at the end is that of the unbroken run, whatever the cuts and the engines.
+    A cut does not change. `advance` returns a later one, `branch` one that goes on differently, and `finish`
+    the results of the whole run. The digest at the end is that of the unbroken run, whatever the cuts and the
+    engines.
 
     Each step reads the cut before it, so a step takes some milliseconds, and more with a large model.
 
@@ -74,7 +75,9 @@ class Cut:
         return Run(_parades.execute(self._how(), callback(progress), self._saved, path, at))
 
     def advance(self, until: str | timedelta, *, progress: Listener = None) -> Cut:
-        """Executes everything before a virtual time, and returns the run there. It stops at the end of the run.
+        """Executes everything before a virtual time, and returns the run there.
+
+        It stops at the end of the run.
 
         Raises:
             InputError: If the time has passed, or if the scenario cannot be saved.
@@ -109,10 +112,14 @@ class Cut:
             **parameters: Values of parameters that may change during a run.
 
         Raises:
-            InputError: If a value cannot change during a run; at the start of a run, where nothing has happened.
+            InputError: If a value cannot change during a run; at the start of a run, where nothing has
+            happened.
         """
         if self._saved is None:
-            raise InputError("the run is at its start; start it with these values instead", help="start it with these values")
+            raise InputError(
+                "the run is at its start; start it with these values instead",
+                help="start it with these values",
+            )
         changes = assignments({**(set or {}), **parameters})
         end = time("until", until) or self._saved.end or ""
         branch = self._saved.branch(changes, whole("seed", seed), fresh_metrics, end)
@@ -155,7 +162,10 @@ class Cut:
             InputError: If the file cannot be written; at the start of a run, where nothing has happened.
         """
         if self._saved is None:
-            raise InputError("the run is at its start, so there is nothing to save; advance it first", help="advance it first")
+            raise InputError(
+                "the run is at its start, so there is nothing to save; advance it first",
+                help="advance it first",
+            )
         self._save(os.fspath(path), self._saved.time, None)
 
     def __repr__(self) -> str:
@@ -182,11 +192,26 @@ def start(
         InputError: If the input is wrong.
     """
     asked = request(
-        what, until=until, seed=seed, tie_seed=tie_seed, engine=engine, threads=threads, processes=processes, tune=tune,
-        memory_limit=memory_limit, set=set, parameters=parameters,
+        what,
+        until=until,
+        seed=seed,
+        tie_seed=tie_seed,
+        engine=engine,
+        threads=threads,
+        processes=processes,
+        tune=tune,
+        memory_limit=memory_limit,
+        set=set,
+        parameters=parameters,
     )
     asked.check()
-    how = {"engine": engine, "threads": threads, "processes": processes, "tune": tune, "memory_limit": memory_limit}
+    how = {
+        "engine": engine,
+        "threads": threads,
+        "processes": processes,
+        "tune": tune,
+        "memory_limit": memory_limit,
+    }
     return Cut(asked, how)
 
 

@@ -1,7 +1,7 @@
 """Networks, described in Python.
 
-A `Network` writes a network file, and the reader of such files judges it. So keys, values, defaults and errors are
-those of docs/network-file.md, and nothing is described twice.
+A `Network` writes a network file, and the reader of such files judges it. So keys, values, defaults and
+errors are those of docs/network-file.md, and nothing is described twice.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ def Priority(**keys: Any) -> Queue:
 class Network:
     """A network of nodes, links and apps, which a run simulates packet by packet.
 
-    Each method adds to the network and returns it. Keyword arguments are the keys of docs/network-file.md; a name
-    that Python has taken ends with `_`, such as `for_`. Nothing is checked before the network is run, shown or
-    checked. Errors then name the line of the text, which is `to_toml()`.
+    Each method adds to the network and returns it. Keyword arguments are the keys of docs/network-file.md; a
+    name that Python has taken ends with `_`, such as `for_`. Nothing is checked before the network is run,
+    shown or checked. Errors then name the line of the text, which is `to_toml()`.
 
     >>> import parades as p
     >>> net = p.Network("two hosts", until="1s", defaults=dict(rate="10Mbps", delay="1ms"))
@@ -179,7 +179,9 @@ class Network:
         """Adds a static route at the nodes `at` to the nodes `to`: `via` a node, or by a `link`."""
         return self._add("route", {"at": at, "to": to}, keys)
 
-    def app(self, name: str, kind: str, source: Names | None = None, destination: Names | None = None, **keys: Any) -> Network:
+    def app(
+        self, name: str, kind: str, source: Names | None = None, destination: Names | None = None, **keys: Any
+    ) -> Network:
         """Adds traffic: a flow for each pair of nodes of `source` and `destination`. `kind` is one of
         `constant`, `poisson`, `on-off`, `request-response`, `transfer` and `tcp`."""
         return self._add("app", {"name": name, "kind": kind, "from": source, "to": destination}, keys)
@@ -237,7 +239,9 @@ class Network:
             text = str(source) if path is None else path.read_text(encoding="utf-8")
             net = cls.from_dict(tomllib.loads(text))
         except OSError as error:
-            raise InputError(f"{path}: the file cannot be read: {error.strerror}; check its name", file=str(path)) from None
+            raise InputError(
+                f"{path}: the file cannot be read: {error.strerror}; check its name", file=str(path)
+            ) from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InputError(f"{path or FILE}: {error}; correct it", file=str(path or FILE)) from None
         net.folder = None if path is None else path.parent
@@ -252,10 +256,9 @@ class Network:
         tables = {name: self.document[name] for name in (*_SINGLE, *_TABLES) if name in self.document}
         top = {key: value for key, value in self.document.items() if key not in tables}
         # A table in another form than usual stays as it is: the reader judges it.
-        for name in tables:
-            is_usual = isinstance(tables[name], Mapping) if name in _SINGLE else _is_list_of_tables(tables[name])
-            if not is_usual:
-                top[name] = tables[name]
+        for name, value in tables.items():
+            if not (isinstance(value, Mapping) if name in _SINGLE else _is_list_of_tables(value)):
+                top[name] = value
         parts = [table(top)]
         for name in _SINGLE:
             if name in tables and name not in top:
@@ -308,8 +311,9 @@ class Network:
     ) -> Network:
         """Returns the network of a graph of networkx. Names of nodes are their texts.
 
-        `keys` maps keys of links to attributes of edges; by default, the attributes `rate`, `delay`, `queue`, `loss`
-        and `name` are keys of the link. An edge of a directed graph is a link that carries packets one way.
+        `keys` maps keys of links to attributes of edges; by default, the attributes `rate`, `delay`, `queue`,
+        `loss` and `name` are keys of the link. An edge of a directed graph is a link that carries packets one
+        way.
 
         >>> import networkx, parades as p
         >>> graph = networkx.path_graph(3)
@@ -341,7 +345,11 @@ class Network:
         full = Network.from_toml(self.show())
         graph.add_nodes_from(full.document.get("nodes", []))
         for link in full.document.get("link", []):
-            facts = {key: value for key, value in link.items() if key not in ("from", "to", "rate_back", "queue_back")}
+            facts = {
+                key: value
+                for key, value in link.items()
+                if key not in ("from", "to", "rate_back", "queue_back")
+            }
             graph.add_edge(link["from"], link["to"], **facts)
             if link.get("duplex", True):
                 back = {key: link[f"{key}_back"] for key in ("rate", "queue") if f"{key}_back" in link}
@@ -353,7 +361,9 @@ class Network:
         return f"<Network {self.document.get('network', '')!r}: {counts or 'empty'}>"
 
     def _counts(self) -> list[tuple[str, int]]:
-        of = {"nodes": self.document.get("nodes", [])} | {f"{name}s": self.document.get(name, []) for name in _TABLES}
+        of = {"nodes": self.document.get("nodes", [])} | {
+            f"{name}s": self.document.get(name, []) for name in _TABLES
+        }
         return [(what, len(all_)) for what, all_ in of.items() if all_]
 
     def _repr_html_(self) -> str:
@@ -371,7 +381,9 @@ def _plain(keys: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_list_of_tables(value: object) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(one, Mapping) for one in value)
+    return (
+        isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(one, Mapping) for one in value)
+    )
 
 
 def _copy(value: Any) -> Any:

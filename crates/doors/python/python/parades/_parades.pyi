@@ -1,6 +1,6 @@
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 __all__ = [
     "Comparison",
@@ -23,8 +23,8 @@ __all__ = [
     "why",
 ]
 
-_Callback = Callable[[str, Any], object] | None
-_Path = str | PathLike[str]
+_Callback: TypeAlias = Callable[[str, Any], object] | None
+_Path: TypeAlias = str | PathLike[str]
 
 @final
 class Request:

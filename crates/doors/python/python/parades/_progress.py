@@ -25,7 +25,8 @@ class Progress(NamedTuple):
     runs_total: int | None
 
 
-#: A function that hears of the progress, ten times a second; or `True` for a line on the terminal or in the notebook.
+#: A function that hears of the progress, ten times a second; or `True` for a line on the terminal or in the
+#: notebook.
 Listener = Callable[[Progress], object] | bool | None
 
 
@@ -66,7 +67,8 @@ class _Line:
     def __call__(self, now: Progress) -> None:
         passed = time.monotonic() - self._begin
         if now.runs is None:
-            text = f"{now.share:4.0%}  t = {now.time_s:.3f} s  {(now.events_per_s or 0.0) / 1e6:.1f} M events/s  {passed:.0f} s"
+            speed = (now.events_per_s or 0.0) / 1e6
+            text = f"{now.share:4.0%}  t = {now.time_s:.3f} s  {speed:.1f} M events/s  {passed:.0f} s"
         else:
             text = f"{now.share:4.0%}  {now.runs}/{now.runs_total} runs  {passed:.0f} s"
         if self._display is not None:

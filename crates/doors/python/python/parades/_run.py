@@ -16,7 +16,8 @@ from ._progress import Listener, callback
 from ._table import Table
 from ._words import assignments, time, whole
 
-#: What can be run: the name of a scenario, the path of a file, a network, or a dictionary in the form of a network file.
+#: What can be run: the name of a scenario, the path of a file, a network, or a dictionary in the form of a
+#: network file.
 What = str | os.PathLike[str] | Network | Mapping[str, Any]
 
 
@@ -40,7 +41,9 @@ def request(
     """Returns a request in the words of the command. `several` allows several values of a parameter."""
     if isinstance(what, Mapping):
         what = Network.from_dict(what)
-    scenario, text = (what._path(name), what.to_toml()) if isinstance(what, Network) else (os.fspath(what), None)
+    scenario, text = (
+        (what._path(name), what.to_toml()) if isinstance(what, Network) else (os.fspath(what), None)
+    )
     return _parades.Request(
         scenario,
         text=text,
@@ -84,15 +87,15 @@ def run(
     True
 
     Args:
-        what: The name of a scenario (`scenarios()` has them), the path of a TOML file, a `Network`, or a dictionary.
-        until: The virtual end time, with a unit: `"10s"`. Default: that of the scenario.
-        seed: The seed of the random streams. Default: 1.
-        tie_seed: Shuffles simultaneous events, alike on every engine. Default: they are not shuffled.
-        engine: `auto`, `sequential`, `rounds`, `window`, `null-message`, `time-warp`. Default: `auto`.
-        threads: The worker threads in each process. Default: the number of cores, divided by the processes.
-        processes: The processes on this machine, connected by shared memory. Default: 1.
-        tune: Settings of the engine. None of them changes the answer.
-        memory_limit: A bound on the memory of the whole process, with a unit: `"2GiB"`. Default: three quarters of
+        what: The name of a scenario (`scenarios()` has them), the path of a TOML file, a `Network`, or a
+        dictionary. until: The virtual end time, with a unit: `"10s"`. Default: that of the scenario. seed:
+        The seed of the random streams. Default: 1. tie_seed: Shuffles simultaneous events, alike on every
+        engine. Default: they are not shuffled. engine: `auto`, `sequential`, `rounds`, `window`,
+        `null-message`, `time-warp`. Default: `auto`. threads: The worker threads in each process. Default:
+        the number of cores, divided by the processes. processes: The processes on this machine, connected by
+        shared memory. Default: 1. tune: Settings of the engine. None of them changes the answer.
+        memory_limit: A bound on the memory of the whole process, with a unit: `"2GiB"`. Default: three
+        quarters of
             the machine's.
         digest: False skips the digest.
         set: Parameters by name, where the name is no name in Python: `{"link.gw.rate": "5Mbps"}`.
@@ -106,8 +109,18 @@ def run(
         Stopped: After Ctrl-C, with the results so far as its attribute `run`.
     """
     asked = request(
-        what, until=until, seed=seed, tie_seed=tie_seed, engine=engine, threads=threads, processes=processes, tune=tune,
-        memory_limit=memory_limit, digest=digest, set=set, parameters=parameters,
+        what,
+        until=until,
+        seed=seed,
+        tie_seed=tie_seed,
+        engine=engine,
+        threads=threads,
+        processes=processes,
+        tune=tune,
+        memory_limit=memory_limit,
+        digest=digest,
+        set=set,
+        parameters=parameters,
     )
     return Run(_parades.execute(asked, callback(progress), None, None if save is None else os.fspath(save)))
 
@@ -166,7 +179,9 @@ class Run:
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
-        """Every number and text among the results by name, as in the table of a sweep. The end of a name is its unit.
+        """Every number and text among the results by name, as in the table of a sweep.
+
+        The end of a name is its unit.
 
         >>> import parades as p
         >>> sorted(name for name in p.run("mm1", customers=1000).metrics if name.startswith("sojourn"))
@@ -239,5 +254,7 @@ class Run:
         }
         numbers = {name: x for name, x in self.metrics.items() if x is not None}
         facts |= {name: f"{x:.6g}" if isinstance(x, float) else str(x) for name, x in numbers.items()}
-        rows = "".join(f"<tr><th>{html.escape(key)}</th><td>{html.escape(x)}</td></tr>" for key, x in facts.items())
+        rows = "".join(
+            f"<tr><th>{html.escape(key)}</th><td>{html.escape(x)}</td></tr>" for key, x in facts.items()
+        )
         return f"<table><caption>{html.escape(self.title)}</caption>{rows}</table>"

@@ -33,12 +33,14 @@ class Sweep:
         self.first_failure: str | None = sweep.failed[1] if sweep.failed else None
 
     def runs(self) -> Table:
-        """Returns a table with a row for each run: the swept parameters, the seed, the digest, the metrics."""
+        """Returns a table with a row for each run: swept parameters, seed, digest, metrics."""
         return Table(self._sweep.runs(), "runs")
 
     def means(self) -> Table:
-        """Returns a table with a row for each metric of each point: its mean over the seeds, and the half-width of
-        its 95 % interval (Student's t)."""
+        """Returns a table with a row for each metric of each point: its mean over the seeds.
+
+        `half_width_95` is the half-width of the interval of 95 % (Student's t).
+        """
         return Table(self._sweep.means(), "means")
 
     @cached_property
@@ -88,16 +90,14 @@ def sweep(
     [3, 3]
 
     Args:
-        what: As in `run`.
-        grid: The values of each parameter; every combination is a point.
-        seeds: The seeds: numbers, or as the command has them, `"1..30"`. Default: one, 1.
-        jobs: The number of runs at a time. Default: the number of cores over the threads of a run.
-        tie_seed: A seed that shuffles simultaneous events; each point is run with each of several.
-        threads: The worker threads of each run. Default: 1.
-        metrics: The metrics that are shown, and that count for `until_interval`.
-        until_interval: Seeds are added until the intervals of `metrics` are at most this share of their means.
-        out: A folder for the tables, the journal and the results of each run. A sweep that was stopped goes on from it.
-        progress: A function that is called after each run with a `Progress`; or `True` for a line.
+        what: As in `run`. grid: The values of each parameter; every combination is a point. seeds: The seeds:
+        numbers, or as the command has them, `"1..30"`. Default: one, 1. jobs: The number of runs at a time.
+        Default: the number of cores over the threads of a run. tie_seed: A seed that shuffles simultaneous
+        events; each point is run with each of several. threads: The worker threads of each run. Default: 1.
+        metrics: The metrics that are shown, and that count for `until_interval`. until_interval: Seeds are
+        added until the intervals of `metrics` are at most this share of their means. out: A folder for the
+        tables, the journal and the results of each run. A sweep that was stopped goes on from it. progress: A
+        function that is called after each run with a `Progress`; or `True` for a line.
         **parameters: Further parameters, one value or several.
 
     Raises:
@@ -107,8 +107,16 @@ def sweep(
     """
     ties = [] if tie_seed is None else [tie_seed] if isinstance(tie_seed, int) else list(tie_seed)
     asked = request(
-        what, until=until, tie_seed=ties[0] if ties else None, engine=engine, threads=threads, processes=processes,
-        tune=tune, memory_limit=memory_limit, parameters={**(grid or {}), **parameters}, several=True,
+        what,
+        until=until,
+        tie_seed=ties[0] if ties else None,
+        engine=engine,
+        threads=threads,
+        processes=processes,
+        tune=tune,
+        memory_limit=memory_limit,
+        parameters={**(grid or {}), **parameters},
+        several=True,
     )
     swept = Sweep(
         _parades.sweep(

@@ -21,8 +21,9 @@ Cell = int | float | str | bool | None
 class Table(Sequence[Mapping[str, Any]]):
     """A table of results: a sequence of rows, each a dictionary, and columns by name.
 
-    The end of a column's name is its unit: `_s`, `_bytes`, `_bps`, `_per_s`. Pandas, polars, DuckDB and pyarrow read
-    the columns without copies, by Arrow's PyCapsule interface: `polars.DataFrame(table)`, `pyarrow.table(table)`.
+    The end of a column's name is its unit: `_s`, `_bytes`, `_bps`, `_per_s`. Pandas, polars, DuckDB and
+    pyarrow read the columns without copies, by Arrow's PyCapsule interface: `polars.DataFrame(table)`,
+    `pyarrow.table(table)`.
 
     >>> import parades as p
     >>> flows = p.run("network").table("flows")

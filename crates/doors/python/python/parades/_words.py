@@ -114,15 +114,16 @@ def toml(value: object) -> str:
     if isinstance(value, Mapping):
         pairs = ", ".join(f"{key_of(key)} = {toml(one)}" for key, one in value.items())
         return f"{{ {pairs} }}"
-    if isinstance(value, Sequence) or (isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray))):
+    if isinstance(value, Sequence) or (
+        isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray))
+    ):
         return "[" + ", ".join(map(toml, value)) + "]"
     if hasattr(value, "item"):
         # A scalar of numpy.
         return toml(value.item())
-    kind = type(value).__name__
+    help = "use a text, a number, `True`, a list or a dictionary"
     raise InputError(
-        f"a value of the type `{kind}` cannot stand in a network; use a text, a number, `True`, a list or a dictionary",
-        help="use a text, a number, `True`, a list or a dictionary",
+        f"a value of the type `{type(value).__name__}` cannot stand in a network; {help}", help=help
     )
 
 
@@ -137,7 +138,9 @@ def _text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InputError(f"{text!r} is no text in UTF-8; leave out its surrogates", help="leave out its surrogates") from None
+        raise InputError(
+            f"{text!r} is no text in UTF-8; leave out its surrogates", help="leave out its surrogates"
+        ) from None
     # The escapes of JSON are escapes of TOML too.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
