@@ -3,7 +3,7 @@
 use crate::errors::raise;
 use crate::request::Request;
 use crate::table::Table;
-use crate::waiting::{Said, wait};
+use crate::waiting::{Said, Waited, wait};
 use parades_cli::{execute_sweep, program_with};
 use parades_report::View;
 use parades_report::sweep::SweepReport;
@@ -59,13 +59,13 @@ pub(crate) fn sweep(
         from: Vec::new(),
         fresh_metrics: false,
     };
-    let waited = wait(py, callback, request.inputs(), |listener| {
+    let waited: Waited<Sweep> = wait(py, callback, request.inputs(), |listener| {
         swept(&wanted, &mut |finished, total| listener.say(Said::Runs(finished, total)))
     });
-    match waited.raised {
-        // The results so far are an attribute of the exception.
-        Some(error) if !matches!(&waited.result, Ok(sweep) if sweep.is_stopped) => Err(error),
-        _ => raise(py, waited.result),
+    match waited {
+        // The results so far become an attribute of the exception.
+        Waited { result: Ok(sweep), .. } if waited.is_interrupted(py) => Ok(Sweep { is_stopped: true, ..sweep }),
+        waited => waited.or_raise(py),
     }
 }
 

@@ -88,7 +88,14 @@ pub(crate) fn wait<T: Send>(
                 let raised = listen(py, callback, from, &stop);
                 let result = py.detach(|| joined(thread));
                 // A signal that came with the end belongs to the work too.
-                Waited { result, raised: raised.or_else(|| py.check_signals().err()) }
+                let waited = Waited { result, raised: raised.or_else(|| py.check_signals().err()) };
+                match waited {
+                    // The failure says the same of Ctrl-C, and why there is no result.
+                    Waited { result: Err(Failure::Stopped(why)), .. } if waited.is_interrupted(py) => {
+                        Waited { result: Err(Failure::Stopped(why)), raised: None }
+                    }
+                    waited => waited,
+                }
             }
             Err(error) => Waited { result: Err(Failure::no_thread("run", &error)), raised: None },
         }
