@@ -52,9 +52,17 @@ pub struct Seen {
     pub hash: u64,
 }
 
+/// The inputs that a thread holds and lists apart from its process.
+#[derive(Clone, Default)]
+struct Here {
+    /// The contents that the thread holds, by path.
+    held: BTreeMap<PathBuf, Arc<[u8]>>,
+    /// The files that the thread has read inside of [`apart`], by path: length and hash.
+    seen: Option<BTreeMap<PathBuf, (u64, u64)>>,
+}
+
 thread_local! {
-    /// The inputs that this thread alone holds, by path.
-    static HELD_HERE: RefCell<BTreeMap<PathBuf, Arc<[u8]>>> = const { RefCell::new(BTreeMap::new()) };
+    static HERE: RefCell<Here> = const { RefCell::new(Here { held: BTreeMap::new(), seen: None }) };
 }
 
 /// The length and the hash of each file that was read, by path.
@@ -64,16 +72,18 @@ fn seen_files() -> MutexGuard<'static, BTreeMap<PathBuf, (u64, u64)>> {
     SEEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the files that this process has read since the last [`forget_seen`], by path. A file that was read
-/// twice is as it was the last time.
+/// Returns the files that this process has read since the last [`forget_seen`], by path; inside of [`apart`],
+/// those that were read there. A file that was read twice is as it was the last time.
 pub fn seen() -> Vec<Seen> {
-    let seen = seen_files();
+    let seen = HERE.with_borrow(|here| here.seen.clone()).unwrap_or_else(|| seen_files().clone());
     seen.iter().map(|(path, &(bytes, hash))| Seen { path: path.clone(), bytes, hash }).collect()
 }
 
 /// Begins a new list of the files that are read, for a run that reads its own.
 pub fn forget_seen() {
-    seen_files().clear();
+    if HERE.with_borrow_mut(|here| here.seen.as_mut().map(BTreeMap::clear)).is_none() {
+        seen_files().clear();
+    }
 }
 
 /// Returns the hash by which [`seen`] names contents.
@@ -92,7 +102,11 @@ pub fn hash(bytes: &[u8]) -> u64 {
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let bytes = read_unseen(path, most)?;
     if bytes.len() as u64 <= most {
-        seen_files().insert(absolute(path)?, (bytes.len() as u64, hash(&bytes)));
+        let (path, facts) = (absolute(path)?, (bytes.len() as u64, hash(&bytes)));
+        HERE.with_borrow_mut(|here| match &mut here.seen {
+            Some(seen) => seen.insert(path, facts),
+            None => seen_files().insert(path, facts),
+        });
     }
     Ok(bytes)
 }
@@ -110,16 +124,17 @@ pub fn read_apart(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 fn read_unseen(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let most_bytes = usize::try_from(most).unwrap_or(usize::MAX);
     let cut = |bytes: &[u8]| bytes[..most_bytes.saturating_add(1).min(bytes.len())].to_vec();
-    if HELD_HERE.with_borrow(|held| !held.is_empty()) {
+    let (holds_here, is_apart) = HERE.with_borrow(|here| (!here.held.is_empty(), here.seen.is_some()));
+    if holds_here {
         let key = absolute(path)?;
-        if let Some(bytes) = HELD_HERE.with_borrow(|held| held.get(&key).cloned()) {
+        if let Some(bytes) = HERE.with_borrow(|here| here.held.get(&key).cloned()) {
             return Ok(cut(&bytes));
         }
     }
     let held = || Ok::<_, io::Error>(lock().inputs.get(&absolute(path)?).cloned());
     // Standard input can be read only once, so its content is held in any case.
     let is_held_then = lock().holds_all || path == Path::new(STANDARD_INPUT);
-    if !is_held_then && lock().inputs.is_empty() {
+    if !is_held_then && !is_apart && lock().inputs.is_empty() {
         return from_disk(path, most);
     }
     if let Some(bytes) = held()? {
@@ -127,8 +142,13 @@ fn read_unseen(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     }
     let bytes = from_disk(path, most)?;
     // No simulation is made from a file that is too long, and a device may have no end.
-    if is_held_then && bytes.len() <= most_bytes {
-        lock().inputs.insert(absolute(path)?, bytes.as_slice().into());
+    if bytes.len() <= most_bytes {
+        if is_held_then {
+            lock().inputs.insert(absolute(path)?, bytes.as_slice().into());
+        } else if is_apart {
+            let path = absolute(path)?;
+            HERE.with_borrow_mut(|here| here.held.insert(path, bytes.as_slice().into()));
+        }
     }
     Ok(bytes)
 }
@@ -234,7 +254,8 @@ pub fn hold(inputs: impl IntoIterator<Item = Input>) {
     held.inputs.extend(inputs.into_iter().map(|Input { path, bytes }| (path, bytes)));
 }
 
-/// Holds one file, which need not be on disk. Other files are read as before.
+/// Holds one file, which need not be on disk; inside of [`apart`], for this thread alone. Other files are
+/// read as before.
 ///
 /// ```
 /// use parades_config::inputs::{Input, hold_one, read};
@@ -244,30 +265,61 @@ pub fn hold(inputs: impl IntoIterator<Item = Input>) {
 /// assert_eq!(read(&path, 100)?, b"scenario = \"phold\"");
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub fn hold_one(input: Input) {
-    lock().inputs.insert(input.path, input.bytes);
+pub fn hold_one(Input { path, bytes }: Input) {
+    HERE.with_borrow_mut(|here| match here.seen {
+        Some(_) => here.held.insert(path, bytes),
+        None => lock().inputs.insert(path, bytes),
+    });
 }
 
 /// Holds `inputs` for this thread while it calls `make`: another thread may hold other contents of the same
 /// files.
 pub fn holding<T>(inputs: impl IntoIterator<Item = Input>, make: impl FnOnce() -> T) -> T {
-    /// Restores what the thread held before, after a panic too.
-    struct Before(BTreeMap<PathBuf, Arc<[u8]>>);
+    with_here(inputs, |_| {}, make)
+}
+
+/// Calls `make` with inputs of its own: this thread holds `inputs` and each file that it reads meanwhile, and
+/// [`seen`] has these files alone. So a program can make several simulations at once.
+///
+/// ```
+/// use parades_config::inputs::{Input, apart, read, seen};
+/// let path = std::path::absolute("no/such/folder/net.toml")?;
+/// let input = Input { path: path.clone(), bytes: b"network = \"two nodes\"".as_slice().into() };
+/// let (bytes, files) = apart([input], || (read(&path, 100), seen().len()));
+/// assert_eq!((bytes?.len(), files), (21, 1));
+/// assert!(read(&path, 100).is_err());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn apart<T>(inputs: impl IntoIterator<Item = Input>, make: impl FnOnce() -> T) -> T {
+    with_here(inputs, |here| here.seen = Some(BTreeMap::new()), make)
+}
+
+/// Calls `make` while this thread holds `inputs` too, after `change`.
+fn with_here<T>(
+    inputs: impl IntoIterator<Item = Input>,
+    change: impl FnOnce(&mut Here),
+    make: impl FnOnce() -> T,
+) -> T {
+    /// Restores what the thread had before, after a panic too.
+    struct Before(Here);
     impl Drop for Before {
         fn drop(&mut self) {
-            HELD_HERE.set(std::mem::take(&mut self.0));
+            HERE.set(std::mem::take(&mut self.0));
         }
     }
-    let mut held = HELD_HERE.with_borrow(BTreeMap::clone);
-    held.extend(inputs.into_iter().map(|Input { path, bytes }| (path, bytes)));
-    let _before = Before(HELD_HERE.replace(held));
+    let before = HERE.with_borrow(Here::clone);
+    let mut here = before.clone();
+    here.held.extend(inputs.into_iter().map(|Input { path, bytes }| (path, bytes)));
+    change(&mut here);
+    HERE.set(here);
+    let _before = Before(before);
     make()
 }
 
 /// Returns the inputs that are held, those of this thread among them.
 pub fn held() -> Vec<Input> {
     let mut held = lock().inputs.clone();
-    HELD_HERE.with_borrow(|here| held.extend(here.iter().map(|(path, bytes)| (path.clone(), Arc::clone(bytes)))));
+    HERE.with_borrow(|here| held.extend(here.held.iter().map(|(path, bytes)| (path.clone(), Arc::clone(bytes)))));
     held.into_iter().map(|(path, bytes)| Input { path, bytes }).collect()
 }
 

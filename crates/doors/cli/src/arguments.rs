@@ -16,7 +16,7 @@ pub(crate) use merging::{MergeArguments, sweep_of_words};
 use parades_capture::address::IpVersion;
 use parades_catalog::program_name;
 use parades_core::time::Time;
-use parades_session::Request;
+use parades_session::{Request, itself};
 use parades_sweep::Shard;
 pub(crate) use saving::SavingArguments;
 use std::ffi::OsString;
@@ -91,12 +91,12 @@ pub(crate) enum Command {
     },
 }
 
-/// Reads the command line of this process.
+/// Reads the command line of this program.
 pub(crate) fn of_process() -> Result<Arguments, clap::Error> {
     let command = Arguments::command().name(program_name()).bin_name(program_name());
     let hidden: Vec<String> =
         command.get_subcommands().filter(|of| of.is_hide_set()).map(|of| of.get_name().to_owned()).collect();
-    let found = command.try_get_matches().map_err(|mut error| {
+    let found = command.try_get_matches_from(itself::words()).map_err(|mut error| {
         // Commands that only the program itself gives are nothing that a user has meant.
         if let Some(ContextValue::Strings(near)) = error.get(ContextKind::SuggestedSubcommand) {
             let near: Vec<String> = near.iter().filter(|name| !hidden.contains(name)).cloned().collect();

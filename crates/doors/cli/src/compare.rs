@@ -4,12 +4,11 @@ use crate::arguments::{CompareArguments, WorkerLists};
 use crate::printing::{print, say};
 use crate::program;
 use crate::terminal::Terminal;
-use parades_catalog::program_name;
 use parades_config::inputs;
 use parades_report::View;
 use parades_report::comparison::{ComparisonReport, make_folder};
 use parades_session::failure::STOPPED;
-use parades_session::{Comparison, Failure, FinishedRun, Plan, Sides};
+use parades_session::{Failure, Plan, Sides};
 use std::process::ExitCode;
 
 pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure> {
@@ -34,22 +33,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
     if let Some(folder) = out {
         report.write_folder(folder)?;
     }
-    conclude(&compared)
-}
-
-/// Reports runs that differ, and those that are missing. Returns the exit status.
-fn conclude(compared: &Comparison) -> Result<ExitCode, Failure> {
-    let differs = |run: &&FinishedRun| !run.has_result_of(compared.reference(run));
-    if let Some(other) = compared.runs.iter().find(differs) {
-        let first = compared.reference(other);
-        return Err(Failure::simulation(format!(
-            "{} and {} came to different results{}; `{} diff` finds the event where they diverge",
-            name(first, other),
-            name(other, first),
-            other.plan.tie_seed.map_or_else(String::new, |seed| format!(" with tie seed {seed}")),
-            program_name()
-        )));
-    }
+    report.check()?;
     if compared.stopped.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
@@ -57,13 +41,4 @@ fn conclude(compared: &Comparison) -> Result<ExitCode, Failure> {
     stopped.dedup();
     say(format_args!("stopped: without the runs on {}", stopped.join(", ")));
     Ok(ExitCode::from(STOPPED))
-}
-
-/// Returns the name of a run that tells it from another run.
-fn name(run: &FinishedRun, other: &FinishedRun) -> String {
-    let (choice, engine) = (&run.choice, run.choice.engine);
-    if engine != other.choice.engine {
-        return engine.to_string();
-    }
-    format!("{engine} on {} processes of {} threads", choice.processes, choice.threads)
 }

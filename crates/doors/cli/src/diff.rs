@@ -5,15 +5,12 @@ use crate::printing::print;
 use crate::terminal::{self, Terminal};
 use clap::Parser;
 use parades_catalog::Scenario;
-use parades_config::shortened_to;
-use parades_session::diff::{DiffProgress, FolderDifference, Part, Side, Verdict};
-use parades_session::recorded::{Difference, Recorded};
+use parades_report::difference_for_people;
+use parades_session::diff::{DiffProgress, Side};
+use parades_session::recorded::Recorded;
 use parades_session::{Failure, failure};
 use std::path::Path;
 use std::process::ExitCode;
-
-/// The greatest number of characters shown of a line or a value. Lines of traces are shorter.
-const CHARS_SHOWN: usize = 500;
 
 pub(crate) fn diff(arguments: &DiffArguments) -> Result<ExitCode, Failure> {
     let [a, b] = arguments.runs.as_slice() else { unreachable!("the grammar asks for two runs") };
@@ -34,53 +31,8 @@ pub(crate) fn diff(arguments: &DiffArguments) -> Result<ExitCode, Failure> {
     let verdict = parades_session::diff(names, &sides, [&mut terminal_a, &mut terminal_b], &mut progress)?;
     bar.finish_and_clear();
     spinner.finish_and_clear();
-    print(&sentences(names, &verdict))?;
+    print(&difference_for_people(names, &verdict))?;
     Ok(if verdict.is_same() { ExitCode::SUCCESS } else { ExitCode::from(failure::FAILED) })
-}
-
-fn sentences(names: [&str; 2], verdict: &Verdict) -> String {
-    match verdict {
-        Verdict::Same(events) => format!("the runs are the same: {events} events\n"),
-        Verdict::SameTraces(events, None) => format!("the runs are the same: {events} events in their traces\n"),
-        Verdict::SameTraces(events, found) => {
-            format!("the traces are the same: {events} events\n{}", difference(names, found.as_ref()))
-        }
-        Verdict::OtherStates(events, found) => format!(
-            "the runs execute the same {events} events, but end in different states\n{}",
-            folder_difference(names, found)
-        ),
-        Verdict::Part(Part { events, lines, difference: found }) => {
-            let [a, b] = lines.each_ref().map(|line| line.as_deref().map_or("(no more events)".into(), brief));
-            format!(
-                "the runs are the same for {events} events, then diverge:\n  {}: {a}\n  {}: {b}\n{}",
-                names[0],
-                names[1],
-                folder_difference(names, found)
-            )
-        }
-        Verdict::Files(found) => difference(names, Some(found)),
-    }
-}
-
-/// Returns a text from a folder, which anybody may have written, on one line of bounded length.
-fn brief(text: &str) -> String {
-    shortened_to(CHARS_SHOWN, text)
-}
-
-fn folder_difference(names: [&str; 2], found: &FolderDifference) -> String {
-    match found {
-        Ok(found) => difference(names, found.as_ref()),
-        Err(unusable) => format!("the results in the folders cannot be compared: {unusable}\n"),
-    }
-}
-
-fn difference(names: [&str; 2], found: Option<&Difference>) -> String {
-    let Some(Difference { what, values: [a, b] }) = found else { return String::new() };
-    let [what, a, b] = [what, a, b].map(|text| brief(text));
-    if what.starts_with("the file ") {
-        return format!("{what} differs:\n  {}: {a}\n  {}: {b}\n", names[0], names[1]);
-    }
-    format!("the first difference in their results is `{what}`:\n  {}: {a}\n  {}: {b}\n", names[0], names[1])
 }
 
 /// Returns a run that the user named, and true if it should be quiet.

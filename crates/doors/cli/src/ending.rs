@@ -2,9 +2,8 @@
 
 use crate::printing::say;
 use parades_config::{ConfigError, Place, is_executed};
-use parades_session::Failure;
 use parades_session::failure::{FAILED, WRONG_USAGE};
-use parades_session::panics;
+use parades_session::{Failure, itself, panics};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -38,7 +37,7 @@ pub(crate) fn usage(error: &clap::Error, prints: bool) -> ExitCode {
     // The error repeats arguments. A terminal would execute some of them together with the colours.
     if !prints {
         // The status alone.
-    } else if std::env::args_os().any(|word| word.to_string_lossy().contains(is_executed)) {
+    } else if itself::words().iter().any(|word| word.to_string_lossy().contains(is_executed)) {
         say(error.render().to_string().trim_end());
     } else {
         let _ = error.print();

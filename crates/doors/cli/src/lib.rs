@@ -3,6 +3,7 @@
 //! - [`command`]: the whole command, for the built-in scenarios and scenarios of another program.
 //! - [`like_command`], [`print()`], [`listen_to_signals`]: messages, output and exit statuses of a program
 //!   beside the command.
+//! - [`execute_sweep`], [`program_with`]: what another door to the same runs needs of the command.
 //! - [`BENCH_WORDS`]: what is known here of the program that `parades bench` starts.
 
 #![forbid(unsafe_code)]
@@ -34,11 +35,12 @@ use parades_catalog::{Scenario, install};
 use parades_report::result_file::remove_temporaries;
 use parades_session::interrupt::{self, Idle};
 use parades_session::request::quote;
-use parades_session::{Failure, Program, failure, panics, ranks};
+use parades_session::{Failure, Program, failure, itself, panics, ranks};
 pub use printing::print;
 use printing::say;
 use std::panic::UnwindSafe;
 use std::process::ExitCode;
+pub use sweep::execute_sweep;
 
 /// The commit from which this program was built, or `unknown`.
 pub const COMMIT: &str = env!("PARADES_COMMIT");
@@ -102,7 +104,7 @@ fn execute(command: Command) -> Result<ExitCode, Failure> {
 
 /// Returns the name of this program, as its user types it.
 fn own_name() -> String {
-    let path = std::env::args_os().next().map(std::path::PathBuf::from);
+    let path = itself::words().into_iter().next().map(std::path::PathBuf::from);
     let name = path.as_deref().and_then(std::path::Path::file_stem);
     name.map_or_else(|| "parades".to_owned(), |name| name.to_string_lossy().into_owned())
 }
@@ -129,7 +131,11 @@ fn stop() -> ! {
 
 /// Returns this program, as results record it.
 fn program() -> Program {
-    let words = std::env::args_os().map(|word| quote(&word.to_string_lossy()));
-    let command = words.collect::<Vec<_>>().join(" ");
+    let words: Vec<String> = itself::words().iter().map(|word| quote(&word.to_string_lossy())).collect();
+    program_with(words.join(" "))
+}
+
+/// Returns this program, as results record it, with the command that leads to them.
+pub fn program_with(command: String) -> Program {
     Program { version: env!("CARGO_PKG_VERSION"), commit: COMMIT, build: env!("PARADES_BUILD"), command }
 }

@@ -6,7 +6,6 @@ use crate::inputs_file::InputsFile;
 use crate::printing::{print, print_by, say};
 use crate::{program, terminal};
 use indicatif::ProgressBar;
-use parades_catalog::program_name;
 use parades_config::inputs;
 use parades_report::result_file::{ResultFile, check_apart};
 use parades_report::sweep::{SweepReport, check_table};
@@ -14,10 +13,10 @@ use parades_report::{View, check_plot, folder, parquet_is_possible};
 use parades_session::failure::{FAILED, STOPPED};
 use parades_session::machine::default_memory_limit;
 use parades_session::sweep::{FinishedSweep, SweepPlan, SweepProgress, SweepRequest, TIE_SEED, execute};
-use parades_session::{Failure, Request, Saved};
+use parades_session::{Failure, Program, Request, Saved, itself};
 use parades_sweep::{End, Outcome, Pool};
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::Arc;
 
 pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
@@ -30,7 +29,6 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
         plan.notes.iter().for_each(|note| say(format_args!("note: {note}")));
     }
     plan.read_inputs();
-    let inputs = InputsFile::write()?;
     if let Some(file) = &arguments.parquet {
         parquet_is_possible(&file.display().to_string(), "read the table that `--csv` prints")?;
     }
@@ -43,8 +41,8 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
     let plot = arguments.plot.as_deref().map(ResultFile::create).transpose()?;
     let program = program();
     let mut terminal = Terminal { is_quiet: arguments.how.quiet, line: None };
-    let sweep = execute(&plan, pool(&plan, &inputs)?, &program, &mut |progress| terminal.draw(progress))?;
-    drop((terminal, inputs));
+    let sweep = execute_sweep(&plan, &program, &mut |progress| terminal.draw(progress))?;
+    drop(terminal);
     let is_on_disk = |path: &PathBuf| plan.request.from.iter().all(|saved| saved.scenario_file() != *path);
     for path in inputs::changed().into_iter().filter(is_on_disk) {
         say(format_args!(
@@ -69,6 +67,21 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<ExitCode, Failure> {
         report.write_plot(file)?;
     }
     Ok(conclude(&sweep, arguments.how.quiet))
+}
+
+/// Executes a sweep by processes of this program, of the inputs that this process has read for it and holds.
+/// `progress` is called at the begin, and after each run.
+///
+/// # Errors
+///
+/// Those of [`execute`], and processes that cannot be started.
+pub fn execute_sweep<'a>(
+    plan: &'a SweepPlan,
+    program: &Program,
+    progress: &mut dyn FnMut(SweepProgress<'_>),
+) -> Result<FinishedSweep<'a>, Failure> {
+    let inputs = InputsFile::write()?;
+    execute(plan, pool(plan, &inputs)?, program, progress)
 }
 
 /// Prints a sweep in the form that the user wants.
@@ -122,18 +135,11 @@ impl SweepArguments {
 
 /// Starts the processes that execute the runs.
 fn pool(plan: &SweepPlan, inputs: &InputsFile) -> Result<Pool, Failure> {
-    // The program as it was started, even if its file is replaced while the sweep goes on.
-    let running = PathBuf::from("/proc/self/exe");
-    let program = if running.exists() { Ok(running) } else { std::env::current_exe() };
-    let program =
-        program.map_err(|error| Failure::simulation(format!("processes for runs cannot be started: {error}")))?;
+    itself::command().map_err(|error| Failure::simulation(format!("processes for runs cannot be started: {error}")))?;
     let mut words = worker_words(plan);
     words.extend(["--inputs".to_owned(), inputs.path.clone()]);
     let command = move || {
-        let mut command = Command::new(&program);
-        // The workers name themselves as this program does.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::arg0(&mut command, program_name());
+        let mut command = itself::command().expect("it was made above");
         command.args(&words);
         command
     };

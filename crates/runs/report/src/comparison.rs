@@ -16,7 +16,7 @@ mod ties;
 use crate::Report;
 use crate::folder::{self, Kind, write_json};
 use crate::metrics::AllMetrics;
-use parades_catalog::Choice;
+use parades_catalog::{Choice, program_name};
 use parades_session::recorded::{Difference, RECORD, SCENARIO, differs};
 use parades_session::request::quote;
 use parades_session::sweep::RUNS;
@@ -60,6 +60,15 @@ pub struct ComparisonReport<'a> {
 /// written.
 pub fn make_folder(folder: &Path, overwrites: bool) -> Result<Claim, Failure> {
     folder::make_for_user(&KIND, folder, overwrites)
+}
+
+/// Returns the name of a run that tells it from another run.
+fn name(run: &FinishedRun, other: &FinishedRun) -> String {
+    let (choice, engine) = (&run.choice, run.choice.engine);
+    if engine != other.choice.engine {
+        return engine.to_string();
+    }
+    format!("{engine} on {} processes of {} threads", choice.processes, choice.threads)
 }
 
 /// True if a comparison wrote this folder.
@@ -129,6 +138,24 @@ impl<'a> ComparisonReport<'a> {
         Report { copy_inputs: self.copy_inputs, ..Report::of(run, self.program) }
     }
 
+    /// Checks that each run has the result of the first of its tie seed.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Simulation`] with the first two runs that differ.
+    pub fn check(&self) -> Result<(), Failure> {
+        let differs = |run: &&FinishedRun| !run.has_result_of(self.compared.reference(run));
+        let Some(other) = self.compared.runs.iter().find(differs) else { return Ok(()) };
+        let first = self.compared.reference(other);
+        Err(Failure::simulation(format!(
+            "{} and {} came to different results{}; `{} diff` finds the event where they diverge",
+            name(first, other),
+            name(other, first),
+            other.plan.tie_seed.map_or_else(String::new, |seed| format!(" with tie seed {seed}")),
+            program_name()
+        )))
+    }
+
     /// True if each run has the result of the first of its tie seed.
     fn are_same(&self) -> bool {
         self.compared.runs.iter().all(|run| run.has_result_of(self.compared.reference(run)))
@@ -186,7 +213,7 @@ impl<'a> ComparisonReport<'a> {
         tune.into_iter().for_each(|setting| option("--tune", setting.clone()));
         plan.request.memory_limit.iter().for_each(|bytes| option("--memory-limit", format!("{bytes}B")));
         let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
-        format!("{} {}", parades_catalog::program_name(), words.join(" "))
+        format!("{} {}", program_name(), words.join(" "))
     }
 
     /// Writes the comparison into a folder that [`make_folder`] has made.

@@ -82,7 +82,7 @@ pub(crate) fn results_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
 /// # Errors
 ///
 /// [`Failure::Input`] if the folder is refused, or if files cannot be written.
-pub(crate) fn make_for_run(folder: &Path, overwrites: bool, scenario: Option<&str>) -> Result<Claim, Failure> {
+pub fn make_for_run(folder: &Path, overwrites: bool, scenario: Option<&str>) -> Result<Claim, Failure> {
     if let Some(scenario) = scenario
         && let Ok(there) = fs::read_to_string(folder.join(SCENARIO))
         && !without_end(&there).eq(without_end(scenario))

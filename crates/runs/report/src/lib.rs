@@ -35,7 +35,9 @@
 
 mod begin;
 mod captures;
+mod chain;
 pub mod comparison;
+mod difference;
 pub mod drawing;
 pub mod escaping;
 pub mod figure;
@@ -58,11 +60,13 @@ mod trace_file;
 mod view;
 
 pub use captures::CaptureOutputs;
+pub use chain::{chain_as_json, chain_for_people};
+pub use difference::difference_for_people;
 pub use files::Files;
 pub use outputs::{GoesOn, Outputs, TraceOutputs, TracedEvents};
 pub use parades_session::result_file::{self, ResultFile};
 pub use plot::check_plot;
-pub use rows::parquet_is_possible;
+pub use rows::{Rows, parquet_is_possible, table_of};
 pub use samples::SampleOutputs;
 pub use tables::table_named;
 pub use trace_file::FinishedTrace;

@@ -82,7 +82,7 @@ pub fn figures(metrics: &Metrics) -> Map<String, Value> {
 
 /// Returns the name of a quantity with its unit at the end. A name that says that it counts bytes has its
 /// unit already: `bytes_received`.
-pub(crate) fn name(name: &str, unit: Unit) -> String {
+pub fn name(name: &str, unit: Unit) -> String {
     if unit == Unit::Bytes && counts_bytes(name) { name.to_owned() } else { format!("{name}{}", suffix(unit)) }
 }
 

@@ -79,6 +79,16 @@ impl TracedEvents {
         TraceFilter { lps: Vec::new(), from: self.from.unwrap_or(Time::ZERO), before: self.before.unwrap_or(Time::MAX) }
     }
 
+    /// Returns the filter of these events in the runs of a model.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Input`] if the model has no such logical processes.
+    pub fn in_model(&self, simulation: &Simulation) -> Result<TraceFilter, Failure> {
+        let lps = self.lps.as_ref().map_or(Ok(Vec::new()), |lps| traced_lps(lps, simulation))?;
+        Ok(TraceFilter { lps, ..self.filter() })
+    }
+
     /// Returns the choice as the summary records it.
     pub(crate) fn as_json(&self) -> Value {
         let text = |time: Option<Time>| time.map(|time| time.to_string());

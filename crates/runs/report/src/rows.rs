@@ -9,10 +9,11 @@ use std::path::Path;
 use std::{fs, io};
 
 /// The rows of a table.
-pub(crate) type Rows<'a> = Box<dyn Iterator<Item = Vec<Value>> + 'a>;
+pub type Rows<'a> = Box<dyn Iterator<Item = Vec<Value>> + 'a>;
 
-/// The headings and the rows of a metric that is a table or a series; `None` for any other metric.
-pub(crate) fn table_of<'a>(metric: &str, unit: Unit, value: &'a MetricValue) -> Option<(Vec<String>, Rows<'a>)> {
+/// Returns the headings and the rows of a metric that is a table or a series; `None` for any other metric.
+/// The headings have the units at their ends.
+pub fn table_of<'a>(metric: &str, unit: Unit, value: &'a MetricValue) -> Option<(Vec<String>, Rows<'a>)> {
     match value {
         MetricValue::Table(table) => Some((columns(table), Box::new(rows(table)))),
         MetricValue::Series(series) => {

@@ -26,8 +26,8 @@ impl Report<'_> {
         to.flush()
     }
 
-    /// Returns the fields of the run; the metrics are left empty.
-    pub(crate) fn fields(&self) -> Map<String, Value> {
+    /// Returns the fields of the run as `--json` has them; the metrics are left empty.
+    pub fn fields(&self) -> Map<String, Value> {
         let Report { run, program, .. } = self;
         let FinishedRun { plan, choice, outcome, .. } = run;
         let run_s = run.run_wall.as_secs_f64();

@@ -1,6 +1,6 @@
 //! A trace as a file.
 
-use crate::outputs::{TracedEvents, traced_lps};
+use crate::outputs::TracedEvents;
 use parades_catalog::Simulation;
 use parades_core::trace::{Executed, TraceFilter, write_lines};
 use parades_session::{Failure, ResultFile};
@@ -33,9 +33,7 @@ impl Chosen {
 
     /// Finds the logical processes in the model.
     pub(crate) fn begin(&mut self, simulation: &Simulation) -> Result<(), Failure> {
-        if let Some(lps) = &self.events.lps {
-            self.filter.lps = traced_lps(lps, simulation)?;
-        }
+        self.filter = self.events.in_model(simulation)?;
         Ok(())
     }
 }

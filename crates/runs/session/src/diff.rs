@@ -5,6 +5,7 @@
 //! so memory stays bounded whatever the length. A folder that another version wrote may not be reproducible.
 //! Then the first difference of the files is returned.
 
+use crate::interrupt::Stop;
 use crate::recorded::{Difference, Recorded, Traces, Unusable};
 use crate::{Failure, Observer, Plan, Recording, Request, run};
 use parades_config::inputs;
@@ -172,9 +173,10 @@ fn execute(
         let [observer_a, observer_b] = observers;
         let start = |wanted: &'_ Wanted, observer| {
             let (to, from) = sync_channel(LINES_AHEAD);
-            let wanted = wanted.clone();
+            let (wanted, held, task) = (wanted.clone(), inputs::held(), Stop::of_this_thread());
             let execute = move || {
-                let end = wanted.execute(&to, observer);
+                let execute = || inputs::apart(held, || wanted.execute(&to, observer));
+                let end = task.unwrap_or_default().within(execute);
                 // Once the runs have parted, nobody receives the end.
                 let _ = to.send(Sent::End(Box::new(end)));
             };

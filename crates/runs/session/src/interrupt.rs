@@ -2,11 +2,12 @@
 //! next cut, with the results so far. Runs that begin after it end at once.
 //!
 //! A library must not take signals away from its program, so nothing listens to them before [`listen`] is
-//! called.
+//! called. A program that hears of signals by itself ends the runs of one task by a [`Stop`].
 
 use parades_core::run::Control;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,8 @@ use std::time::{Duration, Instant};
 /// (GNU `timeout` to its child and to the group), and people press Ctrl-C twice.
 const ONE_INTERRUPT: Duration = Duration::from_secs(1);
 
-/// The runs of this process, and the interrupt that they have had.
+/// The runs of this process or of a task, and the interrupt that they have had.
+#[derive(Debug)]
 struct Runs {
     /// The runs that an interrupt stops.
     running: Vec<Arc<Control>>,
@@ -24,32 +26,118 @@ struct Runs {
     interrupted: Option<Instant>,
 }
 
-static RUNS: Mutex<Runs> = Mutex::new(Runs { running: Vec::new(), have_begun: false, interrupted: None });
+impl Runs {
+    const NONE: Runs = Runs { running: Vec::new(), have_begun: false, interrupted: None };
+
+    /// Adds a run. After an interrupt, it is stopped.
+    fn begin(&mut self, control: &Arc<Control>) {
+        self.have_begun = true;
+        if self.interrupted.is_some() {
+            control.stop();
+        }
+        self.running.push(Arc::clone(control));
+    }
+
+    fn end(&mut self, control: &Arc<Control>) {
+        self.running.retain(|other| !Arc::ptr_eq(other, control));
+    }
+
+    /// Stops all runs. Returns true if there were none.
+    fn stop(&mut self) -> bool {
+        let stopped: Vec<_> = self.running.drain(..).collect();
+        stopped.iter().for_each(|control| control.stop());
+        stopped.is_empty()
+    }
+}
+
+static RUNS: Mutex<Runs> = Mutex::new(Runs::NONE);
+
+fn lock(runs: &Mutex<Runs>) -> MutexGuard<'_, Runs> {
+    runs.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn runs() -> MutexGuard<'static, Runs> {
-    RUNS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&RUNS)
+}
+
+/// The runs of one task, which a program ends together, and without the runs of its other tasks.
+///
+/// ```
+/// use parades_session::interrupt::Stop;
+/// use parades_session::{Failure, Plan, Recording, Request, run};
+///
+/// let plan = Plan::of(&Request::of("phold"))?;
+/// let stop = Stop::default();
+/// stop.stop(); // from any thread
+/// let stopped = stop.within(|| run(&plan, &plan.choice()?, Recording::default(), &mut ()));
+/// assert!(matches!(stopped, Err(Failure::Stopped(_))) || stopped?.is_interrupted()?);
+/// # Ok::<(), Failure>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Stop(Arc<Mutex<Runs>>);
+
+impl Default for Stop {
+    fn default() -> Stop {
+        Stop(Arc::new(Mutex::new(Runs::NONE)))
+    }
+}
+
+thread_local! {
+    /// The task to which runs that begin on this thread belong.
+    static TASK: RefCell<Option<Stop>> = const { RefCell::new(None) };
+}
+
+impl Stop {
+    /// Calls `act`. The runs that it begins on this thread belong to this task.
+    pub fn within<T>(&self, act: impl FnOnce() -> T) -> T {
+        /// Restores the task that the thread had before, after a panic too.
+        struct Before(Option<Stop>);
+        impl Drop for Before {
+            fn drop(&mut self) {
+                TASK.set(self.0.take());
+            }
+        }
+        let _before = Before(TASK.replace(Some(self.clone())));
+        act()
+    }
+
+    /// Ends the runs of this task at their next cut, with the results so far. Runs of the task that begin
+    /// later end at once.
+    #[expect(clippy::disallowed_methods, reason = "no result depends on the time of an interrupt")]
+    pub fn stop(&self) {
+        let mut runs = lock(&self.0);
+        runs.interrupted.get_or_insert_with(Instant::now);
+        runs.stop();
+    }
+
+    /// Returns the task of this thread.
+    pub(crate) fn of_this_thread() -> Option<Stop> {
+        TASK.with_borrow(Clone::clone)
+    }
 }
 
 /// A run that interrupts stop, until this value is dropped.
 #[derive(Debug)]
-pub struct Interruptible(Arc<Control>);
+pub struct Interruptible {
+    control: Arc<Control>,
+    task: Option<Stop>,
+}
 
 impl Interruptible {
-    /// Lets interrupts stop the run of `control`. After an interrupt, the run is stopped already.
+    /// Lets interrupts, and the task of this thread, stop the run of `control`. After an interrupt, the run
+    /// is stopped already.
     pub fn new(control: &Arc<Control>) -> Interruptible {
-        let mut runs = runs();
-        runs.have_begun = true;
-        if runs.interrupted.is_some() {
-            control.stop();
-        }
-        runs.running.push(Arc::clone(control));
-        Interruptible(Arc::clone(control))
+        let task = Stop::of_this_thread();
+        runs().begin(control);
+        task.iter().for_each(|Stop(runs)| lock(runs).begin(control));
+        Interruptible { control: Arc::clone(control), task }
     }
 }
 
 impl Drop for Interruptible {
     fn drop(&mut self) {
-        runs().running.retain(|other| !Arc::ptr_eq(other, &self.0));
+        runs().end(&self.control);
+        self.task.iter().for_each(|Stop(runs)| lock(runs).end(&self.control));
     }
 }
 
@@ -67,9 +155,10 @@ pub(crate) fn listen_for_saves() {
     });
 }
 
-/// True if an interrupt has come since the first run has begun.
+/// True if an interrupt has come since the first run has begun, or if the task of this thread was stopped.
 pub(crate) fn is_interrupted() -> bool {
-    runs().interrupted.is_some()
+    let is_stopped = |Stop(runs): Stop| lock(&runs).interrupted.is_some();
+    runs().interrupted.is_some() || Stop::of_this_thread().is_some_and(is_stopped)
 }
 
 /// A signal that found no run to stop.
@@ -88,13 +177,12 @@ pub enum Idle {
 #[expect(clippy::disallowed_methods, reason = "signals come at wall-clock times, and no result depends on them")]
 fn interrupt() -> Option<Idle> {
     let mut runs = runs();
-    let stopped: Vec<_> = runs.running.drain(..).collect();
-    stopped.iter().for_each(|control| control.stop());
+    let found_none = runs.stop();
     match runs.interrupted {
         None if !runs.have_begun => Some(Idle::BeforeRuns),
         None => {
             runs.interrupted = Some(Instant::now());
-            stopped.is_empty().then_some(Idle::AfterRuns)
+            found_none.then_some(Idle::AfterRuns)
         }
         Some(first) => (first.elapsed() > ONE_INTERRUPT).then_some(Idle::Again),
     }

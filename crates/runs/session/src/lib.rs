@@ -24,6 +24,7 @@
 //! - [`why()`]: the chain of events that led to a given one, or to the failure of a run.
 //! - [`compare()`]: the same run on several engines, which must come to the same result.
 //! - [`diff()`]: the first event at which two runs part.
+//! - [`rerun()`](rerun::rerun): a recorded run, whose digest must be the same again.
 //! - [`sweep`]: replications over a grid of parameters.
 //!
 //! Around runs there are:
@@ -32,6 +33,7 @@
 //! - [`Recording`]: the trace and the timesheets that a run records while it goes on.
 //! - [`ranks`]: the processes of a run, and their handshake.
 //! - [`interrupt`]: Ctrl-C, for programs that want it to end runs at a consistent cut.
+//! - [`itself`]: how the program starts itself for further processes.
 //! - [`recorded`]: folders of results, as they were written; [`Claim`]: the right to write into one.
 //! - [`saved`]: runs in files, which go on later; [`condition`]: the metric that says which save is kept.
 //! - [`result_file`]: files that are whole, or not there.
@@ -48,6 +50,7 @@ pub mod condition;
 pub mod diff;
 pub mod failure;
 pub mod interrupt;
+pub mod itself;
 pub mod lp_names;
 pub mod machine;
 mod names;
@@ -58,6 +61,7 @@ pub mod ranks;
 pub mod recorded;
 pub mod recording;
 pub mod request;
+pub mod rerun;
 pub mod result_file;
 mod run;
 pub mod saved;

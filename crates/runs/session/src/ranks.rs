@@ -12,7 +12,7 @@ use crate::failure::STOPPED;
 use crate::machine::peak_rss_bytes;
 use crate::run::{Ending, Execution};
 use crate::saved::Told;
-use crate::{Failure, Plan, Request, interrupt};
+use crate::{Failure, Plan, Request, interrupt, itself};
 use identity::Identity;
 use parades_catalog::{Choice, Simulation};
 use parades_config::inputs::{self, Input};
@@ -24,7 +24,6 @@ use parades_processes::{Crew, Joined, Report, is_rank, join};
 use parades_transport::Fabric;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 use talk::Talk;
@@ -96,9 +95,9 @@ pub(crate) fn start(plan: &Plan, choice: &Choice) -> Result<Option<Others>, Fail
             choice.processes
         ))
     };
-    let program = std::env::current_exe().map_err(cannot)?;
+    itself::command().map_err(cannot)?;
     let command = || {
-        let mut command = Command::new(&program);
+        let mut command = itself::command().expect("it was made above");
         command.arg(RANK_COMMAND);
         command
     };

@@ -163,6 +163,7 @@ pub fn run(
 /// Checks that a run can be saved, or go on from a file, in this way.
 fn check_recording(choice: &Choice, recording: &Recording<'_>) -> Result<(), Failure> {
     recording.saving.map_or(Ok(()), Saving::check_period)?;
+    recording.saving.zip(recording.from).map_or(Ok(()), |(saving, from)| saving.check_after(from))?;
     let is_in_parts = recording.saving.is_some() || recording.from.is_some();
     if is_in_parts && choice.engine == Engine::RollbackCheck {
         let message =

@@ -202,8 +202,13 @@ impl Saved {
 
     /// Holds the scenario file of the run, which need not be on disk. Returns the request, which names it.
     pub(crate) fn hold(&self, request: &Request) -> Request {
-        inputs::hold_one(Input { path: self.scenario_file(), bytes: self.head.scenario.as_bytes().into() });
+        inputs::hold_one(self.scenario_input());
         request.clone()
+    }
+
+    /// Returns the scenario file of the run, as an input to hold.
+    pub fn scenario_input(&self) -> Input {
+        Input { path: self.scenario_file(), bytes: self.head.scenario.as_bytes().into() }
     }
 
     /// Returns the path under which the scenario file of the run is held. There is no such file on disk.

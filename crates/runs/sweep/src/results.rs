@@ -119,63 +119,81 @@ impl<'a> Results<'a> {
         })
     }
 
-    /// Writes a CSV table with a row for each finished run. The columns are the swept parameters in base
-    /// units, the seed, the counts and the digest, the metrics, and the error of a failed run.
+    /// Returns the headings and the rows of a table with a row for each finished run. The columns are the
+    /// swept parameters in base units, the seed, the counts and the digest, the metrics, and the error of a
+    /// failed run.
+    pub fn table_of_runs(&self) -> (Vec<String>, impl Iterator<Item = Vec<Value>>) {
+        let of_run = ["events", "global_events", "digest", "virtual_time_s"];
+        let keys = self.keys.iter().map(String::as_str).chain(["seed"]).chain(of_run);
+        let headings = keys.chain(self.columns.iter().map(String::as_str)).chain(["error"]).map(str::to_owned);
+        let rows = self.runs_in_numbers().map(move |(values, seed, outcome)| {
+            let mut row = values.to_vec();
+            row.push(json!(seed));
+            match outcome {
+                Outcome::Figures(figures) => {
+                    let Figures { events, global_events, digest, virtual_time_s, metrics, .. } = &**figures;
+                    row.extend([json!(events), json!(global_events), json!(digest), json!(virtual_time_s)]);
+                    row.extend(self.columns.iter().map(|name| metrics.get(name).cloned().unwrap_or_default()));
+                    row.push(Value::Null);
+                }
+                Outcome::Failed(Failed { message, .. }) => {
+                    row.extend(std::iter::repeat_n(Value::Null, of_run.len() + self.columns.len()));
+                    row.push(json!(message));
+                }
+            }
+            row
+        });
+        (headings.collect(), rows)
+    }
+
+    /// Returns the headings and the rows of a table with a row for each metric of each point. The columns are
+    /// the swept parameters, the metric, the number of runs, the mean, and the half-width of the 95 %
+    /// interval (null for a single run).
+    pub fn table_of_means(&self) -> (Vec<String>, impl Iterator<Item = Vec<Value>>) {
+        let columns = ["metric", "runs", "mean", "half_width_95"];
+        let headings = self.keys.iter().map(String::as_str).chain(columns).map(str::to_owned).collect();
+        let of_point = |(point, values): (Point<'_>, &Vec<Value>)| -> Vec<Vec<Value>> {
+            let row = |Interval { metric, estimate }: &Interval<'_>| {
+                let Estimate { count, mean, half_width } = estimate;
+                values.iter().cloned().chain([json!(metric), json!(count), json!(mean), json!(half_width)]).collect()
+            };
+            point.intervals.iter().map(row).collect()
+        };
+        (headings, self.points().zip(&self.numbers).flat_map(of_point))
+    }
+
+    /// Writes the table of [`Results::table_of_runs`] as CSV.
     ///
     /// # Errors
     ///
     /// If `to` cannot be written.
     pub fn write_runs(&self, to: impl Write) -> io::Result<()> {
-        let mut table = csv::Writer::from_writer(to);
-        let of_run = ["events", "global_events", "digest", "virtual_time_s"];
-        let keys = self.keys.iter().map(String::as_str).chain(["seed"]).chain(of_run);
-        table.write_record(keys.chain(self.columns.iter().map(String::as_str)).chain(["error"]))?;
-        for (values, seed, outcome) in self.runs_in_numbers() {
-            let mut row: Vec<String> = values.iter().map(cell).collect();
-            row.push(seed.to_string());
-            match outcome {
-                Outcome::Figures(figures) => {
-                    let Figures { events, global_events, digest, virtual_time_s, metrics, .. } = &**figures;
-                    row.extend([events.to_string(), global_events.to_string()]);
-                    row.extend([digest.clone().unwrap_or_default(), json!(virtual_time_s).to_string()]);
-                    row.extend(self.columns.iter().map(|name| metrics.get(name).map_or_else(String::new, cell)));
-                    row.push(String::new());
-                }
-                Outcome::Failed(Failed { message, .. }) => {
-                    row.extend(std::iter::repeat_n(String::new(), of_run.len() + self.columns.len()));
-                    row.push(message.clone());
-                }
-            }
-            table.write_record(row)?;
-        }
-        table.flush()
+        let (headings, rows) = self.table_of_runs();
+        write_csv(&headings, rows, to)
     }
 
-    /// Writes a CSV table with a row for each metric of each point. The columns are the swept parameters, the
-    /// metric, the number of runs, the mean, and the half-width of the 95 % interval (empty for a single
-    /// run).
+    /// Writes the table of [`Results::table_of_means`] as CSV.
     ///
     /// # Errors
     ///
     /// If `to` cannot be written.
     pub fn write_means(&self, to: impl Write) -> io::Result<()> {
-        let mut table = csv::Writer::from_writer(to);
-        let columns = ["metric", "runs", "mean", "half_width_95"];
-        table.write_record(self.keys.iter().map(String::as_str).chain(columns))?;
-        for (point, values) in self.points().zip(&self.numbers) {
-            for Interval { metric, estimate: Estimate { count, mean, half_width } } in &point.intervals {
-                let mut row: Vec<String> = values.iter().map(cell).collect();
-                row.extend([(*metric).to_owned(), count.to_string(), json!(mean).to_string()]);
-                row.push(half_width.map_or_else(String::new, |half_width| json!(half_width).to_string()));
-                table.write_record(row)?;
-            }
-        }
-        table.flush()
+        let (headings, rows) = self.table_of_means();
+        write_csv(&headings, rows, to)
     }
 
     fn parameters(&self, values: &[Value]) -> Map<String, Value> {
         self.keys.iter().cloned().zip(values.iter().cloned()).collect()
     }
+}
+
+fn write_csv(headings: &[String], rows: impl Iterator<Item = Vec<Value>>, to: impl Write) -> io::Result<()> {
+    let mut table = csv::Writer::from_writer(to);
+    table.write_record(headings)?;
+    for row in rows {
+        table.write_record(row.iter().map(cell))?;
+    }
+    table.flush()
 }
 
 /// Returns a value as text in a table.

@@ -40,6 +40,7 @@ impl SavingArguments {
             version: program.version,
             commit: program.commit,
             at_end: true,
+            stop_at: None,
             every: *save_every,
             every_virtual: *save_every_virtual,
             when: save_when.clone(),

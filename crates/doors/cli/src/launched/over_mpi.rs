@@ -8,7 +8,7 @@ use parades_mpi::{Connected, Job, MpiFabric, Shared, System, connect, share_memo
 use parades_session::failure::{FAILED, WRONG_USAGE};
 use parades_session::machine::LaunchedRank;
 use parades_session::ranks::launched;
-use parades_session::{Failure, interrupt};
+use parades_session::{Failure, interrupt, itself};
 use parades_transport::Fabric;
 use std::process::ExitCode;
 
@@ -121,7 +121,7 @@ fn take_ranks_per_machine(how: &mut HowArguments) -> Result<Option<usize>, Failu
 /// Returns a sentence on the first rank that was started with other arguments than rank 0: the same on all
 /// ranks. Each run checks when it begins that they execute the same program.
 fn difference(job: &Job) -> Result<Option<String>, String> {
-    let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<String> = itself::words().iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let all = job.gather_all(words.join(" ").into_bytes())?;
     let other = (1..).zip(&all[1..]).find(|(_, words)| **words != all[0]);
     Ok(other.map(|(rank, words)| {

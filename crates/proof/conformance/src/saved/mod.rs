@@ -89,6 +89,7 @@ fn at_end(file: &Path) -> Saving {
         every: None,
         every_virtual: None,
         when: None,
+        stop_at: None,
         before_failure: false,
     }
 }

@@ -119,6 +119,11 @@ impl Recorded {
         Ok(Recorded { folder: folder.to_owned(), summary })
     }
 
+    /// Returns the folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Returns the JSON object of the run.
     pub fn summary(&self) -> &Value {
         &self.summary

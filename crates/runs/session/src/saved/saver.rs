@@ -1,9 +1,9 @@
 //! Saving a run at its cuts, and checking a run that goes on at its first cut.
 
-use super::Head;
 use super::file::hash_of;
 use super::outputs::KeepOutputs;
 use super::parts;
+use super::{Head, Saved};
 use crate::Failure;
 use crate::condition::Condition;
 use crate::request::quote;
@@ -27,6 +27,9 @@ pub struct Saving {
     pub commit: &'static str,
     /// True if the run is saved at its end, or where it is stopped.
     pub at_end: bool,
+    /// The virtual time at which the run is saved and ends, if that is before its end. The save keeps the end of
+    /// the run, so the run can go on to it.
+    pub stop_at: Option<Time>,
     /// The wall time after which the run is saved each time.
     pub every: Option<std::time::Duration>,
     /// The virtual time after which the run is saved each time.
@@ -48,6 +51,18 @@ impl Saving {
             return Err(Failure::usage(message, "add `--save-every-virtual T` or `--save-every T`"));
         }
         Ok(())
+    }
+
+    /// Checks that a wish to stop is not before the time of the saved run that goes on.
+    pub(crate) fn check_after(&self, from: &Saved) -> Result<(), Failure> {
+        let (file, saved) = (from.path().display(), from.head.time());
+        match self.stop_at {
+            Some(stop) if stop < saved => {
+                let message = format!("{file} was saved at {saved}, and the run cannot go back to {stop}");
+                Err(Failure::usage(message, "give a later time"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns true if the last save before something happens may be kept.
@@ -131,6 +146,7 @@ pub(crate) struct Told {
 struct ToldSaving {
     file: PathBuf,
     at_end: bool,
+    stop_at: Option<Time>,
     every_virtual: Option<Delay>,
     when: Option<String>,
     before_failure: bool,
@@ -141,8 +157,9 @@ impl Told {
     /// Returns the cuts of a rank that was told of them.
     pub(crate) fn into_cuts(self) -> Cuts<'static> {
         let saving = self.saving.map(|told| {
-            let ToldSaving { file, at_end, every_virtual, when, before_failure, head } = told;
-            (Saving { file, version: "", commit: "", at_end, every: None, every_virtual, when, before_failure }, head)
+            let ToldSaving { file, at_end, stop_at, every_virtual, when, before_failure, head } = told;
+            let (version, commit, every) = ("", "", None);
+            (Saving { file, version, commit, at_end, stop_at, every, every_virtual, when, before_failure }, head)
         });
         let Told { until, resumed, .. } = self;
         Saver { saving, outputs: None, until, resumed, condition: None, found: Arc::default() }.into_cuts()
@@ -158,11 +175,11 @@ impl<'a> Saver<'a> {
     /// Returns what the other ranks must be told.
     pub(crate) fn told(&self) -> Told {
         let saving = self.saving.as_ref().map(|(saving, head)| {
-            let Saving { file, at_end, every_virtual, when, before_failure, .. } = saving.clone();
+            let Saving { file, at_end, stop_at, every_virtual, when, before_failure, .. } = saving.clone();
             // Rank 0 alone writes the head.
             let Head { digest, replayed, .. } = head.clone();
             let head = Head { digest, replayed, ..Head::default() };
-            ToldSaving { file, at_end, every_virtual, when, before_failure, head }
+            ToldSaving { file, at_end, stop_at, every_virtual, when, before_failure, head }
         });
         Told { saving, until: self.until, resumed: self.resumed }
     }
@@ -178,7 +195,13 @@ impl<'a> Saver<'a> {
     fn next_after(&self, time: Time) -> Time {
         let every = self.saving.as_ref().and_then(|(saving, _)| saving.every_virtual).map_or(0, Delay::as_ps);
         let cuts_before = time.as_ps().checked_div(every);
-        cuts_before.and_then(|cuts| (cuts + 1).checked_mul(every)).map_or(Time::MAX, Time::from_ps)
+        let next = cuts_before.and_then(|cuts| (cuts + 1).checked_mul(every)).map_or(Time::MAX, Time::from_ps);
+        self.stop_at().filter(|&stop| stop > time).map_or(next, |stop| stop.min(next))
+    }
+
+    /// Returns the time at which the run is saved and ends.
+    fn stop_at(&self) -> Option<Time> {
+        self.saving.as_ref().and_then(|(saving, _)| saving.stop_at)
     }
 
     /// Returns true if the last save is kept, from this cut on or from an earlier one. All ranks agree.
@@ -211,7 +234,7 @@ impl AtCut for Saver<'_> {
                 lock(&self.found).differs = true;
                 return Then::End;
             }
-            if expected.time < self.until {
+            if expected.time < self.until && self.stop_at() != Some(expected.time) {
                 self.keeps(run);
                 return Then::Continue(self.next_after(expected.time));
             }
@@ -228,7 +251,7 @@ impl AtCut for Saver<'_> {
                 Err(why) => found.notes.push(format!("the run could not be saved at {}: {why}", run.time)),
             }
         }
-        Then::Continue(self.next_after(run.time))
+        if self.stop_at() == Some(run.time) { Then::End } else { Then::Continue(self.next_after(run.time)) }
     }
 }
 

@@ -1,0 +1,127 @@
+//! A user's request for a run, in the words of the command.
+
+use crate::errors::raise;
+use parades_config::inputs::{Input, apart};
+use parades_config::units::{parse_size, parse_time};
+use parades_config::{ConfigError, Place, THREADS_MAX};
+use parades_core::time::Time;
+use parades_session::{Failure, Plan, Request as Wanted};
+use pyo3::prelude::*;
+use std::path::absolute;
+
+/// The greatest number of processes of a run, as the command has it.
+const PROCESSES_MAX: u64 = 65_536;
+
+/// A request for a run: a scenario or a network, and how it is run.
+#[pyclass(frozen, module = "parades._parades")]
+pub(crate) struct Request {
+    pub(crate) wanted: Wanted,
+    /// The text of the network, where it is described in Python.
+    pub(crate) text: Option<String>,
+}
+
+impl Request {
+    /// Returns the inputs that a thread must hold for this request: the text of the network.
+    pub(crate) fn inputs(&self) -> Vec<Input> {
+        let path = absolute(&self.wanted.scenario).ok();
+        let bytes = self.text.as_ref().map(|text| text.as_bytes().into());
+        path.zip(bytes).into_iter().map(|(path, bytes)| Input { path, bytes }).collect()
+    }
+}
+
+/// The end of a run, which a user has written as the option `option`.
+pub(crate) fn time_of(option: &str, text: &str) -> Result<Time, Failure> {
+    let wrong = |error: ConfigError| error.at(Place::Argument(format!("{option}={text}")));
+    let time = parse_time(text).map_err(wrong)?;
+    if time == Time::ZERO {
+        let error = ConfigError::new("a run until 0s executes nothing").with_help("give a time above it");
+        return Err(wrong(error).into());
+    }
+    Ok(time)
+}
+
+/// Checks a number of threads or processes against the greatest one.
+fn in_bounds(option: &str, number: Option<u64>, most: u64) -> Result<(), Failure> {
+    let Some(number) = number.filter(|number| !(1..=most).contains(number)) else { return Ok(()) };
+    let error = ConfigError::new(format!("there are from 1 to {most}")).with_help("give such a number");
+    Err(error.at(Place::Argument(format!("{option}={number}"))).into())
+}
+
+fn size_of(text: &str) -> Result<u64, Failure> {
+    parse_size(text).map_err(|error| error.at(Place::Argument(format!("memory_limit={text}"))).into())
+}
+
+#[pymethods]
+impl Request {
+    #[new]
+    #[pyo3(signature = (scenario, *, text=None, set=Vec::new(), seed=None, tie_seed=None, until=None, engine=None,
+        threads=None, processes=None, tune=Vec::new(), memory_limit=None, digest=true))]
+    #[expect(clippy::too_many_arguments, reason = "each has a name in Python")]
+    fn new(
+        py: Python<'_>,
+        scenario: String,
+        text: Option<String>,
+        set: Vec<String>,
+        seed: Option<u64>,
+        tie_seed: Option<u64>,
+        until: Option<&str>,
+        engine: Option<String>,
+        threads: Option<u64>,
+        processes: Option<u64>,
+        tune: Vec<String>,
+        memory_limit: Option<&str>,
+        digest: bool,
+    ) -> PyResult<Request> {
+        let until = raise(py, until.map(|text| time_of("until", text)).transpose())?;
+        let memory_limit = raise(py, memory_limit.map(size_of).transpose())?;
+        raise(py, in_bounds("threads", threads, THREADS_MAX))?;
+        raise(py, in_bounds("processes", processes, PROCESSES_MAX))?;
+        let wanted = Wanted {
+            set,
+            seed,
+            tie_seed,
+            until,
+            engine,
+            threads,
+            processes,
+            tune,
+            memory_limit,
+            digest,
+            ..Wanted::of(scenario)
+        };
+        Ok(Request { wanted, text })
+    }
+
+    /// Returns the request for another engine.
+    fn with_engine(&self, engine: String, threads: Option<u64>, processes: Option<u64>, tune: Vec<String>) -> Request {
+        let wanted = Wanted { engine: Some(engine), threads, processes, tune, ..self.wanted.clone() };
+        Request { wanted, text: self.text.clone() }
+    }
+
+    /// Returns the request with another virtual end time.
+    fn with_until(&self, py: Python<'_>, until: &str) -> PyResult<Request> {
+        let until = raise(py, time_of("until", until))?;
+        Ok(Request { wanted: Wanted { until: Some(until), ..self.wanted.clone() }, text: self.text.clone() })
+    }
+
+    /// Returns the text of a file whose run is the same: the network in full, or the scenario with all
+    /// values.
+    fn show(&self, py: Python<'_>) -> PyResult<String> {
+        let (wanted, inputs) = (self.wanted.clone(), self.inputs());
+        raise(py, py.detach(move || apart(inputs, || Plan::of(&wanted)?.as_file(None))))
+    }
+
+    /// Makes the model and drops it. Returns its number of logical processes and its end in seconds.
+    fn check(&self, py: Python<'_>) -> PyResult<(u32, f64)> {
+        let (wanted, inputs) = (self.wanted.clone(), self.inputs());
+        let made = py.detach(move || {
+            apart(inputs, || {
+                let plan = Plan::of(&wanted)?;
+                plan.choice()?;
+                let simulation = plan.simulation()?;
+                Ok::<_, Failure>((simulation.lps(), plan.until.unwrap_or(simulation.until).as_secs_f64()))
+            })
+        });
+        raise(py, made)
+    }
+}

@@ -1,0 +1,198 @@
+//! Runs, and the results of one.
+
+use crate::cut::Saved;
+use crate::errors::{exception, raise, raised};
+use crate::request::{Request, time_of};
+use crate::table::Table;
+use crate::waiting::{Waited, wait};
+use parades_cli::program_with;
+use parades_core::metrics::{MetricValue, Unit};
+use parades_report::folder::make_for_run;
+use parades_report::{Report, View, metrics, table_named, table_of};
+use parades_session::{Branched, Failure, FinishedRun, Plan, Recording, Saving};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// The results of a run.
+#[pyclass(frozen, module = "parades._parades")]
+pub(crate) struct Run {
+    run: FinishedRun,
+}
+
+/// Executes a request, from its start or from a saved run, and returns its results. `save` is the file in
+/// which the run is saved: at the virtual time `stop_at`, where it stops, or else at its end.
+#[pyfunction]
+#[pyo3(signature = (request, callback=None, saved=None, save=None, stop_at=None))]
+pub(crate) fn execute(
+    py: Python<'_>,
+    request: &Request,
+    callback: Option<&Bound<'_, PyAny>>,
+    saved: Option<&Saved>,
+    save: Option<PathBuf>,
+    stop_at: Option<&str>,
+) -> PyResult<Run> {
+    let stop_at = raise(py, stop_at.map(|text| time_of("until", text)).transpose())?;
+    let wanted = saved.map_or_else(|| request.wanted.clone(), |saved| saved.request(&request.wanted));
+    let inputs = saved.map_or_else(|| request.inputs(), Saved::inputs);
+    let from = saved.map(|saved| &saved.saved);
+    let waited = wait(py, callback, inputs, |listener| {
+        let plan = Plan::of(&wanted)?;
+        let program = program_with(plan.command());
+        let saving = save.map(|file| Saving {
+            file,
+            version: program.version,
+            commit: program.commit,
+            at_end: true,
+            stop_at,
+            every: None,
+            every_virtual: None,
+            when: None,
+            before_failure: false,
+        });
+        let recording = Recording { saving: saving.as_ref(), from, ..Recording::default() };
+        parades_session::run(&plan, &plan.choice()?, recording, listener)
+    });
+    Run::of(py, waited)
+}
+
+impl Run {
+    /// Returns a run that has come to its end. A run that Ctrl-C stopped is an attribute of the exception.
+    pub(crate) fn of(py: Python<'_>, waited: Waited<FinishedRun>) -> PyResult<Run> {
+        let is_interrupted = waited.is_interrupted(py);
+        let Waited { result, raised: other } = waited;
+        match (result, other) {
+            (Ok(run), None) => match run.is_interrupted() {
+                Ok(false) => Ok(Run { run }),
+                Ok(true) => Err(stopped(py, run)),
+                Err(failure) => Err(exception(py, &failure)),
+            },
+            (Ok(run), Some(_)) if is_interrupted => Err(stopped(py, run)),
+            (_, Some(error)) => Err(error),
+            (Err(failure), None) => Err(exception(py, &failure)),
+        }
+    }
+
+    /// Returns a run that is known to be complete.
+    pub(crate) fn complete(run: FinishedRun) -> Run {
+        Run { run }
+    }
+
+    fn with_report<T>(&self, act: impl FnOnce(&Report<'_>) -> T) -> T {
+        let command = self.run.branches.last().map_or_else(|| self.run.plan.command(), Branched::command);
+        act(&Report::of(&self.run, &program_with(command)))
+    }
+
+    fn metric(&self, name: &str) -> Option<(Unit, &MetricValue)> {
+        let mut all = self.run.outcome.metrics.iter();
+        all.find(|(other, ..)| *other == name).map(|(_, unit, value)| (unit, value))
+    }
+}
+
+/// Returns the exception of Ctrl-C, which has the results so far.
+fn stopped(py: Python<'_>, run: FinishedRun) -> PyErr {
+    let message = format!("{} was stopped at {}; `run` has the results so far", run.plan.title(), run.outcome.end);
+    let made = || {
+        let facts = PyDict::new(py);
+        facts.set_item("run", Py::new(py, Run { run })?)?;
+        raised(py, "Stopped", &message, &facts)
+    };
+    made().unwrap_or_else(|error| error)
+}
+
+#[pymethods]
+impl Run {
+    /// The digest, as 16 hexadecimal digits; `None` if it was switched off.
+    #[getter]
+    fn digest(&self) -> Option<String> {
+        self.run.outcome.digest.map(|digest| format!("{digest:016x}"))
+    }
+
+    /// The number of events.
+    #[getter]
+    fn events(&self) -> u64 {
+        self.run.outcome.events
+    }
+
+    /// The virtual time at the end, in seconds.
+    #[getter]
+    fn virtual_time_s(&self) -> f64 {
+        self.run.outcome.end.as_secs_f64()
+    }
+
+    /// The name of the scenario, with the title of the network.
+    #[getter]
+    fn title(&self) -> String {
+        self.run.plan.title()
+    }
+
+    /// The results as the object of `--json`.
+    fn json(&self, py: Python<'_>) -> PyResult<String> {
+        let text = py.detach(|| {
+            let mut text = Vec::new();
+            let written = self.with_report(|report| report.write_json_line(&mut text));
+            written.and_then(|()| String::from_utf8(text).map_err(std::io::Error::other))
+        });
+        Ok(text?)
+    }
+
+    /// The facts of the run without its metrics, as a JSON object.
+    fn facts(&self) -> String {
+        json!(self.with_report(|report| report.fields())).to_string()
+    }
+
+    /// The figures of all metrics by name, as a JSON object.
+    fn figures(&self) -> String {
+        json!(metrics::figures(&self.run.outcome.metrics)).to_string()
+    }
+
+    /// The results as the command prints them, in lines of at most `width` characters.
+    #[pyo3(signature = (width=100, brief=false))]
+    fn report(&self, py: Python<'_>, width: usize, brief: bool) -> PyResult<String> {
+        let view = View { width: width.max(40), is_brief: brief, table: None };
+        raise(py, self.with_report(|report| report.for_people(&view)))
+    }
+
+    /// The name of each metric, with its kind.
+    fn kinds(&self) -> Vec<(String, &'static str)> {
+        self.run.outcome.metrics.iter().map(|(name, _, value)| (name.to_owned(), value.kind())).collect()
+    }
+
+    /// Returns a table or a series by its name.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+        let metrics = &self.run.outcome.metrics;
+        let made = table_named(metrics, name).and_then(|(name, unit, value)| {
+            let (headings, rows) = table_of(name, unit, value).ok_or_else(|| no_table(name))?;
+            Table::of(headings, rows)
+        });
+        raise(py, made)
+    }
+
+    /// Returns the buckets of a histogram by its name: the least and the greatest value, and the count.
+    fn histogram(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+        let found = self.metric(name).and_then(|(unit, value)| Some((unit, value.histogram()?)));
+        let Some((unit, histogram)) = found else {
+            let message = format!("`{name}` is no histogram of this run");
+            return Err(exception(py, &Failure::usage(message, "`kinds()` has the metrics with their kinds")));
+        };
+        let scaled = |x: u64| if unit == Unit::Picoseconds { json!(x as f64 / 1e12) } else { json!(x) };
+        let headings = ["low", "high"].map(|bound| metrics::name(bound, unit)).into_iter().chain(["count".to_owned()]);
+        let rows = histogram.buckets().map(|(low, high, count)| vec![scaled(low), scaled(high), json!(count)]);
+        raise(py, Table::of(headings.collect(), rows))
+    }
+
+    /// Writes the results into a folder, as `run --out` does.
+    #[pyo3(signature = (folder, overwrite=false))]
+    fn write(&self, py: Python<'_>, folder: PathBuf, overwrite: bool) -> PyResult<()> {
+        let written = py.detach(|| {
+            let _claim = make_for_run(&folder, overwrite, None)?;
+            self.with_report(|report| report.write_folder(&folder))
+        });
+        raise(py, written)
+    }
+}
+
+fn no_table(name: &str) -> Failure {
+    Failure::usage(format!("`{name}` is no table"), "`kinds()` has the metrics with their kinds")
+}

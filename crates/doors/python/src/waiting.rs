@@ -1,0 +1,143 @@
+//! Work on a thread of its own, while the interpreter is free: other threads of Python go on, signals are
+//! answered, and a callback hears of the progress.
+
+use crate::errors::raise;
+use parades_catalog::Choice;
+use parades_config::inputs::{Input, apart};
+use parades_session::interrupt::Stop;
+use parades_session::{Failure, Observer, Progress};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
+
+/// The longest time for which a signal waits for its answer.
+const PERIOD: Duration = Duration::from_millis(50);
+/// The bytes of the stack of the thread, as main threads have them.
+pub(crate) const STACK_BYTES: usize = 8 << 20;
+
+/// A message of the thread to the interpreter.
+pub(crate) enum Said {
+    /// A run begins on this engine.
+    Begins(String),
+    /// The progress of a run: its virtual time, its end, and its events in a second of wall time.
+    Progress(f64, f64, f64),
+    /// The numbers of runs of a sweep that are over, and of all.
+    Runs(usize, usize),
+}
+
+/// Tells the interpreter of the progress of the work.
+#[derive(Clone)]
+pub(crate) struct Listener(Sender<Said>);
+
+impl Listener {
+    pub(crate) fn say(&self, said: Said) {
+        // Without a receiver nobody listens.
+        let _ = self.0.send(said);
+    }
+}
+
+impl Observer for Listener {
+    fn begins(&mut self, choice: &Choice, _: &[String]) {
+        self.say(Said::Begins(choice.engine.to_string()));
+    }
+
+    fn progress(&mut self, &Progress { time, until, events_per_s }: &Progress) {
+        self.say(Said::Progress(time.as_secs_f64(), until.as_secs_f64(), events_per_s));
+    }
+}
+
+/// Work that is over, and the exception that ended it, if one did.
+pub(crate) struct Waited<T> {
+    pub(crate) result: Result<T, Failure>,
+    /// The exception of a signal or of the callback. The work was stopped then.
+    pub(crate) raised: Option<PyErr>,
+}
+
+impl<T> Waited<T> {
+    /// Returns the result, or raises the exception or the failure.
+    pub(crate) fn or_raise(self, py: Python<'_>) -> PyResult<T> {
+        match self.raised {
+            Some(error) => Err(error),
+            None => raise(py, self.result),
+        }
+    }
+
+    /// True if Ctrl-C ended the work.
+    pub(crate) fn is_interrupted(&self, py: Python<'_>) -> bool {
+        self.raised.as_ref().is_some_and(|error| error.is_instance_of::<PyKeyboardInterrupt>(py))
+    }
+}
+
+/// Calls `work` on a thread of its own, which holds `inputs`, and waits for its end. An exception of a signal
+/// or of `callback` stops the runs of the work, which then ends with the results so far.
+pub(crate) fn wait<T: Send>(
+    py: Python<'_>,
+    callback: Option<&Bound<'_, PyAny>>,
+    inputs: Vec<Input>,
+    work: impl FnOnce(&mut Listener) -> Result<T, Failure> + Send,
+) -> Waited<T> {
+    let stop = Stop::default();
+    thread::scope(|scope| {
+        let (to, from) = channel();
+        let task = stop.clone();
+        let on_thread = move || task.within(|| apart(inputs, || work(&mut Listener(to))));
+        match thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, on_thread) {
+            Ok(thread) => {
+                let raised = listen(py, callback, from, &stop);
+                let result = py.detach(|| joined(thread));
+                // A signal that came with the end belongs to the work too.
+                let waited = Waited { result, raised: raised.or_else(|| py.check_signals().err()) };
+                match waited {
+                    // The failure says the same of Ctrl-C, and why there is no result.
+                    Waited { result: Err(Failure::Stopped(why)), .. } if waited.is_interrupted(py) => {
+                        Waited { result: Err(Failure::Stopped(why)), raised: None }
+                    }
+                    waited => waited,
+                }
+            }
+            Err(error) => Waited { result: Err(Failure::no_thread("run", &error)), raised: None },
+        }
+    })
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, Failure>>) -> Result<T, Failure> {
+    thread.join().unwrap_or_else(|_| {
+        let parades_session::panics::Panic { message, place } = parades_session::panics::last().unwrap_or_default();
+        Err(Failure::simulation(format!(
+            "parades itself is at fault ({message}, at {place}); please report it with the program that led here"
+        )))
+    })
+}
+
+/// Passes messages to the callback until the work is over. Returns the first exception, after which the work
+/// is stopped.
+fn listen(py: Python<'_>, callback: Option<&Bound<'_, PyAny>>, mut from: Receiver<Said>, stop: &Stop) -> Option<PyErr> {
+    let mut raised: Option<PyErr> = None;
+    loop {
+        let received;
+        (from, received) = py.detach(move || {
+            let received = from.recv_timeout(PERIOD);
+            (from, received)
+        });
+        let heard = match (received, callback) {
+            (Err(RecvTimeoutError::Disconnected), _) => return raised,
+            (Ok(said), Some(callback)) if raised.is_none() => tell(callback, said),
+            _ => Ok(()),
+        };
+        if let Err(error) = heard.and_then(|()| py.check_signals()) {
+            stop.stop();
+            raised.get_or_insert(error);
+        }
+    }
+}
+
+fn tell(callback: &Bound<'_, PyAny>, said: Said) -> PyResult<()> {
+    match said {
+        Said::Begins(engine) => callback.call1(("begins", engine)),
+        Said::Progress(time_s, until_s, events_per_s) => callback.call1(("progress", (time_s, until_s, events_per_s))),
+        Said::Runs(finished, total) => callback.call1(("runs", (finished, total))),
+    }
+    .map(drop)
+}
