@@ -297,7 +297,6 @@ fn run_seated<'k>(
     workers: usize,
 ) -> Result<Option<Reached<'k>>, Error> {
     let control = span.options.control;
-    let timekeeper = Timekeeper::of(span.options.timesheets.clone());
     let memory = Memory {
         limit: span.options.memory_limit.map(|limit| limit.saturating_mul(seat.peers.ranks() as u64)),
         lps: world.lps() as usize * model.lp_bytes(),
@@ -305,6 +304,7 @@ fn run_seated<'k>(
     let reviewer = Reviewer::new(settings, placement.partitions() as usize, world.lps());
     let costs = reviewer.measures();
     let (course, from) = Course::new(model, span);
+    let (timekeeper, timesheets) = (course.timekeeper.clone(), course.options.timesheets.clone());
     let mut leader = Leader::new(course, reviewer, placement.clone());
     // Every rank keeps the trace of its LPs if rank 0 writes one.
     let traces = seat.peers.share_words(&[u64::from(leader.traces())]).map_err(|Broken| lost(&*seat.transport))?;
@@ -317,7 +317,7 @@ fn run_seated<'k>(
     let coasts = model.copies() && !traces;
     let copy_every =
         if coasts { settings.copy_every.unwrap_or_else(|| coast::default_interval(model.state_bytes())) } else { 1 };
-    let wants = Wants { traces, costs };
+    let wants = Wants { traces, costs, timesheets: timesheets.as_ref() };
     let site = |number| site::of_form(number, placement.clone(), model, wants, copy_every);
     let mut sites: Vec<SiteBox<'k>> = (0..all.max(placement.partitions())).map(site).collect();
     let resumes = from.map(|mut cut| {

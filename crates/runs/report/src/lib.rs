@@ -45,6 +45,7 @@ pub mod metrics;
 mod outputs;
 mod people;
 mod plot;
+mod profile;
 mod rounds_file;
 mod rows;
 mod samples;
@@ -62,6 +63,7 @@ pub use files::Files;
 pub use outputs::{GoesOn, Outputs, TraceOutputs, TracedEvents};
 pub use parades_session::result_file::{self, ResultFile};
 pub use plot::check_plot;
+pub use profile::Profile;
 pub use rows::parquet_is_possible;
 pub use samples::SampleOutputs;
 pub use tables::table_named;
@@ -83,11 +85,13 @@ pub struct Report<'a> {
     pub parquet: bool,
     /// True if the files that the run read are copied into the folder of results.
     pub copy_inputs: bool,
+    /// The profile of the run, if one is wanted.
+    pub profile: Option<&'a Profile>,
 }
 
 impl<'a> Report<'a> {
-    /// Returns the report of a run without a trace.
+    /// Returns the report of a run without a trace and a profile.
     pub fn of(run: &'a FinishedRun, program: &'a Program) -> Report<'a> {
-        Report { run, program, trace: None, parquet: false, copy_inputs: false }
+        Report { run, program, trace: None, parquet: false, copy_inputs: false, profile: None }
     }
 }
