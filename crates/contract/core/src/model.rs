@@ -180,8 +180,8 @@ pub trait Model: Sized + Sync {
         None
     }
 
-    /// Returns the name of the kind of an LP, such as "host" or "router". A profile ([`crate::profile`]) has a
-    /// row for each kind. By default all LPs are of one kind, which has the name of the model's type.
+    /// Returns the name of the kind of an LP, such as "host" or "router". A profile ([`crate::profile`]) has
+    /// rows for each kind. By default all LPs are of one kind, which has the name of the model's type.
     fn lp_kind(&self, lp: LpId) -> String {
         let _ = lp;
         short_name(std::any::type_name::<Self>()).to_owned()

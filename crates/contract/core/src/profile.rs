@@ -1,5 +1,5 @@
-//! The profile of a run: the events and the wall time of the handlers of each kind of LP. No result depends on
-//! it.
+//! The profile of a run: the events and the wall time of the handlers of each kind of LP. No result depends
+//! on it.
 //!
 //! The model names the kind of an LP ([`Model::lp_kind`](crate::model::Model::lp_kind)). Messages and timers
 //! are told apart. Engines measure some of the executions, which count for all of them, and count all events.
@@ -35,8 +35,8 @@ pub struct Work {
     pub rolled_back: u64,
     /// The number of executions that were repeated, to restore a state (coasting forward).
     pub repeated: u64,
-    /// The time of all executions in nanoseconds: those that were rolled back too, and not the repeated ones. It
-    /// includes the sends of the handlers and the digest, and no time in which the thread had no core.
+    /// The time of all executions in nanoseconds: those that were rolled back too, and not the repeated ones.
+    /// It includes the sends of the handlers and the digest, and no time in which the thread had no core.
     pub ns: f64,
     /// The variance of `ns`, as an estimate: 0 if all executions were timed.
     pub variance: f64,
@@ -146,8 +146,8 @@ impl Handlers {
     }
 }
 
-/// Returns the name of a type, as [`std::any::type_name`] writes it, without its path and its parameters. It is
-/// the name of a model or a program that gives none.
+/// Returns the name of a type, as [`std::any::type_name`] writes it, without its path and its parameters. It
+/// is the name of a model or a program that gives none.
 ///
 /// ```
 /// use parades_core::profile::short_name;
@@ -202,7 +202,8 @@ mod tests {
         handlers.add(rows(of_5));
         let read = handlers.read();
         assert_eq!(read.len(), 6);
-        let worked: Vec<_> = read.iter().filter(|row| row.work.events > 0).map(|row| (&*row.kind, row.timers)).collect();
+        let worked: Vec<_> =
+            read.iter().filter(|row| row.work.events > 0).map(|row| (&*row.kind, row.timers)).collect();
         assert_eq!(worked, [("kind 1", false), ("kind 2", true)]);
         handlers.add_others(&[read.clone(), read]);
         assert_eq!(handlers.read().iter().map(|row| row.work.events).sum::<u64>(), 6);

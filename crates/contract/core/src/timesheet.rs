@@ -39,15 +39,8 @@ pub enum Spent {
 
 impl Spent {
     /// All of them, each at its own index.
-    pub const ALL: [Spent; 7] = [
-        Spent::Executing,
-        Spent::Waiting,
-        Spent::Exchange,
-        Spent::Gvt,
-        Spent::Cut,
-        Spent::Helping,
-        Spent::Away,
-    ];
+    pub const ALL: [Spent; 7] =
+        [Spent::Executing, Spent::Waiting, Spent::Exchange, Spent::Gvt, Spent::Cut, Spent::Helping, Spent::Away];
 
     /// Returns the name, as timelines and profiles have it.
     pub const fn name(self) -> &'static str {
@@ -94,7 +87,9 @@ impl Slice {
 /// sheets.turn(1, Spent::Executing, at(1)); // Its thread begins.
 /// sheets.turn(1, Spent::Waiting, at(3));
 /// sheets.enter(Phase::Concluding, at(10));
-/// let sum = |worker, spent: Spent| sheets.read(worker).iter().map(|slice| slice.times[spent as usize]).sum::<u64>();
+/// let sum = |worker, spent: Spent| -> u64 {
+///     sheets.read(worker).iter().map(|slice| slice.times[spent as usize]).sum()
+/// };
 /// let of_1 = [Spent::Away, Spent::Executing, Spent::Waiting].map(|spent| sum(1, spent));
 /// assert_eq!(of_1, [1_000_000, 2_000_000, 7_000_000]);
 /// assert_eq!(sum(0, Spent::Executing), 10_000_000); // The leader always has a thread.
@@ -207,8 +202,8 @@ impl Timesheets {
         self.workers.get(worker).map_or(to, |sheet| lock(sheet).turn(to, self.at(now)))
     }
 
-    /// Returns the slices of a worker in order, without a gap: from the begin of the run to its end, or to the
-    /// last record of a run that has not ended. A worker that has never had a thread has none.
+    /// Returns the slices of a worker in order, without a gap: from the begin of the run to its end, or to
+    /// the last record of a run that has not ended. A worker that has never had a thread has none.
     pub fn read(&self, worker: usize) -> Vec<Slice> {
         let Some(sheet) = self.workers.get(worker) else { return Vec::new() };
         let mut sheet = lock(sheet);
@@ -258,7 +253,10 @@ mod tests {
         let mut waited = 0;
         for spell in 0..10_000_u64 {
             let (begin, length) = (spell * 7, spell % 5);
-            assert_eq!(sheets.turn(0, Spent::Waiting, at(begin)), if spell == 0 { Spent::Waiting } else { Spent::Executing });
+            assert_eq!(
+                sheets.turn(0, Spent::Waiting, at(begin)),
+                if spell == 0 { Spent::Waiting } else { Spent::Executing }
+            );
             assert_eq!(sheets.turn(0, Spent::Gvt, at(begin + length)), Spent::Waiting);
             assert_eq!(sheets.turn(0, Spent::Executing, at(begin + length + 1)), Spent::Gvt);
             waited += length;

@@ -29,10 +29,7 @@ use std::thread::{self, ThreadId};
 const CLOCK_SHARE: f64 = 1.0 / 50.0;
 
 /// Makes an empty list of LPs, which measures its handlers if the timesheets want it.
-pub(crate) fn new_lps<'k>(
-    model: &'k dyn AnyModel<'k>,
-    timesheets: Option<&Arc<Timesheets>>,
-) -> Box<dyn Lps<'k> + 'k> {
+pub(crate) fn new_lps<'k>(model: &'k dyn AnyModel<'k>, timesheets: Option<&Arc<Timesheets>>) -> Box<dyn Lps<'k> + 'k> {
     match timesheets.and_then(|sheets| sheets.handlers()) {
         Some(handlers) => Box::new(Measured { lps: model.new_lps(), meter: Meter::of(model, handlers) }),
         None => model.new_lps(),
@@ -99,7 +96,8 @@ impl Row {
         let (ns, weight) = self.sampler.finish();
         self.weight += weight;
         self.ns += ns * weight;
-        // The variance of an estimate from samples drawn with the probability 1/weight (Horvitz and Thompson).
+        // The variance of a sum over samples drawn with the probability 1/weight (D. Horvitz, D. Thompson,
+        // JASA 47, 1952).
         self.variance += ns * ns * weight * (weight - 1.0);
     }
 
@@ -121,7 +119,7 @@ impl Row {
 impl Meter {
     fn of<'k>(model: &'k dyn AnyModel<'k>, handlers: &Arc<Handlers>) -> Meter {
         let rows = vec![Row::new(); handlers.kinds(model).rows() + 1];
-        Meter { handlers: Arc::clone(handlers), rows, thread: thread::current().id() }
+        Meter { handlers: Arc::clone(handlers), rows, thread: this_thread() }
     }
 
     /// Calls `execute`, which executes an event, and measures it.
@@ -162,7 +160,7 @@ impl Meter {
     #[cold]
     #[inline(never)]
     fn begin_timed(&mut self, row: usize) {
-        let thread = thread::current().id();
+        let thread = this_thread();
         if thread != self.thread {
             self.thread = thread;
             self.rows.iter_mut().for_each(|row| row.sampler.move_to_this_thread());
@@ -179,6 +177,11 @@ impl Drop for Meter {
         let work = self.rows.iter().zip(undo_ns).map(|(row, undo_ns)| Work { undo_ns, ..row.work() });
         self.handlers.add(work);
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "only the measurement of times depends on it")]
+fn this_thread() -> ThreadId {
+    thread::current().id()
 }
 
 /// True if a body is the wake of a timer.

@@ -81,7 +81,8 @@ impl Profile {
             counted.chain(self.outside.iter().map(|_| Entry::Empty)).collect::<Vec<_>>()
         };
         let numbers = |of: &dyn Fn(f64) -> f64| times.iter().map(|&ns| Entry::Number(of(ns))).collect::<Vec<_>>();
-        let mut columns = vec![Column::of_texts("", names), Column::of("events", Unit::Count, &counts(|row| row.work.events))];
+        let mut columns =
+            vec![Column::of_texts("", names), Column::of("events", Unit::Count, &counts(|row| row.work.events))];
         if self.handlers.iter().any(|row| row.work.rolled_back > 0) {
             columns.push(Column::of("rolled back", Unit::Count, &counts(|row| row.work.rolled_back)));
         }

@@ -6,8 +6,8 @@
 //! global event have no arrow, and timers have none.
 //!
 //! *Wall time.* In the process `wall time`, each worker has a track with slices: executing events, waiting,
-//! receiving events, GVT, the work of a cut, helping. They add up to the run time. Counters have the shares of
-//! each. If the run has several processes, the worker `r/w` is worker *w* of rank *r*. The time of each rank
+//! receiving events, GVT, the work of a cut, helping. They add up to the run time. Counters have the shares
+//! of each. If the run has several processes, the worker `r/w` is worker *w* of rank *r*. The time of each rank
 //! counts from its own start. A worker's time is known by at most 1024 steps ([`parades_core::timesheet`]).
 //! Within a step each thing that it did is one slice, and these are in a fixed order. The file says how long
 //! a step is, as `worker_step_us`.
@@ -170,7 +170,8 @@ impl<W: Write> Timeline<W> {
             Value::Object(shown.iter().map(|&what| (what.name().to_owned(), of(what).into())).collect())
         };
         for slice in slices {
-            let share = |what: Spent| (slice.times[what as usize] as f64 / slice.length_ns() as f64 * 1e3).round() / 10.0;
+            let share =
+                |what: Spent| (slice.times[what as usize] as f64 / slice.length_ns() as f64 * 1e3).round() / 10.0;
             count(slice.begin_ns, shares(&share))?;
         }
         let end = slices.last().map_or(0, |slice| slice.begin_ns + slice.length_ns());

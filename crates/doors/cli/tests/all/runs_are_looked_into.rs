@@ -131,7 +131,9 @@ fn a_profile_counts_the_events_of_each_kind_and_changes_nothing() {
     for (scenario, kinds) in scenarios {
         let without = json(&folder, &format!("run {scenario} --quiet --json --engine sequential"));
         assert!(without.get("profile").is_none());
-        let engines = ENGINES.into_iter().chain([("window --threads 1 --processes 2", 2), ("time-warp --threads 1 --processes 2", 2)]);
+        let engines = ENGINES
+            .into_iter()
+            .chain([("window --threads 1 --processes 2", 2), ("time-warp --threads 1 --processes 2", 2)]);
         for (engine, workers) in engines {
             let run = json(&folder, &format!("run {scenario} --quiet --json --engine {engine} --profile"));
             assert_eq!(run["digest"], without["digest"], "{scenario}, {engine}");

@@ -254,7 +254,8 @@ fn the_workers_of_every_engine_tell_what_they_spend_all_their_time_on() {
     for (name, run) in engines(&model) {
         let sheets = Arc::new(Timesheets::new(4));
         run(RunOptions { timesheets: Some(Arc::clone(&sheets)), ..RunOptions::until(until) });
-        let sum = |worker, spent: Spent| sheets.read(worker).iter().map(|slice| slice.times[spent as usize]).sum::<u64>();
+        let sum =
+            |worker, spent: Spent| sheets.read(worker).iter().map(|slice| slice.times[spent as usize]).sum::<u64>();
         let all = |worker| sheets.read(worker).iter().map(Slice::length_ns).sum::<u64>();
         let workers = (0..4).filter(|&worker| !sheets.read(worker).is_empty()).count();
         let expected = match name {
