@@ -81,6 +81,8 @@ pub trait AnyModel<'k>: Sync {
     fn capture_points(&self) -> Vec<CapturePoint>;
     /// Returns the name of an LP.
     fn lp_name(&self, lp: LpId) -> Option<String>;
+    /// Returns the name of the kind of an LP.
+    fn lp_kind(&self, lp: LpId) -> String;
 
     /// Returns the bytes of an LP's record, without the memory that its state points to.
     fn lp_bytes(&self) -> usize;

@@ -60,6 +60,7 @@ pub mod global;
 pub mod lp;
 pub mod metrics;
 pub mod model;
+pub mod profile;
 pub mod random;
 pub mod restore;
 pub mod round_log;

@@ -13,6 +13,7 @@ use crate::digest::{Digest, Payload};
 use crate::event::{Body, Event, LpId};
 use crate::global::Global;
 use crate::metrics::Metrics;
+use crate::profile::short_name;
 use crate::run::{End, Unfinished};
 use crate::time::Time;
 use crate::world::Controllers;
@@ -177,6 +178,13 @@ pub trait Model: Sized + Sync {
     fn lp_name(&self, lp: LpId) -> Option<String> {
         let _ = lp;
         None
+    }
+
+    /// Returns the name of the kind of an LP, such as "host" or "router". A profile ([`crate::profile`]) has
+    /// rows for each kind. By default all LPs are of one kind, which has the name of the model's type.
+    fn lp_kind(&self, lp: LpId) -> String {
+        let _ = lp;
+        short_name(std::any::type_name::<Self>()).to_owned()
     }
 
     /// Returns the name of a flow, for the rows of observations ([`Context::observe_of`]). By default a flow

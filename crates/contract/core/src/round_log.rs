@@ -19,7 +19,8 @@ pub struct Round {
     pub events: u64,
     /// True if several threads executed it.
     pub parallel: bool,
-    /// The wall time that it took.
+    /// The wall time from the end of the round before, or from the begin of the run. It includes the writing
+    /// of the log, and all that happens between two rounds. The times of all rounds add up to the run time.
     pub took: Duration,
 }
 

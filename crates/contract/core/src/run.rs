@@ -45,7 +45,7 @@ pub struct RunOptions<'a> {
     pub captures: &'a [LpId],
     /// The trace, if one is wanted.
     pub tracer: Option<Tracer<'a>>,
-    /// The record of the wall time of workers, by kind of use. `rounds` and engines of one thread write none.
+    /// The record of the wall time of workers, and of handlers where it has them.
     pub timesheets: Option<Arc<Timesheets>>,
     /// The log of rounds, if one is wanted. Only the engine `rounds` writes it, and then times each round.
     pub rounds: Option<RoundLog<'a>>,

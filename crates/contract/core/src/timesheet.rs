@@ -1,63 +1,106 @@
 //! Timesheets: how the workers of a run spend their wall time. No result depends on them.
 //!
-//! An engine records only activities other than work; the remaining time is work. Times are added up by
-//! slices of wall time. A sheet has at most [`SLICES_MAX`] slices. When a run outlasts them, slices become
-//! twice as long, so a sheet takes little memory however long the run is.
+//! At each time a worker does one thing ([`Spent`]), from the time at which the run begins to execute events
+//! to the time at which it begins to make its results. So the times of a worker add up to the run time.
+//!
+//! Times are added up by slices of wall time. A sheet has at most [`SLICES_MAX`] slices. When a run outlasts
+//! them, slices become twice as long, so a sheet takes little memory however long the run is.
 
+use crate::profile::Handlers;
+use crate::run::Phase;
 use serde::{Deserialize, Serialize};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The largest number of slices of a sheet.
 pub const SLICES_MAX: usize = 1 << 10;
 
 /// The first length of a slice, in nanoseconds.
-const NS_AT_FIRST: u64 = 1 << 20;
+const NS_AT_FIRST: u64 = 1 << 10;
 
-/// An activity of a worker other than executing events.
+/// What a worker does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spent {
+    /// Executing events: handlers, the pending set, sends, and rolling back.
+    Executing,
     /// Waiting for other workers.
     Waiting,
     /// Receiving events from other workers.
     Exchange,
     /// Taking part in GVT, committing older executions, and freeing their history.
     Gvt,
+    /// The work of a cut: global events, saves, collected traces, and reviews of the distribution of work.
+    Cut,
+    /// Executing a part of an event of another worker, such as a part of a flow problem.
+    Helping,
+    /// Nothing: the worker has no thread, since the run has not needed it yet, or no longer.
+    Away,
 }
 
-/// A slice of a worker's wall time. The time that is not listed was work.
+impl Spent {
+    /// All of them, each at its own index.
+    pub const ALL: [Spent; 7] =
+        [Spent::Executing, Spent::Waiting, Spent::Exchange, Spent::Gvt, Spent::Cut, Spent::Helping, Spent::Away];
+
+    /// Returns the name, as timelines and profiles have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Spent::Executing => "executing",
+            Spent::Waiting => "waiting",
+            Spent::Exchange => "receiving",
+            Spent::Gvt => "GVT",
+            Spent::Cut => "cut",
+            Spent::Helping => "helping",
+            Spent::Away => "no thread",
+        }
+    }
+}
+
+/// Nanoseconds by what a worker did, in the order of [`Spent::ALL`].
+pub type Times = [u64; Spent::ALL.len()];
+
+/// A slice of a worker's wall time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
-    /// Its start in nanoseconds, counted from the start of the run.
+    /// Its start in nanoseconds, counted from the time at which the run began to execute events.
     pub begin_ns: u64,
-    /// Its length in nanoseconds.
-    pub length_ns: u64,
-    /// Nanoseconds of waiting.
-    pub waiting_ns: u64,
-    /// Nanoseconds of receiving events.
-    pub exchange_ns: u64,
-    /// Nanoseconds of GVT.
-    pub gvt_ns: u64,
+    /// What the worker did, which adds up to the length of the slice.
+    pub times: Times,
+}
+
+impl Slice {
+    /// Returns the length in nanoseconds.
+    pub fn length_ns(&self) -> u64 {
+        self.times.iter().sum()
+    }
 }
 
 /// The timesheets of the workers of a process, and at the end of a run those of all its processes.
 ///
 /// ```
+/// use parades_core::run::Phase;
 /// use parades_core::timesheet::{Spent, Timesheets};
-/// use std::time::Duration;
-/// let sheets = Timesheets::new(2);
-/// let ms = Duration::from_millis;
-/// sheets.write(1, Spent::Waiting, ms(1)..ms(3));
-/// sheets.write(1, Spent::Gvt, ms(3)..ms(4));
-/// let slices = sheets.read(1);
-/// assert_eq!(slices.iter().map(|slice| slice.length_ns).sum::<u64>(), 4_000_000);
-/// assert_eq!(slices.iter().map(|slice| slice.waiting_ns).sum::<u64>(), 2_000_000);
-/// assert!(sheets.read(0).is_empty()); // It has recorded nothing.
+/// use std::time::{Duration, Instant};
+/// let (sheets, begin) = (Timesheets::new(3), Instant::now());
+/// let at = |ms| begin + Duration::from_millis(ms);
+/// sheets.enter(Phase::Executing, at(0));
+/// sheets.turn(1, Spent::Executing, at(1)); // Its thread begins.
+/// sheets.turn(1, Spent::Waiting, at(3));
+/// sheets.enter(Phase::Concluding, at(10));
+/// let sum = |worker, spent: Spent| -> u64 {
+///     sheets.read(worker).iter().map(|slice| slice.times[spent as usize]).sum()
+/// };
+/// let of_1 = [Spent::Away, Spent::Executing, Spent::Waiting].map(|spent| sum(1, spent));
+/// assert_eq!(of_1, [1_000_000, 2_000_000, 7_000_000]);
+/// assert_eq!(sum(0, Spent::Executing), 10_000_000); // The leader always has a thread.
+/// assert!(sheets.read(2).is_empty()); // The run had no use for this worker.
 /// ```
 #[derive(Debug, Default)]
 pub struct Timesheets {
     workers: Vec<Mutex<Sheet>>,
     begin: OnceLock<Instant>,
+    end: OnceLock<Instant>,
+    handlers: OnceLock<Arc<Handlers>>,
     /// The slices of the workers of other ranks, from rank 1. Each rank counts from its own start.
     others: OnceLock<Vec<Vec<Vec<Slice>>>>,
 }
@@ -66,38 +109,44 @@ pub struct Timesheets {
 #[derive(Debug)]
 struct Sheet {
     length_ns: u64,
-    /// Nanoseconds by slice: waiting, exchange, GVT.
-    slices: Vec<[u64; 3]>,
-    end_ns: u64,
-}
-
-impl Default for Sheet {
-    fn default() -> Sheet {
-        Sheet { length_ns: NS_AT_FIRST, slices: Vec::new(), end_ns: 0 }
-    }
+    slices: Vec<Times>,
+    /// What the worker does now, and since when. Everything before is in the slices.
+    now: Spent,
+    since_ns: u64,
+    /// True once the worker has had a thread.
+    has_begun: bool,
 }
 
 impl Sheet {
-    fn write(&mut self, spent: Spent, from: u64, to: u64) {
-        self.end_ns = self.end_ns.max(to);
+    fn new(worker: usize) -> Sheet {
+        // The leader's thread is the one that runs the engine.
+        let (now, has_begun) = if worker == 0 { (Spent::Executing, true) } else { (Spent::Away, false) };
+        Sheet { length_ns: NS_AT_FIRST, slices: Vec::new(), now, since_ns: 0, has_begun }
+    }
+
+    /// Turns to something else. Returns what the worker did until then.
+    fn turn(&mut self, to: Spent, at_ns: u64) -> Spent {
+        self.write_until(at_ns);
+        self.has_begun = true;
+        std::mem::replace(&mut self.now, to)
+    }
+
+    /// Adds the time until `to` to the slices.
+    fn write_until(&mut self, to: u64) {
         while to / self.length_ns >= SLICES_MAX as u64 {
             self.length_ns *= 2;
-            self.slices = self
-                .slices
-                .chunks(2)
-                .map(|pair| std::array::from_fn(|what| pair.iter().map(|slice| slice[what]).sum()))
-                .collect();
+            let sum = |pair: &[Times]| std::array::from_fn(|what| pair.iter().map(|times| times[what]).sum());
+            self.slices = self.slices.chunks(2).map(sum).collect();
         }
-        let mut begin = from;
-        while begin < to {
-            let index = begin / self.length_ns;
+        while self.since_ns < to {
+            let index = self.since_ns / self.length_ns;
             let end = to.min((index + 1) * self.length_ns);
             let index = usize::try_from(index).expect("below SLICES_MAX");
             if self.slices.len() <= index {
-                self.slices.resize(index + 1, [0; 3]);
+                self.slices.resize(index + 1, Times::default());
             }
-            self.slices[index][spent as usize] += end - begin;
-            begin = end;
+            self.slices[index][self.now as usize] += end - self.since_ns;
+            self.since_ns = end;
         }
     }
 }
@@ -111,10 +160,22 @@ fn ns(time: Duration) -> u64 {
 }
 
 impl Timesheets {
-    /// Makes timesheets for `workers` workers. Records of other workers are dropped.
+    /// Makes timesheets for `workers` workers, of which worker 0 is the leader. Records of other workers are
+    /// dropped.
     pub fn new(workers: usize) -> Timesheets {
-        let workers = std::iter::repeat_with(Mutex::default).take(workers).collect();
+        let workers = (0..workers).map(|worker| Mutex::new(Sheet::new(worker))).collect();
         Timesheets { workers, ..Timesheets::default() }
+    }
+
+    /// Also measures the handlers of each kind of LP ([`crate::profile`]).
+    #[must_use]
+    pub fn with_handlers(self) -> Timesheets {
+        Timesheets { handlers: OnceLock::from(Arc::default()), ..self }
+    }
+
+    /// Returns the times of handlers, if they are measured.
+    pub fn handlers(&self) -> Option<&Arc<Handlers>> {
+        self.handlers.get()
     }
 
     /// Returns the number of workers that have a timesheet.
@@ -122,28 +183,38 @@ impl Timesheets {
         self.workers.len()
     }
 
-    /// Returns the start of the run. The first call sets it to `now`.
-    pub fn begin(&self, now: Instant) -> Instant {
-        *self.begin.get_or_init(|| now)
+    /// Says that the run enters a phase. The times are those from the first time that events are executed to
+    /// the time at which results are made.
+    pub fn enter(&self, phase: Phase, now: Instant) {
+        let at = if phase == Phase::Executing { &self.begin } else { &self.end };
+        at.get_or_init(|| now);
     }
 
-    /// Records an activity of a worker. `during` is counted from the start of the run.
-    pub fn write(&self, worker: usize, spent: Spent, during: std::ops::Range<Duration>) {
-        if let Some(sheet) = self.workers.get(worker) {
-            lock(sheet).write(spent, ns(during.start), ns(during.end));
-        }
+    /// Returns the time since the begin of the run, which is not after its end.
+    fn at(&self, now: Instant) -> u64 {
+        let Some(&begin) = self.begin.get() else { return 0 };
+        let now = self.end.get().map_or(now, |&end| now.min(end));
+        ns(now.saturating_duration_since(begin))
     }
 
-    /// Returns the slices of a worker in order, without a gap, from the start of the run to its last record.
+    /// Says that a worker turns to something else. Returns what it did until then.
+    pub fn turn(&self, worker: usize, to: Spent, now: Instant) -> Spent {
+        self.workers.get(worker).map_or(to, |sheet| lock(sheet).turn(to, self.at(now)))
+    }
+
+    /// Returns the slices of a worker in order, without a gap: from the begin of the run to its end, or to
+    /// the last record of a run that has not ended. A worker that has never had a thread has none.
     pub fn read(&self, worker: usize) -> Vec<Slice> {
         let Some(sheet) = self.workers.get(worker) else { return Vec::new() };
-        let sheet = lock(sheet);
-        let slice = |(index, spent): (u64, &[u64; 3])| {
-            let begin_ns = index * sheet.length_ns;
-            let [waiting_ns, exchange_ns, gvt_ns] = *spent;
-            let length_ns = sheet.length_ns.min(sheet.end_ns - begin_ns);
-            Slice { begin_ns, length_ns, waiting_ns, exchange_ns, gvt_ns }
-        };
+        let mut sheet = lock(sheet);
+        if !sheet.has_begun {
+            return Vec::new();
+        }
+        if let Some(&end) = self.end.get() {
+            let end = self.at(end);
+            sheet.write_until(end);
+        }
+        let slice = |(index, &times): (u64, &Times)| Slice { begin_ns: index * sheet.length_ns, times };
         (0..).zip(&sheet.slices).map(slice).collect()
     }
 
@@ -168,24 +239,39 @@ impl Timesheets {
 mod tests {
     use super::*;
 
+    fn sum(slices: &[Slice], spent: Spent) -> u64 {
+        slices.iter().map(|slice| slice.times[spent as usize]).sum()
+    }
+
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a start to count from")]
     fn a_long_run_has_no_more_slices_and_nothing_is_lost() {
-        let sheets = Timesheets::new(1);
-        let at = |ms: u64| Duration::from_millis(ms);
+        let (sheets, begin) = (Timesheets::new(2), Instant::now());
+        let at = |ms: u64| begin + Duration::from_millis(ms);
+        sheets.turn(0, Spent::Waiting, at(0)); // before the run begins
+        sheets.enter(Phase::Executing, at(0));
         let mut waited = 0;
         for spell in 0..10_000_u64 {
             let (begin, length) = (spell * 7, spell % 5);
-            sheets.write(0, Spent::Waiting, at(begin)..at(begin + length));
-            sheets.write(0, Spent::Gvt, at(begin + length)..at(begin + length + 1));
+            assert_eq!(
+                sheets.turn(0, Spent::Waiting, at(begin)),
+                if spell == 0 { Spent::Waiting } else { Spent::Executing }
+            );
+            assert_eq!(sheets.turn(0, Spent::Gvt, at(begin + length)), Spent::Waiting);
+            assert_eq!(sheets.turn(0, Spent::Executing, at(begin + length + 1)), Spent::Gvt);
             waited += length;
         }
+        sheets.enter(Phase::Executing, at(9)); // a later span
+        sheets.enter(Phase::Concluding, at(70_000));
+        sheets.turn(0, Spent::Waiting, at(80_000));
         let slices = sheets.read(0);
         assert!((SLICES_MAX / 4..=SLICES_MAX).contains(&slices.len()), "{}", slices.len());
-        assert_eq!(slices.iter().map(|slice| slice.waiting_ns).sum::<u64>(), waited * 1_000_000);
-        assert_eq!(slices.iter().map(|slice| slice.gvt_ns).sum::<u64>(), 10_000_000_000);
-        assert!(slices.iter().all(|slice| slice.waiting_ns + slice.exchange_ns + slice.gvt_ns <= slice.length_ns));
-        assert!(slices.windows(2).all(|pair| pair[0].begin_ns + pair[0].length_ns == pair[1].begin_ns));
-        sheets.write(7, Spent::Waiting, at(0)..at(1));
+        assert_eq!(sum(&slices, Spent::Waiting), waited * 1_000_000);
+        assert_eq!(sum(&slices, Spent::Gvt), 10_000_000_000);
+        assert_eq!(slices.iter().map(Slice::length_ns).sum::<u64>(), 70_000_000_000);
+        assert!(slices.windows(2).all(|pair| pair[0].begin_ns + pair[0].length_ns() == pair[1].begin_ns));
+        assert!(sheets.read(1).is_empty(), "it has had no thread");
+        sheets.turn(7, Spent::Waiting, at(0));
         assert!(sheets.read(7).is_empty());
         assert_eq!(sheets.ranks(), [sheets.read_all()]);
     }

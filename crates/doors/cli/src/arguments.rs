@@ -290,11 +290,14 @@ pub(crate) struct OutputArguments {
     /// the reason why each lost packet is lost.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Writes a timeline for ui.perfetto.dev or chrome://tracing: events by LP, messages as arrows, and the
-    /// time of the workers of this process (with `--trace-before 0s` that time alone, undisturbed by
-    /// tracing).
+    /// Writes a timeline for ui.perfetto.dev or chrome://tracing: events by LP, messages as arrows, and what
+    /// each worker did at which wall time (with `--trace-before 0s` that alone, undisturbed by tracing).
     #[arg(long, value_name = "FILE.json")]
     pub(crate) timeline: Option<PathBuf>,
+    /// Prints a profile with the results, and has it in `--json` and `--out`: the events and the wall time of
+    /// the handlers of each kind of LP, and the time outside of handlers.
+    #[arg(long)]
+    pub(crate) profile: bool,
     /// Writes the log of rounds of `--engine rounds`, as CSV: id, time and step of each round, how many
     /// programs (and other LPs) executed how many events, serial or parallel, and the wall time.
     #[arg(long, value_name = "FILE")]

@@ -53,11 +53,12 @@ pub(crate) fn execute(
         None => run_once(task, &plan, &choice, from, &files, &mut terminal)?,
     };
     let program = program();
-    let trace = files.trace();
+    let (trace, profile) = (files.trace(), files.profile());
     let report = Report {
         trace: trace.as_ref(),
         parquet: outputs.parquet,
         copy_inputs: outputs.copy_inputs,
+        profile: profile.as_ref(),
         ..Report::of(&run, &program)
     };
     // The results are printed first, so they are not lost if a file cannot be written.
@@ -167,6 +168,7 @@ impl OutputArguments {
             trace: of(&self.trace),
             timeline: of(&self.timeline),
             rounds: self.rounds.clone(),
+            profile: self.profile,
             captures: self.captures(),
             samples: self.samples(),
             ..Outputs::default()

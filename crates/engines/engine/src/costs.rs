@@ -52,7 +52,7 @@ const SAMPLES_PER_GROUP: f64 = 8.0;
 const SIGNIFICANT: f64 = 2.0;
 
 /// Times some of the events that a thread executes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sampler {
     /// The number of events before the next one that is timed, and that event.
     left: u32,
@@ -64,6 +64,8 @@ pub(crate) struct Sampler {
     mean_ns: Option<f64>,
     /// The time to read the clock, in nanoseconds.
     clock_ns: f64,
+    /// The share of the thread's time in which it reads the clock.
+    clock_share: f64,
     random: u32,
     /// The time of the last reading of the thread's processor time, and that processor time.
     core: (Instant, Option<Duration>),
@@ -74,6 +76,11 @@ pub(crate) struct Sampler {
 impl Sampler {
     /// Makes a sampler, which times nothing unless it `is_on`.
     pub(crate) fn new(is_on: bool) -> Sampler {
+        Sampler::with_share(is_on, CLOCK_SHARE)
+    }
+
+    /// Makes a sampler that reads the clock in this share of the thread's time.
+    pub(crate) fn with_share(is_on: bool, clock_share: f64) -> Sampler {
         let begin = now();
         // The least of some differences: the thread may be interrupted between two readings.
         let clock = (0..8).map(|_| now()).map(|at| now() - at).min().unwrap_or_default();
@@ -84,6 +91,7 @@ impl Sampler {
             begin,
             mean_ns: None,
             clock_ns: (clock.as_nanos() as f64).max(CLOCK_NS_MIN),
+            clock_share,
             random: 0x9E37_79B9,
             core: (begin, core_time()),
             worked_ns: 0.0,
@@ -98,13 +106,25 @@ impl Sampler {
     /// Counts an event that is about to be executed. Returns true if it is timed.
     #[inline(always)]
     pub(crate) fn begins(&mut self) -> bool {
-        self.left = self.left.wrapping_sub(1);
-        self.left == 0 && self.begin()
+        self.counts() && self.begin()
     }
 
+    /// Counts an event. Returns true if it is timed, from [`Sampler::begin`] on.
+    #[inline(always)]
+    pub(crate) fn counts(&mut self) -> bool {
+        self.left = self.left.wrapping_sub(1);
+        self.left == 0
+    }
+
+    /// Goes on in this thread, after events of another one.
+    pub(crate) fn move_to_this_thread(&mut self) {
+        self.core = (now(), core_time());
+    }
+
+    /// Begins the time of an event. Returns false if the sampler is off.
     #[cold]
     #[inline(never)]
-    fn begin(&mut self) -> bool {
+    pub(crate) fn begin(&mut self) -> bool {
         if !self.is_on {
             return false; // The next time is after four billion events.
         }
@@ -120,12 +140,19 @@ impl Sampler {
     #[cold]
     #[inline(never)]
     pub(crate) fn end(&mut self, costs: &mut Costs, index: usize) {
+        let (ns, weight) = self.finish();
+        costs.add(index, ns * weight);
+        self.worked_ns += ns * weight;
+    }
+
+    /// Ends the time of an event. Returns it in nanoseconds, and the number of events for which it counts.
+    pub(crate) fn finish(&mut self) -> (f64, f64) {
         let end = now();
         let mut took = end - self.begin;
         if took >= SUSPECT {
             took = took.saturating_sub(self.time_without_core(end));
         }
-        self.record(took, costs, index);
+        self.record(took)
     }
 
     /// Drops the time that has begun, because no LP has executed anything.
@@ -135,19 +162,19 @@ impl Sampler {
         self.draw();
     }
 
-    fn record(&mut self, took: Duration, costs: &mut Costs, index: usize) {
+    fn record(&mut self, took: Duration) -> (f64, f64) {
         let ns = (took.as_nanos() as f64 - self.clock_ns).max(1.0);
-        costs.add(index, ns * self.stride);
-        self.worked_ns += ns * self.stride;
         let before = self.mean_ns.unwrap_or(ns);
         self.mean_ns = Some(before + MEAN_SHARE * (ns - before));
+        let weight = self.stride;
         self.draw();
+        (ns, weight)
     }
 
     /// Draws the next event that is timed.
     fn draw(&mut self) {
         let mean_ns = self.mean_ns.unwrap_or(f64::INFINITY).max(1.0);
-        self.stride = (2.0 * self.clock_ns / (CLOCK_SHARE * mean_ns)).clamp(1.0, STRIDE_MAX).round();
+        self.stride = (2.0 * self.clock_ns / (self.clock_share * mean_ns)).clamp(1.0, STRIDE_MAX).round();
         // Xorshift (G. Marsaglia, 2003). The engines' random streams belong to the model.
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;
@@ -428,7 +455,8 @@ mod tests {
         for _ in 0..events {
             let lp = usize::try_from(rng.below(64)).expect("it is below 64");
             if sampler.begins() {
-                sampler.record(Duration::from_nanos(25 + ns(lp)), &mut costs, lp);
+                let (ns, weight) = sampler.record(Duration::from_nanos(25 + ns(lp)));
+                costs.add(lp, ns * weight);
             }
         }
         costs

@@ -5,6 +5,7 @@
 use crate::grace::Grace;
 use crate::ledger::{self, EarliestFailure, Ledger, Trace};
 use crate::peers::{Peers, Results};
+use crate::stopwatch::now;
 use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, AnySave, Lps, MessageRef, Packed, body_ref, hide_body};
 use parades_core::bytes;
 use parades_core::cut::{AtRest, Cut, Reached, Resting, Span, Then, Umpire, messages};
@@ -18,6 +19,7 @@ use parades_core::time::{Delay, Time};
 use parades_core::trace::Note;
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
+use parades_transport::Timekeeper;
 use std::sync::Arc;
 
 /// Events between two polls. A poll reports progress, checks for a request to stop, and checks the memory.
@@ -70,6 +72,7 @@ pub(crate) struct Course<'k> {
     pub(crate) failure: EarliestFailure,
     /// The bytes of payloads that this process had copied to or from other processes before the run.
     copied_before: u64,
+    pub(crate) timekeeper: Timekeeper,
 }
 
 /// All LPs of a run at a cut, with their pending events. No LP is being executed.
@@ -120,6 +123,7 @@ impl<'k> Course<'k> {
             grace: Arc::new(Grace::of(options.control)),
             failure: EarliestFailure::default(),
             copied_before: bytes::copied(),
+            timekeeper: Timekeeper::of(options.timesheets.clone()),
             options,
         };
         (course, from)
@@ -293,8 +297,16 @@ impl<'k> Course<'k> {
 
     /// Says that a phase begins.
     fn enter(&self, phase: Phase) {
+        // The timesheets are within the phase as others see it: they begin after it, and end before the next.
+        let sheets = || self.options.timesheets.iter().for_each(|sheets| sheets.enter(phase, now()));
+        if phase == Phase::Concluding {
+            sheets();
+        }
         if let Some(control) = self.options.control {
             control.enter(phase);
+        }
+        if phase == Phase::Executing {
+            sheets();
         }
     }
 

@@ -13,6 +13,7 @@ mod costs;
 mod course;
 mod fetch;
 mod grace;
+mod handlers;
 mod ledger;
 pub mod null_message;
 pub mod partition;

@@ -396,6 +396,7 @@ impl<'k> Run<'k> {
             self.crew.drop_own_lps(0)
         };
         let follow = |number| {
+            let _begun = self.crew.timekeeper.begin(number);
             let _alarm = Alarm(transport);
             Worker::start(self, number, first).follow()?;
             self.crew.drop_own_lps(number)

@@ -255,11 +255,14 @@ pub(crate) fn on_ranked<'k, T: Traffic>(
     OfRank { result, crossed: ranked.crossed() }
 }
 
-/// Adds the timesheets of the other ranks to those of rank 0.
+/// Adds the timesheets of the other ranks to those of rank 0, and the times of their handlers.
 fn collect_timesheets(timesheets: &Timesheets, group: &dyn Group) -> Result<(), Error> {
-    match gather_to_first(group, timesheets.read_all()) {
+    let handlers = timesheets.handlers().map(|handlers| handlers.read()).unwrap_or_default();
+    match gather_to_first(group, (timesheets.read_all(), handlers)) {
         Ok(Some(mut all)) => {
-            timesheets.add_others(all.split_off(1));
+            let (workers, work): (_, Vec<_>) = all.split_off(1).into_iter().unzip();
+            timesheets.add_others(workers);
+            timesheets.handlers().into_iter().for_each(|handlers| handlers.add_others(&work));
             Ok(())
         }
         Ok(None) => Ok(()),

@@ -51,6 +51,7 @@ use parades_core::cut::{Reached, Span};
 use parades_core::error::Error;
 use parades_core::model::Model;
 use parades_core::run::{Outcome, RunOptions};
+use parades_core::timesheet::Spent;
 use parades_core::world::World;
 use parades_sync::pool::Waiting;
 use std::cell::OnceCell;
@@ -185,12 +186,11 @@ pub fn run_any<'k>(
 pub fn advance<'k>(model: &'k dyn AnyModel<'k>, span: Span<'k>, settings: &Settings) -> Result<Reached<'k>, Error> {
     let world = World::of_span(model, &span)?;
     let workers = settings.workers().min(world.lps() as usize - 1);
-    let traces = span.options.tracer.is_some();
     let world = RwLock::new(world);
     let (course, from) = Course::new(model, span);
-    let grace = Arc::clone(&course.grace);
-    let alone = Stripes::one(model, &world, traces, Arc::clone(&grace));
-    let (cut, crowd) = (OnceCell::new(), Arc::new(Crowd::new(workers, settings.waiting, settings.main == Main::Works)));
+    let timekeeper = &course.timekeeper.clone();
+    let alone = Stripes::one(&course, &world);
+    let (cut, crowd) = (OnceCell::new(), Arc::new(Crowd::new(workers, settings, timekeeper.clone())));
     let judge = Judge::new(settings.threshold, workers);
     let mut leader = Leader::new(course, &alone, &world, judge, Arc::clone(&crowd));
     match from {
@@ -203,8 +203,8 @@ pub fn advance<'k>(model: &'k dyn AnyModel<'k>, span: Span<'k>, settings: &Setti
     }
 
     let (lps, metrics) = leader.state.held.take_one();
-    let stripes: &Stripes<'_, 'k> =
-        cut.get_or_init(|| Stripes::cut(model, &world, lps, metrics, workers + 1, traces, grace));
+    let course = &leader.state.course;
+    let stripes: &Stripes<'_, 'k> = cut.get_or_init(|| Stripes::cut(course, &world, lps, metrics, workers + 1));
     leader.join(stripes);
     let mut end = None;
     let (report_start, starts) = mpsc::channel();
@@ -218,9 +218,12 @@ pub fn advance<'k>(model: &'k dyn AnyModel<'k>, span: Span<'k>, settings: &Setti
     };
     let follow = |worker: usize| {
         seats::unbind();
+        let _begun = timekeeper.begin(worker);
         // The leader waits for this message.
         let _ = report_start.send(());
-        crowd.pool.work(worker - 1, |task| crowd.work_on(task, |task| stripes.execute(task, worker)));
+        timekeeper.spend(worker, Spent::Waiting, || {
+            crowd.pool.work(worker - 1, |task| crowd.work_on(worker, task, |task| stripes.execute(task, worker)));
+        });
         Ok(())
     };
     let led = on_all_workers(workers + 1, settings.pinned, &|| crowd.pool.close(), &mut lead, &follow)?;

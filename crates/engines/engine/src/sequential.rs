@@ -14,6 +14,7 @@ pub(crate) use events::{AnyEvents, Direct, Events, Queue, Through};
 
 use crate::course::Course;
 use crate::fetch::Fetcher;
+use crate::handlers::new_lps;
 use parades_core::any_model::{AnyModel, Lps, Packed, Taggable, hide_body, in_form, with_model};
 use parades_core::cut::{Reached, Span, Whole};
 use parades_core::effects::Effects;
@@ -26,6 +27,7 @@ use parades_core::pending::{HeapPending, PendingSet};
 use parades_core::placement::Placement;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
+use parades_core::timesheet::Spent;
 use parades_core::world::World;
 
 /// Runs `model` event by event.
@@ -53,7 +55,8 @@ pub fn run_any<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Resu
 /// As [`run`].
 pub fn advance<'k>(model: &'k dyn AnyModel<'k>, span: Span<'k>) -> Result<Reached<'k>, Error> {
     fn advance_in<'k, P: Packed<'k>>(model: &'k dyn AnyModel<'k>, span: Span<'k>) -> Result<Reached<'k>, Error> {
-        run_by::<P, Direct, _>(model, span, Once(model.new_lps()))
+        let lps = new_lps(model, span.options.timesheets.as_ref());
+        run_by::<P, Direct, _>(model, span, Once(lps))
     }
     in_form!(model.form(), advance_in(model, span))
 }
@@ -74,7 +77,7 @@ pub fn run_on_heap<M: Model>(model: &M, options: RunOptions<'_>) -> Result<Outco
 /// As [`run`].
 pub fn run_any_on_heap<'k>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
     fn run_in<'k, P: Packed<'k>>(model: &'k dyn AnyModel<'k>, options: RunOptions<'k>) -> Result<Outcome, Error> {
-        let step = Once(model.new_lps());
+        let step = Once(new_lps(model, options.timesheets.as_ref()));
         run_by::<P, Through<HeapPending<P>>, _>(model, options.into(), step).map(Reached::end)
     }
     in_form!(model.form(), run_in(model, options))
@@ -94,7 +97,7 @@ pub(crate) fn run_by<'k, P: Packed<'k>, Q: Queue<P>, S: Step<'k, P>>(
     loop {
         run.course.advance_to_horizon();
         execute_before_bound(&mut run, &mut step, &mut events)?;
-        run.course.reach_cut(&run.world, &mut Whole { lps: step.lps_mut(), events: &mut events });
+        run.reach_cut(step.lps_mut(), &mut events);
         if run.course.has_left {
             return Ok(run.leave(step.lps_mut(), &mut events));
         }
@@ -209,11 +212,20 @@ impl<'k> Sequential<'k> {
         Ok(run)
     }
 
+    /// Comes to a cut at the bound, if one is due there.
+    #[cold]
+    fn reach_cut(&mut self, lps: &mut (dyn Lps<'k> + 'k), events: &mut dyn AnyEvents<'k>) {
+        let timekeeper = self.course.timekeeper.clone();
+        timekeeper.spend(0, Spent::Cut, || self.course.reach_cut(&self.world, &mut Whole { lps, events }));
+    }
+
     /// Executes the global events at the bound.
     #[cold]
     fn execute_globals(&mut self, lps: &mut (dyn Lps<'k> + 'k), events: &mut dyn AnyEvents<'k>) -> Result<(), Error> {
-        let Course { model, globals, metrics, bound, .. } = &mut self.course;
-        globals.execute_at(*bound, *model, &mut self.world, &mut OneList { lps, metrics }, events.effects())?;
+        let Course { model, globals, metrics, bound, timekeeper, .. } = &mut self.course;
+        timekeeper.spend(0, Spent::Cut, || {
+            globals.execute_at(*bound, *model, &mut self.world, &mut OneList { lps, metrics }, events.effects())
+        })?;
         events.accept_sent();
         Ok(())
     }

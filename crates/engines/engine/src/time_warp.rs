@@ -301,7 +301,6 @@ fn run_seated<'k>(
     workers: usize,
 ) -> Result<Option<Reached<'k>>, Error> {
     let control = span.options.control;
-    let timekeeper = Timekeeper::of(span.options.timesheets.clone());
     let memory = Memory {
         limit: span.options.memory_limit.map(|limit| limit.saturating_mul(seat.peers.ranks() as u64)),
         lps: world.lps() as usize * model.lp_bytes(),
@@ -314,13 +313,14 @@ fn run_seated<'k>(
     let decides = seat.peers.rank() == 0;
     let reviewer = Reviewer::new(settings, placement.partitions() as usize, world.lps(), decides);
     let costs = reviewer.measures();
+    let (timekeeper, timesheets) = (course.timekeeper.clone(), course.options.timesheets.clone());
     let mut leader = Leader::new(course, reviewer, placement.clone());
     let all = u32::try_from(workers * ranks).unwrap_or(u32::MAX);
     let rank_of = |partition: u32| partition / u32::try_from(workers).unwrap_or(u32::MAX);
     let homes: Vec<u32> = (0..all).map(rank_of).collect();
     seat.transport.settle(&homes);
     let copy_every = coast::interval(model, settings.copy_every, traces);
-    let wants = Wants { traces, costs };
+    let wants = Wants { traces, costs, timesheets: timesheets.as_ref() };
     let site = |number| site::of_form(number, placement.clone(), model, wants, copy_every);
     let mut sites: Vec<SiteBox<'k>> = (0..all.max(placement.partitions())).map(site).collect();
     let first = workers * seat.peers.rank();

@@ -47,5 +47,5 @@ pub use routed::Routed;
 pub use shared_memory::SharedMemory;
 pub use summary::Summary;
 pub use threads::Threads;
-pub use timekeeper::Timekeeper;
+pub use timekeeper::{Begun, Timekeeper};
 pub use transport::{Meeting, Promising, Transport};

@@ -389,6 +389,11 @@ impl Model for OnDemand {
         declare(&self.apps).0
     }
 
+    fn lp_kind(&self, lp: LpId) -> String {
+        // Flows begin and end at hosts.
+        if self.slots.of(NodeId(lp.0)).is_empty() { "router" } else { "host" }.to_owned()
+    }
+
     fn lp_name(&self, lp: LpId) -> Option<String> {
         (lp.0 < self.lps()).then(|| self.topology.name(NodeId(lp.0)).to_owned())
     }

@@ -5,6 +5,7 @@ use crate::begin::Begin;
 use crate::captures::Captures;
 use crate::folder::{self, trace_in};
 use crate::outputs::{Outputs, TraceOutputs};
+use crate::profile::Profile;
 use crate::result_file::ResultFile;
 use crate::rounds_file::RoundsFile;
 use crate::rows::parquet_is_possible;
@@ -12,10 +13,11 @@ use crate::samples::Samples;
 use crate::timeline_file::TimelineFile;
 use crate::trace_file::{Chosen, FinishedTrace, TraceFile};
 use parades_capture::recorder;
-use parades_catalog::{Choice, Simulation};
+use parades_catalog::{Choice, Engine, Simulation};
 use parades_core::event::LpId;
 use parades_core::round_log::{Round, RoundLog};
 use parades_core::time::Time;
+use parades_core::timesheet::Timesheets;
 use parades_core::trace::{Executed, TraceFilter, Tracer};
 use parades_session::recorded::TRACE;
 use parades_session::saved::outputs::{KeepOutputs, OutputsAtCut, keep_file};
@@ -34,6 +36,8 @@ pub struct Files {
     wishes: Outputs,
     /// True if one of the files does not go on from a saved run.
     has_new_ones: bool,
+    /// The workers' use of their wall time, for a timeline or a profile.
+    timesheets: Option<Arc<Timesheets>>,
     /// The right to write into the folder of results.
     _claim: Option<Claim>,
 }
@@ -69,6 +73,7 @@ impl Files {
         if outputs.parquet {
             parquet_is_possible("--out-parquet", "read the CSV files that `--out` writes")?;
         }
+        let timesheets = timesheets_of(outputs, choice)?;
         // A replayed run writes all its files again.
         let at = from.filter(|saved| saved.head.replayed.is_none()).and_then(|saved| saved.head.outputs.clone());
         let memory = at.as_ref().map_or(Ok(Memory::default()), |at| serde_json::from_value(at.memory.clone()));
@@ -96,10 +101,11 @@ impl Files {
         let open = |TraceOutputs { path, events }: &TraceOutputs| {
             Ok::<_, Failure>(TraceFile::new(begin(goes_on.trace).file(path, "--trace")?, events))
         };
+        let timeline = |of| TimelineFile::new(of, timesheets.as_ref().expect("they are for it too"));
         let writers = Writers {
             trace: outputs.trace.as_ref().filter(|_| own_trace.is_none()).map(open).transpose()?,
             in_folder: folder.and_then(open_in).transpose()?,
-            timeline: outputs.timeline.as_ref().map(|of| TimelineFile::new(of, choice.threads)).transpose()?,
+            timeline: outputs.timeline.as_ref().map(timeline).transpose()?,
             rounds: outputs.rounds.as_ref().map(|path| RoundsFile::new(path, choice)).transpose()?,
             captures: outputs
                 .captures
@@ -118,7 +124,8 @@ impl Files {
             ..outputs.clone()
         };
         let has_new_ones = outputs.has_new_files();
-        Ok(Files { writers: Mutex::new(writers), wishes: wishes.for_save(), has_new_ones, _claim: claim })
+        let wishes = wishes.for_save();
+        Ok(Files { writers: Mutex::new(writers), wishes, has_new_ones, timesheets, _claim: claim })
     }
 
     fn writers(&self) -> MutexGuard<'_, Writers> {
@@ -127,7 +134,12 @@ impl Files {
 
     /// True if the user wants any of them.
     pub fn are_wanted(&self) -> bool {
-        self.writers().are_wanted()
+        self.timesheets.is_some() || self.writers().are_wanted()
+    }
+
+    /// Returns the profile of the run, if one is wanted.
+    pub fn profile(&self) -> Option<Profile> {
+        self.timesheets.as_ref().and_then(|timesheets| Profile::of(timesheets))
     }
 
     /// True if one of them does not go on from a saved run.
@@ -141,7 +153,7 @@ impl Files {
         let writers = self.writers();
         let sends = writers.timeline.is_some();
         let samples = writers.samples.is_some();
-        let timesheets = writers.timeline.as_ref().map(|timeline| Arc::clone(&timeline.timesheets));
+        let timesheets = self.timesheets.clone();
         let rounds = writers.rounds.as_ref().map(|_| RoundLog::new(move |round| self.writers().round(round)));
         let recording = Recording { timesheets, rounds, outputs, ..Recording::default() };
         let wants_events = writers.chosen().any(|chosen| chosen.filter.from < chosen.filter.before);
@@ -215,6 +227,20 @@ impl Files {
         writers.rounds.take().map_or(Ok(()), RoundsFile::finish)?;
         writers.timeline.take().map_or(Ok(()), |timeline| timeline.finish(command))
     }
+}
+
+/// Returns the timesheets of a run, if a timeline or a profile needs them.
+fn timesheets_of(outputs: &Outputs, choice: &Choice) -> Result<Option<Arc<Timesheets>>, Failure> {
+    if outputs.profile && choice.engine == Engine::RollbackCheck {
+        let message = format!("the engine `{}` executes each event twice, so `--profile` has no times", choice.engine);
+        return Err(Failure::usage(message, "use another engine, or leave `--profile` out"));
+    }
+    if !outputs.profile && outputs.timeline.is_none() {
+        return Ok(None);
+    }
+    // Under `rounds` there may be a leader beside the workers.
+    let sheets = Timesheets::new(usize::try_from(choice.threads).unwrap_or(usize::MAX).saturating_add(1));
+    Ok(Some(Arc::new(if outputs.profile { sheets.with_handlers() } else { sheets })))
 }
 
 /// Opens the trace that goes into a folder of results. The folder has one writer, so the file has one too.

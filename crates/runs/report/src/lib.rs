@@ -47,6 +47,7 @@ pub mod metrics;
 mod outputs;
 mod people;
 mod plot;
+mod profile;
 mod rounds_file;
 mod rows;
 mod samples;
@@ -66,6 +67,7 @@ pub use files::Files;
 pub use outputs::{GoesOn, Outputs, TraceOutputs, TracedEvents};
 pub use parades_session::result_file::{self, ResultFile};
 pub use plot::check_plot;
+pub use profile::Profile;
 pub use rows::{Rows, parquet_is_possible, table_of};
 pub use samples::SampleOutputs;
 pub use tables::table_named;
@@ -87,11 +89,13 @@ pub struct Report<'a> {
     pub parquet: bool,
     /// True if the files that the run read are copied into the folder of results.
     pub copy_inputs: bool,
+    /// The profile of the run, if one is wanted.
+    pub profile: Option<&'a Profile>,
 }
 
 impl<'a> Report<'a> {
-    /// Returns the report of a run without a trace.
+    /// Returns the report of a run without a trace and a profile.
     pub fn of(run: &'a FinishedRun, program: &'a Program) -> Report<'a> {
-        Report { run, program, trace: None, parquet: false, copy_inputs: false }
+        Report { run, program, trace: None, parquet: false, copy_inputs: false, profile: None }
     }
 }

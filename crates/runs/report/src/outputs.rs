@@ -39,6 +39,9 @@ pub struct Outputs {
     pub timeline: Option<TraceOutputs>,
     /// The log of rounds.
     pub rounds: Option<PathBuf>,
+    /// True if the results have a profile.
+    #[serde(skip)]
+    pub profile: bool,
     /// The outputs that are those of a saved run, and go on.
     #[serde(skip)]
     pub goes_on: GoesOn,
@@ -183,6 +186,7 @@ impl Outputs {
             samples: self.samples.or(earlier.samples),
             timeline: self.timeline,
             rounds: self.rounds,
+            profile: self.profile,
             goes_on,
             ..of_folder
         })

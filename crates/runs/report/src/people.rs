@@ -35,6 +35,9 @@ impl Report<'_> {
         let mut text = format!("{}\n", shortened_to(view.width - 1, &self.run.plan.title()));
         let (names, values): (Vec<String>, Vec<String>) = self.figures().into_iter().unzip();
         draw(&mut text, &[Column::of_texts("", names), Column::of_texts("", values)], view.width, 0, "");
+        if let Some(profile) = self.profile {
+            profile.draw(&mut text, view.width);
+        }
         distributions(&mut text, metrics, view.width);
         if !view.is_brief {
             series(&mut text, metrics, view.width);

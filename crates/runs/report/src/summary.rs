@@ -68,6 +68,9 @@ impl Report<'_> {
         if !run.branches.is_empty() {
             object["branches"] = json!(run.branches);
         }
+        if let Some(profile) = self.profile {
+            object["profile"] = profile.as_json();
+        }
         if let Some(trace) = self.trace {
             object["trace"] = trace.events.clone();
         }

@@ -5,9 +5,12 @@
 //! message. There is an arrow only where both events are in the trace. Messages sent at the start or by a
 //! global event have no arrow, and timers have none.
 //!
-//! *Wall time.* In the process `wall time`, each worker has counters: the share of its time spent on
-//! executing events, on waiting, on receiving events and on GVT. If the run has several processes, the worker
-//! `r/w` is worker *w* of rank *r*. The time of each rank counts from its own start.
+//! *Wall time.* In the process `wall time`, each worker has a track with slices: executing events, waiting,
+//! receiving events, GVT, the work of a cut, helping. They add up to the run time. Counters have the shares
+//! of each. If the run has several processes, the worker `r/w` is worker *w* of rank *r*. The time of each rank
+//! counts from its own start. A worker's time is known by at most 1024 steps ([`parades_core::timesheet`]).
+//! Within a step each thing that it did is one slice, and these are in a fixed order. The file says how long
+//! a step is, as `worker_step_us`.
 //!
 //! *Units.* The format's shortest time is a nanosecond, so virtual times are rounded down to nanoseconds. The
 //! exact instant is among the arguments of a slice. An event takes no virtual time, but a slice without
@@ -21,7 +24,7 @@
 use crate::timeline::phase::{ARROW_BEGINS, ARROW_ENDS, COUNTER, METADATA, SLICE};
 use parades_core::event::{Body, LpId};
 use parades_core::time::Time;
-use parades_core::timesheet::{Slice, Timesheets};
+use parades_core::timesheet::{Slice, Spent, Timesheets};
 use parades_core::trace::{Executed, Note, TraceFilter};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,6 +71,8 @@ pub struct Timeline<W> {
     /// The numbers of the arrows to messages on their way, by sender and sequence.
     on_the_way: BTreeMap<(LpId, u64), u64>,
     counts: Counts,
+    /// The longest step by which the time of a worker is known, in nanoseconds.
+    step_ns: u64,
 }
 
 impl<W: Write> Timeline<W> {
@@ -80,7 +85,8 @@ impl<W: Write> Timeline<W> {
         write!(to, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
         let filter = TraceFilter { before: filter.before.min(until), ..filter };
         let (named, on_the_way) = (BTreeSet::new(), BTreeMap::new());
-        let mut timeline = Timeline { to, filter, is_empty: true, named, on_the_way, counts: Counts::default() };
+        let counts = Counts::default();
+        let mut timeline = Timeline { to, filter, is_empty: true, named, on_the_way, counts, step_ns: 0 };
         timeline.name(VIRTUAL, None, "virtual time")?;
         Ok(timeline)
     }
@@ -140,21 +146,36 @@ impl<W: Write> Timeline<W> {
     /// Adds the worker with this number among all workers.
     fn worker(&mut self, number: u32, worker: &str, slices: &[Slice]) -> io::Result<()> {
         self.name(WALL, Some(number), worker)?;
+        if let [first, second, ..] = slices {
+            self.step_ns = self.step_ns.max(second.begin_ns - first.begin_ns);
+        }
+        let tid = number + 1;
+        for (what, begin, length) in spells(slices) {
+            self.write(&json!({
+                "ph": SLICE, "pid": WALL, "tid": tid, "ts": begin as f64 / 1e3, "dur": length as f64 / 1e3,
+                "cat": "worker", "name": what.name(),
+            }))?;
+        }
         let mut count = |at_ns: u64, shares: Value| {
             self.write(&json!({
-                "ph": COUNTER, "pid": WALL, "tid": number + 1, "ts": at_ns as f64 / 1e3,
+                "ph": COUNTER, "pid": WALL, "tid": tid, "ts": at_ns as f64 / 1e3,
                 "name": format!("{worker}, % of its time"), "args": shares,
             }))
         };
+        let shown: Vec<Spent> = Spent::ALL
+            .into_iter()
+            .filter(|&what| what == Spent::Executing || slices.iter().any(|slice| slice.times[what as usize] > 0))
+            .collect();
+        let shares = |of: &dyn Fn(Spent) -> f64| {
+            Value::Object(shown.iter().map(|&what| (what.name().to_owned(), of(what).into())).collect())
+        };
         for slice in slices {
-            let share = |ns: u64| (ns as f64 / slice.length_ns as f64 * 1e3).round() / 10.0;
-            let other = slice.waiting_ns + slice.exchange_ns + slice.gvt_ns;
-            let busy = share(slice.length_ns.saturating_sub(other));
-            let [waiting, exchange, gvt] = [slice.waiting_ns, slice.exchange_ns, slice.gvt_ns].map(share);
-            count(slice.begin_ns, json!({"busy": busy, "waiting": waiting, "exchange": exchange, "gvt": gvt}))?;
+            let share =
+                |what: Spent| (slice.times[what as usize] as f64 / slice.length_ns() as f64 * 1e3).round() / 10.0;
+            count(slice.begin_ns, shares(&share))?;
         }
-        let end = slices.last().map_or(0, |slice| slice.begin_ns + slice.length_ns);
-        count(end, json!({"busy": 0, "waiting": 0, "exchange": 0, "gvt": 0}))
+        let end = slices.last().map_or(0, |slice| slice.begin_ns + slice.length_ns());
+        count(end, shares(&|_| 0.0))
     }
 
     /// Ends the timeline. `about` describes its origin.
@@ -165,7 +186,10 @@ impl<W: Write> Timeline<W> {
     pub fn finish(mut self, about: &str) -> io::Result<(W, Counts)> {
         let Counts { events, arrows, .. } = self.counts;
         let cut_off = self.on_the_way.len() as u64;
-        let other = json!({"command": about, "events": events, "arrows": arrows, "cut_off": cut_off});
+        let step_us = self.step_ns as f64 / 1e3;
+        let other = json!({
+            "command": about, "events": events, "arrows": arrows, "cut_off": cut_off, "worker_step_us": step_us,
+        });
         writeln!(self.to, "\n],\"otherData\":{other}}}")?;
         self.to.flush()?;
         Ok((self.to, Counts { cut_off, ..self.counts }))
@@ -202,6 +226,23 @@ impl<W: Write> Timeline<W> {
         serde_json::to_writer(&mut self.to, event)?;
         Ok(())
     }
+}
+
+/// Returns what a worker did, with its begin and its length in nanoseconds: the times of each slice one after
+/// another, and neighbours that are the same as one.
+fn spells(slices: &[Slice]) -> Vec<(Spent, u64, u64)> {
+    let mut spells: Vec<(Spent, u64, u64)> = Vec::new();
+    for slice in slices {
+        let mut begin = slice.begin_ns;
+        for (what, &length) in Spent::ALL.into_iter().zip(&slice.times).filter(|(_, length)| **length > 0) {
+            match spells.last_mut() {
+                Some((last, _, so_far)) if *last == what => *so_far += length,
+                _ => spells.push((what, begin, length)),
+            }
+            begin += length;
+        }
+    }
+    spells
 }
 
 /// Returns the slice of an event.

@@ -23,15 +23,14 @@ pub(crate) struct TimelineFile {
 }
 
 impl TimelineFile {
-    /// Returns a file that can be written, for a run on this number of threads.
-    pub(crate) fn new(outputs: &TraceOutputs, threads: u64) -> Result<TimelineFile, Failure> {
+    /// Returns a file that can be written, for a run with these timesheets.
+    pub(crate) fn new(outputs: &TraceOutputs, timesheets: &Arc<Timesheets>) -> Result<TimelineFile, Failure> {
         let TraceOutputs { path, events } = outputs;
         if path.extension().is_none_or(|ending| ending != "json") {
             let message = format!("{} does not end in `.json`, which those who show timelines go by", path.display());
             return Err(Failure::usage(message, "call it `something.json`, and open it at https://ui.perfetto.dev"));
         }
-        let workers = usize::try_from(threads).unwrap_or(1);
-        let (file, timesheets) = (ResultFile::create(path)?, Arc::new(Timesheets::new(workers)));
+        let (file, timesheets) = (ResultFile::create(path)?, Arc::clone(timesheets));
         Ok(TimelineFile { file: Some(file), timeline: None, chosen: Chosen::new(events), timesheets })
     }
 

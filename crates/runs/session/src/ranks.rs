@@ -57,6 +57,8 @@ struct Go {
     samples: bool,
     /// True if workers record what they spend their time on.
     timesheets: bool,
+    /// True if they also measure handlers.
+    handlers: bool,
     captures: Vec<LpId>,
     /// The cuts of the run, if it is saved or goes on from a file.
     cuts: Option<Told>,
@@ -121,8 +123,9 @@ impl Others {
     ) -> Result<Box<dyn Fabric>, Failure> {
         let RunOptions { until, notes, sends, samples, captures, .. } = *options;
         let (timesheets, captures) = (options.timesheets.is_some(), captures.to_vec());
+        let handlers = options.timesheets.as_ref().is_some_and(|sheets| sheets.handlers().is_some());
         let cut_bytes = cut.map_or(0, <[u8]>::len);
-        let go = Go { until, cut_bytes, notes, sends, samples, timesheets, captures, cuts };
+        let go = Go { until, cut_bytes, notes, sends, samples, timesheets, handlers, captures, cuts };
         let talk = match self {
             Others::Started(crew) => Arc::new(Talk::new(Box::new(crew.fabric()))),
             Others::Launched(run) => run.talk(),
@@ -220,7 +223,9 @@ fn follow(Order { request, inputs }: Order, talk: &Arc<Talk>) -> Result<Ending, 
     let go = handshake::follow(talk, &Identity::of(&plan, &choice, &simulation))?;
     let cut = if go.cut_bytes > 0 { Some(talk.hear_bytes(0, go.cut_bytes)?) } else { None };
     let workers = usize::try_from(choice.threads).unwrap_or(1);
-    let timesheets = go.timesheets.then(|| Arc::new(Timesheets::new(workers)));
+    let sheets = Timesheets::new(workers);
+    let sheets = if go.handlers { sheets.with_handlers() } else { sheets };
+    let timesheets = go.timesheets.then(|| Arc::new(sheets));
     if go.cuts.as_ref().is_some_and(Told::saves) {
         interrupt::listen_for_saves();
     }

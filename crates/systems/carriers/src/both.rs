@@ -257,6 +257,11 @@ impl<M: 'static, A: Carrier<M>, B: Carrier<M>> Carrier<M> for Both<A, B, M> {
         self.first.node_ports(first, node) + self.second.node_ports(second, node)
     }
 
+    fn lp_kind(&self, lp: LpId, layout: Layout) -> Option<&'static str> {
+        let (first, second) = self.layouts(layout);
+        self.first.lp_kind(lp, first).or_else(|| self.second.lp_kind(lp, second))
+    }
+
     fn lp_name(&self, lp: LpId, layout: Layout) -> Option<String> {
         let (first, second) = self.layouts(layout);
         self.first.lp_name(lp, first).or_else(|| self.second.lp_name(lp, second))

@@ -278,6 +278,10 @@ impl<M: Payload + Clone> Carrier<M> for FlowLevel<M> {
     }
 
     /// A node has the name of its host, with its own number where several nodes share a host.
+    fn lp_kind(&self, lp: LpId, layout: Layout) -> Option<&'static str> {
+        layout.index(lp).map(|_| "solver")
+    }
+
     fn lp_name(&self, lp: LpId, layout: Layout) -> Option<String> {
         if let Some(own) = layout.index(lp) {
             return Some(if self.split.is_none() { "solver".to_owned() } else { format!("solver {own}") });

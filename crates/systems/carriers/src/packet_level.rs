@@ -324,6 +324,10 @@ impl<M: Payload + Clone> Carrier<M> for PacketLevel<M> {
         u32::try_from(interfaces.len()).expect("links are counted in 32 bits")
     }
 
+    fn lp_kind(&self, lp: LpId, layout: Layout) -> Option<&'static str> {
+        layout.index(lp).map(|_| "router")
+    }
+
     fn lp_name(&self, lp: LpId, layout: Layout) -> Option<String> {
         let is_known = lp.0 < layout.nodes() || layout.index(lp).is_some();
         is_known.then(|| self.plane.topology().name(self.node_of(lp, layout)).to_owned())

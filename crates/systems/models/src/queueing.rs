@@ -330,6 +330,10 @@ impl Model for Queueing {
     type Message = Message;
     type Global = NoGlobal;
 
+    fn lp_kind(&self, lp: LpId) -> String {
+        if lp == self.sink() { "sink" } else { "station" }.to_owned()
+    }
+
     fn lps(&self) -> u32 {
         self.sink().0 + 1
     }

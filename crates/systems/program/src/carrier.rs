@@ -167,6 +167,12 @@ pub trait Carrier<M>: Send + Sync + 'static {
         None
     }
 
+    /// Returns the name of the kind of an own LP, for profiles; `None` for a node, which is of the program's
+    /// kind.
+    fn lp_kind(&self, lp: LpId, layout: Layout) -> Option<&'static str> {
+        layout.index(lp).map(|_| "carrier")
+    }
+
     /// Declares the channels between nodes, between nodes and own LPs, and among own LPs.
     fn wire(&self, layout: Layout, wiring: &mut Wiring);
 

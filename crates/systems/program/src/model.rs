@@ -352,6 +352,10 @@ impl<P: Program> Model for Processes<P> {
         self.program.carrier().lp_name(lp, self.layout)
     }
 
+    fn lp_kind(&self, lp: LpId) -> String {
+        self.program.carrier().lp_kind(lp, self.layout).map_or_else(|| self.program.name(), str::to_owned)
+    }
+
     fn describe(&self, event: &Event<&Self::Message>, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match event.body {
             Body::Message(packet) => match P::Carrier::message(packet) {

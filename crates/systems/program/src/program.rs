@@ -3,6 +3,7 @@
 use crate::carrier::Carrier;
 use crate::context::Start;
 use parades_core::prelude::*;
+use parades_core::profile::short_name;
 use std::fmt;
 
 /// The processes of the nodes of a simulation.
@@ -60,6 +61,11 @@ pub trait Program: Sized + Send + Sync + 'static {
 
     /// Returns the carrier of messages.
     fn carrier(&self) -> &Self::Carrier;
+
+    /// Returns the name of the program, as profiles call its nodes. By default it is that of its type.
+    fn name(&self) -> String {
+        short_name(std::any::type_name::<Self>()).to_owned()
+    }
 
     /// Returns the metrics of the program, as [`Model::metrics`].
     fn metrics(&self) -> Metrics {

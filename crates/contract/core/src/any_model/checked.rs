@@ -92,7 +92,7 @@ impl<'k, M: Restorable<State: Clone + PartialEq + Debug>> CheckedLps<'k> for Res
         let after = self.list.lps[index].clone();
         let timers = first.others.timer_changes.as_mut().expect("the effects are undoable");
         let undone = Undone { execution, before: checkpoint, timers, records: Some((begin, end)) };
-        catch_unwind(AssertUnwindSafe(|| self.undo(index, body, undone)))
+        catch_unwind(AssertUnwindSafe(|| self.undo(index, (header, body), undone)))
             .map_err(|panic| NotRestored::Panicked(text_of_panic(panic.as_ref())))?;
         self.release_undos_before(end);
         same(&before, &self.list.lps[index]).map_err(NotRestored::Undone)?;

@@ -88,7 +88,7 @@ pub trait RestorableLps<'k>: Lps<'k> {
     ) -> Execution;
 
     /// Undoes the last execution of an LP that is not undone yet.
-    fn undo(&mut self, index: usize, body: Body<MessageRef<'_, 'k>>, undone: Undone<'_>);
+    fn undo(&mut self, index: usize, event: (&Header, Body<MessageRef<'_, 'k>>), undone: Undone<'_>);
 
     /// Returns the position after the last undo record.
     fn undos_end(&self) -> u32;
@@ -193,7 +193,7 @@ impl<'k, M: Restorable> RestorableLps<'k> for Restored<'k, '_, M> {
         execution
     }
 
-    fn undo(&mut self, index: usize, body: Body<MessageRef<'_, 'k>>, undone: Undone<'_>) {
+    fn undo(&mut self, index: usize, (_, body): (&Header, Body<MessageRef<'_, 'k>>), undone: Undone<'_>) {
         let Undone { execution, before, timers, records } = undone;
         let List { of, lps } = &mut self.list;
         let body = open(of.kind(), body);

@@ -146,6 +146,10 @@ impl<'k, M: Model> AnyModel<'k> for Typed<'k, '_, M> {
         self.value().model.lp_name(lp)
     }
 
+    fn lp_kind(&self, lp: LpId) -> String {
+        self.value().model.lp_kind(lp)
+    }
+
     fn lp_bytes(&self) -> usize {
         size_of::<Lp<M::State>>()
     }

@@ -31,14 +31,13 @@ fn a_timeline_is_json_with_a_slice_for_each_event_alike_on_every_engine() {
         let timeline: Value = serde_json::from_str(&folder.read("t.json")).unwrap();
         let of_phase = |phase: &str| {
             let entries = timeline["traceEvents"].as_array().unwrap().iter();
-            entries.filter(|entry| entry["ph"] == phase).cloned().collect::<Vec<Value>>()
+            entries.filter(|entry| entry["ph"] == phase && entry["pid"] == 1).cloned().collect::<Vec<Value>>()
         };
         assert_eq!(of_phase("X").len() as u64, run["events"].as_u64().unwrap(), "{engine}");
         // Each of the 64 LPs begins with one event, and no event sent that one.
         assert_eq!(of_phase("f").len(), of_phase("X").len() - 64, "{engine}");
         assert_eq!(of_phase("s").len(), of_phase("f").len(), "{engine}");
         assert_eq!(timeline["otherData"]["arrows"], of_phase("f").len());
-        assert_eq!(of_phase("C").is_empty(), engine == "sequential", "{engine}: workers");
         let slices = of_phase("X");
         assert!(first.get_or_insert_with(|| slices.clone()) == &slices, "{engine}");
     }
@@ -50,7 +49,7 @@ fn a_timeline_is_json_with_a_slice_for_each_event_alike_on_every_engine() {
     let timeline: Value = serde_json::from_str(&folder.read("t.json")).unwrap();
     let phases: Vec<&str> =
         timeline["traceEvents"].as_array().unwrap().iter().filter_map(|entry| entry["ph"].as_str()).collect();
-    assert!(phases.contains(&"C") && phases.iter().all(|phase| ["M", "C"].contains(phase)), "{phases:?}");
+    assert!(phases.contains(&"C") && phases.iter().all(|phase| ["M", "C", "X"].contains(phase)), "{phases:?}");
     let wrong = parades(&folder.0, "run phold --timeline t.txt");
     assert_eq!(wrong.status.code(), Some(2));
     assert!(said(&wrong).starts_with("error: t.txt does not end in `.json`"), "{}", said(&wrong));
@@ -88,6 +87,83 @@ fn a_log_of_rounds_has_a_row_for_each_round() {
     assert_eq!(parades(&folder.0, "run faulty --quiet --engine rounds --rounds r.csv").status.code(), Some(1));
     assert_eq!(folder.read("r.csv"), before);
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1, "and nothing else");
+}
+
+/// The engines of a run in one process, with their numbers of workers. `rounds` starts its workers when it
+/// needs them.
+const ENGINES: [(&str, usize); 6] = [
+    ("sequential", 1),
+    ("rounds --threads 2", 2),
+    ("window --threads 1", 1),
+    ("window --threads 2 --tune retreat=false", 2),
+    ("null-message --threads 2 --tune retreat=false", 2),
+    ("time-warp --threads 2 --tune retreat=false", 2),
+];
+
+#[test]
+fn the_slices_of_each_worker_add_up_to_the_run_on_every_engine() {
+    let folder = Folder::new("timeline-sums");
+    for (engine, workers) in ENGINES {
+        let run = format!("run chord --set nodes=300 --set form=machine --until 60s --json --engine {engine}");
+        let run = json(&folder, &format!("{run} --timeline t.json --trace-before 0s"));
+        let timeline: Value = serde_json::from_str(&folder.read("t.json")).unwrap();
+        let mut sums: BTreeMap<u64, f64> = BTreeMap::new();
+        for slice in timeline["traceEvents"].as_array().unwrap().iter().filter(|entry| entry["ph"] == "X") {
+            *sums.entry(slice["tid"].as_u64().unwrap()).or_default() += slice["dur"].as_f64().unwrap() / 1e6;
+        }
+        let is_whole = sums.len() == workers || engine.starts_with("rounds");
+        assert!(is_whole && sums.keys().copied().eq((1..=workers as u64).take(sums.len())), "{engine}: {sums:?}");
+        let wall = run["wall_s"]["run"].as_f64().unwrap();
+        assert!(sums.values().all(|&sum| sum > 0.0 && sum <= wall + 1e-6), "{engine}: {sums:?} of {wall} s");
+        assert!(timeline["otherData"]["worker_step_us"].as_f64().unwrap() > 0.0, "{engine}");
+    }
+}
+
+#[test]
+fn a_profile_counts_the_events_of_each_kind_and_changes_nothing() {
+    let folder = Folder::new("profile");
+    let scenarios = [
+        ("chord --set nodes=300 --set form=machine --until 60s", vec!["Chord"]),
+        ("network --until 3s", vec!["host", "router"]),
+        ("mm1 --set customers=2000", vec!["sink", "station"]),
+        ("phold --set lps=64 --until 50s", vec!["Phold"]),
+    ];
+    for (scenario, kinds) in scenarios {
+        let without = json(&folder, &format!("run {scenario} --quiet --json --engine sequential"));
+        assert!(without.get("profile").is_none());
+        let engines = ENGINES
+            .into_iter()
+            .chain([("window --threads 1 --processes 2", 2), ("time-warp --threads 1 --processes 2", 2)]);
+        for (engine, workers) in engines {
+            let run = json(&folder, &format!("run {scenario} --quiet --json --engine {engine} --profile"));
+            assert_eq!(run["digest"], without["digest"], "{scenario}, {engine}");
+            let profile = &run["profile"];
+            let rows = |part: &str| profile[part].as_array().unwrap().iter();
+            let sum = |part: &str, field: &str| rows(part).map(|row| row[field].as_f64().unwrap_or(0.0)).sum::<f64>();
+            assert_eq!(sum("handlers", "events"), run["events"].as_f64().unwrap(), "{scenario}, {engine}: {profile}");
+            let mut found: Vec<&str> = rows("handlers").map(|row| row["kind"].as_str().unwrap()).collect();
+            found.sort_unstable();
+            found.dedup();
+            assert_eq!(found, kinds, "{engine}");
+            let undone = run["engine_stats"]["undone"].as_f64().unwrap_or(0.0);
+            assert_eq!(sum("handlers", "rolled_back"), undone, "{scenario}, {engine}");
+            let workers_found = usize::try_from(profile["workers"].as_u64().unwrap()).unwrap();
+            // A model may not have work for several workers.
+            assert!((1..=workers).contains(&workers_found), "{scenario}, {engine}: {profile}");
+            let wall = profile["wall_s"].as_f64().unwrap();
+            // Times of handlers are estimates, and all others are not.
+            assert!(sum("handlers", "s") + sum("outside", "s") >= wall * 0.999_999, "{scenario}, {engine}: {profile}");
+            assert!(sum("outside", "s") <= wall * 1.000_001, "{scenario}, {engine}: {profile}");
+        }
+    }
+    let shown = text(&parades(&folder.0, "run network --until 3s --quiet --engine sequential --profile --brief"));
+    for part in ["profile: ", "host: message", "router: message", "host: timer", "engine"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let refused = parades(&folder.0, "run phold --until 1s --engine rollback-check --profile");
+    let message = "error: the engine `rollback-check` executes each event twice, so `--profile` has no times; \
+                   use another engine, or leave `--profile` out\n";
+    assert_eq!((refused.status.code(), said(&refused).as_str()), (Some(2), message));
 }
 
 #[test]

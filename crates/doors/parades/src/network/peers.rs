@@ -327,6 +327,10 @@ impl Model for Peers {
         self.capacity.lp_name(lp, self.layout)
     }
 
+    fn lp_kind(&self, lp: LpId) -> String {
+        self.capacity.lp_kind(lp, self.layout).unwrap_or("peer").to_owned()
+    }
+
     fn channels(&self) -> Channels {
         let mut wiring = Wiring::new(self.layout.nodes(), self.lps());
         self.capacity.wire(self.layout, &mut wiring);

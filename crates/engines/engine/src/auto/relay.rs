@@ -38,8 +38,7 @@ pub enum Changes {
 /// Runs a span of a run, under the first of these engines, and then under another one where `changes` says
 /// so. `restorable` is the same model, if its states can be restored.
 ///
-/// The outcome's figures are those of the last engine, since it went on. A run with a timeline has one engine
-/// only, since workers of different engines do different things.
+/// The outcome's figures are those of the last engine, since it went on.
 ///
 /// # Errors
 ///
@@ -55,7 +54,6 @@ pub fn advance<'k>(
     engines: &[AnyEngine],
     changes: Changes,
 ) -> Result<Reached<'k>, Error> {
-    let engines = if span.options.timesheets.is_some() { &engines[..1] } else { engines };
     if let [engine] = engines {
         return engine.advance(model, restorable, span);
     }

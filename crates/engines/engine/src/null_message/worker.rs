@@ -6,6 +6,7 @@ use crate::window::hand::Hand;
 use crate::window::leader::Leader;
 use crate::window::plan::Plan;
 use crate::workers::lock;
+use parades_core::timesheet::Spent;
 use parades_sync::barrier::Broken;
 use parades_transport::Summary;
 use std::sync::Arc;
@@ -33,7 +34,8 @@ impl<'r, 'k> Worker<'r, 'k> {
     pub(super) fn lead(&mut self, leader: &mut Leader<'k>) -> Result<(), Broken> {
         loop {
             let all = self.begin_cut()?;
-            self.run.execute_cut(leader, &all)?;
+            let run = self.run;
+            run.crew.timekeeper.spend(0, Spent::Cut, || run.execute_cut(leader, &all))?;
             if !self.plan.has_one_partition() || !lock(&self.run.crew.orders).are_for_one() {
                 self.meet()?;
             }

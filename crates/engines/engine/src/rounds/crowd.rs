@@ -1,8 +1,11 @@
 //! The workers of a run, which execute stripes in parallel rounds, and help with large events between them.
 
+use super::{Main, Settings};
+use parades_core::timesheet::Spent;
 use parades_sync::barrier::Broken;
 use parades_sync::help::{Helpers, Tasks};
-use parades_sync::pool::{Pool, Waiting};
+use parades_sync::pool::Pool;
+use parades_transport::Timekeeper;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -18,17 +21,19 @@ pub(super) struct Crowd {
     /// The tasks with which workers help; `None` in a parallel round.
     tasks: RwLock<Option<Arc<dyn Tasks>>>,
     helped: AtomicU64,
+    timekeeper: Timekeeper,
 }
 
 impl Crowd {
-    pub(super) fn new(workers: usize, waiting: Waiting, works_along: bool) -> Crowd {
+    pub(super) fn new(workers: usize, settings: &Settings, timekeeper: Timekeeper) -> Crowd {
         Crowd {
-            pool: Pool::new(workers, waiting),
-            works_along,
+            pool: Pool::new(workers, settings.waiting),
+            works_along: settings.main == Main::Works,
             has_started: AtomicBool::new(false),
             is_wanted: AtomicBool::new(false),
             tasks: RwLock::new(None),
             helped: AtomicU64::new(0),
+            timekeeper,
         }
     }
 
@@ -50,16 +55,23 @@ impl Crowd {
     }
 
     /// Opens a round of `tasks` tasks for the workers and the leader, who executes some of them by `execute`.
-    pub(super) fn round(&self, tasks: u32, execute: impl FnMut(u32)) -> Result<(), Broken> {
+    pub(super) fn round(&self, tasks: u32, mut execute: impl FnMut(u32)) -> Result<(), Broken> {
+        self.timekeeper.spend(0, Spent::Waiting, || {
+            self.open(tasks, |task| self.timekeeper.spend(0, Spent::Executing, || execute(task)))
+        })
+    }
+
+    /// Does the same as [`Crowd::round`]. The leader's time counts as that of the event that it executes.
+    fn open(&self, tasks: u32, execute: impl FnMut(u32)) -> Result<(), Broken> {
         if self.works_along { self.pool.round(tasks, execute) } else { self.pool.delegate(tasks) }
     }
 
     /// Executes a task on a worker: one of an event that is helped, or else one of a round, by `execute`.
-    pub(super) fn work_on(&self, task: u32, execute: impl FnOnce(u32)) {
+    pub(super) fn work_on(&self, worker: usize, task: u32, execute: impl FnOnce(u32)) {
         let helped = self.tasks.read().unwrap_or_else(PoisonError::into_inner).clone();
         match helped {
-            Some(tasks) => tasks.execute(task),
-            None => execute(task),
+            Some(tasks) => self.timekeeper.spend(worker, Spent::Helping, || tasks.execute(task)),
+            None => self.timekeeper.spend(worker, Spent::Executing, || execute(task)),
         }
     }
 
@@ -83,7 +95,7 @@ impl Helpers for Crowd {
         }
         self.helped.fetch_add(1, Ordering::Relaxed);
         self.set_tasks(Some(Arc::clone(&tasks)));
-        let done = self.round(count, |task| tasks.execute(task));
+        let done = self.open(count, |task| tasks.execute(task));
         self.set_tasks(None);
         // If a worker panics, its panic is passed on when its thread is joined.
         assert!(done.is_ok(), "a worker failed while it helped");

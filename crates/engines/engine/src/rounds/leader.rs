@@ -17,6 +17,7 @@ use parades_core::metrics::Metrics;
 use parades_core::placement::Placement;
 use parades_core::round_log;
 use parades_core::time::{Instant, Time};
+use parades_core::timesheet::Spent;
 use parades_core::world::World;
 use parades_raw::prefetch::Records;
 use parades_sync::help::{self, Helpers};
@@ -78,11 +79,14 @@ pub(super) struct Tally {
     counted_in: Vec<u64>,
     round: u64,
     lps: u64,
+    /// The end of the last round in the log, or the begin of the run. The next round in the log begins there,
+    /// so that the rounds add up to the run time.
+    since: Option<std::time::Instant>,
 }
 
 impl Tally {
     fn of(lps: u32) -> Tally {
-        Tally { counted_in: vec![0; lps as usize], round: 0, lps: 0 }
+        Tally { counted_in: vec![0; lps as usize], round: 0, lps: 0, since: None }
     }
 
     /// Begins with the next round.
@@ -166,6 +170,9 @@ impl<'s, 'k> Leader<'s, 'k> {
     /// Runs until the run is over, or until workers are needed.
     pub(super) fn run(&mut self) -> Result<(), Error> {
         self.state.records = self.state.held.records();
+        if let Some(tally) = &mut self.state.tally {
+            tally.since.get_or_insert_with(now);
+        }
         if let Some(event) = self.opening.take() {
             self.state.round.since = self.state.round.since.map(|_| now());
             self.execute_parallel_round(event)?;
@@ -180,12 +187,11 @@ impl<'s, 'k> Leader<'s, 'k> {
                 self.execute_parallel_round(event)?;
             }
             self.state.end_round()?;
-            let State { course, held, world, .. } = &mut self.state;
-            course.reach_cut(world, &mut Striped { held, events: &mut *self.events });
+            let timekeeper = self.state.course.timekeeper.clone();
+            timekeeper.spend(0, Spent::Cut, || self.execute_cut())?;
             if self.state.course.has_left {
                 return Ok(());
             }
-            self.execute_globals()?;
             if self.state.course.is_over() {
                 return Ok(());
             }
@@ -268,10 +274,11 @@ impl<'s, 'k> Leader<'s, 'k> {
         if poll_is_due { state.poll(instant.time, &**events) } else { Ok(()) }
     }
 
-    /// Executes the global events at the bound.
-    fn execute_globals(&mut self) -> Result<(), Error> {
+    /// Comes to a cut at the bound, if one is due there, and executes the global events at the bound.
+    fn execute_cut(&mut self) -> Result<(), Error> {
         let Leader { state: State { course, held, world, .. }, events, .. } = self;
-        if course.globals.next_time() == Some(course.bound) {
+        course.reach_cut(world, &mut Striped { held, events: &mut **events });
+        if !course.has_left && course.globals.next_time() == Some(course.bound) {
             let Course { model, globals, metrics, bound, .. } = course;
             let mut lps = held.with(metrics);
             world.change(|world| globals.execute_at(*bound, *model, world, &mut lps, events.effects()))?;
@@ -355,19 +362,22 @@ impl<'k> State<'_, 'k> {
         self.counts.events_max = self.counts.events_max.max(events);
         self.round.before = self.course.events;
         let Some(since) = self.round.since.take() else { return Ok(()) };
-        let round = Round { events, parallel, took: since.elapsed() };
+        let end = now();
+        let round = Round { events, parallel, took: end - since };
         match self.round.chosen {
             true if self.round.has_several => self.judge.record(round),
             // It says nothing about other rounds of its size.
             true => self.last_alone = Some(self.round.first),
             false => {}
         }
-        self.log_round(round)
+        self.log_round(round, end)
     }
 
-    /// Shows a finished round to the log of rounds, if there is one.
-    fn log_round(&mut self, Round { events, parallel, took }: Round) -> Result<(), Error> {
-        let (Some(log), Some(tally)) = (&mut self.course.options.rounds, &self.tally) else { return Ok(()) };
+    /// Shows a round that finished at `end` to the log of rounds, if there is one.
+    fn log_round(&mut self, round: Round, end: std::time::Instant) -> Result<(), Error> {
+        let Round { events, parallel, .. } = round;
+        let (Some(log), Some(tally)) = (&mut self.course.options.rounds, &mut self.tally) else { return Ok(()) };
+        let took = tally.since.replace(end).map_or(round.took, |since| end - since);
         let instant = self.round.instant.expect("a round that is timed has begun");
         let round = round_log::Round { id: 0, instant, programs: tally.lps, events, parallel, took };
         log.record(round).map_err(|error| Error::new(ErrorKind::Trace(error.to_string())))

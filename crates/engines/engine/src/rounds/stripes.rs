@@ -3,10 +3,12 @@
 //! A stripe has short ranges of LPs from everywhere. LPs of one kind, such as the solvers of a program's
 //! carrier, have ids in a row, and may have all events of a round, so one stripe must not have them all.
 
+use crate::course::Course;
 use crate::grace::Grace;
+use crate::handlers::new_lps;
 use crate::ledger::Ledger;
 use crate::workers::lock;
-use parades_core::any_model::{AnyModel, Form, Lps, Packed, hide_body, in_form};
+use parades_core::any_model::{AnyModel, Lps, Packed, hide_body, in_form};
 use parades_core::effects::AnyEffects;
 use parades_core::event::LpId;
 use parades_core::global::{AllLps, Visitor};
@@ -110,29 +112,22 @@ fn placement(lps: u32, wanted: u32) -> Placement {
 
 impl<'w, 'k> Stripes<'w, 'k> {
     /// Makes one stripe for all LPs, which are added later, for one thread.
-    pub(super) fn one(
-        model: &'k dyn AnyModel<'k>,
-        world: &'w RwLock<World>,
-        traces: bool,
-        grace: Arc<Grace<'k>>,
-    ) -> Stripes<'w, 'k> {
+    pub(super) fn one(course: &Course<'k>, world: &'w RwLock<World>) -> Stripes<'w, 'k> {
         let placement = Placement::one(read(world).lps());
-        let mut lps = model.new_lps();
+        let mut lps = new_lps(course.model, course.options.timesheets.as_ref());
         lps.reserve(placement.len(0) as usize);
-        Stripes::of(world, placement, vec![Stripe::of(model, lps)], model.form(), 1, traces, grace)
+        Stripes::of(course, world, placement, vec![Stripe::of(course.model, lps)], 1)
     }
 
     /// Distributes the LPs of one stripe, and their metrics, over stripes for `threads` threads.
     pub(super) fn cut(
-        model: &'k dyn AnyModel<'k>,
+        course: &Course<'k>,
         world: &'w RwLock<World>,
         all: &mut (dyn Lps<'k> + 'k),
         metrics: Metrics,
         threads: usize,
-        traces: bool,
-        grace: Arc<Grace<'k>>,
     ) -> Stripes<'w, 'k> {
-        let lps = read(world).lps();
+        let (lps, model) = (read(world).lps(), course.model);
         let wanted = u32::try_from(threads).map_or(u32::MAX, |threads| {
             let each = (lps / threads / LPS_PER_SHARD).clamp(SHARDS_MIN, SHARDS_PER_THREAD);
             threads.saturating_mul(each)
@@ -141,7 +136,7 @@ impl<'w, 'k> Stripes<'w, 'k> {
         all.put_down(0);
         model.distribute(&Placement::one(lps), &placement, lps);
         let stripe = |number| {
-            let mut lps = model.new_lps();
+            let mut lps = new_lps(model, course.options.timesheets.as_ref());
             lps.pick_up(number as usize);
             Stripe::of(model, lps)
         };
@@ -149,18 +144,17 @@ impl<'w, 'k> Stripes<'w, 'k> {
         stripes[0].metrics = metrics;
         let mut metrics: Vec<_> = stripes.iter_mut().map(|stripe| &mut stripe.metrics).collect();
         Metrics::redistribute(&mut metrics, &|id| placement.partition(id) as usize);
-        Stripes::of(world, placement, stripes, model.form(), threads, traces, grace)
+        Stripes::of(course, world, placement, stripes, threads)
     }
 
     fn of(
+        course: &Course<'k>,
         world: &'w RwLock<World>,
         placement: Placement,
         stripes: Vec<Stripe<'k>>,
-        form: Form,
         threads: usize,
-        traces: bool,
-        grace: Arc<Grace<'k>>,
     ) -> Stripes<'w, 'k> {
+        let (form, traces) = (course.model.form(), course.traces());
         let results = || Results { effects: AnyEffects::buffered(form), ledger: Ledger::new(traces), events: 0 };
         Stripes {
             placement,
@@ -168,7 +162,7 @@ impl<'w, 'k> Stripes<'w, 'k> {
             tasks: stripes.iter().map(|_| AtomicU32::new(0)).collect(),
             stripes: stripes.into_iter().map(Mutex::new).collect(),
             results: (0..threads).map(|_| Mutex::new(results())).collect(),
-            grace,
+            grace: Arc::clone(&course.grace),
         }
     }
 

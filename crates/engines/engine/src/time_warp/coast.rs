@@ -120,7 +120,7 @@ impl<'k, P: Packed<'k>> Coast<P> {
                 timers,
                 records: has_checkpoint.then(|| (undos, undos.wrapping_add(1))),
             };
-            lps.undo(lp, hide_tagged(event), undone);
+            lps.undo(lp, (&event.header(), hide_tagged(event)), undone);
             executions.push(at);
             if has_checkpoint {
                 break;

@@ -11,6 +11,7 @@ use super::history::{History, NONE, Record};
 use crate::balance::PACE;
 use crate::costs::{Costs, Load, Sampler, Useful};
 use crate::fetch::Fetcher;
+use crate::handlers::new_restorable_lps;
 use crate::ledger::Ledger;
 use crate::stopwatch::now;
 pub(super) use any::{AnySite, SiteBox, of_form};
@@ -27,9 +28,11 @@ use parades_core::pending::PendingSet;
 use parades_core::placement::Placement;
 use parades_core::time::{Instant, Time};
 use parades_core::timer::TimerChange;
+use parades_core::timesheet::Timesheets;
 use parades_core::world::World;
 use parades_raw::prefetch::Records;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 /// The LPs of a worker.
 ///
@@ -87,11 +90,13 @@ struct Site<'k, P: Taggable> {
 
 /// The facts that a site keeps beside what it must.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wants {
+pub(super) struct Wants<'a> {
     /// True if committed executions are traced.
     pub(super) traces: bool,
     /// True if the costs of LPs are measured.
     pub(super) costs: bool,
+    /// The timesheets of the run, which may measure handlers.
+    pub(super) timesheets: Option<&'a Arc<Timesheets>>,
 }
 
 /// Counts of the work that a worker has done so far.
@@ -131,7 +136,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
         number: u32,
         placement: Placement,
         model: &'k dyn AnyRestorable<'k>,
-        wants: Wants,
+        wants: Wants<'_>,
         coast: Coast<P>,
     ) -> Site<'k, P> {
         let outbox = Outbox::optimistic(OptimisticSet::new(placement.clone(), number));
@@ -140,7 +145,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
             number,
             placement,
             records: Records::of::<u8>(&[]),
-            lps: model.new_restorable_lps(),
+            lps: new_restorable_lps(model, wants.timesheets),
             heads: Vec::new(),
             fetcher: Fetcher::without_steps(model, lps),
             model,

@@ -11,6 +11,7 @@ use crate::workers::{Alarm, lock, on_all_workers};
 
 use parades_core::cut::Reached;
 use parades_core::error::Error;
+use parades_core::timesheet::Spent;
 use parades_sync::barrier::Broken;
 use parades_transport::Summary;
 
@@ -33,6 +34,7 @@ impl<'k> Crew<'k> {
             Worker::start(self, 0).lead(&mut leader)
         };
         let follow = |number| {
+            let _begun = self.timekeeper.begin(number);
             let _alarm = Alarm(transport);
             Worker::start(self, number).follow()
         };
@@ -55,7 +57,7 @@ impl<'c, 'k> Worker<'c, 'k> {
     fn lead(&mut self, leader: &mut Leader<'k>) -> Result<(), Broken> {
         loop {
             self.begin_cut()?;
-            leader.execute_cut(self.crew, &self.view)?;
+            self.crew.timekeeper.spend(0, Spent::Cut, || leader.execute_cut(self.crew, &self.view))?;
             if self.end_cut()? {
                 return Ok(());
             }

@@ -21,7 +21,7 @@ use parades_core::metrics::Metrics;
 use parades_core::run::Control;
 use parades_core::time::Time;
 use parades_core::world::World;
-use parades_transport::{Conservative, Summary};
+use parades_transport::{Conservative, Summary, Timekeeper};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
@@ -73,6 +73,7 @@ pub(crate) struct Crew<'k> {
     pub(super) reach: Reach,
     /// The table by which LPs are written that travel to other ranks, if they may.
     pub(super) travel: Option<&'k dyn AnySave<'k>>,
+    pub(crate) timekeeper: Timekeeper,
 }
 
 /// Prepares a run: the state that its workers share, and its leader.
@@ -91,7 +92,8 @@ pub(crate) fn assemble<'k>(
     let mut leader = Leader::new(course, workers, settings, &*seat.peers, travel.is_some());
     let of_all = Settings { threads: settings.threads * seat.peers.ranks(), ..*settings };
     let mut members = partitioning.members().into_iter();
-    let part = |number| Part::new(number, members.next().unwrap_or_default(), model);
+    let timesheets = leader.course.options.timesheets.clone();
+    let part = |number| Part::new(number, members.next().unwrap_or_default(), model, timesheets.as_ref());
     let mut parts: Vec<Part<'k>> =
         (0..partitions_max(&of_all).max(partitioning.partitions()).min(world.lps())).map(part).collect();
     let resumes = from.is_some();
@@ -135,6 +137,7 @@ pub(crate) fn assemble<'k>(
         fronts,
         reach,
         travel,
+        timekeeper: leader.course.timekeeper.clone(),
     };
     Ok((crew, leader))
 }

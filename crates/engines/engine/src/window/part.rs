@@ -11,6 +11,7 @@ use super::plan::Plan;
 use crate::costs::Costs;
 use crate::course::just_after;
 use crate::grace::Grace;
+use crate::handlers::new_lps;
 use crate::stopwatch::{now, timed};
 use parades_core::any_model::{AnyEvent, AnyLeftover, AnyModel, Lps};
 use parades_core::effects::AnyEffects;
@@ -20,9 +21,11 @@ use parades_core::metrics::Metrics;
 use parades_core::pending::Grid;
 use parades_core::run::Control;
 use parades_core::time::{Delay, Instant, Time};
+use parades_core::timesheet::Timesheets;
 use parades_core::world::World;
 use parades_transport::{Conservative, ParcelRef};
 use pending::{AnyPending, Executed, TOO_EARLY, Task};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The size of LPs' records and pending events, in bytes, from which a partition begins LP by LP. They then
@@ -104,12 +107,17 @@ enum Choice {
 }
 
 impl<'k> Part<'k> {
-    pub(crate) fn new(number: u32, members: Vec<LpId>, model: &'k dyn AnyModel<'k>) -> Part<'k> {
+    pub(crate) fn new(
+        number: u32,
+        members: Vec<LpId>,
+        model: &'k dyn AnyModel<'k>,
+        timesheets: Option<&Arc<Timesheets>>,
+    ) -> Part<'k> {
         Part {
             number,
             members,
             resumes: None,
-            lps: model.new_lps(),
+            lps: new_lps(model, timesheets),
             lp_bytes: model.lp_bytes(),
             pending: pending::of_form(model.form()),
             metrics: model.metrics(),

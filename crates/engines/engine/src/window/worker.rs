@@ -14,6 +14,7 @@ use crate::workers::{Alarm, lock, on_all_workers};
 use parades_core::cut::Reached;
 use parades_core::error::Error;
 use parades_core::time::{Delay, Time};
+use parades_core::timesheet::Spent;
 use parades_sync::barrier::Broken;
 use parades_transport::Summary;
 use std::sync::Arc;
@@ -100,6 +101,7 @@ impl<'k> Crew<'k> {
             self.drop_own_lps(0)
         };
         let follow = |worker| {
+            let _begun = self.timekeeper.begin(worker);
             let _alarm = Alarm(transport);
             Worker::start(self, worker, first.clone()).follow()?;
             self.drop_own_lps(worker)
@@ -281,7 +283,7 @@ impl<'c, 'k> Worker<'c, 'k> {
         if self.has_own_bounds() {
             leader.course.bound = self.own.furthest.max(leader.course.bound);
         }
-        let next = leader.execute_cut(self.crew, all)?;
+        let next = self.crew.timekeeper.spend(0, Spent::Cut, || leader.execute_cut(self.crew, all))?;
         self.end_cut(next)?;
         self.await_readers()?;
         leader.stopwatch.resume();
@@ -300,7 +302,7 @@ impl<'c, 'k> Worker<'c, 'k> {
     fn execute_cut_alone(&mut self, all: &Summary, leader: &mut Leader<'k>) -> Result<(), Broken> {
         self.crew.deposit_ledger(&mut self.hand);
         leader.stopwatch.start_work();
-        let next = leader.execute_cut(self.crew, all)?;
+        let next = self.crew.timekeeper.spend(0, Spent::Cut, || leader.execute_cut(self.crew, all))?;
         if lock(&self.crew.orders).are_for_one() {
             self.read_orders(next);
         } else {

@@ -101,6 +101,11 @@ impl<D: Record> Model for Network<D> {
         report::conclude(&self.layout, end, metrics)
     }
 
+    fn lp_kind(&self, lp: LpId) -> String {
+        // Flows begin and end at hosts.
+        if self.layout.slots.of(NodeId(lp.0)).is_empty() { "router" } else { "host" }.to_owned()
+    }
+
     fn lp_name(&self, lp: LpId) -> Option<String> {
         (lp.0 < self.lps()).then(|| self.layout.topology.name(NodeId(lp.0)).to_owned())
     }

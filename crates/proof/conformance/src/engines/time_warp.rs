@@ -231,7 +231,7 @@ impl<'k> TimeWarp<'k> {
             let last = self.history[id.index()].pop_back().expect("there is a last");
             let (before, mut timers, execution) = (last.before, last.timers, Execution::Done);
             let undone = Undone { execution, before, timers: &mut timers, records: Some(last.records) };
-            self.lps.undo(id.index(), body_ref(&last.event), undone);
+            self.lps.undo(id.index(), (&last.event.header(), body_ref(&last.event)), undone);
             anti_messages.extend(last.sent.into_iter().map(|(to, key)| Parcel::Anti(to, key, last.execution_id)));
             self.insert(last.event, last.sender_execution);
         }

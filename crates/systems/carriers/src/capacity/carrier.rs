@@ -38,6 +38,10 @@ impl<M: Payload + Clone> Carrier<M> for Capacity<M> {
         u32::from(self.groups.number() > 1)
     }
 
+    fn lp_kind(&self, lp: LpId, layout: Layout) -> Option<&'static str> {
+        layout.index(lp).map(|_| "solver")
+    }
+
     fn lp_name(&self, lp: LpId, layout: Layout) -> Option<String> {
         let group = layout.index(lp)?;
         Some(if self.groups.number() == 1 { "solver".to_owned() } else { format!("solver {group}") })

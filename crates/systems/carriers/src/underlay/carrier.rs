@@ -144,6 +144,10 @@ impl<M: Payload + Clone> Carrier<M> for Underlay {
         self.hops.as_ref().map_or(0, |hops| hops.links_of(node, layout))
     }
 
+    fn lp_kind(&self, lp: LpId, layout: Layout) -> Option<&'static str> {
+        layout.index(lp).map(|_| "router")
+    }
+
     fn lp_name(&self, lp: LpId, layout: Layout) -> Option<String> {
         self.hops.as_ref()?.name(lp, layout).map(str::to_owned)
     }

@@ -5,6 +5,7 @@ use super::few::Few;
 use super::node::{Event, NodeState};
 use parades_core::prefetch::prefetch_all;
 use parades_core::prelude::*;
+use parades_core::profile::short_name;
 use parades_program::{
     AtEnd, AtNode, Carrier, Kernel, Layout, Mailbox, Receipt, RestorableCarrier, Restore, Undelivered, Wiring,
 };
@@ -101,6 +102,11 @@ impl<P: Protocol, C: Carrier<P::Message>> Model for AsModel<P, C> {
 
     fn lp_name(&self, lp: LpId) -> Option<String> {
         self.carrier.lp_name(lp, self.layout)
+    }
+
+    fn lp_kind(&self, lp: LpId) -> String {
+        let of_node = || short_name(std::any::type_name::<P>());
+        self.carrier.lp_kind(lp, self.layout).unwrap_or_else(of_node).to_owned()
     }
 
     fn describe(&self, event: &parades_core::event::Event<&Self::Message>, to: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,6 +6,7 @@
 use super::{Dependencies, Protocol, Wait};
 use crate::churn::Stay;
 use parades_core::prelude::*;
+use parades_core::profile::short_name;
 use parades_program::{Actions, Carrier, Here, Node, Processes, Program, Received, Start};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -43,6 +44,10 @@ impl<P: Protocol, C: Carrier<P::Message>> Program for AsProgram<P, C> {
 
     fn carrier(&self) -> &C {
         &self.carrier
+    }
+
+    fn name(&self) -> String {
+        short_name(std::any::type_name::<P>()).to_owned()
     }
 
     fn metrics(&self) -> Metrics {

@@ -170,14 +170,14 @@ pub(in crate::time_warp) fn of_form<'k>(
     number: u32,
     placement: Placement,
     model: &'k dyn AnyRestorable<'k>,
-    wants: Wants,
+    wants: Wants<'_>,
     copy_every: u16,
 ) -> SiteBox<'k> {
     fn site_in<'k, P: Packed<'k>>(
         number: u32,
         placement: Placement,
         model: &'k dyn AnyRestorable<'k>,
-        wants: Wants,
+        wants: Wants<'_>,
         copy_every: u16,
     ) -> SiteBox<'k> {
         Box::new(Site::<P>::new(number, placement, model, wants, Coast::new(copy_every)))

@@ -72,7 +72,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
             timers: &mut self.timers,
             records: has_checkpoint.then_some((begins.undos, ends.undos)),
         };
-        self.lps.undo(index, hide_tagged(&event), undone);
+        self.lps.undo(index, (&event.header(), hide_tagged(&event)), undone);
         if let Some(rare) = rare {
             self.requested.retain(|(of, _)| *of != position);
             if rare.failure.is_some() {

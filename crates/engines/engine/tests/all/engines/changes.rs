@@ -7,6 +7,7 @@ use parades_core::cut::{AtRest, Cuts, Reached, Span, Then, Umpire};
 use parades_core::error::{Error, ErrorKind};
 use parades_core::prelude::*;
 use parades_core::run::Control;
+use parades_core::timesheet::{Spent, Timesheets};
 use parades_engine::any_engine::AnyEngine;
 use parades_engine::auto::{self, Changes, Suits, advise};
 use parades_engine::{null_message, rounds, sequential, time_warp, window};
@@ -83,6 +84,26 @@ fn results_and_trace_are_those_of_one_engine() {
         let least = if apart == Delay::MAX { 1 } else { 5 };
         assert!(switches >= least, "{changes:?} made {switches}");
     }
+}
+
+#[test]
+fn timesheets_and_handlers_go_on_under_the_next_engine() {
+    let model = passing(1);
+    let expected = sequential::run(&model, RunOptions::until(UNTIL)).expect("no failure");
+    let sheets = Arc::new(Timesheets::new(2).with_handlers());
+    let options = RunOptions { timesheets: Some(Arc::clone(&sheets)), ..RunOptions::until(UNTIL) };
+    let changes = Changes::Every { asked: u32::MAX, apart: Delay::from_ms(7) };
+    let outcome = changing(&model, options, changes).expect("no failure");
+    assert_eq!(outcome.digest, expected.digest);
+    assert!(stat(&outcome, "engine_switches") >= 5);
+    let rows = sheets.handlers().expect("they are measured").read();
+    assert_eq!(rows.iter().map(|row| row.work.events).sum::<u64>(), expected.events);
+    assert!(rows.iter().all(|row| row.kind == "Script" && row.work.ns > 0.0), "{rows:?}");
+    let spent = |worker, what: Spent| sheets.read(worker).iter().map(|slice| slice.times[what as usize]).sum::<u64>();
+    let all = |worker| Spent::ALL.into_iter().map(|what| spent(worker, what)).sum::<u64>();
+    assert!(all(0) > 0 && all(0) == all(1), "both are there for the whole run");
+    assert!(spent(1, Spent::Away) > 0, "`sequential` has no thread for it");
+    assert_eq!(spent(0, Spent::Away), 0);
 }
 
 #[test]
