@@ -294,6 +294,6 @@ fn a_memory_limit_counts_all_ranks_however_lps_move() {
     let found = run(1 << 24).expect("no failure").expect("rank 0 has the outcome");
     assert_same(&found, &expected, "within the limit");
     assert!(stat(&found, "rank_moves") > 0, "{:?}", found.engine_stats);
-    let error = run(1 << 10).expect_err("the LPs alone need more");
+    let error = run(1 << 10).expect_err("LPs and pending events need more");
     assert!(matches!(error.kind(), ErrorKind::Memory { .. }), "{error}");
 }
