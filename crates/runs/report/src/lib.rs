@@ -6,6 +6,7 @@
 //! - [`metrics`]: metrics as JSON values, with the names that all forms share.
 //! - [`Outputs`] and [`Files`]: the files that a run writes while it is executed, its trace, its timeline,
 //!   its captures and its samples.
+//! - [`Profile`]: where the wall time of a run went.
 //! - [`ResultFile`]: a file that is whole under its own name, or not there.
 //! - [`timeline`]: the format that Perfetto and Chrome read.
 //! - [`drawing`]: tables of text; [`View`]: what is shown of them, and how wide.

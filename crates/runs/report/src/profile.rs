@@ -42,7 +42,7 @@ impl Profile {
         handlers.retain(|row| row.work.events + row.work.rolled_back > 0);
         handlers.sort_by(|a, b| b.work.ns.total_cmp(&a.work.ns));
         let wall_ns = slices().map(Slice::length_ns).sum::<u64>() as f64;
-        (wall_ns > 0.0).then(|| Profile { workers: workers.len(), wall_ns, handlers, outside })
+        (wall_ns > 0.0).then_some(Profile { workers: workers.len(), wall_ns, handlers, outside })
     }
 
     fn share(&self, ns: f64) -> f64 {
@@ -69,9 +69,9 @@ impl Profile {
 
     /// Draws the profile as a table.
     pub(crate) fn draw(&self, text: &mut String, width: usize) {
-        let seconds = figure(Unit::Seconds, self.wall_ns / 1e9);
+        let wall = figure(Unit::Seconds, self.wall_ns / 1e9);
         let plural = if self.workers == 1 { "" } else { "s" };
-        let _ = writeln!(text, "\nprofile: {seconds} of {} worker{plural}", self.workers);
+        let _ = writeln!(text, "\nprofile: {wall} of {} worker{plural}", self.workers);
         let names = self.handlers.iter().map(|row| format!("{}: {}s", row.kind, given(row.timers)));
         let names = names.chain(self.outside.iter().map(|(what, _)| (*what).to_owned())).collect();
         let times = self.handlers.iter().map(|row| row.work.ns).chain(self.outside.iter().map(|&(_, ns)| ns));
@@ -80,14 +80,15 @@ impl Profile {
             let counted = self.handlers.iter().map(|row| Entry::Whole(of(row).into()));
             counted.chain(self.outside.iter().map(|_| Entry::Empty)).collect::<Vec<_>>()
         };
-        let numbers = |of: &dyn Fn(f64) -> f64| times.iter().map(|&ns| Entry::Number(of(ns))).collect::<Vec<_>>();
+        let seconds: Vec<Entry> = times.iter().map(|ns| Entry::Number(ns / 1e9)).collect();
+        let shares = times.iter().map(|&ns| format!("{:.1} %", 100.0 * self.share(ns))).collect();
         let mut columns =
             vec![Column::of_texts("", names), Column::of("events", Unit::Count, &counts(|row| row.work.events))];
         if self.handlers.iter().any(|row| row.work.rolled_back > 0) {
             columns.push(Column::of("rolled back", Unit::Count, &counts(|row| row.work.rolled_back)));
         }
-        columns.push(Column::of("time", Unit::Seconds, &numbers(&|ns| ns / 1e9)));
-        columns.push(Column::of("share", Unit::Ratio, &numbers(&|ns| self.share(ns))));
+        columns.push(Column::of("time", Unit::Seconds, &seconds));
+        columns.push(Column::of_texts("share", shares));
         draw_whole(text, &columns, width);
     }
 }
