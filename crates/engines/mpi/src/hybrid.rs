@@ -13,10 +13,10 @@ use parades_transport::{Fabric, LaneShape, Routed, SegmentFile, SharedMemory};
 use std::fmt;
 use std::sync::Arc;
 
-/// The most slots of all lanes to one rank. Many ranks on one machine have shorter lanes.
-const SLOTS_OF_RANK: usize = 512;
-/// The fewest slots of a lane.
-const SLOTS_MIN: usize = 8;
+/// The most bytes of all lanes to one rank. Many ranks on one machine have shorter lanes.
+const BYTES_OF_RANK: usize = 8 << 20;
+/// The fewest bytes of a lane.
+const BYTES_MIN: usize = 128 << 10;
 
 /// The fabric of a rank that shares memory with the ranks of its machine.
 pub struct Shared {
@@ -80,9 +80,9 @@ fn machine_of(job: &Job) -> String {
 
 /// Creates the segments of the members of one machine.
 fn create(members: usize) -> Result<Vec<SegmentFile>, String> {
-    let slots = (SLOTS_OF_RANK / members).clamp(SLOTS_MIN, LaneShape::default().slots as usize);
-    let slots = u32::try_from(slots).expect("it is clamped");
-    SharedMemory::create(members, LaneShape { slots, ..LaneShape::default() })
+    let bytes = (BYTES_OF_RANK / members).clamp(BYTES_MIN, LaneShape::default().bytes as usize);
+    let bytes = u32::try_from(bytes).expect("it is clamped");
+    SharedMemory::create(members, LaneShape { bytes })
         .map_err(|error| format!("its segments cannot be created: {error}"))
 }
 

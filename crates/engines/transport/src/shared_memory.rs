@@ -1,21 +1,22 @@
 //! The fabric between processes of one machine: lanes in memory that all of them map.
 //!
-//! *Idea.* Each rank has a segment with one lane for each sender ([`parades_raw::shared::lane`]). A frame is
-//! written into a slot of the receiver's segment and read there. A frame larger than a slot travels in
-//! several slots of the same lane, and the receiver joins the parts.
+//! *Idea.* Each rank has a segment with one lane for each sender ([`parades_raw::shared::lane`]). A byte
+//! string is one frame of a lane in the receiver's segment, and is read there. A byte string larger than a
+//! quarter of a lane travels as several frames, and the receiver joins the parts.
 //!
 //! *A full lane.* The sender waits for room. While it waits, it receives everything that arrives for its own
 //! rank into a list, the *stash*. After it has found no room, it sleeps on the bell of its own segment. Three
-//! things ring this bell: a filled slot, a freed slot, and the end of a rank.
+//! things ring this bell: a frame, room in a lane, and the end of a rank.
 //!
 //! *Why nobody waits forever.* Take any rank that waits for room in a lane of rank *r*. Rank *r* is in one of
 //! three states:
-//! 1. It waits for room itself. Then it receives into its stash, which has no limit, and so frees the slot.
-//! 2. It has ended. Then the sender drops the frame and continues.
+//! 1. It waits for room itself. Then it receives into its stash, which has no limit, and so frees the lane.
+//! 2. It has ended. Then the sender drops the byte string and continues.
 //! 3. It does neither. Then it works, and by the contract of [`Fabric`] receives or sends or ends later.
 //!
-//! *Why nothing is lost, and order is kept.* A lane keeps the order of its slots. The lock of the lane keeps
-//! the parts of a frame together. The stash is received before the lanes, and both are read under one lock.
+//! *Why nothing is lost, and order is kept.* A lane keeps the order of its frames. The lock of the lane keeps
+//! the parts of a byte string together. The stash is received before the lanes, and both are read under one
+//! lock.
 //!
 //! *Waking.* A listener thread sleeps on the bell of the segment, and calls the rank's [`Bell`] whenever it
 //! has rung. Once [`Fabric::request_bell`] has been called, the bell rings only on request.
@@ -30,9 +31,6 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-
-/// The bytes before a frame, in its first slot: the length of the frame.
-const HEAD: usize = size_of::<u64>();
 
 /// The fabric of one rank, over memory that all ranks map.
 ///
@@ -75,18 +73,10 @@ struct Shared {
 /// The receiving end, and what was received before a worker asked for it.
 struct Inbox {
     receiver: Receiver,
-    /// By sender: whole frames, in order.
+    /// By sender: whole byte strings, in order.
     stash: Vec<VecDeque<Vec<u8>>>,
-    /// By sender: the frame whose parts are arriving.
-    partial: Vec<Partial>,
-}
-
-/// A frame of which some parts have arrived.
-#[derive(Default)]
-struct Partial {
-    bytes: Vec<u8>,
-    /// The number of bytes that have not arrived.
-    missing: usize,
+    /// By sender: the parts of a byte string whose last part has not arrived.
+    parts: Vec<Vec<u8>>,
 }
 
 /// The content of each of these locks is consistent whenever the lock is free.
@@ -133,11 +123,7 @@ impl SharedMemory {
             rank,
             shared,
             senders,
-            inbox: Mutex::new(Inbox {
-                receiver,
-                stash: vec![VecDeque::new(); ranks],
-                partial: (0..ranks).map(|_| Partial::default()).collect(),
-            }),
+            inbox: Mutex::new(Inbox { receiver, stash: vec![VecDeque::new(); ranks], parts: vec![Vec::new(); ranks] }),
             declared: (0..ranks).map(|_| Mutex::default()).collect(),
             is_declared: (0..ranks).map(|_| AtomicBool::new(false)).collect(),
             patience: Patience::for_threads(ranks),
@@ -161,10 +147,10 @@ impl SharedMemory {
         self.is_declared[rank].load(Ordering::Acquire) || self.shared.lanes[rank].has_ended()
     }
 
-    /// Fills one slot of rank `to`. Waits for room. Returns false if that rank has ended.
-    fn send_part(&self, sender: &mut Sender, to: usize, write: &dyn Fn(&mut [u8])) -> bool {
+    /// Sends one frame to rank `to`. Waits for room. Returns false if that rank has ended.
+    fn send_part(&self, sender: &mut Sender, to: usize, part: &[u8], continues: bool) -> bool {
         loop {
-            if sender.send(write) {
+            if sender.send(part.len(), continues, |frame| frame.copy_from_slice(part)) {
                 return true;
             }
             if self.is_gone(to) {
@@ -172,69 +158,57 @@ impl SharedMemory {
             }
             let checked = self.patience.watch(|| {
                 self.fill_stash();
-                (sender.has_room() || self.is_gone(to)).then_some(())
+                (sender.has_room(part.len()) || self.is_gone(to)).then_some(())
             });
             if checked.is_none() {
-                self.sleep_until_room(sender, to);
+                self.sleep_until_room(sender, to, part.len());
             }
         }
     }
 
-    /// Sleeps until the lane to rank `to` has room or that rank has ended. May return early.
-    fn sleep_until_room(&self, sender: &mut Sender, to: usize) {
+    /// Sleeps until the lane to rank `to` has room for a frame of `bytes` bytes or that rank has ended. May
+    /// return early.
+    fn sleep_until_room(&self, sender: &mut Sender, to: usize, bytes: usize) {
         let own = &self.shared.lanes[self.rank];
         let seen = own.rings();
         sender.request_room();
         own.request_ring();
         self.fill_stash();
-        if !sender.has_room() && !self.is_gone(to) {
+        if !sender.has_room(bytes) && !self.is_gone(to) {
             own.wait(seen);
         }
     }
 
     /// Receives everything that has arrived into the stash.
     fn fill_stash(&self) {
-        let Inbox { receiver, stash, partial } = &mut *lock(&self.inbox);
-        self.empty_lanes(receiver, partial, &mut |from, bytes| stash[from].push_back(bytes.to_vec()));
+        let Inbox { receiver, stash, parts } = &mut *lock(&self.inbox);
+        self.empty_lanes(receiver, parts, &mut |from, bytes| stash[from].push_back(bytes.to_vec()));
     }
 
-    /// Passes the frames in all lanes to `accept`.
-    fn empty_lanes(&self, receiver: &mut Receiver, partial: &mut [Partial], accept: &mut dyn FnMut(usize, &[u8])) {
-        for (from, partial) in partial.iter_mut().enumerate() {
-            let mut was_filled = false;
-            while receiver.receive(from, |slot| partial.receive(slot, &mut |bytes| accept(from, bytes))) {
-                was_filled = true;
+    /// Passes the byte strings in all lanes to `accept`.
+    fn empty_lanes(&self, receiver: &mut Receiver, parts: &mut [Vec<u8>], accept: &mut dyn FnMut(usize, &[u8])) {
+        for (from, parts) in parts.iter_mut().enumerate() {
+            let mut has_received = false;
+            let mut accept = |bytes: &[u8]| accept(from, bytes);
+            while receiver.receive(from, |part, continues| append(parts, part, continues, &mut accept)) {
+                has_received = true;
             }
-            if was_filled && receiver.take_request_for_room(from) {
+            if has_received && receiver.take_request_for_room(from) {
                 self.shared.lanes[from].ring();
             }
         }
     }
 }
 
-impl Partial {
-    /// Passes the frame that ends in `slot` to `accept`, or keeps the part.
-    fn receive(&mut self, slot: &[u8], accept: &mut dyn FnMut(&[u8])) {
-        let mut part = slot;
-        if self.missing == 0 {
-            let (head, rest) = slot.split_at(HEAD);
-            let length = u64::from_le_bytes(head.try_into().expect("it was split there"));
-            let length = usize::try_from(length).expect("the sender had it in memory");
-            if let Some(whole) = rest.get(..length) {
-                return accept(whole);
-            }
-            self.bytes.clear();
-            self.bytes.reserve(length);
-            self.missing = length;
-            part = rest;
-        }
-        let part = &part[..self.missing.min(part.len())];
-        self.bytes.extend_from_slice(part);
-        self.missing -= part.len();
-        if self.missing == 0 {
-            accept(&self.bytes);
-            self.bytes = Vec::new();
-        }
+/// Passes the byte string that ends with `part` to `accept`. Keeps the part if the byte string continues.
+fn append(parts: &mut Vec<u8>, part: &[u8], continues: bool, accept: &mut dyn FnMut(&[u8])) {
+    if parts.is_empty() && !continues {
+        return accept(part);
+    }
+    parts.extend_from_slice(part);
+    if !continues {
+        accept(parts);
+        *parts = Vec::new();
     }
 }
 
@@ -272,27 +246,24 @@ impl Fabric for SharedMemory {
 
     fn send(&self, to: usize, bytes: &[u8]) {
         let sender = &mut *lock(&self.senders[to]);
-        let lanes = &self.shared.lanes[to];
-        let (first, mut rest) = bytes.split_at(bytes.len().min(lanes.slot_bytes() - HEAD));
-        let mut is_sent = self.send_part(sender, to, &|slot| {
-            slot[..HEAD].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
-            slot[HEAD..][..first.len()].copy_from_slice(first);
-        });
-        while is_sent && !rest.is_empty() {
-            lanes.announce();
-            let (part, after) = rest.split_at(rest.len().min(lanes.slot_bytes()));
-            is_sent = self.send_part(sender, to, &|slot| slot[..part.len()].copy_from_slice(part));
+        let mut rest = bytes;
+        loop {
+            let (part, after) = rest.split_at(sender.part(rest.len()));
+            let is_sent = self.send_part(sender, to, part, !after.is_empty());
+            self.shared.lanes[to].announce();
+            if !is_sent || after.is_empty() {
+                return;
+            }
             rest = after;
         }
-        lanes.announce();
     }
 
     fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {
-        let Inbox { receiver, stash, partial } = &mut *lock(&self.inbox);
+        let Inbox { receiver, stash, parts } = &mut *lock(&self.inbox);
         for (from, stash) in stash.iter_mut().enumerate() {
             stash.drain(..).for_each(|bytes| accept(from, &bytes));
         }
-        self.empty_lanes(receiver, partial, accept);
+        self.empty_lanes(receiver, parts, accept);
     }
 
     fn set_bell(&self, bell: Bell) {

@@ -7,8 +7,7 @@ use parades_sync::padded::CachePadded;
 use std::sync::Mutex;
 
 /// The size of a bundle, in bytes, from which it is sent at once. Copying this many bytes takes longer than
-/// all other work for a byte string. Together with one more frame of events without payload, the bundle still
-/// fits one slot of shared memory. The receiver then reads it in place.
+/// all other work for a byte string.
 const BUNDLE_BYTES: usize = 8 << 10;
 
 /// By worker, then rank: the bytes of frames that are not sent yet. Only that worker uses the lock.

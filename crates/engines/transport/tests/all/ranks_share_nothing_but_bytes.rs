@@ -366,7 +366,7 @@ fn a_long_list_of_events_begins_to_travel_before_all_of_it_is_written() {
         ranks[0].news(0);
         let late = messages.received(&ranks[1], 1);
         assert!([early, late].concat().into_iter().eq((0..10_000).map(|sequence| 7 * sequence)));
-        // Each byte string fits a slot of shared memory.
+        // The receiver can read the first events while the last are written.
         assert!(sent[0].lock().expect("nobody panicked").iter().all(|&length| length < 16 << 10));
     });
 }

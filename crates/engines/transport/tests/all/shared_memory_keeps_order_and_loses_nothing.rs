@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex};
 
-/// Lanes of 4 slots of one cache line.
-const TINY: LaneShape = LaneShape { slots: 4, slot_bytes: 64 };
+/// Lanes of 8 cache lines.
+const TINY: LaneShape = LaneShape { bytes: 512 };
 const RANKS: usize = 3;
 
 /// A count that the bell raises, as workers use it.
@@ -217,5 +217,5 @@ fn segments_that_do_not_fit_are_refused() {
     let again = vec![SegmentFile::inherited(segments[0].raw_fd()).unwrap()];
     let _joined = SharedMemory::join(0, segments).unwrap();
     assert!(SharedMemory::join(0, again).is_err(), "rank 0 was joined before");
-    assert!(SharedMemory::create(2, LaneShape { slots: 1 << 31, slot_bytes: 1 << 30 }).is_err());
+    assert!(SharedMemory::create(2, LaneShape { bytes: u32::MAX }).is_err());
 }

@@ -1,22 +1,21 @@
-//! Lanes: bytes from process to process, through slots in memory that both map.
+//! Lanes: bytes from process to process, through memory that both map.
 //!
-//! *Idea.* Each rank has a segment, which all ranks map. The segment has one *lane* for each sender. A lane
-//! has slots of equal size and two rings of slot numbers: those of filled slots, and those of free slots. The
-//! sender pops a free slot, writes it, and pushes its number to the filled ring. The receiver reads the slot
-//! in place and pushes its number to the free ring. Each ring has one producer and one consumer, so there is
-//! no lock, and slots arrive in the order in which they were sent.
+//! *Idea.* Each rank has a segment, which all ranks map. The segment has one *lane* for each sender, a ring
+//! of cache lines. The sender writes a frame into the ring, and the receiver reads it in place. Each lane has
+//! one sender and one receiver, so there is no lock, and frames arrive in the order in which they were sent.
 //!
-//! *Memory.* A lane begins with one slot. If no slot is free, the sender takes one more into use and commits
-//! its memory. So a lane takes memory for the most messages that ever waited in it. A sender that finds
-//! memory exhausted waits for a free slot.
+//! *Memory.* A lane begins with the memory for some frames. If it has no room, the sender takes twice as much
+//! into use and commits it. So a lane takes memory for the most bytes that ever waited in it. A sender that
+//! finds memory exhausted waits for room.
 //!
 //! *Waking.* Each segment has a bell, on which threads of its rank sleep. Senders ring it after they have
-//! filled a slot, if the rank has asked for it. Receivers ring a sender's bell after they have freed a slot,
-//! if the sender has asked for it.
+//! sent a frame, if the rank has asked for it. Receivers ring a sender's bell after they have read frames, if
+//! the sender has asked for it.
 //!
-//! *Reference.* X. Li et al., *Towards Order-Preserving and Zero-Copy Communication on Shared Memory for
-//! Large Scale Simulation*. The rings are its two levels of index. Its two mutexes for each segment are not
-//! needed with a lane for each sender.
+//! *References.* X. Li et al., *Towards Order-Preserving and Zero-Copy Communication on Shared Memory for
+//! Large Scale Simulation*, has a segment for each receiver too. With a lane for each sender, its two mutexes
+//! and its two levels of index are not needed. Headers in the ring instead of an index: J. Giacomoni, T.
+//! Moseley, M. Vachharajani, *FastForward for Efficient Pipeline Parallelism*, PPoPP, 2008.
 
 #[cfg(not(test))]
 mod mapped;

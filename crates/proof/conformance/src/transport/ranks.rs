@@ -46,8 +46,9 @@ pub fn on_ranks(
     })
 }
 
-/// Lanes that are full most of the time: most frames are larger than a slot, and many are larger than a lane.
-const TINY: LaneShape = LaneShape { slots: 4, slot_bytes: 128 };
+/// Lanes that are full most of the time: most byte strings take several frames, and many are larger than a
+/// lane.
+const TINY: LaneShape = LaneShape { bytes: 512 };
 
 /// Connects the ranks, by shared memory if the seed is even.
 fn connect(ranks: usize, seed: u64) -> Vec<Box<dyn Fabric>> {

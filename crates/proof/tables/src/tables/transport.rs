@@ -4,6 +4,11 @@
 //!
 //! The paper draws its times and prints none. It prints the ratios of ZeROshm to MPI, which stand beside
 //! ours.
+//!
+//! *Ours* is the way in which a run sends a message of that size: in batches below [`ARENA_MIN`], and else in
+//! place. The rivals send bytes without a form. So does our side in batches; in place, a message is written
+//! and read as a payload of an event is. The side in place copies small messages, so that its time over that
+//! in batches is the cost of this encoding.
 
 #[cfg(target_os = "linux")]
 mod ours;
@@ -16,6 +21,7 @@ use crate::record::Figure;
 use crate::sides::{Spread, progress};
 use crate::{Measured, Options};
 use ours::Payload;
+use parades_core::bytes::ARENA_MIN;
 use parades_report::drawing::table;
 use parades_session::Failure;
 pub(super) use rivals::mpirun;
@@ -45,7 +51,14 @@ const PAIR_BYTES: [usize; 7] = [64, 256, 1 << 10, 4 << 10, 8 << 10, 16 << 10, 64
 const CROWD_BYTES: [usize; 2] = [1 << 10, 16 << 10];
 /// The sides of parades.
 const OURS: [Payload; 3] = [Payload::Batched, Payload::Copied, Payload::InPlace];
+/// The rivals whose time stands over ours.
+const RIVALS: [Rival; 3] = [Rival::Mpi, Rival::Windows, Rival::Zeroshm];
 const RANKS: [usize; 5] = [2, 3, 4, 6, 8];
+
+/// Returns the side that sends a message as a run does.
+fn ours(cell: Cell) -> Side {
+    Side::Ours(if cell.bytes < ARENA_MIN { Payload::Batched } else { Payload::InPlace })
+}
 
 /// Returns the cells of the figures 5, 6 and 7, with the titles of their tables.
 fn figures() -> [(&'static str, Vec<Cell>); 3] {
@@ -166,6 +179,8 @@ pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
     for (title, cells) in figures() {
         let spreads = sides.measure(title, &cells)?;
         let _ = writeln!(found.text, "{title}: nanoseconds a message\n{}", draw(&cells, &sides.all, &spreads));
+        let slower = slower(&cells, &sides.all, &spreads);
+        let _ = writeln!(found.text, "Slower than a rival: {}\n", if slower.is_empty() { "none" } else { &slower });
         for (cell, of_cell) in cells.iter().zip(spreads) {
             let Cell { pattern, bytes, ranks, .. } = cell;
             let name = |side: &Side| {
@@ -183,21 +198,18 @@ pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
 /// Draws the table. A time has its spread below it.
 fn draw(cells: &[Cell], sides: &[Side], spreads: &[Vec<Spread>]) -> String {
     let names = sides.iter().map(|side| side.name());
-    let last = ["mpi /\nbatches", "mpi /\ncopied", "mpi /\nplace", "zeroshm\n/ mpi"];
+    let last = ["mpi /\nours", "windows\n/ ours", "zeroshm\n/ ours", "zeroshm\n/ mpi"];
     let headers: Vec<&str> = ["", "bytes"].into_iter().chain(names).chain(last).collect();
     let mut drawn = table(&headers);
-    let place = |wanted| sides.iter().position(|&side| side == wanted);
-    let [mpi, zeroshm] = [Rival::Mpi, Rival::Zeroshm].map(|rival| place(Side::Rival(rival)));
-    let ours = OURS.map(|payload| place(Side::Ours(payload)));
     for (cell, of_cell) in cells.iter().zip(spreads) {
-        let ratio = |over: Option<usize>, under: Option<usize>| match (over, under) {
-            (Some(over), Some(under)) => ratio(&of_cell[over], &of_cell[under]),
-            _ => "–".to_owned(),
-        };
+        let [ours, mpi, zeroshm] = [ours(*cell), Side::Rival(Rival::Mpi), Side::Rival(Rival::Zeroshm)];
+        let ratio =
+            |over, under| ratio(sides, of_cell, over, under).map_or("–".into(), |ratio| format!("{ratio:.2}"));
         let paper = published(*cell).map_or(String::new(), |published| format!("\n({published:.2})"));
         let start = [cell.ranks.to_string(), cell.bytes.to_string()];
         let times = of_cell.iter().map(show);
-        let ratios = ours.map(|ours| ratio(mpi, ours)).into_iter().chain([ratio(zeroshm, mpi) + &paper]);
+        let ratios = RIVALS.map(|rival| ratio(Side::Rival(rival), ours));
+        let ratios = ratios.into_iter().chain([ratio(zeroshm, mpi) + &paper]);
         drawn.add_row(start.into_iter().chain(times).chain(ratios));
     }
     drawn.to_string()
@@ -208,10 +220,24 @@ fn show(Spread { median, least, greatest, .. }: &Spread) -> String {
     format!("{median:.0}\n{least:.0}–{greatest:.0}")
 }
 
-/// Returns the median of the ratios, round by round.
-fn ratio(over: &Spread, under: &Spread) -> String {
-    let ratios: Vec<f64> = over.values.iter().zip(&under.values).map(|(over, under)| over / under).collect();
-    format!("{:.2}", Spread::of(&ratios).median)
+/// Returns the median of the ratios of two sides, round by round, if both were measured.
+fn ratio(sides: &[Side], of_cell: &[Spread], over: Side, under: Side) -> Option<f64> {
+    let of = |wanted| sides.iter().position(|&side| side == wanted).map(|place| &of_cell[place].values);
+    let ratios: Vec<f64> = of(over)?.iter().zip(of(under)?).map(|(over, under)| over / under).collect();
+    Some(Spread::of(&ratios).median)
+}
+
+/// Returns the cells in which we are slower than a rival, each with its ratio.
+fn slower(cells: &[Cell], sides: &[Side], spreads: &[Vec<Spread>]) -> String {
+    let of_cell = |(cell, of_cell): (&Cell, &Vec<Spread>)| {
+        let Cell { pattern, bytes, ranks, .. } = *cell;
+        let of_rival = |rival: Rival| {
+            let ratio = ratio(sides, of_cell, Side::Rival(rival), ours(*cell)).filter(|&ratio| ratio < 1.0)?;
+            Some(format!("{pattern} of {ranks} with {bytes} B, {} / ours {ratio:.2}", rival.name()))
+        };
+        RIVALS.into_iter().filter_map(of_rival).collect::<Vec<_>>()
+    };
+    cells.iter().zip(spreads).flat_map(of_cell).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]
@@ -223,9 +249,14 @@ mod tests {
         let cell = Cell { pattern: "pair", bytes: 1024, ranks: 2, messages: 420 };
         let spreads = [[50.0, 100.0, 150.0].map(|ns| Spread::of(&[ns])).into()];
         let rival = Side::Rival;
-        let ours = Side::Ours(Payload::InPlace);
-        let text = draw(&[cell], &[ours, rival(Rival::Mpi), rival(Rival::Zeroshm)], &spreads);
-        assert!(["2.00", "1.50", "(1.25)"].iter().all(|part| text.contains(part)), "{text}");
+        let ours = ours(cell);
+        let sides = [ours, rival(Rival::Mpi), rival(Rival::Zeroshm)];
+        let text = draw(&[cell], &sides, &spreads);
+        assert!(["2.00", "3.00", "1.50", "(1.25)"].iter().all(|part| text.contains(part)), "{text}");
+        assert_eq!(slower(&[cell], &sides, &spreads), "");
+        let sides = [rival(Rival::Windows), rival(Rival::Mpi), ours];
+        let expected = "pair of 2 with 1024 B, mpi / ours 0.67; pair of 2 with 1024 B, windows / ours 0.33";
+        assert_eq!(slower(&[cell], &sides, &spreads), expected);
         let text = draw(&[cell], &[ours, rival(Rival::Zeroshm), rival(Rival::FirstFit)], &spreads);
         assert!(["–", "(1.25)"].iter().all(|part| text.contains(part)), "{text}");
     }

@@ -22,9 +22,13 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// The end of a run with small and with large payloads, in virtual seconds. An LP executes an event in 1.4 s
-/// on average. So the shortest run takes a tenth of a second.
+/// The first end of a run with small and with large payloads, in virtual seconds. An LP executes an event in
+/// 1.4 s on average. So the shortest run takes a tenth of a second.
 const UNTIL_S: [u64; 2] = [50, 10];
+/// The series of both figures: the ends of its runs, as multiples of the first.
+const ENDS: [u64; 3] = [1, 2, 4];
+/// The radius of the series.
+const RADIUS_OF_SERIES: u32 = 400;
 /// The sizes of a payload: small, and the greatest of the paper.
 const PAYLOADS: [usize; 2] = [64, 16 << 10];
 /// The radius of the paper's figure 8, and one where every event crosses between two processes.
@@ -39,11 +43,16 @@ struct Row {
     ranks: usize,
     payload: usize,
     radius: u32,
+    /// The end of the run, in virtual seconds.
+    until_s: u64,
 }
 
 impl Row {
-    fn until_s(self) -> u64 {
-        UNTIL_S[usize::from(self.payload > PAYLOADS[0])]
+    /// Returns the rows with these values: one, or the series by end time.
+    fn of(ranks: usize, payload: usize, radius: u32) -> impl Iterator<Item = Row> {
+        let first = UNTIL_S[usize::from(payload > PAYLOADS[0])];
+        let ends = if radius == RADIUS_OF_SERIES { ENDS.len() } else { 1 };
+        ENDS.into_iter().take(ends).map(move |times| Row { ranks, payload, radius, until_s: times * first })
     }
 }
 
@@ -69,12 +78,13 @@ pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
     let first_fit = ("First-\nFit", Some(Path::FirstFit));
     let contenders: Vec<Contender> =
         [Some(ours), mpi(PAPER), mpi(BATCHED), Some(first_fit)].into_iter().flatten().collect();
-    let row = |payload| move |radius| Row { ranks: 2, payload, radius };
-    let rows: Vec<Row> = PAYLOADS.into_iter().flat_map(|payload| RADII.map(row(payload))).collect();
+    let of_payload = |payload| RADII.into_iter().flat_map(move |radius| Row::of(2, payload, radius));
+    let rows: Vec<Row> = PAYLOADS.into_iter().flat_map(of_payload).collect();
     figure(options, &mut found, "Two processes (figure 8)", &contenders, &rows)?;
     if over_mpi {
         let contenders = [("hybrid", Some(Path::Hybrid(RANKS_PER_MACHINE))), PAPER, BATCHED];
-        let rows = HYBRID_RANKS.map(|ranks| Row { ranks, payload: PAYLOADS[1], radius: 400 });
+        let of_ranks = |ranks| Row::of(ranks, PAYLOADS[1], RADIUS_OF_SERIES);
+        let rows: Vec<Row> = HYBRID_RANKS.into_iter().flat_map(of_ranks).collect();
         let title = "This machine plays several, of two processes each (figure 9)";
         figure(options, &mut found, title, &contenders, &rows)?;
     } else if cfg!(feature = "mpi") {
@@ -106,7 +116,7 @@ fn figure(
     let over: Vec<String> = contenders[1..].iter().map(|(name, _)| format!("/ {name}")).collect();
     let names = contenders.iter().map(|(name, _)| *name);
     let headings: Vec<&str> =
-        ["ranks", "bytes", "radius"].into_iter().chain(names).chain(over.iter().map(String::as_str)).collect();
+        ["ranks", "bytes", "radius", "until"].into_iter().chain(names).chain(over.iter().map(String::as_str)).collect();
     let mut drawn = table(&headings);
     for row in rows {
         let side = |&(_, path): &Contender| -> Side<'_> {
@@ -117,8 +127,8 @@ fn figure(
             }
         };
         let mut sides: Vec<Side<'_>> = contenders.iter().map(side).collect();
-        let Row { ranks, payload, radius } = row;
-        let name = format!("PHOLD, {ranks} ranks, {payload} B, radius {radius}");
+        let Row { ranks, payload, radius, until_s } = row;
+        let name = format!("PHOLD, {ranks} ranks, {payload} B, radius {radius}, until {until_s} s");
         let rates = in_turn(&name, options.pairs, &mut sides)?;
         drawn.add_row(cells(*row, contenders, &rates));
         for (side, (contender, _)) in contenders.iter().enumerate() {
@@ -136,9 +146,9 @@ fn figure(
 
 /// Returns the cells of a row. The published ratio to MPI is in brackets.
 fn cells(row: Row, contenders: &[Contender], rates: &Rates) -> Vec<String> {
-    let Row { ranks, payload, radius } = row;
+    let Row { ranks, payload, radius, until_s } = row;
     let sides = contenders.len();
-    let mut cells = vec![ranks.to_string(), payload.to_string(), radius.to_string()];
+    let mut cells = vec![ranks.to_string(), payload.to_string(), radius.to_string(), format!("{until_s} s")];
     cells.extend((0..sides).map(|side| format!("{:.0}", rates.of(side).median / 1e3)));
     for (side, contender) in contenders.iter().enumerate().skip(1) {
         let Spread { median, least, greatest, .. } = rates.ratio(side, 0);
@@ -156,7 +166,7 @@ fn is_paper((_, path): &Contender) -> bool {
 
 /// Returns the published time of ZeROshm over that of MPI: equal with small messages, 55 % less with large
 /// ones on one machine, 42 % less on several.
-fn published(Row { ranks, payload, radius }: Row) -> Option<f64> {
+fn published(Row { ranks, payload, radius, .. }: Row) -> Option<f64> {
     match (ranks, payload, radius) {
         (_, _, 5_000) => None,
         (2, 64, _) => Some(1.0),
@@ -167,7 +177,7 @@ fn published(Row { ranks, payload, radius }: Row) -> Option<f64> {
 
 /// Returns the words of `parades run` for the same model as [`Job::model`].
 fn words(row: &Row) -> Vec<String> {
-    let (Row { ranks, payload, radius }, until_s) = (row, row.until_s());
+    let Row { ranks, payload, radius, until_s } = row;
     let line = format!(
         "phold --set lps={LPS} --set remote=1 --set lookahead=1 --set mean_delay=1.4 --set delay=uniform \
          --set radius={radius} --set payload={payload} --until {until_s}s --engine window --processes {ranks} \
@@ -177,8 +187,8 @@ fn words(row: &Row) -> Vec<String> {
 }
 
 fn job(row: Row, path: Path, results: PathBuf) -> Job {
-    let Row { ranks, payload, radius } = row;
-    Job { path, ranks, radius, payload, until_s: row.until_s(), results }
+    let Row { ranks, payload, radius, until_s } = row;
+    Job { path, ranks, radius, payload, until_s, results }
 }
 
 /// Runs a rival in processes of its own.

@@ -30,8 +30,9 @@ const HELD: u64 = 1;
 /// The most references in flight to one block. More would have to come from frames that nobody reads.
 const IN_FLIGHT_MAX: u64 = 1 << 30;
 
-/// The facts about a slot that all processes share. Memory of zeros is the entry of a free slot.
-#[repr(C, align(32))]
+/// The facts about a slot that all processes share. Memory of zeros is the entry of a free slot. It has a
+/// cache line of its own: holders of neighbouring slots are in different processes.
+#[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub(super) struct Entry {
     /// The number of holders in the lower half, and the number of references in flight in the upper half.
@@ -85,8 +86,10 @@ impl Entry {
     }
 }
 
-/// A list of freed slots of one size class. Every process pushes; only the owner takes.
+/// A list of freed slots of one size class, on a cache line of its own. Every process pushes; only the owner
+/// takes.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 pub(super) struct Freed {
     /// The first slot, plus one; 0 if the list is empty.
     head: AtomicU32,

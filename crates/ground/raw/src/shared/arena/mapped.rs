@@ -26,7 +26,7 @@ const ENTRY: usize = size_of::<Entry>();
 /// The bytes that are committed at once, at least: few calls of the system, and little unused memory.
 const STEP: usize = 1 << 20;
 
-const _: () = assert!(HEAD.is_multiple_of(align_of::<Entry>()) && ENTRY == 32);
+const _: () = assert!(HEAD.is_multiple_of(align_of::<Entry>()) && ENTRY == 64);
 
 /// An arena of blocks, in memory that several processes may map.
 ///
@@ -42,6 +42,8 @@ const _: () = assert!(HEAD.is_multiple_of(align_of::<Entry>()) && ENTRY == 32);
 /// ```
 pub struct Arena {
     memory: Box<dyn Memory>,
+    /// A number of entries that this process has seen. The head is read only for an entry behind them.
+    known_slots: AtomicU32,
     /// Of the process that allocates.
     owner: Option<Owner>,
 }
@@ -94,7 +96,8 @@ impl Arena {
         }
         let free = (0..CLASSES).map(|_| Mutex::default()).collect();
         let growth = Growth { slots: 0, lowest: bytes, committed_front: HEAD, committed_back: bytes };
-        let arena = Arena { memory, owner: Some(Owner { free, growth: Mutex::new(growth) }) };
+        let known_slots = AtomicU32::new(0);
+        let arena = Arena { memory, known_slots, owner: Some(Owner { free, growth: Mutex::new(growth) }) };
         // Ordering: Relaxed; the memory has nothing but zeros yet, which are an empty arena.
         let is_new = arena.head().owned.compare_exchange(0, OWNED, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         is_new.then(|| Arc::new(arena))
@@ -106,7 +109,7 @@ impl Arena {
         if memory.size() < HEAD || !memory.commit(0, HEAD) {
             return None;
         }
-        let arena = Arena { memory, owner: None };
+        let arena = Arena { memory, known_slots: AtomicU32::new(0), owner: None };
         // Ordering: Relaxed; a check that the memory is not used for something else.
         let owned = arena.head().owned.load(Ordering::Relaxed);
         [0, OWNED].contains(&owned).then(|| Arc::new(arena))
@@ -124,10 +127,21 @@ impl Arena {
         self.head().slots.load(Ordering::Acquire)
     }
 
-    /// Returns the entry of a slot below [`Arena::slots`].
+    /// Returns true if there is an entry of this slot.
+    fn has_slot(&self, slot: u32) -> bool {
+        // Ordering: Acquire; pairs with the Release below, and so with that in `grow`.
+        if slot < self.known_slots.load(Ordering::Acquire) {
+            return true;
+        }
+        let slots = self.slots();
+        self.known_slots.store(slots, Ordering::Release);
+        slot < slots
+    }
+
+    /// Returns the entry of a slot for which [`Arena::has_slot`] is true.
     fn entry(&self, slot: u32) -> &Entry {
         let at = HEAD + ENTRY * slot as usize;
-        assert!(slot < self.slots() && at + ENTRY <= self.memory.size());
+        assert!(self.has_slot(slot) && at + ENTRY <= self.memory.size());
         // SAFETY: the position was compared with the size of the memory.
         let entry = unsafe { self.memory.base().add(at) };
         // SAFETY: the entries below `slots` are committed and never bytes of blocks. Their position is a
@@ -187,7 +201,7 @@ impl Arena {
     /// Makes a block of a reference that was sent. Returns `None` if the reference is malformed, or was
     /// adopted already.
     pub fn adopt(self: &Arc<Arena>, Reference { slot, length }: Reference) -> Option<Block> {
-        let entry = (slot < self.slots()).then(|| self.entry(slot))?;
+        let entry = self.has_slot(slot).then(|| self.entry(slot))?;
         // Ordering: Relaxed; this is only a check. The length that counts is read after `adopt`.
         if entry.length.load(Ordering::Relaxed) != length || !entry.adopt() {
             return None;

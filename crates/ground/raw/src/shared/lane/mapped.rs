@@ -1,6 +1,6 @@
 //! Lanes in a mapped segment.
 
-use super::ring::{Ends, Ring};
+use super::ring::{Frame, HEADER, LINE, Lines, Reading, Writing, lines_of};
 use crate::shared::bell::{Bell, Request};
 use crate::shared::segment::{Segment, SegmentFile};
 use std::io;
@@ -11,86 +11,87 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// The shape of all lanes of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneShape {
-    /// The least number of slots of a lane. It is rounded up to a power of two.
-    pub slots: u32,
-    /// The least size of a slot, in bytes. It is rounded up to a multiple of a cache line.
-    pub slot_bytes: u32,
+    /// The most bytes of memory that a lane takes, rounded up to a power of two of at least 512 bytes.
+    pub bytes: u32,
 }
 
 impl Default for LaneShape {
-    /// At most one megabyte a lane. A slot holds some hundreds of events.
+    /// One megabyte: some thousands of events.
     fn default() -> LaneShape {
-        LaneShape { slots: 64, slot_bytes: 16 << 10 }
+        LaneShape { bytes: 1 << 20 }
     }
 }
+
+/// The bytes with which a lane begins, if it may have as many. They stay in the cache of a core, and hold
+/// several byte strings of events.
+const FIRST_BYTES: usize = 32 << 10;
 
 /// The front of a segment.
 #[repr(C, align(64))]
 struct Head {
     magic: AtomicU64,
     ranks: AtomicU32,
-    slots: AtomicU32,
-    slot_bytes: AtomicU32,
+    lines: AtomicU32,
     /// 1 once a process receives here.
     is_claimed: AtomicU32,
     /// 1 once the rank has ended.
     has_ended: AtomicU32,
-    /// The rank's request to be woken when a slot is filled.
-    wants_slots: Request,
+    /// The rank's request to be woken when a frame has arrived.
+    wants_frames: Request,
     bell: Bell,
 }
 
-/// The front of a lane. The two rings and the slots follow it.
+/// The front of a lane. Its lines follow it.
 #[repr(C, align(64))]
 struct LaneHead {
-    filled: Ends,
-    free: Ends,
-    /// The sender's request to be woken when a slot is freed.
+    begin: Begin,
+    /// The sender's request to be woken when there is room.
     wants_room: Request,
     /// 1 once a process sends here.
     is_claimed: AtomicU32,
 }
 
-const MAGIC: u64 = u64::from_le_bytes(*b"lanes 01");
-const LINE: u32 = 64;
+/// The line before which the receiver has read everything, on a cache line of its own.
+#[repr(C, align(64))]
+struct Begin(AtomicU32);
+
+const MAGIC: u64 = u64::from_le_bytes(*b"lanes 02");
 
 /// The positions in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layout {
     ranks: usize,
-    slots: usize,
-    slot_bytes: usize,
+    /// The most lines of a lane.
+    lines: usize,
 }
 
 impl Layout {
     /// Returns the layout for a shape, or `None` if it exceeds the limits of its numbers.
-    fn new(ranks: usize, LaneShape { slots, slot_bytes }: LaneShape) -> Option<Layout> {
-        let slots = slots.max(1).checked_next_power_of_two()?;
-        let slot_bytes = slot_bytes.max(1).checked_next_multiple_of(LINE)?;
-        let layout = Layout { ranks, slots: slots as usize, slot_bytes: slot_bytes as usize };
-        let of_slots = layout.slots.checked_mul(layout.slot_bytes)?;
-        let of_lane = of_slots.checked_add(layout.slots_at())?;
-        let all = of_lane.checked_mul(ranks)?.checked_add(size_of::<Head>())?;
+    fn new(ranks: usize, LaneShape { bytes }: LaneShape) -> Option<Layout> {
+        // A lane of 8 lines has room for a frame of more than one.
+        let lines = bytes.max(8 * 64).checked_next_power_of_two()? as usize / LINE;
+        let layout = Layout { ranks, lines };
+        let all = layout.lane_bytes().checked_mul(ranks)?.checked_add(size_of::<Head>())?;
         (isize::try_from(all).is_ok() && ranks > 0 && u32::try_from(ranks).is_ok()).then_some(layout)
     }
 
-    /// Returns the position of the numbers of ring 0 or 1 in a lane.
-    fn numbers_at(self, ring: usize) -> usize {
-        size_of::<LaneHead>() + (ring * self.slots * size_of::<AtomicU32>()).next_multiple_of(LINE as usize)
+    /// Returns the numbers of ranks, and of lines of a lane.
+    fn as_numbers(self) -> [u32; 2] {
+        [self.ranks, self.lines].map(|number| u32::try_from(number).expect("`new` has checked it"))
     }
 
-    /// Returns the position of the slots in a lane.
-    fn slots_at(self) -> usize {
-        self.numbers_at(1) + (self.slots * size_of::<AtomicU32>()).next_multiple_of(LINE as usize)
-    }
-
-    /// Returns the numbers of ranks, of slots of a lane, and of bytes of a slot.
-    fn as_numbers(self) -> [u32; 3] {
-        [self.ranks, self.slots, self.slot_bytes].map(|number| u32::try_from(number).expect("`new` has checked it"))
+    /// Returns the number of lines with which a lane begins.
+    fn first_lines(self) -> usize {
+        self.lines.min(FIRST_BYTES / LINE)
     }
 
     fn lane_bytes(self) -> usize {
-        self.slots_at() + self.slots * self.slot_bytes
+        size_of::<LaneHead>() + self.lines * LINE
+    }
+
+    /// Returns the position of a line in a lane.
+    fn line_at(line: usize) -> usize {
+        size_of::<LaneHead>() + line * LINE
     }
 
     /// Returns the position of the lane of a sender in a segment.
@@ -106,10 +107,11 @@ impl Layout {
 /// The lanes to one rank, in its segment.
 ///
 /// Invariant: the segment has at least `layout.bytes()` bytes, all zero at first. [`Lanes::create`] has
-/// committed all but the slots. A slot whose number is in a ring, or held by a sender or a receiver, is
-/// committed. All processes that map the segment access it by this type. Bytes of slots are accessed only by
-/// the holder of the slot's number; all else is atomic. [`Sender`] and [`Receiver`] claim their end of the
-/// lanes in the segment itself, so each end has one holder over all processes.
+/// committed the heads and the first lines of each lane, and the sender of a lane the other lines that it
+/// uses. All processes that map the segment access it by this type. Bytes of frames are accessed by the
+/// sender before it publishes the frame, and by the receiver until it frees the frame ([`super::ring`]); all
+/// else is atomic. [`Sender`] and [`Receiver`] claim their end of the lanes in the segment itself, so each
+/// end has one holder over all processes.
 #[derive(Debug)]
 pub struct Lanes {
     segment: Segment,
@@ -120,9 +122,35 @@ pub struct Lanes {
 #[derive(Clone, Copy)]
 struct Lane<'a> {
     head: &'a LaneHead,
-    filled: Ring<'a>,
-    free: Ring<'a>,
-    slots: NonNull<u8>,
+    lines: NonNull<u8>,
+    layout: Layout,
+}
+
+impl Lane<'_> {
+    /// Returns the bytes of a frame, which the sender may access before it publishes the frame, and the
+    /// receiver before it frees the frame.
+    fn bytes(&self, line: u32, bytes: usize) -> NonNull<[u8]> {
+        let at = line as usize * LINE + HEADER;
+        let is_inside = bytes <= self.layout.lines * LINE && at + bytes <= self.layout.lines * LINE;
+        assert!(is_inside, "a lane has no frame of {bytes} bytes at line {line}");
+        // SAFETY: the frame lies in the lane.
+        NonNull::slice_from_raw_parts(unsafe { self.lines.add(at) }, bytes)
+    }
+}
+
+impl Lines for Lane<'_> {
+    fn header(&self, line: u32) -> &AtomicU64 {
+        assert!((line as usize) < self.layout.lines, "a lane has no line {line}");
+        // SAFETY: the line lies in the lane.
+        let first = unsafe { self.lines.add(line as usize * LINE) };
+        // SAFETY: the front of a line is aligned. While it is a header, all processes access it as an atomic
+        // number. It becomes a part of a frame and a header again in the order that `ring` describes.
+        unsafe { first.cast().as_ref() }
+    }
+
+    fn begin(&self) -> &AtomicU32 {
+        &self.head.begin.0
+    }
 }
 
 impl Lanes {
@@ -133,24 +161,21 @@ impl Lanes {
     /// Fails if memory is exhausted, or if the shape is too large.
     pub fn create(ranks: usize, shape: LaneShape) -> io::Result<SegmentFile> {
         let layout = Layout::new(ranks, shape).ok_or(io::ErrorKind::InvalidInput)?;
-        let [in_ranks, slots, slot_bytes] = layout.as_numbers();
+        let [in_ranks, lines] = layout.as_numbers();
         let file = SegmentFile::create(layout.bytes())?;
         let segment = Segment::map(file.try_clone()?)?;
         segment.commit(0..size_of::<Head>())?;
         let lanes = Lanes { segment, layout };
         for from in 0..ranks {
             let at = layout.lane_at(from);
-            lanes.segment.commit(at..at + layout.slots_at())?;
-            // One slot, so that a lane works even if there is no memory for more.
-            lanes.commit_slot(from, 0)?;
-            lanes.lane(from).free.push(0);
+            // The first lines too, so that a lane works even if there is no memory for more.
+            lanes.segment.commit(at..at + Layout::line_at(layout.first_lines()))?;
         }
         let head = lanes.head();
-        head.wants_slots.make_lasting();
+        head.wants_frames.make_lasting();
         // Ordering: Relaxed. No other process knows the segment yet.
         head.ranks.store(in_ranks, Ordering::Relaxed);
-        head.slots.store(slots, Ordering::Relaxed);
-        head.slot_bytes.store(slot_bytes, Ordering::Relaxed);
+        head.lines.store(lines, Ordering::Relaxed);
         // Ordering: Release; pairs with the Acquire in `open`.
         head.magic.store(MAGIC, Ordering::Release);
         Ok(file)
@@ -167,22 +192,17 @@ impl Lanes {
         if segment.size() < size_of::<Head>() {
             return Err(foreign());
         }
-        let unchecked = Lanes { segment, layout: Layout { ranks, slots: 0, slot_bytes: 0 } };
+        let unchecked = Lanes { segment, layout: Layout { ranks, lines: 0 } };
         let head = unchecked.head();
         // Ordering: Acquire; pairs with the Release in `create`, which makes the numbers visible.
         let magic = head.magic.load(Ordering::Acquire);
-        let [of_ranks, slots, slot_bytes] =
-            [&head.ranks, &head.slots, &head.slot_bytes].map(|number| number.load(Ordering::Relaxed));
-        let layout = Layout::new(ranks, LaneShape { slots, slot_bytes }).ok_or_else(foreign)?;
+        let [of_ranks, lines] = [&head.ranks, &head.lines].map(|number| number.load(Ordering::Relaxed));
+        let bytes = u32::try_from(lines as usize * LINE).map_err(|_| foreign())?;
+        let layout = Layout::new(ranks, LaneShape { bytes }).ok_or_else(foreign)?;
         if magic != MAGIC || of_ranks as usize != ranks || unchecked.segment.size() != layout.bytes() {
             return Err(foreign());
         }
         Ok(Arc::new(Lanes { segment: unchecked.segment, layout }))
-    }
-
-    /// Returns the number of bytes of a slot.
-    pub fn slot_bytes(&self) -> usize {
-        self.layout.slot_bytes
     }
 
     fn head(&self) -> &Head {
@@ -198,30 +218,15 @@ impl Lanes {
         // SAFETY: the lane has a `LaneHead` at its front. The sizes of `Head` and of lanes are multiples of a
         // cache line. All fields are atomic numbers.
         let head = unsafe { base.cast::<LaneHead>().as_ref() };
-        let ring = |number, ends| {
-            // SAFETY: the numbers lie in the lane.
-            let first = unsafe { base.add(self.layout.numbers_at(number)) };
-            // SAFETY: `slots` atomic numbers lie there, on a multiple of a cache line.
-            let numbers = unsafe { std::slice::from_raw_parts(first.cast::<AtomicU32>().as_ptr(), self.layout.slots) };
-            Ring { ends, numbers }
-        };
-        // SAFETY: the slots lie in the lane.
-        let slots = unsafe { base.add(self.layout.slots_at()) };
-        Lane { head, filled: ring(0, &head.filled), free: ring(1, &head.free), slots }
+        // SAFETY: the lines lie in the lane.
+        let lines = unsafe { base.add(Layout::line_at(0)) };
+        Lane { head, lines, layout: self.layout }
     }
 
-    /// Commits the memory of a slot.
-    fn commit_slot(&self, from: usize, number: u32) -> io::Result<()> {
-        let at = self.layout.lane_at(from) + self.layout.slots_at() + number as usize * self.layout.slot_bytes;
-        self.segment.commit(at..at + self.layout.slot_bytes)
-    }
-
-    /// Returns the bytes of a slot, which the caller may access if it holds the slot's number.
-    fn slot(&self, lane: Lane<'_>, number: u32) -> NonNull<[u8]> {
-        assert!((number as usize) < self.layout.slots, "a lane has no slot {number}");
-        // SAFETY: the slot lies in the lane, since its number is below `slots`.
-        let first = unsafe { lane.slots.add(number as usize * self.layout.slot_bytes) };
-        NonNull::slice_from_raw_parts(first, self.layout.slot_bytes)
+    /// Commits the memory of the lines of a lane from `begin` to `end`.
+    fn commit_lines(&self, from: usize, begin: u32, end: u32) -> io::Result<()> {
+        let [begin, end] = [begin, end].map(|line| self.layout.lane_at(from) + Layout::line_at(line as usize));
+        self.segment.commit(begin..end)
     }
 
     /// Returns the number of times that the bell has rung.
@@ -239,21 +244,21 @@ impl Lanes {
         self.head().bell.ring();
     }
 
-    /// Requests that the bell rings when the next slot is filled. The caller looks for filled slots after
-    /// this call, and before it sleeps.
+    /// Requests that the bell rings when the next frame is sent. The caller looks for frames after this
+    /// call, and before it sleeps.
     pub fn request_ring(&self) {
-        self.head().wants_slots.make();
+        self.head().wants_frames.make();
     }
 
     /// As [`request_ring`](Lanes::request_ring). Without any call of this function, the bell rings for every
-    /// slot; after it, the bell rings only on request.
+    /// frame; after it, the bell rings only on request.
     pub fn request_only_this_ring(&self) {
-        self.head().wants_slots.make_only();
+        self.head().wants_frames.make_only();
     }
 
-    /// Rings the bell if its rank has asked for it. Senders call this after they have filled slots.
+    /// Rings the bell if its rank has asked for it. Senders call this after they have sent a frame.
     pub fn announce(&self) {
-        if self.head().wants_slots.take() {
+        if self.head().wants_frames.take() {
             self.ring();
         }
     }
@@ -264,7 +269,7 @@ impl Lanes {
         self.head().has_ended.store(1, Ordering::Release);
     }
 
-    /// Returns true if the rank has ended. Every slot that it filled before is then visible.
+    /// Returns true if the rank has ended. Every frame that it sent before is then visible.
     pub fn has_ended(&self) -> bool {
         // Ordering: Acquire; pairs with the Release in `end`.
         self.head().has_ended.load(Ordering::Acquire) != 0
@@ -284,8 +289,7 @@ fn claim(is_claimed: &AtomicU32) -> io::Result<()> {
 pub struct Sender {
     lanes: Arc<Lanes>,
     from: usize,
-    /// The number of slots in use, from slot 0 on. The others have no memory yet.
-    slots: u32,
+    writing: Writing,
 }
 
 impl Sender {
@@ -296,41 +300,62 @@ impl Sender {
     /// Fails if it was claimed before, by this or another process.
     pub fn claim(lanes: Arc<Lanes>, from: usize) -> io::Result<Sender> {
         claim(&lanes.lane(from).head.is_claimed)?;
-        Ok(Sender { lanes, from, slots: 1 })
+        let lines = u32::try_from(lanes.layout.first_lines()).expect("they are few");
+        Ok(Sender { lanes, from, writing: Writing::new(lines) })
     }
 
-    /// Fills a slot by `write`. Returns false if no slot is free.
-    pub fn send(&mut self, write: impl FnOnce(&mut [u8])) -> bool {
-        let free = self.lanes.lane(self.from).free.pop();
-        let Some(number) = free.or_else(|| self.begin_slot()) else { return false };
+    /// Returns the greatest number of bytes up to `wanted` for which one frame has room once all frames
+    /// before it are read. Takes more memory if that is needed, up to a quarter of the lane for a frame.
+    pub fn part(&mut self, wanted: usize) -> usize {
+        let [_, most] = self.lanes.layout.as_numbers();
+        let wanted = wanted.min(most as usize / 4 * LINE - HEADER);
+        // A frame has less than half of the lines.
+        let needed = (2 * lines_of(wanted) + 2).next_power_of_two();
+        self.take_lines(needed);
+        self.writing.prefer(needed);
+        wanted.min((self.writing.lines() / 2 - 1) as usize * LINE - HEADER)
+    }
+
+    /// Sends a frame of `bytes` bytes, at most those that [`Sender::part`] returns. `write` fills it, and
+    /// finds any bytes in it. `continues` is true if the next frame is a part of the same byte string.
+    /// Returns false if there is no room.
+    pub fn send(&mut self, bytes: usize, continues: bool, write: impl FnOnce(&mut [u8])) -> bool {
+        let lines = lines_of(bytes);
+        let Some(line) = self.room(lines) else { return false };
         let lane = self.lanes.lane(self.from);
-        // SAFETY: this sender holds the number, so nobody else accesses the slot. Its bytes are committed,
-        // and initialised because a new segment has bytes of zero.
-        write(unsafe { self.lanes.slot(lane, number).as_mut() });
-        lane.filled.push(number);
+        // SAFETY: these lines are free, so nobody else accesses them. They are committed, and initialised
+        // because a new segment has bytes of zero.
+        write(unsafe { lane.bytes(line, bytes).as_mut() });
+        self.writing.publish(&lane, line, lines, Frame { bytes, continues });
         true
     }
 
-    /// Takes a slot into use that was never used. Returns its number, which this sender then holds. Returns
-    /// `None` if all slots are in use. If memory is exhausted, returns `None` too: the lane keeps the slots
-    /// that it has, and the sender waits for one of them.
-    fn begin_slot(&mut self) -> Option<u32> {
-        let number = self.slots;
-        if number as usize == self.lanes.layout.slots {
-            return None;
+    /// Returns the line for a frame of `lines` lines, in further memory if there is no room before.
+    fn room(&mut self, lines: u32) -> Option<u32> {
+        let lane = self.lanes.lane(self.from);
+        self.writing.room(&lane, lines).or_else(|| {
+            let [_, most] = self.lanes.layout.as_numbers();
+            self.take_lines(most.min(2 * self.writing.lines()));
+            self.writing.further_room(lines)
+        })
+    }
+
+    /// Takes further lines into use, up to `lines` in all. If memory is exhausted, the lane keeps the lines
+    /// that it has, and the sender waits for room in them.
+    fn take_lines(&mut self, lines: u32) {
+        let begin = self.writing.lines();
+        if begin < lines && self.lanes.commit_lines(self.from, begin, lines).is_ok() {
+            self.writing.extend(lines);
         }
-        self.lanes.commit_slot(self.from, number).ok()?;
-        self.slots += 1;
-        Some(number)
     }
 
-    /// Returns true if a slot that was used before is free.
-    pub fn has_room(&mut self) -> bool {
-        !self.lanes.lane(self.from).free.is_empty()
+    /// Returns true if a frame of `bytes` bytes has room.
+    pub fn has_room(&mut self, bytes: usize) -> bool {
+        self.room(lines_of(bytes)).is_some()
     }
 
-    /// Requests that the receiver rings the bell of this sender's rank when it frees a slot. The caller calls
-    /// [`has_room`](Sender::has_room) after this, and before it sleeps.
+    /// Requests that the receiver rings the bell of this sender's rank when it has read frames. The caller
+    /// calls [`has_room`](Sender::has_room) after this, and before it sleeps.
     pub fn request_room(&mut self) {
         self.lanes.lane(self.from).head.wants_room.make();
     }
@@ -340,6 +365,8 @@ impl Sender {
 #[derive(Debug)]
 pub struct Receiver {
     lanes: Arc<Lanes>,
+    /// By sender.
+    reading: Vec<Reading>,
 }
 
 impl Receiver {
@@ -350,27 +377,28 @@ impl Receiver {
     /// Fails if it was claimed before, by this or another process.
     pub fn claim(lanes: Arc<Lanes>) -> io::Result<Receiver> {
         claim(&lanes.head().is_claimed)?;
-        Ok(Receiver { lanes })
+        let reading = (0..lanes.layout.ranks).map(|_| Reading::default()).collect();
+        Ok(Receiver { lanes, reading })
     }
 
-    /// Passes the next filled slot of rank `from` to `read`, and frees the slot. Returns false if no slot is
-    /// filled.
-    pub fn receive(&mut self, from: usize, read: impl FnOnce(&[u8])) -> bool {
+    /// Passes the next frame of rank `from` to `read`, and frees its lines. `read` also learns whether the
+    /// next frame is a part of the same byte string. Returns false if there is no frame.
+    pub fn receive(&mut self, from: usize, read: impl FnOnce(&[u8], bool)) -> bool {
         let lane = self.lanes.lane(from);
-        let Some(number) = lane.filled.pop() else { return false };
-        // SAFETY: this receiver holds the number, so nobody writes the slot. Its bytes are initialised.
-        read(unsafe { self.lanes.slot(lane, number).as_ref() });
-        lane.free.push(number);
+        let Some((line, Frame { bytes, continues })) = self.reading[from].next(&lane) else { return false };
+        // SAFETY: the frame is published and not freed, so nobody writes it. Its bytes are initialised.
+        read(unsafe { lane.bytes(line, bytes).as_ref() }, continues);
+        self.reading[from].advance(&lane, lines_of(bytes));
         true
     }
 
-    /// Returns true if rank `from` has filled no slot that is not received.
+    /// Returns true if rank `from` has sent no frame that is not received.
     pub fn is_empty(&mut self, from: usize) -> bool {
-        self.lanes.lane(from).filled.is_empty()
+        self.reading[from].next(&self.lanes.lane(from)).is_none()
     }
 
     /// Returns true if rank `from` waits for room, so that its bell must be rung. Receivers call this after
-    /// they have freed slots.
+    /// they have received frames.
     pub fn take_request_for_room(&mut self, from: usize) -> bool {
         self.lanes.lane(from).head.wants_room.take()
     }

@@ -1,83 +1,182 @@
-//! A ring of slot numbers, with one producer and one consumer.
+//! The frames of a lane, in a ring of lines, with one sender and one receiver.
 //!
-//! *Why a ring never overflows.* A lane has *n* slots and two rings of *n* places: one for the numbers of
-//! filled slots, one for those of free slots. Each number is in one of the rings, or held by the sender or
-//! the receiver. The sender holds the numbers of slots that were never used. The producer of a ring holds the
-//! number that it pushes. So at most *n* - 1 numbers are in the ring.
+//! *Idea.* A frame takes consecutive lines of the ring. It begins with a header of eight bytes, and its bytes
+//! follow. The receiver looks at one header, that of the next frame. This header is zero until the sender has
+//! written the frame. So a small frame and the news of it are one cache line. Before the sender publishes a
+//! frame, it writes zero to the header that follows. A *jump* is a header that leads to another line, at which
+//! the next frame begins.
 //!
-//! *Why no number is overwritten before it is read.* Push number *e* of a ring, counted from 0, uses the
-//! place of push *e* - *n*. Its producer has popped *e* + 1 numbers from the other ring, or holds some of the
-//! *n* at the start. So it has popped at least *e* + 1 - *n* numbers that the consumer pushed there. The
-//! consumer pushed the last of them after its pop *e* - *n* of this ring. That push has Release order and the
-//! producer's pop has Acquire order. So the read of the place comes before the write.
+//! *Room.* The receiver publishes the line of the next frame, its *begin*, after each frame. The sender reads
+//! it only if it has found no room by the begin that it has read last. An old begin is safe: the sender takes
+//! fewer lines to be free than there are. The line of the header after a frame is never the begin. So if both
+//! are equal, all frames have been read.
 //!
-//! *Why slots are exclusive.* The sender writes a slot before the push of its number, which has Release
-//! order. The receiver pops the number with Acquire order, and reads the slot afterwards. The way back
-//! through the other ring is the same. So reads and writes of a slot never overlap.
+//! *Warm memory.* While the receiver keeps up, the sender turns back to the front after the first lines, the
+//! *near* ones, and the ring stays in the cache. If the frames that wait fill the near lines, the sender goes
+//! on behind all of them. It turns back again once the receiver has come as far.
+//!
+//! *Why a line is not written before it is read.* The receiver reads a frame before it publishes a begin
+//! behind the frame, with Release order. The sender reads that begin with Acquire order before it writes
+//! these lines again.
+//!
+//! *Why a frame is read as it was written.* The sender writes the bytes and the zero of the header after
+//! them. Then it stores the header, with Release order. The receiver loads the header with Acquire order. For
+//! a frame behind a jump, the jump is stored last and loaded first, in the same orders.
 
 #[cfg(test)]
-use loom::sync::atomic::AtomicU32;
-#[cfg(not(test))]
-use std::sync::atomic::AtomicU32;
+use loom::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::atomic::Ordering;
+#[cfg(not(test))]
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// The number of pops or pushes so far, on a cache line of its own. It wraps.
-#[derive(Debug, Default)]
-#[cfg_attr(not(test), repr(C, align(64)))]
-pub(super) struct Index(pub(super) AtomicU32);
+/// The bytes of a line: of a cache line.
+pub(super) const LINE: usize = 64;
+/// The bytes of a header.
+pub(super) const HEADER: usize = size_of::<u64>();
 
-/// The two ends of a ring: the index of level 1.
-#[derive(Debug, Default)]
-#[cfg_attr(not(test), repr(C))]
-pub(super) struct Ends {
-    /// The number of pops.
-    pub(super) begin: Index,
-    /// The number of pushes.
-    pub(super) end: Index,
+/// The header of a frame that is not written yet.
+const EMPTY: u64 = 0;
+/// The lowest two bits of a jump. The others are the line to which it leads.
+const JUMP: u64 = 2;
+
+/// Returns the number of lines of a frame with `bytes` bytes.
+pub(super) fn lines_of(bytes: usize) -> u32 {
+    u32::try_from((HEADER + bytes).div_ceil(LINE)).unwrap_or(u32::MAX)
 }
 
-/// A ring of slot numbers. The number of places is a power of two.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ring<'a> {
-    pub(super) ends: &'a Ends,
-    /// The numbers: the index of level 2.
-    pub(super) numbers: &'a [AtomicU32],
+/// A frame, as its header describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    /// The number of bytes.
+    pub(super) bytes: usize,
+    /// True if the next frame is a part of the same byte string.
+    pub(super) continues: bool,
 }
 
-impl Ring<'_> {
-    fn place(&self, index: u32) -> &AtomicU32 {
-        &self.numbers[index as usize % self.numbers.len()]
+impl Frame {
+    fn header(self) -> u64 {
+        (self.bytes as u64) << 2 | u64::from(self.continues) << 1 | 1
     }
 
-    /// Appends a number that the caller holds. Only the producer calls this.
-    pub(super) fn push(&self, number: u32) {
-        // Ordering: Relaxed. Only the producer changes `end`.
-        let end = self.ends.end.0.load(Ordering::Relaxed);
-        // Ordering: Relaxed. The store of `end` publishes the number.
-        self.place(end).store(number, Ordering::Relaxed);
-        // Ordering: Release; pairs with the Acquire in `pop`.
-        self.ends.end.0.store(end.wrapping_add(1), Ordering::Release);
+    fn of_header(header: u64) -> Frame {
+        Frame { bytes: usize::try_from(header >> 2).unwrap_or(usize::MAX), continues: header & 2 != 0 }
+    }
+}
+
+/// The memory of a ring.
+pub(super) trait Lines {
+    /// Returns the header at the front of a line.
+    fn header(&self, line: u32) -> &AtomicU64;
+
+    /// Returns the number of the line before which everything was read.
+    fn begin(&self) -> &AtomicU32;
+}
+
+/// The sender's position in a ring.
+#[derive(Debug)]
+pub(super) struct Writing {
+    /// The line of the next header.
+    end: u32,
+    /// The begin that was read last.
+    begin: u32,
+    /// The number of near lines.
+    near: u32,
+    /// The number of lines that may be used. A frame must have less than half as many.
+    lines: u32,
+    /// The line of the jump to the front that was written last.
+    turn: u32,
+    /// The sender turns back to the front only once the begin is at least this line.
+    least_begin: u32,
+}
+
+impl Writing {
+    /// Begins an empty ring, whose lines are near.
+    pub(super) fn new(lines: u32) -> Writing {
+        Writing { end: 0, begin: 0, near: lines, lines, turn: 0, least_begin: 0 }
     }
 
-    /// Removes the first number, which the caller then holds. Only the consumer calls this.
-    pub(super) fn pop(&self) -> Option<u32> {
-        // Ordering: Relaxed. Only the consumer uses `begin`.
-        let begin = self.ends.begin.0.load(Ordering::Relaxed);
-        if self.is_empty() {
-            return None;
+    /// Returns the number of lines that may be used.
+    pub(super) fn lines(&self) -> u32 {
+        self.lines
+    }
+
+    /// Adds lines at the end of the ring.
+    pub(super) fn extend(&mut self, lines: u32) {
+        self.lines = lines;
+    }
+
+    /// Makes at least this number of lines near, if there are as many.
+    pub(super) fn prefer(&mut self, lines: u32) {
+        self.near = self.near.max(lines).min(self.lines);
+    }
+
+    /// Returns the line for a frame of `lines` lines. Returns `None` if there is no room.
+    pub(super) fn room(&mut self, ring: &impl Lines, lines: u32) -> Option<u32> {
+        if let Some(line) = self.near_room(lines) {
+            return Some(line);
         }
-        // Ordering: Relaxed. The load of `end` in `is_empty` has made the number visible.
-        let number = self.place(begin).load(Ordering::Relaxed);
-        self.ends.begin.0.store(begin.wrapping_add(1), Ordering::Relaxed);
-        Some(number)
+        // Ordering: Acquire; pairs with the Release in `Reading::advance`.
+        self.begin = ring.begin().load(Ordering::Acquire);
+        self.near_room(lines).or_else(|| self.further_room(lines))
     }
 
-    /// Returns true if there is no number to pop. Only the consumer calls this.
-    pub(super) fn is_empty(&self) -> bool {
-        // Ordering: Acquire; pairs with the Release in `push`.
-        let end = self.ends.end.0.load(Ordering::Acquire);
-        // Ordering: Relaxed. Only the consumer uses `begin`.
-        self.ends.begin.0.load(Ordering::Relaxed) == end
+    /// Returns the line for a frame among the near lines, or between the frames that wait.
+    fn near_room(&self, lines: u32) -> Option<u32> {
+        if self.end < self.begin {
+            return (self.end + lines < self.begin).then_some(self.end);
+        }
+        let is_near = self.end + lines < self.near;
+        let may_turn = lines < self.begin && self.begin >= self.least_begin;
+        if is_near { Some(self.end) } else { may_turn.then_some(0) }
+    }
+
+    /// Returns the line for a frame behind all frames that wait.
+    pub(super) fn further_room(&self, lines: u32) -> Option<u32> {
+        let line = if self.end < self.begin { self.turn + 1 } else { self.end };
+        (line + lines < self.lines).then_some(line)
+    }
+
+    /// Publishes a frame that was written at `line`, which [`Writing::room`] has returned for `lines` lines.
+    pub(super) fn publish(&mut self, ring: &impl Lines, line: u32, lines: u32, frame: Frame) {
+        // Ordering: Relaxed. The store of the header before it publishes it.
+        ring.header(line + lines).store(EMPTY, Ordering::Relaxed);
+        // Ordering: Release; pairs with the Acquire in `Reading::next`.
+        ring.header(line).store(frame.header(), Ordering::Release);
+        if line != self.end {
+            // Ordering: Release, as above.
+            ring.header(self.end).store(u64::from(line) << 2 | JUMP, Ordering::Release);
+            // Until the receiver has come to a line behind the others, its begin is one of the others.
+            (self.turn, self.least_begin) = if line == 0 { (self.end, 0) } else { (self.turn, line) };
+        }
+        self.end = line + lines;
+    }
+}
+
+/// The receiver's position in a ring.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    /// The line of the next header.
+    line: u32,
+}
+
+impl Reading {
+    /// Returns the next frame and its line. Returns `None` if none was published.
+    pub(super) fn next(&mut self, ring: &impl Lines) -> Option<(u32, Frame)> {
+        // Ordering: Acquire; pairs with the Release in `Writing::publish`.
+        let mut header = ring.header(self.line).load(Ordering::Acquire);
+        if header & 3 == JUMP {
+            self.line = u32::try_from(header >> 2).unwrap_or(u32::MAX);
+            // Ordering: Acquire, as above.
+            header = ring.header(self.line).load(Ordering::Acquire);
+        }
+        (header != EMPTY).then(|| (self.line, Frame::of_header(header)))
+    }
+
+    /// Frees the next frame, which has been read and has `lines` lines.
+    pub(super) fn advance(&mut self, ring: &impl Lines, lines: u32) {
+        self.line += lines;
+        // Ordering: Release; pairs with the Acquire in `Writing::room`.
+        ring.begin().store(self.line, Ordering::Release);
     }
 }
 
@@ -88,33 +187,54 @@ mod tests {
     use loom::thread;
     use std::sync::Arc;
 
-    const SLOTS: u32 = 2;
-
-    /// The memory of a lane. `UnsafeCell` fails the model if a read and a write of a slot are not ordered.
+    /// The memory of a ring. `UnsafeCell` fails the model if a read and a write of a line are not ordered.
     struct Memory {
-        filled: (Ends, Vec<AtomicU32>),
-        free: (Ends, Vec<AtomicU32>),
-        slots: Vec<UnsafeCell<u32>>,
+        headers: Vec<AtomicU64>,
+        lines: Vec<UnsafeCell<u32>>,
+        begin: AtomicU32,
     }
 
     impl Memory {
-        fn new() -> Memory {
-            let numbers = || (0..SLOTS).map(|_| AtomicU32::new(0)).collect();
-            let memory = Memory {
-                filled: (Ends::default(), numbers()),
-                free: (Ends::default(), numbers()),
-                slots: (0..SLOTS).map(|_| UnsafeCell::new(0)).collect(),
-            };
-            (0..SLOTS).for_each(|slot| memory.free().push(slot));
-            memory
+        fn new(lines: usize) -> Memory {
+            Memory {
+                headers: (0..lines).map(|_| AtomicU64::new(0)).collect(),
+                lines: (0..lines).map(|_| UnsafeCell::new(0)).collect(),
+                begin: AtomicU32::new(0),
+            }
         }
 
-        fn filled(&self) -> Ring<'_> {
-            Ring { ends: &self.filled.0, numbers: &self.filled.1 }
+        /// Sends a frame whose lines all have the value `message`. Returns false if there is no room.
+        fn send(&self, writing: &mut Writing, lines: u32, message: u32) -> bool {
+            let Some(line) = writing.room(self, lines) else { return false };
+            for at in line..line + lines {
+                // SAFETY: the model checks that nobody else accesses the cell.
+                self.lines[at as usize].with_mut(|cell| unsafe { *cell = message });
+            }
+            let bytes = lines as usize * LINE - HEADER;
+            writing.publish(self, line, lines, Frame { bytes, continues: message.is_multiple_of(2) });
+            true
         }
 
-        fn free(&self) -> Ring<'_> {
-            Ring { ends: &self.free.0, numbers: &self.free.1 }
+        /// Receives a frame, and checks it. Returns false if there is none.
+        fn receive(&self, reading: &mut Reading, lines: u32, message: u32) -> bool {
+            let Some((line, frame)) = reading.next(self) else { return false };
+            assert_eq!((lines_of(frame.bytes), frame.continues), (lines, message.is_multiple_of(2)));
+            for at in line..line + lines {
+                // SAFETY: the model checks that nobody writes the cell.
+                assert_eq!(self.lines[at as usize].with(|cell| unsafe { *cell }), message);
+            }
+            reading.advance(self, lines);
+            true
+        }
+    }
+
+    impl Lines for Memory {
+        fn header(&self, line: u32) -> &AtomicU64 {
+            &self.headers[line as usize]
+        }
+
+        fn begin(&self) -> &AtomicU32 {
+            &self.begin
         }
     }
 
@@ -123,43 +243,65 @@ mod tests {
     // SAFETY: as above.
     unsafe impl Sync for Memory {}
 
-    #[test]
-    fn messages_arrive_once_and_in_order_though_there_are_fewer_slots() {
-        const MESSAGES: u32 = 5;
+    /// Sends frames of these numbers of lines through a ring of 4 lines, which becomes one of `grown` lines
+    /// once it is full.
+    fn check(frames: &'static [u32], grown: u32) {
         let mut model = loom::model::Builder::new();
-        model.preemption_bound = Some(4);
-        model.check(|| {
-            let memory = Arc::new(Memory::new());
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let memory = Arc::new(Memory::new(grown as usize));
             let sender = {
                 let memory = memory.clone();
                 thread::spawn(move || {
-                    for message in 0..MESSAGES {
-                        let slot = loop {
-                            if let Some(slot) = memory.free().pop() {
-                                break slot;
-                            }
+                    let mut writing = Writing::new(4);
+                    for (message, &lines) in (1..).zip(frames) {
+                        while !memory.send(&mut writing, lines, message) {
+                            writing.extend(grown);
                             thread::yield_now();
-                        };
-                        // SAFETY: the model checks that nobody else accesses the cell.
-                        memory.slots[slot as usize].with_mut(|cell| unsafe { *cell = message });
-                        memory.filled().push(slot);
+                        }
                     }
                 })
             };
-            for expected in 0..MESSAGES {
-                let slot = loop {
-                    if let Some(slot) = memory.filled().pop() {
-                        break slot;
-                    }
+            let mut reading = Reading::default();
+            for (message, &lines) in (1..).zip(frames) {
+                while !memory.receive(&mut reading, lines, message) {
                     thread::yield_now();
-                };
-                // SAFETY: the model checks that nobody writes the cell.
-                let found = memory.slots[slot as usize].with(|cell| unsafe { *cell });
-                assert_eq!(found, expected);
-                memory.free().push(slot);
+                }
             }
             sender.join().expect("no panic");
-            assert!(memory.filled().is_empty());
+            assert!(reading.next(&*memory).is_none());
+        });
+    }
+
+    #[test]
+    fn frames_arrive_once_and_in_order_though_the_ring_is_small() {
+        check(&[1, 1, 1, 1, 1, 1], 4);
+    }
+
+    #[test]
+    fn a_ring_that_grows_loses_nothing() {
+        check(&[1, 2, 1, 2, 1], 8);
+        check(&[1, 1, 1, 1, 1], 8);
+    }
+
+    #[test]
+    fn the_near_lines_are_used_again_while_the_receiver_keeps_up() {
+        loom::model(|| {
+            let memory = Memory::new(16);
+            let (mut writing, mut reading) = (Writing::new(8), Reading::default());
+            writing.extend(16);
+            for message in 0..12 {
+                assert!(writing.room(&memory, 2).is_some_and(|line| line + 2 < 8));
+                assert!(memory.send(&mut writing, 2, message) && memory.receive(&mut reading, 2, message));
+            }
+            // Without the receiver, all lines are used.
+            let waiting = (0..).take_while(|&message| memory.send(&mut writing, 2, message)).count();
+            assert!((5..8).contains(&waiting), "{waiting}");
+            let received = (0..).take_while(|&message| memory.receive(&mut reading, 2, message)).count();
+            assert_eq!(received, waiting);
+            assert!(writing.room(&memory, 2).is_some_and(|line| line + 2 < 8));
+            writing.prefer(20);
+            assert_eq!((writing.lines(), writing.near), (16, 16));
         });
     }
 }

@@ -7,9 +7,9 @@ use std::process::Command;
 /// The path of a message's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Payload {
-    /// Together with others, through a slot.
+    /// Together with others, through a lane.
     Batched,
-    /// Through a slot.
+    /// Through a lane.
     Copied,
     /// In an arena.
     InPlace,

@@ -24,8 +24,7 @@ const PAUSES_PER_CHECK: u32 = 64;
 /// The bytes of an arena. Memory is taken only as messages need it.
 const ARENA_BYTES: usize = 256 << 20;
 
-/// The bytes of a batch from which on it is sent: the default size of a slot, less the length of the batch
-/// and one small message.
+/// The bytes of the messages of a batch from which on it is sent.
 const BATCH_BYTES: usize = 15 << 10;
 /// The bytes before each message of a batch: its length.
 const PREFIX: usize = size_of::<usize>();
@@ -33,14 +32,14 @@ const PREFIX: usize = size_of::<usize>();
 /// The path of a message's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Payload {
-    /// The sender writes them behind other messages for the same receiver. The batch is sent once it fills a
-    /// slot, or at the end of all messages.
+    /// The sender writes them behind other messages for the same receiver. The batch is sent once it is
+    /// large, or at the end of all messages.
     Batched,
-    /// The sender writes them into memory of its own. The transport copies them into a slot, where the
+    /// The sender writes them into memory of its own. The transport copies them into a lane, where the
     /// receiver reads them.
     Copied,
-    /// The sender writes them into its arena, where the receiver reads them. Messages below [`ARENA_MIN`] are
-    /// copied.
+    /// As payloads of a run. The sender writes them into its arena, where the receiver reads them. A batch
+    /// has their places. Messages below [`ARENA_MIN`] are copied, by both.
     InPlace,
 }
 
@@ -156,11 +155,21 @@ struct Rank<'a> {
     /// The buffer of the message to send.
     bytes: Vec<u8>,
     /// The batches that are not sent yet, by receiver.
-    batches: Vec<Vec<u8>>,
+    batches: Vec<Batch>,
     /// The number of exchanges that this rank has begun.
     exchanges: usize,
     received: usize,
     signals: usize,
+}
+
+/// Messages for one receiver that travel together.
+#[derive(Clone, Default)]
+struct Batch {
+    /// Only the first `used` bytes count.
+    bytes: Vec<u8>,
+    used: usize,
+    /// The bytes of the messages, wherever they lie.
+    of_messages: usize,
 }
 
 impl Rank<'_> {
@@ -168,7 +177,7 @@ impl Rank<'_> {
         // A rank looks for messages by itself. So the bell has to ring once at most, and not for each of
         // them.
         fabric.request_bell();
-        let batches = vec![Vec::new(); cell.ranks];
+        let batches = vec![Batch::default(); cell.ranks];
         Rank { fabric, cell, payload, bytes: vec![0; cell.bytes], batches, exchanges: 0, received: 0, signals: 0 }
     }
 
@@ -235,10 +244,13 @@ impl Rank<'_> {
         match self.payload {
             Payload::Batched => {
                 let batch = &mut self.batches[to];
-                batch.extend_from_slice(&self.cell.bytes.to_ne_bytes());
-                let at = batch.len();
-                batch.resize(at + self.cell.bytes, 0);
-                write_words(seed, &mut batch[at..]);
+                let end = batch.used + PREFIX + self.cell.bytes;
+                batch.bytes.resize(batch.bytes.len().max(end), 0);
+                let (prefix, message) = batch.bytes[batch.used..end].split_at_mut(PREFIX);
+                prefix.copy_from_slice(&self.cell.bytes.to_ne_bytes());
+                write_words(seed, message);
+                batch.used = end;
+                batch.of_messages += self.cell.bytes;
                 self.send_batch(to, BATCH_BYTES);
             }
             Payload::Copied => {
@@ -250,20 +262,23 @@ impl Rank<'_> {
                 if message.len() >= ARENA_MIN && message.place().is_none() {
                     return Err(Failure::simulation("the arena is full"));
                 }
-                self.bytes.clear();
-                FrameWriter::new(Destination::SameMemory).write(&message, &mut self.bytes);
-                self.fabric.send(to, &self.bytes);
+                let batch = &mut self.batches[to];
+                batch.bytes.truncate(batch.used);
+                FrameWriter::new(Destination::SameMemory).write(&message, &mut batch.bytes);
+                batch.used = batch.bytes.len();
+                batch.of_messages += self.cell.bytes;
+                self.send_batch(to, BATCH_BYTES);
             }
         }
         Ok(())
     }
 
-    /// Sends the batch for a rank if it has `least` bytes.
+    /// Sends the batch for a rank if its messages have `least` bytes.
     fn send_batch(&mut self, to: usize, least: usize) {
         let batch = &mut self.batches[to];
-        if batch.len() >= least {
-            self.fabric.send(to, batch);
-            batch.clear();
+        if batch.of_messages >= least {
+            self.fabric.send(to, &batch.bytes[..batch.used]);
+            (batch.used, batch.of_messages) = (0, 0);
         }
     }
 
@@ -276,7 +291,7 @@ impl Rank<'_> {
                 self.received += match self.payload {
                     Payload::Batched => check_batch(bytes),
                     Payload::Copied => check_words(bytes),
-                    Payload::InPlace => check_words(&message_of(bytes)),
+                    Payload::InPlace => check_places(bytes),
                 };
             }
         });
@@ -309,9 +324,14 @@ fn write_words(seed: u64, bytes: &mut [u8]) {
     (seed..).zip(words).for_each(|(value, word)| word.copy_from_slice(&value.to_ne_bytes()));
 }
 
-/// Returns the message whose place a frame has.
-fn message_of(mut frame: &[u8]) -> Bytes {
-    wire::read_frame(|| wire::read(&mut frame)).expect("the sender wrote a message")
+/// Checks the messages whose places a batch has. Returns their number.
+fn check_places(mut batch: &[u8]) -> usize {
+    let mut messages = 0;
+    while !batch.is_empty() {
+        let message: Bytes = wire::read_frame(|| wire::read(&mut batch)).expect("the sender wrote a message");
+        messages += check_words(&message);
+    }
+    messages
 }
 
 /// Checks the messages of a batch. Returns their number.
