@@ -34,8 +34,8 @@ fn execute(request: &Request, saving: Option<&Saving>, from: Option<&Saved>) -> 
 }
 
 fn read(file: &Path) -> (Saved, Request) {
-    let saved = Saved::read(file, u64::MAX).unwrap();
-    let request = saved.request("test", "test").unwrap();
+    let saved = Saved::read(file, u64::MAX).expect("it was saved");
+    let request = saved.request("test", "test").expect("the file has a request");
     (saved, request)
 }
 
@@ -78,6 +78,6 @@ fn a_run_stops_where_it_is_saved_and_goes_on_to_its_end() {
 
 fn tempdir() -> PathBuf {
     let folder = std::env::temp_dir().join(format!("parades-stops-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
     folder
 }
