@@ -64,7 +64,8 @@ pub(crate) struct Course<'k> {
     wants_change: bool,
     /// The cut from which the run has gone on, if it has.
     pub(crate) begun_at: Option<Time>,
-    /// The bytes that LPs and pending events took when they were last counted.
+    /// The bytes that LPs and pending events took when they were last counted. [`u64::MAX`] before that, so that
+    /// no engine is changed by a guess.
     bytes_needed: u64,
     /// The time that is left since the user has stopped the run.
     pub(crate) grace: Arc<Grace<'k>>,
@@ -109,7 +110,7 @@ impl<'k> Course<'k> {
             umpire,
             wants_change: false,
             begun_at,
-            bytes_needed: 0,
+            bytes_needed: u64::MAX,
             globals,
             metrics,
             events,

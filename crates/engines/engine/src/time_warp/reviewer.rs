@@ -332,7 +332,8 @@ impl<'k> AtCut<'_, '_, 'k> {
     fn share_costs(&self) -> Result<(CostsById, Vec<u64>), Broken> {
         let AtCut { crew, world, placement, sites, .. } = self;
         let site = |number: u32| &sites[number as usize];
-        let share = |number| site(number).useful_share();
+        let shares: Vec<f64> = sites.iter().map(|site| site.useful_share()).collect();
+        let share = |number: u32| shares[number as usize];
         let mut costs = CostsById::collect(|number| site(number).costs(), share, placement, world.lps());
         let sent = |id| site(placement.partition(id)).lps().sequence(placement.index(id));
         let events = costs.share(self.places(placement), &*crew.seat.peers, sent)?;

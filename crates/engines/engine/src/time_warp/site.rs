@@ -33,6 +33,11 @@ use parades_core::world::World;
 use parades_raw::prefetch::Records;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// The time for which costs are given: about the sum of the times between ageings, each of which counts half as
+/// much as the next.
+const SPAN: Duration = PACE.saturating_mul(2);
 
 /// The LPs of a worker.
 ///
@@ -78,6 +83,8 @@ struct Site<'k, P: Taggable> {
     useful: Useful,
     /// The time when the costs last aged.
     aged: std::time::Instant,
+    /// The time that the costs had been measured for when they last aged. It ages as they do.
+    span: Duration,
 
     metrics: Metrics,
     ledger: Ledger<'k>,
@@ -163,6 +170,7 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
             sampler: Sampler::new(wants.costs),
             useful: Useful::default(),
             aged: now(),
+            span: Duration::ZERO,
             ledger: Ledger::new(wants.traces),
             requested: Vec::new(),
             requested_committed: Time::MAX,
@@ -190,17 +198,27 @@ impl<'k, P: Packed<'k>> Site<'k, P> {
         };
         self.stretches.clear();
         self.useful = Useful::default();
+        // Costs that come with the LPs are those of this time.
+        (self.aged, self.span) = (now(), SPAN);
     }
 
-    /// Returns the cost of the executions that are kept. Ages the costs, if that is due.
+    /// Returns the cost of the executions that are kept, in [`SPAN`]. Ages the costs, if that is due.
     fn useful_load(&mut self) -> Load {
         let now = now();
         if now - self.aged >= PACE {
+            self.span = (self.span + (now - self.aged)) / 2;
             self.aged = now;
             self.costs.age();
             self.useful.age(self.counts.committed, self.executed());
         }
-        self.costs.load().times(self.useful.share())
+        self.costs.load().times(self.useful_share())
+    }
+
+    /// Returns the share of the recent executions that are kept, scaled so that costs are those of [`SPAN`].
+    /// Workers age their costs at different times, so costs as such do not compare.
+    fn useful_share(&self) -> f64 {
+        let span = self.span + (now() - self.aged);
+        self.useful.share() * SPAN.as_secs_f64() / span.as_secs_f64().max(PACE.as_secs_f64() / 100.0)
     }
 
     /// Starts an LP of this worker. LPs start in the order of their ids. Returns false if the LP failed.

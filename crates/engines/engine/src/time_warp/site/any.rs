@@ -55,7 +55,7 @@ pub(in crate::time_warp) trait AnySite<'k>: Send {
     /// Returns the costs of the LPs.
     fn costs_mut(&mut self) -> &mut Costs;
 
-    /// Returns the share of the recent executions that are kept.
+    /// Returns the share of the recent executions that are kept, scaled so that the costs of workers compare.
     fn useful_share(&self) -> f64;
 
     /// Returns the cost of the executions that are kept. Ages the costs, if that is due.
@@ -230,7 +230,7 @@ impl<'k, P: Packed<'k>> AnySite<'k> for Site<'k, P> {
     }
 
     fn useful_share(&self) -> f64 {
-        self.useful.share()
+        Site::useful_share(self)
     }
 
     fn useful_load(&mut self) -> Load {

@@ -203,28 +203,37 @@ fn run_until(until: Time) -> Outcome {
     sequential::run(&passing(1), RunOptions::until(until)).expect("no failure")
 }
 
+/// Returns LPs that pass numbers on beside very many that do nothing, and a memory limit that has room for them,
+/// but not four times. So what the run needs hardly depends on its course.
+fn passing_beside_idle_lps() -> (Script, u64) {
+    let mut model = passing(1);
+    let start = std::mem::replace(&mut model.start, Box::new(|_| {}));
+    model.start = Box::new(move |ctx| if ctx.id().0 < LPS { start(ctx) });
+    model.lps = 1 << 14;
+    let alone = sequential::run(&model, RunOptions::until(UNTIL)).expect("no failure");
+    let memory_limit = 3 * u64::from(model.lps) * stat(&alone, "lp_bytes");
+    (model, memory_limit)
+}
+
 #[test]
 fn a_change_for_which_memory_may_not_be_enough_is_not_made() {
-    let settings = window::Settings::of_threads(2);
-    let alone = window::run(&passing(1), RunOptions::until(UNTIL), &settings).expect("no failure");
-    let needed = stat(&alone, "pending_bytes");
+    let (model, memory_limit) = passing_beside_idle_lps();
     let switches = |memory_limit| {
         let changes = Changes::Every { asked: 1, apart: Delay::MAX };
         let options = RunOptions { memory_limit: Some(memory_limit), ..RunOptions::until(UNTIL) };
-        stat(&changing(&passing(1), options, changes).expect("it fits"), "engine_switches")
+        stat(&changing(&model, options, changes).expect("it fits"), "engine_switches")
     };
     assert!(switches(1 << 40) > 0);
-    assert_eq!(switches(3 * needed), 0, "{needed}");
+    assert_eq!(switches(memory_limit), 0, "{memory_limit}");
 }
 
 #[test]
 fn an_engine_on_trial_is_left_although_memory_is_short() {
+    let (model, memory_limit) = passing_beside_idle_lps();
     let settings = window::Settings::of_threads(2);
-    let alone = window::run(&passing(1), RunOptions::until(UNTIL), &settings).expect("no failure");
-    let memory_limit = Some(3 * stat(&alone, "pending_bytes"));
     let leaves = |is_on_trial| {
-        let options = RunOptions { memory_limit, ..RunOptions::until(UNTIL) };
-        with_model(&passing(1), options, |model, options| {
+        let options = RunOptions { memory_limit: Some(memory_limit), ..RunOptions::until(UNTIL) };
+        with_model(&model, options, |model, options| {
             let umpire = Box::new(Ends { at: Time::from_ms(77), stops: None, is_on_trial });
             let span = Span { umpire: Some(umpire), ..Span::from(options) };
             matches!(window::advance(model, span, &settings).expect("it fits"), Reached::Cut(_))
