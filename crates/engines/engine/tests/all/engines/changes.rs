@@ -208,7 +208,11 @@ fn run_until(until: Time) -> Outcome {
 fn passing_beside_idle_lps() -> (Script, u64) {
     let mut model = passing(1);
     let start = std::mem::replace(&mut model.start, Box::new(|_| {}));
-    model.start = Box::new(move |ctx| if ctx.id().0 < LPS { start(ctx) });
+    model.start = Box::new(move |ctx| {
+        if ctx.id().0 < LPS {
+            start(ctx)
+        }
+    });
     model.lps = 1 << 14;
     let alone = sequential::run(&model, RunOptions::until(UNTIL)).expect("no failure");
     let memory_limit = 3 * u64::from(model.lps) * stat(&alone, "lp_bytes");
