@@ -83,6 +83,13 @@ pub(crate) fn count_committed(bytes: usize) {
     COMMITTED_BYTES.fetch_add(bytes, Ordering::Relaxed);
 }
 
+/// Counts bytes of shared memory that this process had committed, and holds no longer.
+#[cfg_attr(any(test, not(target_os = "linux")), allow(dead_code, reason = "only segments commit memory"))]
+pub(crate) fn count_given_back(bytes: usize) {
+    // Ordering: Relaxed, as above.
+    COMMITTED_BYTES.fetch_sub(bytes, Ordering::Relaxed);
+}
+
 #[cold]
 #[inline(never)]
 fn count_large(before: usize, after: usize) {

@@ -18,6 +18,8 @@ fn committed_memory_counts_as_held_whether_it_is_used_or_not() {
     segment.commit(0..BYTES).unwrap();
     let after = held_bytes();
     assert!(after >= before + BYTES && after < before + BYTES + BYTES / 2, "{before} {after}");
+    drop(segment);
+    assert!(held_bytes() < before + BYTES / 2, "a segment that is dropped is given back");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! one sender and one receiver, so there is no lock, and frames arrive in the order in which they were sent.
 //!
 //! *Memory.* A lane begins with the memory for some frames. If it has no room, the sender takes twice as much
-//! into use and commits it. So a lane takes memory for the most bytes that ever waited in it. A sender that
+//! into use and commits it. So a lane takes a few times the memory of the most bytes that ever waited in it. A sender that
 //! finds memory exhausted waits for room.
 //!
 //! *Waking.* Each segment has a bell, on which threads of its rank sleep. Senders ring it after they have

@@ -6,7 +6,7 @@
 //! A page that is used for the first time when memory is exhausted would end the process with SIGBUS. So
 //! space is committed ([`Segment::commit`]) before it is used, and exhausted memory is an error.
 
-use crate::memory::count_committed;
+use crate::memory::{count_committed, count_given_back};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -15,11 +15,34 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The descriptor of a segment. A child process does not inherit it, unless the launcher clears the flag
 /// `FD_CLOEXEC` for that child.
 #[derive(Debug)]
-pub struct SegmentFile(File);
+pub struct SegmentFile {
+    file: File,
+    committed: Arc<Committed>,
+}
+
+/// The bytes of a segment that this process has committed, which it holds until it drops the last descriptor.
+#[derive(Debug, Default)]
+struct Committed(AtomicUsize);
+
+impl Committed {
+    fn add(&self, bytes: usize) {
+        // Ordering: Relaxed; the sum alone matters.
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+        count_committed(bytes);
+    }
+}
+
+impl Drop for Committed {
+    fn drop(&mut self) {
+        count_given_back(*self.0.get_mut());
+    }
+}
 
 impl SegmentFile {
     /// Creates a segment of `bytes` bytes, all zero and not committed.
@@ -32,7 +55,7 @@ impl SegmentFile {
         ftruncate(&file, bytes as u64)?;
         // A mapped page behind the end of a file would end the process when it is used.
         fcntl_add_seals(&file, SealFlags::SHRINK)?;
-        Ok(SegmentFile(file.into()))
+        Ok(SegmentFile::of(file.into()))
     }
 
     /// Opens a segment by the number of a descriptor that this process has inherited. From now on, the number
@@ -58,12 +81,16 @@ impl SegmentFile {
     }
 
     fn at(path: &str) -> io::Result<SegmentFile> {
-        OpenOptions::new().read(true).write(true).open(path).map(SegmentFile)
+        OpenOptions::new().read(true).write(true).open(path).map(SegmentFile::of)
+    }
+
+    fn of(file: File) -> SegmentFile {
+        SegmentFile { file, committed: Arc::default() }
     }
 
     /// Returns the number of the descriptor.
     pub fn raw_fd(&self) -> RawFd {
-        self.0.as_raw_fd()
+        self.file.as_raw_fd()
     }
 
     /// Returns a second descriptor of the same segment.
@@ -72,7 +99,7 @@ impl SegmentFile {
     ///
     /// Fails if the system has no descriptor left.
     pub fn try_clone(&self) -> io::Result<SegmentFile> {
-        self.0.try_clone().map(SegmentFile)
+        Ok(SegmentFile { file: self.file.try_clone()?, committed: Arc::clone(&self.committed) })
     }
 }
 
@@ -100,10 +127,10 @@ impl Segment {
     ///
     /// Fails if the segment is empty, or if the system has no addresses left.
     pub fn map(file: SegmentFile) -> io::Result<Segment> {
-        let size = usize::try_from(file.0.metadata()?.len()).map_err(io::Error::other)?;
+        let size = usize::try_from(file.file.metadata()?.len()).map_err(io::Error::other)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the system chooses an address where nothing is mapped.
-        let base = unsafe { mmap(null_mut(), size, access, MapFlags::SHARED, &file.0, 0) }?;
+        let base = unsafe { mmap(null_mut(), size, access, MapFlags::SHARED, &file.file, 0) }?;
         let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("a segment was mapped at address 0"))?;
         Ok(Segment { base, size, file })
     }
@@ -118,8 +145,8 @@ impl Segment {
         self.size
     }
 
-    /// Commits a range of bytes, so that their use cannot fail. From then on, this process counts them among
-    /// [the memory that it holds](crate::memory::held_bytes).
+    /// Commits a range of bytes, so that their use cannot fail. This process counts them among
+    /// [the memory that it holds](crate::memory::held_bytes), until it drops the last descriptor of the segment.
     ///
     /// # Errors
     ///
@@ -128,8 +155,8 @@ impl Segment {
         if range.is_empty() || range.end > self.size {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        fallocate(&self.file.0, FallocateFlags::empty(), range.start as u64, range.len() as u64)?;
-        count_committed(range.len());
+        fallocate(&self.file.file, FallocateFlags::empty(), range.start as u64, range.len() as u64)?;
+        self.file.committed.add(range.len());
         Ok(())
     }
 }

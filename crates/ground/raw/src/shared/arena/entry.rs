@@ -89,7 +89,7 @@ impl Entry {
 /// A list of freed slots of one size class, on a cache line of its own. Every process pushes; only the owner
 /// takes.
 #[derive(Debug, Default)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(super) struct Freed {
     /// The first slot, plus one; 0 if the list is empty.
     head: AtomicU32,

@@ -20,7 +20,7 @@ struct Head {
     freed: [Freed; CLASSES],
 }
 
-const OWNED: u64 = u64::from_le_bytes(*b"arena 01");
+const OWNED: u64 = u64::from_le_bytes(*b"arena 02");
 const HEAD: usize = size_of::<Head>();
 const ENTRY: usize = size_of::<Entry>();
 /// The bytes that are committed at once, at least: few calls of the system, and little unused memory.

@@ -349,9 +349,10 @@ impl Sender {
         }
     }
 
-    /// Returns true if a frame of `bytes` bytes has room.
+    /// Returns true if a frame of `bytes` bytes has room in the memory that the lane has. [`Sender::send`] also takes
+    /// further memory.
     pub fn has_room(&mut self, bytes: usize) -> bool {
-        self.room(lines_of(bytes)).is_some()
+        self.writing.room(&self.lanes.lane(self.from), lines_of(bytes)).is_some()
     }
 
     /// Requests that the receiver rings the bell of this sender's rank when it has read frames. The caller

@@ -7,9 +7,9 @@
 //! the next frame begins.
 //!
 //! *Room.* The receiver publishes the line of the next frame, its *begin*, after each frame. The sender reads
-//! it only if it has found no room by the begin that it has read last. An old begin is safe: the sender takes
-//! fewer lines to be free than there are. The line of the header after a frame is never the begin. So if both
-//! are equal, all frames have been read.
+//! it only if it has found no room among the near lines by the begin that it has read last. An old begin is safe:
+//! the sender takes fewer lines to be free than there are. A new frame never ends at the begin. So if the end and
+//! the begin are equal, all frames have been read.
 //!
 //! *Warm memory.* While the receiver keeps up, the sender turns back to the front after the first lines, the
 //! *near* ones, and the ring stays in the cache. If the frames that wait fill the near lines, the sender goes
@@ -145,7 +145,7 @@ impl Writing {
         if line != self.end {
             // Ordering: Release, as above.
             ring.header(self.end).store(u64::from(line) << 2 | JUMP, Ordering::Release);
-            // Until the receiver has come to a line behind the others, its begin is one of the others.
+            // Until the receiver has passed this jump, its begin is below `line`.
             (self.turn, self.least_begin) = if line == 0 { (self.end, 0) } else { (self.turn, line) };
         }
         self.end = line + lines;
@@ -169,6 +169,7 @@ impl Reading {
             // Ordering: Acquire, as above.
             header = ring.header(self.line).load(Ordering::Acquire);
         }
+        assert!(header == EMPTY || header & 1 == 1, "a lane has a malformed header: {header:#x}");
         (header != EMPTY).then(|| (self.line, Frame::of_header(header)))
     }
 
@@ -209,6 +210,10 @@ mod tests {
             for at in line..line + lines {
                 // SAFETY: the model checks that nobody else accesses the cell.
                 self.lines[at as usize].with_mut(|cell| unsafe { *cell = message });
+                if at > line {
+                    // Ordering: Relaxed, as bytes of a frame. No header lies there.
+                    self.headers[at as usize].store(u64::MAX, Ordering::Relaxed);
+                }
             }
             let bytes = lines as usize * LINE - HEADER;
             writing.publish(self, line, lines, Frame { bytes, continues: message.is_multiple_of(2) });
