@@ -11,7 +11,9 @@ from functools import cached_property
 from typing import Any
 
 from . import _parades
+from ._errors import SimulationError
 from ._network import Network
+from ._program import OUTSIDE, Program
 from ._progress import Listener, callback
 from ._run import Run, What, request
 from ._words import time, whole
@@ -113,7 +115,12 @@ def compare(
     engines = [engines] if isinstance(engines, str) else list(engines)
     workers = (several("threads", threads), several("processes", processes))
     compared = _parades.compare(asked, engines, *workers, ties, callback(progress))
-    compared.check()
+    try:
+        compared.check()
+    except SimulationError as error:
+        if not isinstance(what, Program):
+            raise
+        raise SimulationError(f"{error}; {OUTSIDE}") from None
     return Comparison(compared)
 
 
