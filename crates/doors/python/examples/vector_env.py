@@ -40,7 +40,9 @@ class Routes(gymnasium.vector.VectorEnv):
         self.action_space = batch_space(self.single_action_space, number)
         self.start = p.step(network(), by="flows")
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self.networks = [self.start.branch() for _ in range(self.num_envs)]
         self.open: list[dict[int, int]] = [{} for _ in self.networks]

@@ -38,7 +38,7 @@ mod _parades {
     #[pymodule_export]
     use super::facts::{main, scenarios, started_by, version};
     #[pymodule_export]
-    use super::program::{Node, NodeKey, Process, Wait, Wish, canonical};
+    use super::program::{Node, NodeKey, Process, Wait, Wish, canonical, executing};
     #[pymodule_export]
     use super::questions::{Comparison, compare, diff, rerun, why};
     #[pymodule_export]

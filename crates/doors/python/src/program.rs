@@ -8,25 +8,27 @@ mod node;
 mod value;
 mod waits;
 
-pub(crate) use node::{Node, NodeKey, Process};
+pub(crate) use node::{Node, NodeKey, Process, executing};
 pub(crate) use value::canonical;
 pub(crate) use waits::{Wait, Wish};
 
-use drive::{Coroutine, process};
+use drive::{Coroutine, execute};
 use parades::carriers::Underlay;
 use parades::core::prelude::*;
 use parades::p2p::churn::{Churn, Sessions};
 use parades::program::{Node as RustNode, Processes, Program, Start};
-use parades::{
-    ChurnParameters, ConfigError, FromValues, Parameters, Scenario, Simulation, UnderlayParameters, Values,
-};
+use parades::{ChurnParameters, ConfigError, FromValues, Parameters, Scenario, Simulation, UnderlayParameters, Values};
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 use value::Canonical;
 
 #[derive(Parameters)]
 struct Settings {
-    #[parameter(text, default = "", meaning = "the program: `module:name` or `file.py:name`, made by `parades.program`")]
+    #[parameter(
+        text,
+        default = "",
+        meaning = "the program: `module:name` or `file.py:name`, made by `parades.program`"
+    )]
     program: String,
     #[parameter(integer, default = 0, range = 0..=100_000_000, meaning = "number of nodes; 0: as many as the program says")]
     nodes: u32,
@@ -53,7 +55,8 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
         return Err(wrong("program", "no program is named", "write `--set program=file.py:name`"));
     }
     let found = Python::attach(|py| Found::of(py, &program, &arguments).map_err(|error| failed(py, error)));
-    let found = found.map_err(|why| wrong("program", &why, "name a program that each process of the run can import"))?;
+    let found =
+        found.map_err(|why| wrong("program", &why, "name a program that each process of the run can import"))?;
     let nodes = if nodes == 0 { found.nodes } else { nodes };
     if nodes == 0 {
         return Err(wrong("nodes", "the program has no node", "give it a number of nodes from 1 on"));
@@ -99,7 +102,8 @@ impl Found {
 
 /// Returns a sentence on an exception, with the line at which it was raised.
 fn failed(py: Python<'_>, error: PyErr) -> String {
-    let told = |module: Bound<'_, PyModule>| module.getattr("told")?.call1((error.value(py), error.traceback(py)))?.extract();
+    let told =
+        |module: Bound<'_, PyModule>| module.getattr("told")?.call1((error.value(py), error.traceback(py)))?.extract();
     let told = py.import("parades._program").and_then(told);
     told.unwrap_or_else(|_: PyErr| error.to_string())
 }
@@ -224,7 +228,7 @@ async fn life(node: RustNode<Code>, made: Result<Py<PyAny>, String>) {
         };
         match begun {
             Ok(coroutine) => {
-                session.run(process(node, coroutine)).await;
+                session.run(execute(node, coroutine)).await;
             }
             Err(why) => return node.fail(why),
         }

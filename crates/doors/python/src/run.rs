@@ -1,8 +1,8 @@
 //! Runs, and the results of one.
 
 use crate::cut::Saved;
-use crate::program::SCENARIO;
 use crate::errors::{exception, raise, raised};
+use crate::program::SCENARIO;
 use crate::request::{Request, time_of};
 use crate::table::Table;
 use crate::waiting::{Listener, Waited, wait};

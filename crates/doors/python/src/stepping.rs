@@ -71,13 +71,23 @@ impl Stepping {
                     refused(format!("engine={engine}"), error.to_string(), "choose one of these")
                 })?;
                 let engine = engine.with_threads(threads).ok_or_else(|| {
-                    refused(format!("engine={engine}"), "this engine executes a run in one piece".into(), "choose another")
+                    refused(
+                        format!("engine={engine}"),
+                        "this engine executes a run in one piece".into(),
+                        "choose another",
+                    )
                 })?;
                 let apps = vec![TcpApp::new(parades::tcp::settings::Settings::linux())];
                 AnyNetwork::Packets(PacketNetwork::new(description, apps, engine, options).map_err(failed)?)
             }
             "flows" => AnyNetwork::Flows(flows_of(&description)?, BTreeMap::new()),
-            other => return Err(refused(format!("by={other}"), "there is no such network".into(), "choose packets or flows")),
+            other => {
+                return Err(refused(
+                    format!("by={other}"),
+                    "there is no such network".into(),
+                    "choose packets or flows",
+                ));
+            }
         };
         Ok(Stepping { network, nodes, links, part: FIRST_PART })
     }
@@ -91,7 +101,9 @@ impl Stepping {
 
     fn node(&self, argument: &str, name: &str) -> Result<u32, Failure> {
         let found = self.nodes.get(name).copied();
-        found.ok_or_else(|| refused(format!("{argument}={name}"), "there is no such node".into(), "name a node of the network"))
+        found.ok_or_else(|| {
+            refused(format!("{argument}={name}"), "there is no such node".into(), "name a node of the network")
+        })
     }
 
     fn send(&mut self, source: &str, destination: &str, bytes: u64) -> Result<u64, Failure> {
@@ -138,8 +150,11 @@ impl Stepping {
 
     fn completions(&mut self) -> Result<Vec<End>, Failure> {
         match &mut self.network {
-            AnyNetwork::Packets(network) => {
-                Ok(network.completions().map_err(failed)?.into_iter().map(|ended| {
+            AnyNetwork::Packets(network) => Ok(network
+                .completions()
+                .map_err(failed)?
+                .into_iter()
+                .map(|ended| {
                     let PacketCompletion { id, begin, end, bytes, retransmissions, fate } = ended;
                     let outcome = match fate {
                         Fate::Done => "done",
@@ -147,10 +162,13 @@ impl Stepping {
                         Fate::Cancelled => "cancelled",
                     };
                     (id.0, begin.as_secs_f64(), end.as_secs_f64(), bytes, retransmissions, outcome)
-                }).collect())
-            }
-            AnyNetwork::Flows(network, begun) => {
-                Ok(network.completions().map_err(failed)?.into_iter().map(|Completion { id, at, outcome }| {
+                })
+                .collect()),
+            AnyNetwork::Flows(network, begun) => Ok(network
+                .completions()
+                .map_err(failed)?
+                .into_iter()
+                .map(|Completion { id, at, outcome }| {
                     let (begin, all) = begun.remove(&id).unwrap_or((at, 0));
                     let (bytes, outcome) = match outcome {
                         Outcome::Done => (all, "done"),
@@ -158,14 +176,23 @@ impl Stepping {
                         Outcome::Cancelled => (0, "cancelled"),
                     };
                     (id.0, begin.as_secs_f64(), at.as_secs_f64(), bytes, 0, outcome)
-                }).collect())
-            }
+                })
+                .collect()),
         }
     }
 
-    fn set_link(&mut self, name: &str, rate: Option<u64>, delay: Option<Delay>, loss: Option<f64>, up: Option<bool>) -> Result<(), Failure> {
+    fn set_link(
+        &mut self,
+        name: &str,
+        rate: Option<u64>,
+        delay: Option<Delay>,
+        loss: Option<f64>,
+        up: Option<bool>,
+    ) -> Result<(), Failure> {
         let link = self.links.get(name).copied();
-        let link = link.ok_or_else(|| refused(format!("link={name}"), "there is no such link".into(), "name a link of the network"))?;
+        let link = link.ok_or_else(|| {
+            refused(format!("link={name}"), "there is no such link".into(), "name a link of the network")
+        })?;
         match &mut self.network {
             AnyNetwork::Packets(network) => {
                 let link = parades::topology::LinkId(link);
@@ -174,13 +201,21 @@ impl Stepping {
                     delay.map(PacketLinkChange::Delay),
                     loss.map(PacketLinkChange::Loss),
                     up.map(|up| if up { PacketLinkChange::Up } else { PacketLinkChange::Down }),
-                ].into_iter().flatten().map(|change| (link, change)).collect();
+                ]
+                .into_iter()
+                .flatten()
+                .map(|change| (link, change))
+                .collect();
                 network.set_links(&changes).map_err(failed)
             }
             AnyNetwork::Flows(network, _) => {
                 if loss.is_some() {
                     let message = "a network of flows loses nothing".to_owned();
-                    return Err(refused(format!("loss={}", loss.unwrap_or(0.0)), message, "make the network with by=\"packets\""));
+                    return Err(refused(
+                        format!("loss={}", loss.unwrap_or(0.0)),
+                        message,
+                        "make the network with by=\"packets\"",
+                    ));
                 }
                 let changes = [
                     rate.map(|rate| LinkChange::Rate(rate as f64 / 8.0)),
@@ -238,7 +273,11 @@ fn ways(network: &Network, link: u32) -> Vec<flow::platform::LinkId> {
 
 impl Stepped {
     /// Acts on the network while the interpreter is free.
-    fn with<T: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut Stepping) -> Result<T, Failure> + Send) -> PyResult<T> {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut Stepping) -> Result<T, Failure> + Send,
+    ) -> PyResult<T> {
         raise(py, py.detach(|| act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))))
     }
 }

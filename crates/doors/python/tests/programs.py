@@ -22,7 +22,16 @@ async def ring(node: p.Node):
         node.send(right, hops + 1)
 
 
-@p.program(nodes=60, latency="20ms", until="40s", session="10s", absence="5s", stable=1, counters=["told"], tallies=["heard_s"])
+@p.program(
+    nodes=60,
+    latency="20ms",
+    until="40s",
+    session="10s",
+    absence="5s",
+    stable=1,
+    counters=["told"],
+    tallies=["heard_s"],
+)
 async def gossip(node: p.Node, fanout=2):
     """Nodes tell each other a rumour, crash, and come back without it."""
     if node.id == 0:
@@ -77,7 +86,23 @@ def generators(node: p.Node):
         node.state["got"] = (sender, message, node.now_ps)
 
 
-VALUES = [None, True, False, 0, -1, 1 << 62, -(1 << 63), 1 << 200, -(1 << 99), 0.1, float("inf"), "", "ä𝄞", b"", b"\0" * 99]
+VALUES = [
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1 << 62,
+    -(1 << 63),
+    1 << 200,
+    -(1 << 99),
+    0.1,
+    float("inf"),
+    "",
+    "ä𝄞",
+    b"",
+    b"\0" * 99,
+]
 VALUES += [(), (1, "a", None), [], [[1], (2,)], {"b": 1, "a": [2]}, {1: 2, (3, "x"): {}}]
 
 

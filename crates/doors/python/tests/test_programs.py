@@ -24,7 +24,9 @@ def test_engines_have_one_answer(name: str) -> None:
     alone = p.run(program, engine="sequential", until=until)
     for engine in ENGINES[1:]:
         other = p.run(program, engine=engine, until=until, threads=2)
-        assert (other.digest, other.events, other.metrics) == (alone.digest, alone.events, alone.metrics), engine
+        assert (other.digest, other.events, other.metrics) == (alone.digest, alone.events, alone.metrics), (
+            engine
+        )
 
 
 @pytest.mark.parametrize("name", ["ring", "gossip", "mm1", "values"])
@@ -63,7 +65,19 @@ def test_the_command_and_sweeps_run_programs(tmp_path) -> None:
     digest = p.run(programs.ring, until="100ms").digest
     file = str(Path(programs.__file__))
     sets = ("--set", f"program={file}:ring", "--set", "underlay=constant", "--set", "latency=1ms")
-    done = command("run", "python", *sets, "--until", "100ms", "--engine", "window", "--threads", "1", "--json", "--quiet")
+    done = command(
+        "run",
+        "python",
+        *sets,
+        "--until",
+        "100ms",
+        "--engine",
+        "window",
+        "--threads",
+        "1",
+        "--json",
+        "--quiet",
+    )
     assert f'"digest":"{digest}"' in done.stdout, done.stderr
 
 
@@ -77,7 +91,9 @@ def test_other_messages_are_refused_by_name(what: str) -> None:
 def test_equal_values_have_one_form() -> None:
     from parades import _parades
 
-    assert list(_parades.canonical({"b": 1, "a": 2})) == list(_parades.canonical({"a": 2, "b": 1})) == ["a", "b"]
+    assert (
+        list(_parades.canonical({"b": 1, "a": 2})) == list(_parades.canonical({"a": 2, "b": 1})) == ["a", "b"]
+    )
     deep: list = []
     for _ in range(200):
         deep = [deep]
@@ -160,7 +176,11 @@ def interrupted(name: str, *options: str) -> str:
         "except p.SimulationError as error: print('error', error)\n"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=Path(__file__).parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     process.stdout.readline()
@@ -173,7 +193,9 @@ def interrupted(name: str, *options: str) -> str:
     return out + err
 
 
-@pytest.mark.parametrize("options", [(), ("engine='window'", "processes=2", "threads=1"), ("engine='window'", "threads=2")])
+@pytest.mark.parametrize(
+    "options", [(), ("engine='window'", "processes=2", "threads=1"), ("engine='window'", "threads=2")]
+)
 def test_ctrl_c_stops_a_program_with_its_results(options: tuple[str, ...]) -> None:
     assert interrupted("endless", *options) == "stopped True\n"
 

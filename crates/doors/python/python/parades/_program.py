@@ -13,7 +13,7 @@ import runpy
 import sys
 import types
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from datetime import timedelta
 from functools import partial
 from itertools import count
@@ -59,7 +59,8 @@ class Random(random.Random):
     """
 
     def __new__(cls, node: _parades.Node) -> Random:
-        return super().__new__(cls, 0)
+        # Its own generator is not used; a seed spares a call to the system.
+        return super().__new__(cls, 0)  # type: ignore[call-arg]
 
     def __init__(self, node: _parades.Node) -> None:
         self._bits = node.draw_bits
@@ -76,48 +77,38 @@ class Random(random.Random):
         return bits >> (drawn - k)
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise NotImplementedError("the stream of a node goes on from the seed of its run: run with another `seed`")
+        raise NotImplementedError(
+            "the stream of a node goes on from the seed of its run: run with another `seed`"
+        )
 
-    seed = getstate = setstate = _refuse  # type: ignore[assignment]
+    seed = getstate = setstate = _refuse
 
 
 class Killed(Exception):
     """The process whose end was awaited has been killed."""
 
 
-class Process:
-    """A process that `Node.spawn` has begun. Await it for its result."""
-
-    __slots__ = ("_done", "_process")
-
-    def __init__(self, process: _parades.Process, done: _parades.Wait) -> None:
-        self._process = process
-        self._done = done
-
-    @property
-    def is_alive(self) -> bool:
-        """True until the process has returned or was killed."""
-        return not self._done.is_over
-
-    def kill(self) -> None:
-        """Ends the process where it waits, and executes its `finally` clauses."""
-        self._process.kill()
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        if not self._done.is_over:
-            yield _parades.Wish.end(self._done)
-        outcome = self._done.value
-        if outcome is None:
-            raise Killed("the process was killed, and has no result")
-        return outcome[0]
+Process = _parades.Process
 
 
-async def _with_result(process: Awaitable[Any]) -> tuple[Any]:
-    return (await process,)
+def joined(done: _parades.Wait) -> Generator[Any, Any, Any]:
+    """Waits for the end of a process, and returns its result."""
+    if not done.is_over:
+        yield _parades.Wish.end(done)
+    outcome = done.value
+    if outcome is None:
+        raise Killed("the process was killed, and has no result")
+    return outcome[0]
 
 
-def _generated(process: Generator[Any, Any, Any]) -> Generator[Any, Any, tuple[Any]]:
-    return ((yield from process),)
+class _Ready:
+    """Something awaited that is there."""
+
+    def __await__(self) -> Any:
+        return iter(())
+
+
+_READY = _Ready()
 
 
 class Node(_parades.Node):
@@ -151,13 +142,6 @@ class Node(_parades.Node):
         self.check_receiver(to)
         arrived: bool = yield _parades.Wish.delivery(to, message)
         return arrived
-
-    def spawn(self, process: Any, name: str | None = None) -> Process:
-        """Begins another process of this node: a coroutine or a generator. It runs when this one waits."""
-        done = _parades.Wait()
-        named = name or getattr(process, "__qualname__", "process")
-        inner = _generated(process) if inspect.isgenerator(process) else _with_result(process)
-        return Process(self.begin(inner, named, done), done)
 
     @property
     def random(self) -> Random:
@@ -270,11 +254,15 @@ class Resource:
         else:
             self.count -= 1
 
-    def __aenter__(self) -> Awaitable[bool]:
+    def __aenter__(self) -> Awaitable[Any]:
+        if self.count < self.capacity:
+            self.count += 1
+            return _READY
         return self.acquire()
 
-    async def __aexit__(self, *_: object) -> None:
+    def __aexit__(self, *_: object) -> Awaitable[None]:
         self.release()
+        return _READY
 
 
 class Store:
@@ -483,7 +471,9 @@ def values_of(what: Program, parameters: Mapping[str, object], processes: int | 
         text = json.dumps(arguments)
     except TypeError as error:
         help = "use numbers, texts, lists and dictionaries"
-        raise InputError(f"an argument of `{what.name}` cannot be passed on ({error}); {help}", help=help) from None
+        raise InputError(
+            f"an argument of `{what.name}` cannot be passed on ({error}); {help}", help=help
+        ) from None
     others = {**what.parameters, **{name: x for name, x in parameters.items() if name not in what.arguments}}
     if "latency" in others:
         others.setdefault("underlay", "constant")
@@ -571,10 +561,6 @@ def raised_in(message: str) -> BaseException | None:
 
 def interrupt() -> None:
     """Raises `KeyboardInterrupt` in processes that are being executed. Called when a run comes to no cut."""
-    codes = {what.main.__code__ for what in _KNOWN.values()} | {_with_result.__code__, _generated.__code__}
-    for thread, frame in sys._current_frames().items():
-        while frame.f_back is not None:
-            frame = frame.f_back
-        if frame.f_code in codes:
-            raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-            raise_in(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+    for thread in sys._current_frames().keys() & _parades.executing():
+        raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+        raise_in(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))

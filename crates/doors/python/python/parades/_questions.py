@@ -181,7 +181,7 @@ _OPTIONS = ("until", "seed", "tie_seed", "engine", "threads", "processes", "tune
 
 def _side(one: One, name: str) -> _parades.Request | str:
     what, options = one if isinstance(one, tuple) else (one, {})
-    if not isinstance(what, (Network, Mapping)) and not options and os.path.isdir(what):
+    if not isinstance(what, (Network, Mapping, Program)) and not options and os.path.isdir(what):
         return os.fspath(what)
     how = {key: value for key, value in options.items() if key in _OPTIONS}
     parameters = {key: value for key, value in options.items() if key not in _OPTIONS}

@@ -8,6 +8,7 @@ use parades::program::Node;
 use parades_core::event::LpId;
 use parades_core::time::Delay;
 use pyo3::exceptions::{PyStopIteration, PyTypeError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -40,9 +41,11 @@ enum Step {
 
 impl Coroutine {
     pub(super) fn new(object: &Bound<'_, PyAny>, node: Node<Code>, done: Option<Py<Wait>>) -> PyResult<Coroutine> {
-        let send = object.getattr("send").map_err(|_| {
+        let send = object.getattr(intern!(object.py(), "send")).map_err(|_| {
             let name = object.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
-            PyTypeError::new_err(format!("a process is a coroutine or a generator, and not a `{name}`: write `async def`"))
+            PyTypeError::new_err(format!(
+                "a process is a coroutine or a generator, and not a `{name}`: write `async def`"
+            ))
         })?;
         Ok(Coroutine { object: object.clone().unbind(), send: send.unbind(), node, is_over: false, done })
     }
@@ -74,7 +77,8 @@ impl Coroutine {
         }
         self.is_over = true;
         if let Some(done) = self.done.take() {
-            done.get().finish(Some(error.value(py).getattr("value")?.unbind()));
+            let result = error.value(py).getattr(intern!(py, "value"))?;
+            done.get().finish(Some((result,).into_pyobject(py)?.into_any().unbind()));
         }
         Ok(Step::Over)
     }
@@ -113,7 +117,7 @@ impl Drop for Coroutine {
 }
 
 /// Executes a coroutine as a process of its node.
-pub(super) async fn process(node: Node<Code>, mut coroutine: Coroutine) {
+pub(super) async fn execute(node: Node<Code>, mut coroutine: Coroutine) {
     let mut answer = Answer::Nothing;
     loop {
         answer = match coroutine.step(answer) {

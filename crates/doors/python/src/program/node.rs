@@ -1,13 +1,15 @@
 //! A node of a program in Python, as its processes see it.
 
-use super::drive::{Coroutine, process};
+use super::Code;
+use super::drive::{Coroutine, execute};
 use super::value::Canonical;
 use super::waits::{Wait, delay_of};
-use super::Code;
 use parades::program::{Handle, Node as RustNode};
 use parades_core::event::LpId;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -15,6 +17,34 @@ use std::sync::{Mutex, PoisonError};
 thread_local! {
     /// The node whose process this thread executes.
     static INSIDE: Cell<Option<u32>> = const { Cell::new(None) };
+    static THREAD: Executing = Executing::new();
+}
+
+/// The threads that execute processes, as Python names them.
+static EXECUTING: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+
+/// This thread, as long as it lives.
+struct Executing(u64);
+
+impl Executing {
+    fn new() -> Executing {
+        let ident = |py: Python<'_>| py.import("threading")?.call_method0("get_ident")?.extract();
+        let ident = Python::attach(ident).unwrap_or(0);
+        EXECUTING.lock().unwrap_or_else(PoisonError::into_inner).insert(ident);
+        Executing(ident)
+    }
+}
+
+impl Drop for Executing {
+    fn drop(&mut self) {
+        EXECUTING.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+    }
+}
+
+/// Returns the threads that execute processes, as Python names them.
+#[pyfunction]
+pub(crate) fn executing() -> BTreeSet<u64> {
+    EXECUTING.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// The time in which this thread executes a process of a node.
@@ -22,6 +52,8 @@ pub(super) struct Inside(Option<u32>);
 
 impl Inside {
     pub(super) fn enter(node: u32) -> Inside {
+        // A thread that ends has no entry any more.
+        let _ = THREAD.try_with(|_| ());
         Inside(INSIDE.replace(Some(node)))
     }
 }
@@ -149,11 +181,20 @@ impl Node {
         Ok(self.here()?.random_node().0)
     }
 
-    /// Begins another process of the node. `done` ends with it.
-    fn begin(&self, coroutine: &Bound<'_, PyAny>, name: &str, done: Py<Wait>) -> PyResult<Process> {
+    /// Begins another process of the node: a coroutine or a generator. It runs when this process waits.
+    #[pyo3(signature = (process, name=None))]
+    fn spawn(&self, py: Python<'_>, process: &Bound<'_, PyAny>, name: Option<&str>) -> PyResult<Process> {
         let node = self.here()?;
-        let coroutine = Coroutine::new(coroutine, node, Some(done))?;
-        Ok(Process(Mutex::new(node.spawn(named(name), |node| process(node, coroutine)))))
+        let done = Py::new(py, Wait::default())?;
+        let coroutine = Coroutine::new(process, node, Some(done.clone_ref(py)))?;
+        let name = match name {
+            Some(name) => named(name),
+            None => process.getattr_opt(intern!(py, "__qualname__"))?.map_or(Ok("process"), |name| {
+                name.cast::<PyString>().map_err(PyErr::from).and_then(|name| Ok(named(&name.to_cow()?)))
+            })?,
+        };
+        let handle = Mutex::new(node.spawn(name, |node| execute(node, coroutine)));
+        Ok(Process { handle, done, node: self.id })
     }
 
     /// Ends all other processes of the node.
@@ -214,18 +255,32 @@ fn no_metric(kind: &str, name: &str) -> PyErr {
     PyKeyError::new_err(format!("the program declares no `{name}`: add it to its `{kind}`"))
 }
 
-/// A process that another process has begun.
-#[pyclass(frozen, module = "parades._parades")]
-pub(crate) struct Process(Mutex<Handle<()>>);
+/// A process that `Node.spawn` has begun. Await it for its result.
+#[pyclass(frozen, module = "parades")]
+pub(crate) struct Process {
+    handle: Mutex<Handle<()>>,
+    done: Py<Wait>,
+    node: u32,
+}
 
 #[pymethods]
 impl Process {
-    /// Ends the process where it waits.
+    /// True until the process has returned or was killed.
+    #[getter]
+    fn is_alive(&self) -> bool {
+        !self.done.get().is_over()
+    }
+
+    /// Ends the process where it waits, and executes its `finally` clauses.
     fn kill(&self) -> PyResult<()> {
-        if INSIDE.get().is_none() {
-            return Err(PyRuntimeError::new_err("a process can be ended by the processes of its node alone"));
+        if INSIDE.get() != Some(self.node) {
+            return Err(PyRuntimeError::new_err("a process can be killed by the processes of its node alone"));
         }
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).kill();
+        self.handle.lock().unwrap_or_else(PoisonError::into_inner).kill();
         Ok(())
+    }
+
+    fn __await__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("parades._program")?.getattr("joined")?.call1((&self.done,))
     }
 }

@@ -4,10 +4,10 @@
 //! in the order of the bytes of its keys. Pickles of equal values differ, since they tell shared objects from
 //! copies.
 
+use parades_core::digest::{Digest, Payload};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
-use parades_core::digest::{Digest, Payload};
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 use std::fmt;
@@ -183,7 +183,9 @@ fn write_dict(items: &Bound<'_, PyDict>, to: &mut Vec<u8>, depth: usize) -> PyRe
 }
 
 fn malformed() -> PyErr {
-    PyValueError::new_err("the bytes of a message are those of no value: run the same version of parades on every process")
+    PyValueError::new_err(
+        "the bytes of a message are those of no value: run the same version of parades on every process",
+    )
 }
 
 fn take<'a>(from: &mut &'a [u8], length: usize) -> PyResult<&'a [u8]> {

@@ -65,7 +65,9 @@ pub(super) fn delay_of(value: &Bound<'_, PyAny>) -> PyResult<Delay> {
         )));
     };
     Delay::try_from_secs_f64(seconds).ok_or_else(|| {
-        PyValueError::new_err(format!("{seconds} s is no delay: give a number of seconds from 0 on, or a text such as \"10ms\""))
+        PyValueError::new_err(format!(
+            "{seconds} s is no delay: give a number of seconds from 0 on, or a text such as \"10ms\""
+        ))
     })
 }
 
@@ -116,7 +118,7 @@ impl Wait {
 
     /// True if the wait has ended.
     #[getter]
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.lock().is_over
     }
 
