@@ -117,7 +117,7 @@ fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, Failure>>) -> Result<T, Fail
 /// is stopped.
 fn listen(py: Python<'_>, callback: Option<&Bound<'_, PyAny>>, mut from: Receiver<Said>, stop: &Stop) -> Option<PyErr> {
     let mut raised: Option<PyErr> = None;
-    let mut asked_again = Instant::now();
+    let (mut asked_again, mut times) = (Instant::now(), 0);
     loop {
         let received;
         (from, received) = py.detach(move || {
@@ -137,7 +137,8 @@ fn listen(py: Python<'_>, callback: Option<&Bound<'_, PyAny>>, mut from: Receive
         if raised.is_some() && asked_again.elapsed() > TO_A_CUT {
             asked_again = Instant::now();
             // A process in Python that never waits lets its run come to no cut.
-            let _ = py.import("parades._program").and_then(|module| module.getattr("interrupt")?.call0());
+            let _ = py.import("parades._program").and_then(|module| module.getattr("interrupt")?.call1((times,)));
+            times += 1;
         }
     }
 }

@@ -230,3 +230,31 @@ async def fill(tank, amount):
 async def ring_bell(node, bell):
     await node.sleep("1ms")
     bell.set("ding")
+
+
+@p.program(nodes=2, latency="1ms", until="1s")
+async def crashes(node: p.Node):
+    """Node 1 crashes, and comes back; node 0 sends it a message before, during and after."""
+    if node.id == 0:
+        for number in range(3):
+            node.send(1, number)
+            await node.sleep("100ms")
+        assert await node.deliver(1, 3)
+        return
+
+    async def listener(log):
+        try:
+            while True:
+                log.append((await node.receive())[1])
+        finally:
+            log.append("crashed")
+
+    log = node.state.setdefault("log", [])
+    node.spawn(listener(log))
+    await node.sleep("50ms")
+    node.crash()
+    await node.sleep("100ms")
+    node.connect()
+    node.spawn(listener(log))
+    await node.sleep("500ms")
+    assert log == [0, "crashed", 2, 3], log

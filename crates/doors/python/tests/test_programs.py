@@ -130,6 +130,23 @@ def test_a_node_is_used_by_its_own_processes_alone() -> None:
         kept[0].send(1, 1)
 
 
+def test_a_node_crashes_and_comes_back() -> None:
+    run = p.run(programs.crashes)
+    assert run.metrics["messages_lost"] == 1
+    assert run.digest == p.run(programs.crashes, engine="window", processes=2, threads=1).digest
+
+
+def test_sweeps_run_programs_in_other_processes() -> None:
+    swept = p.sweep(
+        programs.gossip, {"latency": ["10ms", "20ms"]}, seeds=[1, 2], until="5s", fanout=3, jobs=2
+    )
+    assert swept.failures == 0
+    for row in swept.runs():
+        latency = {0.01: "10ms", 0.02: "20ms"}.get(row["latency"], row["latency"])
+        alone = p.run(programs.gossip, latency=latency, seed=row["seed"], until="5s", fanout=3)
+        assert alone.digest == row["digest"]
+
+
 def test_mistakes_are_errors_of_the_input() -> None:
     @p.program(nodes=2, latency="1ms", until="1s")
     async def local(node):
@@ -200,8 +217,9 @@ def test_ctrl_c_stops_a_program_with_its_results(options: tuple[str, ...]) -> No
     assert interrupted("endless", *options) == "stopped True\n"
 
 
-def test_ctrl_c_ends_a_process_that_never_waits() -> None:
-    assert interrupted("stuck").startswith(("error", "stopped", "interrupted"))
+@pytest.mark.parametrize("options", [(), ("engine='window'", "processes=2", "threads=1")])
+def test_ctrl_c_ends_a_process_that_never_waits(options: tuple[str, ...]) -> None:
+    assert interrupted("stuck", *options).startswith(("error", "stopped", "interrupted"))
 
 
 def test_a_killed_worker_ends_the_run() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import glob
 import heapq
 import importlib
 import inspect
@@ -10,10 +11,12 @@ import json
 import os
 import random
 import runpy
+import signal
 import sys
 import types
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from itertools import count
@@ -460,9 +463,9 @@ _KNOWN: dict[str, Program] = {}
 _RAISED: dict[str, BaseException] = {}
 
 
-def values_of(what: Program, parameters: Mapping[str, object], processes: int | None) -> dict[str, object]:
-    """Returns the values of the scenario `python` for a run of a program."""
-    if processes is not None and processes > 1:
+def values_of(what: Program, parameters: Mapping[str, object], *, is_apart: bool) -> dict[str, object]:
+    """Returns the values of the scenario `python` for a run of a program. `is_apart`: by other processes too."""
+    if is_apart:
         _check_import(what)
         os.environ[_PATH] = os.pathsep.join(filter(None, sys.path))
     _KNOWN[what.key] = what
@@ -559,8 +562,26 @@ def raised_in(message: str) -> BaseException | None:
     return known
 
 
-def interrupt() -> None:
-    """Raises `KeyboardInterrupt` in processes that are being executed. Called when a run comes to no cut."""
+def interrupt(times: int) -> None:
+    """Raises `KeyboardInterrupt` in processes that are being executed. Called each second that a run needs to stop.
+
+    `times` is the number of calls before. From the second call on, the other processes of runs are killed: they
+    execute code that never returns, so nothing else reaches them.
+    """
     for thread in sys._current_frames().keys() & _parades.executing():
         raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
         raise_in(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+    if times > 0:
+        for child in _ranks():
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+
+
+def _ranks() -> Iterator[int]:
+    """Returns the processes that this one has started for its runs, where the system has `/proc`."""
+    for children in glob.glob("/proc/self/task/*/children"):
+        with suppress(OSError), open(children) as file:
+            for child in map(int, file.read().split()):
+                with open(f"/proc/{child}/cmdline", "rb") as words:
+                    if words.read().rstrip(b"\0").endswith(b"\0rank"):
+                        yield child

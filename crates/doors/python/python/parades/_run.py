@@ -49,7 +49,7 @@ def request(
         what = Network.from_dict(what)
     values = {**(set or {}), **(parameters or {})}
     if isinstance(what, Program):
-        values = values_of(what, values, processes)
+        values = values_of(what, values, is_apart=several or (processes or 1) > 1)
         until = what.until if until is None else until
         threads = 1 if threads is None and _HAS_LOCK else threads
         scenario, text = "python", None
