@@ -64,8 +64,8 @@ pub(crate) fn execute(
 }
 
 /// Calls `execute`, whose events are executed in Python, by a thread that the interpreter knows. With `keeps`,
-/// the thread has the lock of the interpreter throughout, and gives it up where the code in Python does.
-/// Several workers cannot do this: they wait for each other.
+/// the thread has the interpreter's lock throughout, and gives it up where the code in Python does. Several
+/// workers cannot do this: they wait for each other.
 fn in_interpreter<T: Send>(keeps: bool, execute: impl FnOnce() -> T + Send) -> T {
     Python::attach(|py| if keeps { execute() } else { py.detach(execute) })
 }

@@ -136,6 +136,18 @@ def test_a_node_crashes_and_comes_back() -> None:
     assert run.digest == p.run(programs.crashes, engine="window", processes=2, threads=1).digest
 
 
+def test_a_function_may_say_what_the_digest_has() -> None:
+    def digest(value: int, other: int) -> str | None:
+        @p.program(nodes=2, latency="1ms", until="1s")
+        async def folds(node):
+            node.state["other"] = other
+            node.fold = lambda: [value]
+
+        return p.run(folds).digest
+
+    assert digest(1, 1) == digest(1, 2) != digest(2, 2)
+
+
 def test_sweeps_run_programs_in_other_processes() -> None:
     swept = p.sweep(
         programs.gossip, {"latency": ["10ms", "20ms"]}, seeds=[1, 2], until="5s", fanout=3, jobs=2

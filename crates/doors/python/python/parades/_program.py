@@ -126,6 +126,9 @@ class Node(_parades.Node):
             node too, but not to the digest.
     """
 
+    #: A function whose result the digest has instead of `state`, if a process sets it.
+    fold: Callable[[], Message]
+
     _random: Random | None = None
     _main: Callable[[Node], Any]
 
