@@ -4,7 +4,9 @@
 //! - [`request::Request`]: what a user asks for, as the command has it.
 //! - [`run`]: runs, and the results of one.
 //! - [`cut`]: runs at a virtual time, which go on.
+//! - [`program`]: programs whose processes are written in Python.
 //! - [`questions`]: `compare`, `diff`, `why`, `rerun`.
+//! - [`stepping`]: networks that a program steps.
 //! - [`sweep`]: sweeps, by processes of the interpreter that executes `python -m parades`.
 //! - [`table`]: columns, as Arrow arrays.
 //! - [`trace`]: the executed events, line by line.
@@ -16,9 +18,11 @@
 mod cut;
 mod errors;
 mod facts;
+mod program;
 mod questions;
 mod request;
 mod run;
+mod stepping;
 mod sweep;
 mod table;
 mod trace;
@@ -34,11 +38,15 @@ mod _parades {
     #[pymodule_export]
     use super::facts::{main, scenarios, started_by, version};
     #[pymodule_export]
+    use super::program::{Node, NodeKey, Process, Wait, Wish, canonical, executing};
+    #[pymodule_export]
     use super::questions::{Comparison, compare, diff, rerun, why};
     #[pymodule_export]
     use super::request::Request;
     #[pymodule_export]
     use super::run::{Run, execute};
+    #[pymodule_export]
+    use super::stepping::Stepped;
     #[pymodule_export]
     use super::sweep::{Sweep, sweep};
     #[pymodule_export]
@@ -51,6 +59,7 @@ mod _parades {
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
         // Panics of models are errors of their runs.
         parades_session::panics::keep_quiet();
+        parades_catalog::install("parades", [super::program::SCENARIO]);
         Ok(())
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::cut::Saved;
 use crate::errors::{exception, raise, raised};
+use crate::program::SCENARIO;
 use crate::request::{Request, time_of};
 use crate::table::Table;
-use crate::waiting::{Waited, wait};
+use crate::waiting::{Listener, Waited, wait};
 use parades_cli::program_with;
 use parades_core::metrics::{MetricValue, Unit};
 use parades_report::folder::make_for_run;
@@ -37,7 +38,9 @@ pub(crate) fn execute(
     let wanted = saved.map_or_else(|| request.wanted.clone(), |saved| saved.request(&request.wanted));
     let inputs = saved.map_or_else(|| request.inputs(), Saved::inputs);
     let from = saved.map(|saved| &saved.saved);
-    let waited = wait(py, callback, inputs, |listener| {
+    let is_in_python = wanted.scenario == SCENARIO.name;
+    let keeps = wanted.threads == Some(1) && wanted.processes.is_none_or(|processes| processes == 1);
+    let execute = |listener: &mut Listener| {
         let plan = Plan::of(&wanted)?;
         let program = program_with(plan.command());
         let saving = save.map(|file| Saving {
@@ -53,8 +56,18 @@ pub(crate) fn execute(
         });
         let recording = Recording { saving: saving.as_ref(), from, ..Recording::default() };
         parades_session::run(&plan, &plan.choice()?, recording, listener)
+    };
+    let waited = wait(py, callback, inputs, |listener| {
+        if is_in_python { in_interpreter(keeps, || execute(listener)) } else { execute(listener) }
     });
     Run::of(py, waited)
+}
+
+/// Calls `execute`, whose events are executed in Python, by a thread that the interpreter knows. With `keeps`,
+/// the thread has the interpreter's lock throughout, and gives it up where the code in Python does. Several
+/// workers cannot do this: they wait for each other.
+fn in_interpreter<T: Send>(keeps: bool, execute: impl FnOnce() -> T + Send) -> T {
+    Python::attach(|py| if keeps { execute() } else { py.detach(execute) })
 }
 
 impl Run {

@@ -10,10 +10,12 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, ScopedJoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest time for which a signal waits for its answer.
 const PERIOD: Duration = Duration::from_millis(50);
+/// The time in which a run comes to a cut, unless code of its user never returns.
+const TO_A_CUT: Duration = Duration::from_secs(1);
 /// The bytes of the stack of the thread, as main threads have them.
 pub(crate) const STACK_BYTES: usize = 8 << 20;
 
@@ -115,6 +117,7 @@ fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, Failure>>) -> Result<T, Fail
 /// is stopped.
 fn listen(py: Python<'_>, callback: Option<&Bound<'_, PyAny>>, mut from: Receiver<Said>, stop: &Stop) -> Option<PyErr> {
     let mut raised: Option<PyErr> = None;
+    let (mut asked_again, mut times) = (Instant::now(), 0);
     loop {
         let received;
         (from, received) = py.detach(move || {
@@ -129,6 +132,13 @@ fn listen(py: Python<'_>, callback: Option<&Bound<'_, PyAny>>, mut from: Receive
         if let Err(error) = heard.and_then(|()| py.check_signals()) {
             stop.stop();
             raised.get_or_insert(error);
+            asked_again = Instant::now();
+        }
+        if raised.is_some() && asked_again.elapsed() > TO_A_CUT {
+            asked_again = Instant::now();
+            // A process in Python that never waits lets its run come to no cut.
+            let _ = py.import("parades._program").and_then(|module| module.getattr("interrupt")?.call1((times,)));
+            times += 1;
         }
     }
 }

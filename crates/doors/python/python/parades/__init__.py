@@ -5,8 +5,9 @@
 >>> run.table("flows").columns[:2]
 ['flow', 'source']
 
-`run` executes a simulation, `Network` describes one, `sweep` repeats it over a grid, `compare` proves that
-engines agree, `start` returns a run that is advanced, branched and saved. docs/python.md is a tutorial.
+`run` executes a simulation, `Network` describes one, `program` makes one of code in Python, `sweep` repeats it
+over a grid, `compare` proves that engines agree, `start` returns a run that is advanced, branched and saved,
+and `step` a network that this program drives. docs/python.md is a tutorial.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ from ._network import (
     Red,
     TokenBucket,
 )
+from ._program import Container, Event, Killed, Node, Process, Program, Random, Resource, Store, program
 from ._progress import Progress
 from ._questions import Chain, Comparison, Difference, compare, diff, rerun, trace, why
 from ._run import Run, run
+from ._stepped import Completion, Stepped, step
 from ._sweep import Sweep, sweep
 from ._table import Table
 
@@ -41,22 +44,33 @@ __all__ = [
     "Chain",
     "CoDel",
     "Comparison",
+    "Completion",
+    "Container",
     "Cut",
     "Dctcp",
     "Difference",
     "DropTail",
     "Error",
+    "Event",
     "FqCoDel",
     "InputError",
+    "Killed",
     "Network",
+    "Node",
     "Pie",
     "Priority",
+    "Process",
+    "Program",
     "Progress",
     "Queue",
+    "Random",
     "Red",
+    "Resource",
     "Run",
     "SimulationError",
+    "Stepped",
     "Stopped",
+    "Store",
     "Sweep",
     "Table",
     "TokenBucket",
@@ -65,11 +79,13 @@ __all__ = [
     "compare",
     "diff",
     "load",
+    "program",
     "rerun",
     "run",
     "scenarios",
     "serve_if_frozen",
     "start",
+    "step",
     "sweep",
     "trace",
     "why",

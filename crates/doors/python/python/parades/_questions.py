@@ -11,7 +11,9 @@ from functools import cached_property
 from typing import Any
 
 from . import _parades
+from ._errors import SimulationError
 from ._network import Network
+from ._program import OUTSIDE, Program
 from ._progress import Listener, callback
 from ._run import Run, What, request
 from ._words import time, whole
@@ -113,7 +115,12 @@ def compare(
     engines = [engines] if isinstance(engines, str) else list(engines)
     workers = (several("threads", threads), several("processes", processes))
     compared = _parades.compare(asked, engines, *workers, ties, callback(progress))
-    compared.check()
+    try:
+        compared.check()
+    except SimulationError as error:
+        if not isinstance(what, Program):
+            raise
+        raise SimulationError(f"{error}; {OUTSIDE}") from None
     return Comparison(compared)
 
 
@@ -174,7 +181,7 @@ _OPTIONS = ("until", "seed", "tie_seed", "engine", "threads", "processes", "tune
 
 def _side(one: One, name: str) -> _parades.Request | str:
     what, options = one if isinstance(one, tuple) else (one, {})
-    if not isinstance(what, (Network, Mapping)) and not options and os.path.isdir(what):
+    if not isinstance(what, (Network, Mapping, Program)) and not options and os.path.isdir(what):
         return os.fspath(what)
     how = {key: value for key, value in options.items() if key in _OPTIONS}
     parameters = {key: value for key, value in options.items() if key not in _OPTIONS}

@@ -5,20 +5,26 @@ from __future__ import annotations
 import html
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
 from . import _parades
+from ._errors import SimulationError
 from ._network import FILE, Network
+from ._program import Program, raised_in, values_of
 from ._progress import Listener, callback
 from ._table import Table
 from ._words import assignments, time, whole
 
-#: What can be run: the name of a scenario, the path of a file, a network, or a dictionary in the form of a
-#: network file.
-What = str | os.PathLike[str] | Network | Mapping[str, Any]
+#: What can be run: the name of a scenario, the path of a file, a network, a dictionary in the form of a network
+#: file, or a program.
+What = str | os.PathLike[str] | Network | Mapping[str, Any] | Program
+
+#: True if one thread at a time executes Python, so that workers on several threads would only wait.
+_HAS_LOCK: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 def request(
@@ -41,13 +47,20 @@ def request(
     """Returns a request in the words of the command. `several` allows several values of a parameter."""
     if isinstance(what, Mapping):
         what = Network.from_dict(what)
-    scenario, text = (
-        (what._path(name), what.to_toml()) if isinstance(what, Network) else (os.fspath(what), None)
-    )
+    values = {**(set or {}), **(parameters or {})}
+    if isinstance(what, Program):
+        values = values_of(what, values, is_apart=several or (processes or 1) > 1)
+        until = what.until if until is None else until
+        threads = 1 if threads is None and _HAS_LOCK else threads
+        scenario, text = "python", None
+    elif isinstance(what, Network):
+        scenario, text = what._path(name), what.to_toml()
+    else:
+        scenario, text = os.fspath(what), None
     return _parades.Request(
         scenario,
         text=text,
-        set=assignments({**(set or {}), **(parameters or {})}, several=several),
+        set=assignments(values, several=several),
         until=time("until", until),
         seed=whole("seed", seed),
         tie_seed=whole("tie_seed", tie_seed),
@@ -122,7 +135,11 @@ def run(
         set=set,
         parameters=parameters,
     )
-    return Run(_parades.execute(asked, callback(progress), None, None if save is None else os.fspath(save)))
+    file = None if save is None else os.fspath(save)
+    try:
+        return Run(_parades.execute(asked, callback(progress), None, file))
+    except SimulationError as error:
+        raise error from raised_in(str(error))
 
 
 class Run:

@@ -1,0 +1,149 @@
+//! A coroutine of Python as a process of a node.
+
+use super::node::Inside;
+use super::value::Canonical;
+use super::waits::{Ended, Wait, Wanted, Wish, delay_of};
+use super::{Code, failed};
+use parades::program::Node;
+use parades_core::event::LpId;
+use parades_core::time::Delay;
+use pyo3::exceptions::{PyStopIteration, PyTypeError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A coroutine, or a generator, that has begun.
+pub(super) struct Coroutine {
+    object: Py<PyAny>,
+    send: Py<PyAny>,
+    node: Node<Code>,
+    is_over: bool,
+    /// Ends when the coroutine does.
+    done: Option<Py<Wait>>,
+}
+
+/// The answer to what a coroutine awaited.
+enum Answer {
+    Nothing,
+    Message(LpId, Canonical),
+    Truth(bool),
+}
+
+/// What a coroutine does next.
+enum Step {
+    Sleeps(Delay),
+    Message(Option<Delay>),
+    End(Py<Wait>, Option<Delay>),
+    Delivery(LpId, Canonical),
+    Over,
+    Failed(String),
+}
+
+impl Coroutine {
+    pub(super) fn new(object: &Bound<'_, PyAny>, node: Node<Code>, done: Option<Py<Wait>>) -> PyResult<Coroutine> {
+        let send = object.getattr(intern!(object.py(), "send")).map_err(|_| {
+            let name = object.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
+            PyTypeError::new_err(format!(
+                "a process is a coroutine or a generator, and not a `{name}`: write `async def`"
+            ))
+        })?;
+        Ok(Coroutine { object: object.clone().unbind(), send: send.unbind(), node, is_over: false, done })
+    }
+
+    /// Lets the coroutine go on until it next waits.
+    fn step(&mut self, answer: Answer) -> Step {
+        Python::attach(|py| {
+            let _inside = Inside::enter(self.node.id().0);
+            let gone_on = self.go_on(py, answer);
+            gone_on.unwrap_or_else(|error| {
+                self.is_over = true;
+                Step::Failed(failed(py, error))
+            })
+        })
+    }
+
+    fn go_on(&mut self, py: Python<'_>, answer: Answer) -> PyResult<Step> {
+        let answer = match answer {
+            Answer::Nothing => py.None().into_bound(py),
+            Answer::Truth(truth) => truth.into_pyobject(py)?.to_owned().into_any(),
+            Answer::Message(from, message) => (from.0, message.object(py)?).into_pyobject(py)?.into_any(),
+        };
+        let error = match self.send.bind(py).call1((answer,)) {
+            Ok(wish) => return step_of(&wish),
+            Err(error) => error,
+        };
+        if !error.is_instance_of::<PyStopIteration>(py) {
+            return Err(error);
+        }
+        self.is_over = true;
+        if let Some(done) = self.done.take() {
+            let result = error.value(py).getattr(intern!(py, "value"))?;
+            done.get().finish(Some((result,).into_pyobject(py)?.into_any().unbind()));
+        }
+        Ok(Step::Over)
+    }
+}
+
+fn step_of(wish: &Bound<'_, PyAny>) -> PyResult<Step> {
+    let Ok(wish) = wish.cast::<Wish>() else { return delay_of(wish).map(Step::Sleeps) };
+    Ok(match &wish.get().0 {
+        Wanted::Message(within) => Step::Message(*within),
+        Wanted::End(wait, within) => Step::End(wait.clone_ref(wish.py()), *within),
+        Wanted::Delivery(to, message) => Step::Delivery(LpId(*to), message.clone()),
+    })
+}
+
+/// A coroutine that is killed where it waits is closed: its `finally` clauses are executed, with its node if
+/// the run goes on.
+impl Drop for Coroutine {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let node = self.node;
+        let is_in_run = catch_unwind(AssertUnwindSafe(|| node.now())).is_ok();
+        Python::attach(|py| {
+            let _inside = is_in_run.then(|| Inside::enter(node.id().0));
+            if let Err(error) = self.object.bind(py).call_method0("close")
+                && is_in_run
+            {
+                node.fail(failed(py, error));
+            }
+            if let Some(done) = self.done.take() {
+                done.get().finish(None);
+            }
+        });
+    }
+}
+
+/// Executes a coroutine as a process of its node.
+pub(super) async fn execute(node: Node<Code>, mut coroutine: Coroutine) {
+    let mut answer = Answer::Nothing;
+    loop {
+        answer = match coroutine.step(answer) {
+            Step::Sleeps(delay) => {
+                node.sleep(delay).await;
+                Answer::Nothing
+            }
+            Step::Message(None) => {
+                let received = node.receive().await;
+                Answer::Message(received.from, received.message)
+            }
+            Step::Message(Some(patience)) => match node.receive_within(patience).await {
+                Some(received) => Answer::Message(received.from, received.message),
+                None => Answer::Nothing,
+            },
+            Step::End(wait, None) => {
+                Ended(wait).await;
+                Answer::Truth(true)
+            }
+            Step::End(wait, Some(patience)) => Answer::Truth(node.within(patience, Ended(wait)).await.is_some()),
+            Step::Delivery(to, message) => Answer::Truth(node.send(to, message).await.is_ok()),
+            Step::Over => return,
+            Step::Failed(why) => {
+                node.fail(why);
+                return;
+            }
+        };
+    }
+}

@@ -1,0 +1,286 @@
+//! A node of a program in Python, as its processes see it.
+
+use super::Code;
+use super::drive::{Coroutine, execute};
+use super::value::Canonical;
+use super::waits::{Wait, delay_of};
+use parades::program::{Handle, Node as RustNode};
+use parades_core::event::LpId;
+use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+thread_local! {
+    /// The node whose process this thread executes.
+    static INSIDE: Cell<Option<u32>> = const { Cell::new(None) };
+    static THREAD: Executing = Executing::new();
+}
+
+/// The threads that execute processes, as Python names them.
+static EXECUTING: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+
+/// This thread, as long as it lives.
+struct Executing(u64);
+
+impl Executing {
+    fn new() -> Executing {
+        let ident = |py: Python<'_>| py.import("threading")?.call_method0("get_ident")?.extract();
+        let ident = Python::attach(ident).unwrap_or(0);
+        EXECUTING.lock().unwrap_or_else(PoisonError::into_inner).insert(ident);
+        Executing(ident)
+    }
+}
+
+impl Drop for Executing {
+    fn drop(&mut self) {
+        EXECUTING.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+    }
+}
+
+/// Returns the threads that execute processes, as Python names them.
+#[pyfunction]
+pub(crate) fn executing() -> BTreeSet<u64> {
+    EXECUTING.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// The time in which this thread executes a process of a node.
+pub(super) struct Inside(Option<u32>);
+
+impl Inside {
+    pub(super) fn enter(node: u32) -> Inside {
+        // A thread that ends has no entry any more.
+        let _ = THREAD.try_with(|_| ());
+        Inside(INSIDE.replace(Some(node)))
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(self.0);
+    }
+}
+
+/// The node that a process belongs to.
+#[pyclass(subclass, module = "parades._parades")]
+pub(crate) struct Node {
+    id: u32,
+    nodes: u32,
+    node: RustNode<Code>,
+    /// The values of the node that belong to the answer.
+    #[pyo3(get, set)]
+    state: Py<PyAny>,
+}
+
+/// The node of the Rust side, on its way through the constructor of the class of Python.
+#[pyclass(frozen, module = "parades._parades")]
+pub(crate) struct NodeKey(pub(super) RustNode<Code>);
+
+impl Node {
+    pub(super) fn state<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        self.state.bind(py).clone()
+    }
+
+    /// Returns the node, if one of its processes calls.
+    fn here(&self) -> PyResult<RustNode<Code>> {
+        let is_here = INSIDE.get() == Some(self.id);
+        is_here.then_some(self.node).ok_or_else(|| {
+            PyRuntimeError::new_err(format!(
+                "node {} was used outside of its processes: a process uses its own node alone, and sends messages to others",
+                self.id
+            ))
+        })
+    }
+
+    fn receiver(&self, to: u32) -> PyResult<LpId> {
+        let is_there = to < self.nodes;
+        is_there.then_some(LpId(to)).ok_or_else(|| {
+            let last = self.nodes - 1;
+            PyValueError::new_err(format!("there is no node {to}: send to a node from 0 to {last}"))
+        })
+    }
+}
+
+/// Returns a name that lives as long as this program. Equal names are one.
+fn named(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let new: &'static str = Box::leak(name.to_owned().into_boxed_str());
+    names.insert(new);
+    new
+}
+
+#[pymethods]
+impl Node {
+    #[new]
+    fn new(key: PyRef<'_, NodeKey>, state: Py<PyAny>) -> Node {
+        let node = key.0;
+        Node { id: node.id().0, nodes: node.nodes(), node, state }
+    }
+
+    /// The number of the node, from 0.
+    #[getter]
+    fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The number of nodes.
+    #[getter]
+    fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    /// The virtual time in seconds.
+    #[getter]
+    fn now(&self) -> PyResult<f64> {
+        Ok(self.here()?.now().as_secs_f64())
+    }
+
+    /// The virtual time in picoseconds.
+    #[getter]
+    fn now_ps(&self) -> PyResult<u64> {
+        Ok(self.here()?.now().as_ps())
+    }
+
+    /// Sends a message. It sets out at once.
+    fn send(&self, to: u32, message: &Bound<'_, PyAny>) -> PyResult<()> {
+        let message = Canonical::of(message)?;
+        drop(self.here()?.send(self.receiver(to)?, message));
+        Ok(())
+    }
+
+    /// Raises an error if there is no node of this number.
+    fn check_receiver(&self, to: u32) -> PyResult<()> {
+        self.receiver(to).map(drop)
+    }
+
+    /// Takes the first message of the inbox, if there is one: its sender, and the message.
+    fn try_receive<'py>(&self, py: Python<'py>) -> PyResult<Option<(u32, Bound<'py, PyAny>)>> {
+        let received = self.here()?.try_receive();
+        received.map(|received| Ok((received.from.0, received.message.object(py)?))).transpose()
+    }
+
+    /// Draws a number from [0, 1) from the node's random stream.
+    fn draw_unit(&self) -> PyResult<f64> {
+        Ok(self.here()?.random(|rng| rng.unit()))
+    }
+
+    /// Draws 64 bits from the node's random stream.
+    fn draw_bits(&self) -> PyResult<u64> {
+        Ok(self.here()?.random(|rng| rng.next_u64()))
+    }
+
+    /// Draws one of the nodes, each with the same probability.
+    fn random_node(&self) -> PyResult<u32> {
+        Ok(self.here()?.random_node().0)
+    }
+
+    /// Begins another process of the node: a coroutine or a generator. It runs when this process waits.
+    #[pyo3(signature = (process, name=None))]
+    fn spawn(&self, py: Python<'_>, process: &Bound<'_, PyAny>, name: Option<&str>) -> PyResult<Process> {
+        let node = self.here()?;
+        let done = Py::new(py, Wait::default())?;
+        let coroutine = Coroutine::new(process, node, Some(done.clone_ref(py)))?;
+        let name = match name {
+            Some(name) => named(name),
+            None => process.getattr_opt(intern!(py, "__qualname__"))?.map_or(Ok("process"), |name| {
+                name.cast::<PyString>().map_err(PyErr::from).and_then(|name| Ok(named(&name.to_cow()?)))
+            })?,
+        };
+        let handle = Mutex::new(node.spawn(name, |node| execute(node, coroutine)));
+        Ok(Process { handle, done, node: self.id })
+    }
+
+    /// Ends all other processes of the node.
+    fn kill_others(&self) -> PyResult<()> {
+        self.here()?.kill_others();
+        Ok(())
+    }
+
+    /// Disconnects the node: no message reaches it, and those of its inbox are lost.
+    fn disconnect(&self) -> PyResult<()> {
+        self.here()?.disconnect();
+        Ok(())
+    }
+
+    /// Connects the node again.
+    fn connect(&self) -> PyResult<()> {
+        self.here()?.connect();
+        Ok(())
+    }
+
+    /// Adds to a counter of the program.
+    #[pyo3(signature = (counter, amount=1))]
+    fn count(&self, counter: &str, amount: u64) -> PyResult<()> {
+        let node = self.here()?;
+        let id = node.with_program(|code| code.counter(counter)).ok_or_else(|| no_metric("counters", counter))?;
+        node.count(id, amount);
+        Ok(())
+    }
+
+    /// Records an observation of a tally of the program.
+    fn observe(&self, tally: &str, value: f64) -> PyResult<()> {
+        let node = self.here()?;
+        let id = node.with_program(|code| code.tally(tally)).ok_or_else(|| no_metric("tallies", tally))?;
+        node.observe_float(id, value);
+        Ok(())
+    }
+
+    /// Adds a line to the trace of the present event.
+    fn note(&self, text: String) -> PyResult<()> {
+        self.here()?.note(text);
+        Ok(())
+    }
+
+    /// Ends the run with an error.
+    fn fail(&self, why: String) -> PyResult<()> {
+        self.here()?.fail(why);
+        Ok(())
+    }
+
+    /// A delay in seconds, from a text, a number or a `timedelta`.
+    #[staticmethod]
+    fn seconds(delay: &Bound<'_, PyAny>) -> PyResult<f64> {
+        Ok(delay_of(delay)?.as_secs_f64())
+    }
+}
+
+fn no_metric(kind: &str, name: &str) -> PyErr {
+    PyKeyError::new_err(format!("the program declares no `{name}`: add it to its `{kind}`"))
+}
+
+/// A process that `Node.spawn` has begun. Await it for its result.
+#[pyclass(frozen, module = "parades")]
+pub(crate) struct Process {
+    handle: Mutex<Handle<()>>,
+    done: Py<Wait>,
+    node: u32,
+}
+
+#[pymethods]
+impl Process {
+    /// True until the process has returned or was killed.
+    #[getter]
+    fn is_alive(&self) -> bool {
+        !self.done.get().is_over()
+    }
+
+    /// Ends the process where it waits, and executes its `finally` clauses.
+    fn kill(&self) -> PyResult<()> {
+        if INSIDE.get() != Some(self.node) {
+            return Err(PyRuntimeError::new_err("a process can be killed by the processes of its node alone"));
+        }
+        self.handle.lock().unwrap_or_else(PoisonError::into_inner).kill();
+        Ok(())
+    }
+
+    fn __await__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("parades._program")?.getattr("joined")?.call1((&self.done,))
+    }
+}
