@@ -1,7 +1,7 @@
 //! Questions about runs: `compare`, `diff`, `why`, `rerun`.
 
 use crate::errors::raise;
-use crate::request::Request;
+use crate::request::{Request, are_in_bounds};
 use crate::run::Run;
 use crate::waiting::wait;
 use parades_cli::program_with;
@@ -34,6 +34,7 @@ pub(crate) fn compare(
     tie_seeds: Vec<u64>,
     callback: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Comparison> {
+    raise(py, are_in_bounds(threads.iter().copied(), processes.iter().copied()))?;
     let wanted = request.wanted.clone();
     let waited = wait(py, callback, request.inputs(), |listener| {
         let plan = Plan::of(&wanted)?;
@@ -162,6 +163,7 @@ pub(crate) fn rerun(
     processes: Option<u64>,
     callback: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(Run, Vec<String>)> {
+    raise(py, are_in_bounds(threads, processes))?;
     let on = RerunOn { engine, threads, processes };
     let waited = wait(py, callback, Vec::new(), |listener| repeat(&folder, &on, listener));
     let Repeated { run, differences } = waited.or_raise(py)?;

@@ -31,13 +31,26 @@ impl Request {
 
 /// The end of a run, which a user has written as the option `option`.
 pub(crate) fn time_of(option: &str, text: &str) -> Result<Time, Failure> {
-    let wrong = |error: ConfigError| error.at(Place::Argument(format!("{option}={text}")));
-    let time = parse_time(text).map_err(wrong)?;
+    let time = moment_of(option, text)?;
     if time == Time::ZERO {
         let error = ConfigError::new("a run until 0s executes nothing").with_help("give a time above it");
-        return Err(wrong(error).into());
+        return Err(error.at(Place::Argument(format!("{option}={text}"))).into());
     }
     Ok(time)
+}
+
+/// A time in a run, which a user has written as the option `option`.
+pub(crate) fn moment_of(option: &str, text: &str) -> Result<Time, Failure> {
+    Ok(parse_time(text).map_err(|error: ConfigError| error.at(Place::Argument(format!("{option}={text}"))))?)
+}
+
+/// Checks numbers of threads and processes.
+pub(crate) fn are_in_bounds(
+    threads: impl IntoIterator<Item = u64>,
+    processes: impl IntoIterator<Item = u64>,
+) -> Result<(), Failure> {
+    threads.into_iter().try_for_each(|number| in_bounds("threads", Some(number), THREADS_MAX))?;
+    processes.into_iter().try_for_each(|number| in_bounds("processes", Some(number), PROCESSES_MAX))
 }
 
 /// Checks a number of threads or processes against the greatest one.
@@ -74,8 +87,7 @@ impl Request {
     ) -> PyResult<Request> {
         let until = raise(py, until.map(|text| time_of("until", text)).transpose())?;
         let memory_limit = raise(py, memory_limit.map(size_of).transpose())?;
-        raise(py, in_bounds("threads", threads, THREADS_MAX))?;
-        raise(py, in_bounds("processes", processes, PROCESSES_MAX))?;
+        raise(py, are_in_bounds(threads, processes))?;
         let wanted = Wanted {
             set,
             seed,
@@ -93,9 +105,17 @@ impl Request {
     }
 
     /// Returns the request for another engine.
-    fn with_engine(&self, engine: String, threads: Option<u64>, processes: Option<u64>, tune: Vec<String>) -> Request {
+    fn with_engine(
+        &self,
+        py: Python<'_>,
+        engine: String,
+        threads: Option<u64>,
+        processes: Option<u64>,
+        tune: Vec<String>,
+    ) -> PyResult<Request> {
+        raise(py, are_in_bounds(threads, processes))?;
         let wanted = Wanted { engine: Some(engine), threads, processes, tune, ..self.wanted.clone() };
-        Request { wanted, text: self.text.clone() }
+        Ok(Request { wanted, text: self.text.clone() })
     }
 
     /// Returns the request with another virtual end time.

@@ -14,10 +14,10 @@ use parades_core::run::RunOptions;
 use parades_core::time::{Delay, Time};
 use parades_session::Failure;
 use pyo3::prelude::*;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The wall time for which a part of a step may take the process, so that Ctrl-C is answered.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -30,8 +30,8 @@ pub(crate) struct Stepped(Mutex<Stepping>);
 
 struct Stepping {
     network: AnyNetwork,
-    nodes: HashMap<String, u32>,
-    links: HashMap<String, u32>,
+    nodes: BTreeMap<String, u32>,
+    links: BTreeMap<String, u32>,
     /// The virtual time of a part of a step.
     part: Delay,
 }
@@ -133,7 +133,7 @@ impl Stepping {
     /// Advances by one part towards `until`. Returns true there.
     fn advance(&mut self, until: Time) -> Result<bool, Failure> {
         let part_end = self.now().saturating_add(self.part).min(until);
-        let begin = Instant::now();
+        let begin = crate::waiting::now();
         match &mut self.network {
             AnyNetwork::Packets(network) => network.advance_to(part_end),
             AnyNetwork::Flows(network, _) => network.advance_to(part_end),

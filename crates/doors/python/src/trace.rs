@@ -1,7 +1,8 @@
 //! The trace of a run, line by line, while the run goes on.
 
 use crate::errors::exception;
-use crate::request::{Request, time_of};
+use crate::request::{Request, moment_of};
+use crate::waiting::defect;
 use parades_config::inputs::apart;
 use parades_core::trace::Tracer;
 use parades_report::TracedEvents;
@@ -10,6 +11,7 @@ use parades_session::{Failure, Plan, Recording, run};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -42,14 +44,16 @@ pub(crate) fn trace(
     begin: Option<&str>,
     before: Option<&str>,
 ) -> PyResult<Trace> {
-    let time = |option: &str, text: Option<&str>| text.map(|text| time_of(option, text)).transpose();
+    let time = |option: &str, text: Option<&str>| text.map(|text| moment_of(option, text)).transpose();
     let events = || Ok(TracedEvents { lps, from: time("begin", begin)?, before: time("before", before)? });
     let events = events().map_err(|failure| exception(py, &failure))?;
     let (wanted, inputs, stop) = (request.wanted.clone(), request.inputs(), Stop::default());
     let (to, lines) = sync_channel(LINES_AHEAD);
     let task = stop.clone();
     let execute = move || {
-        let end = task.within(|| apart(inputs, || Plan::of(&wanted).and_then(|plan| traced(&plan, &events, &to))));
+        let work = || apart(inputs, || Plan::of(&wanted).and_then(|plan| traced(&plan, &events, &to)));
+        // Without this, a panic would look like the end of the trace.
+        let end = catch_unwind(AssertUnwindSafe(|| task.within(work))).unwrap_or_else(|_| Err(defect()));
         // A reader that is gone asks for nothing.
         end.err().into_iter().for_each(|failure| drop(to.send(Err(failure))));
     };

@@ -19,6 +19,12 @@ const TO_A_CUT: Duration = Duration::from_secs(1);
 /// The bytes of the stack of the thread, as main threads have them.
 pub(crate) const STACK_BYTES: usize = 8 << 20;
 
+/// Returns the wall time.
+#[expect(clippy::disallowed_methods, reason = "it decides how long a caller waits, and reaches no model")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
 /// A message of the thread to the interpreter.
 pub(crate) enum Said {
     /// A run begins on this engine.
@@ -105,23 +111,30 @@ pub(crate) fn wait<T: Send>(
 }
 
 fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, Failure>>) -> Result<T, Failure> {
-    thread.join().unwrap_or_else(|_| {
-        let parades_session::panics::Panic { message, place } = parades_session::panics::last().unwrap_or_default();
-        Err(Failure::simulation(format!(
-            "parades itself is at fault ({message}, at {place}); please report it with the program that led here"
-        )))
-    })
+    thread.join().unwrap_or_else(|_| Err(defect()))
+}
+
+/// Returns the failure for a panic outside of the handlers of a model.
+pub(crate) fn defect() -> Failure {
+    let parades_session::panics::Panic { message, place } = parades_session::panics::last().unwrap_or_default();
+    Failure::simulation(format!(
+        "parades itself is at fault ({message}, at {place}); please report it with the program that led here"
+    ))
 }
 
 /// Passes messages to the callback until the work is over. Returns the first exception, after which the work
 /// is stopped.
 fn listen(py: Python<'_>, callback: Option<&Bound<'_, PyAny>>, mut from: Receiver<Said>, stop: &Stop) -> Option<PyErr> {
     let mut raised: Option<PyErr> = None;
-    let (mut asked_again, mut times) = (Instant::now(), 0);
+    let (mut asked_again, mut times) = (now(), 0);
     loop {
         let received;
         (from, received) = py.detach(move || {
-            let received = from.recv_timeout(PERIOD);
+            let mut received = from.recv_timeout(PERIOD);
+            // A callback that is slower than the news hears the newest.
+            while let Some(later) = from.try_recv().ok().filter(|_| received.is_ok()) {
+                received = Ok(later);
+            }
             (from, received)
         });
         let heard = match (received, callback) {
@@ -132,10 +145,10 @@ fn listen(py: Python<'_>, callback: Option<&Bound<'_, PyAny>>, mut from: Receive
         if let Err(error) = heard.and_then(|()| py.check_signals()) {
             stop.stop();
             raised.get_or_insert(error);
-            asked_again = Instant::now();
+            asked_again = now();
         }
         if raised.is_some() && asked_again.elapsed() > TO_A_CUT {
-            asked_again = Instant::now();
+            asked_again = now();
             // A process in Python that never waits lets its run come to no cut.
             let _ = py.import("parades._program").and_then(|module| module.getattr("interrupt")?.call1((times,)));
             times += 1;

@@ -110,8 +110,8 @@ impl Row {
 
     fn work(&self) -> Work {
         let (ns, variance) = self.time();
-        let rolled_back = self.undone - self.repeated;
-        let events = self.executed - rolled_back;
+        let rolled_back = self.undone.saturating_sub(self.repeated);
+        let events = self.executed.saturating_sub(rolled_back);
         Work { events, rolled_back, repeated: self.repeated, ns, variance, undo_ns: 0.0 }
     }
 }

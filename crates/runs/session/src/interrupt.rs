@@ -8,6 +8,7 @@ use parades_core::run::Control;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -49,6 +50,9 @@ impl Runs {
         stopped.is_empty()
     }
 }
+
+/// True once [`listen`] was called.
+static LISTENS: AtomicBool = AtomicBool::new(false);
 
 static RUNS: Mutex<Runs> = Mutex::new(Runs::NONE);
 
@@ -141,8 +145,13 @@ impl Drop for Interruptible {
     }
 }
 
-/// Lets the signal `SIGUSR1` ask the runs of this process for a cut, at which they are saved.
+/// Lets the signal `SIGUSR1` ask the runs of this process for a cut, at which they are saved, if the process
+/// listens to signals at all.
 pub(crate) fn listen_for_saves() {
+    // Ordering: Relaxed. A program begins to listen before its runs.
+    if !LISTENS.load(Ordering::Relaxed) {
+        return;
+    }
     static LISTENER: OnceLock<()> = OnceLock::new();
     LISTENER.get_or_init(|| {
         let Ok(mut signals) = Signals::new([SIGUSR1]) else { return };
@@ -196,6 +205,7 @@ fn interrupt() -> Option<Idle> {
 pub fn listen(idle: impl Fn(Idle) + Send + 'static) {
     static LISTENER: OnceLock<()> = OnceLock::new();
     LISTENER.get_or_init(|| {
+        LISTENS.store(true, Ordering::Relaxed);
         let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
         // From here on, no signal ends the process as long as it has files that must be removed.
         let Ok(mut signals) = Signals::new(heard) else { return };

@@ -11,7 +11,9 @@ from . import _parades
 def main() -> int:
     """Executes the command with the words of this process, and returns its exit status."""
     # The command answers signals itself: a run ends at a consistent cut, with its results so far.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # A signal that the process was started to ignore stays ignored.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Standard output is the command's own, with what Python has written before.
     sys.stdout.flush()
     return _parades.main(["parades", *sys.argv[1:]])

@@ -12,7 +12,7 @@ from . import _parades
 from ._errors import InputError
 from ._progress import Listener, callback
 from ._run import Run, What, request
-from ._words import assignments, time, whole
+from ._words import assignments, merged, time, whole
 
 
 class Cut:
@@ -120,7 +120,7 @@ class Cut:
                 "the run is at its start; start it with these values instead",
                 help="start it with these values",
             )
-        changes = assignments({**(set or {}), **parameters})
+        changes = assignments(merged(set, parameters, "set"))
         end = time("until", until) or self._saved.end or ""
         branch = self._saved.branch(changes, whole("seed", seed), fresh_metrics, end)
         return Cut(self._asked, self._engine, branch)

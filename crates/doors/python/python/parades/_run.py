@@ -17,7 +17,7 @@ from ._network import FILE, Network
 from ._program import Program, raised_in, values_of
 from ._progress import Listener, callback
 from ._table import Table
-from ._words import assignments, time, whole
+from ._words import assignments, merged, time, whole
 
 #: What can be run: the name of a scenario, the path of a file, a network, a dictionary in the form of a network
 #: file, or a program.
@@ -47,7 +47,7 @@ def request(
     """Returns a request in the words of the command. `several` allows several values of a parameter."""
     if isinstance(what, Mapping):
         what = Network.from_dict(what)
-    values = {**(set or {}), **(parameters or {})}
+    values = merged(set, parameters or {}, "set")
     if isinstance(what, Program):
         values = values_of(what, values, is_apart=several or (processes or 1) > 1)
         until = what.until if until is None else until

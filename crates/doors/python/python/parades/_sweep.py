@@ -14,7 +14,7 @@ from ._errors import Stopped
 from ._progress import Listener, callback
 from ._run import What, request
 from ._table import Table
-from ._words import whole
+from ._words import merged, whole
 
 
 class Sweep:
@@ -115,7 +115,7 @@ def sweep(
         processes=processes,
         tune=tune,
         memory_limit=memory_limit,
-        parameters={**(grid or {}), **parameters},
+        parameters=merged(grid, parameters, "grid"),
         several=True,
     )
     swept = Sweep(

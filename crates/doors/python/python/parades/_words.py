@@ -55,6 +55,21 @@ def whole(name: str, value: object, least: int = 0) -> int | None:
     raise refused(f"{name}={value!r}", "this is no such number", f"give a whole number from {least} on")
 
 
+def merged(named: Mapping[str, object] | None, parameters: Mapping[str, object], name: str) -> dict[str, object]:
+    """Returns the values of the argument `name`, and those that stand as arguments of their own.
+
+    >>> merged({"link.gw.rate": "5Mbps"}, {"seed": 1}, "set")
+    {'link.gw.rate': '5Mbps', 'seed': 1}
+
+    Raises:
+        InputError: If a parameter stands in both.
+    """
+    for parameter in parameters:
+        if named and parameter in named:
+            raise refused(parameter, f"it has a value here and one in `{name}`", "give one of them")
+    return {**(named or {}), **parameters}
+
+
 def refused(argument: str, message: str, help: str) -> InputError:
     """Returns the exception of a wrong argument."""
     return InputError(f"{argument}: {message}; {help}", argument=argument, help=help)
