@@ -109,7 +109,7 @@ impl Layout {
 /// Invariant: the segment has at least `layout.bytes()` bytes, all zero at first. [`Lanes::create`] has
 /// committed the heads and the first lines of each lane, and the sender of a lane the other lines that it
 /// uses. All processes that map the segment access it by this type. Bytes of frames are accessed by the
-/// sender before it publishes the frame, and by the receiver until it frees the frame ([`super::ring`]); all
+/// sender before it publishes the frame, and by the receiver until it frees the frame (module `ring`); all
 /// else is atomic. [`Sender`] and [`Receiver`] claim their end of the lanes in the segment itself, so each
 /// end has one holder over all processes.
 #[derive(Debug)]
