@@ -92,7 +92,10 @@ def test_an_exception_of_the_callback_ends_the_run() -> None:
 
 INTERRUPTED = """
     import parades as p
-    print("ready", flush=True)
+    begun = []
+    def hear(now):
+        if now.share > 0 and not begun:
+            begun.append(print("begun", flush=True))
     try:
         p.{call}
     except KeyboardInterrupt as stopped:
@@ -104,17 +107,16 @@ INTERRUPTED = """
 @pytest.mark.parametrize(
     "call",
     [
-        'run("phold", until="1000000s")',
-        'run("phold", until="1000000s", engine="window", threads=2)',
-        'run("phold", until="1000000s", engine="window", threads=1, processes=2)',
-        'sweep("phold", {}, seeds="1..1000", jobs=2)',
+        'run("phold", until="1000000s", progress=hear)',
+        'run("phold", until="1000000s", engine="window", threads=2, progress=hear)',
+        'run("phold", until="1000000s", engine="window", threads=1, processes=2, progress=hear)',
+        'sweep("phold", {}, seeds="1..100000", jobs=2, progress=hear)',
     ],
 )
 def test_ctrl_c_ends_a_run_with_its_results_so_far(call: str) -> None:
     program = textwrap.dedent(INTERRUPTED).replace("{call}", call)
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == "ready\n"
-    time.sleep(3)
+    assert child.stdout.readline() == "begun\n"
     child.send_signal(signal.SIGINT)
     out, _ = child.communicate(timeout=120)
     assert out.splitlines() == ["Stopped 130 True", "True"]
