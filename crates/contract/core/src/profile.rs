@@ -29,7 +29,7 @@ pub struct HandlerTime {
 /// Executions of handlers, and their time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Work {
-    /// The number of events that were executed for good.
+    /// The number of events that were executed and kept.
     pub events: u64,
     /// The number of executions that were rolled back.
     pub rolled_back: u64,

@@ -1,7 +1,7 @@
 //! Timesheets: how the workers of a run spend their wall time. No result depends on them.
 //!
-//! At each time a worker does one thing ([`Spent`]), from the time at which the run begins to execute events
-//! to the time at which it begins to make its results. So the times of a worker add up to the run time.
+//! A worker always does one thing ([`Spent`]): from the first event of the run until the making of its
+//! results begins. So the times of a worker add up to the run time.
 //!
 //! Times are added up by slices of wall time. A sheet has at most [`SLICES_MAX`] slices. When a run outlasts
 //! them, slices become twice as long, so a sheet takes little memory however long the run is.
@@ -18,7 +18,7 @@ pub const SLICES_MAX: usize = 1 << 10;
 /// The first length of a slice, in nanoseconds.
 const NS_AT_FIRST: u64 = 1 << 10;
 
-/// What a worker does.
+/// A use of a worker's wall time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spent {
     /// Executing events: handlers, the pending set, sends, and rolling back.
@@ -64,7 +64,7 @@ pub type Times = [u64; Spent::ALL.len()];
 pub struct Slice {
     /// Its start in nanoseconds, counted from the time at which the run began to execute events.
     pub begin_ns: u64,
-    /// What the worker did, which adds up to the length of the slice.
+    /// The nanoseconds of each use of the time. They add up to the length of the slice.
     pub times: Times,
 }
 
@@ -110,7 +110,7 @@ pub struct Timesheets {
 struct Sheet {
     length_ns: u64,
     slices: Vec<Times>,
-    /// What the worker does now, and since when. Everything before is in the slices.
+    /// The use of the time now, since `since_ns`. Everything before is in the slices.
     now: Spent,
     since_ns: u64,
     /// True once the worker has had a thread.

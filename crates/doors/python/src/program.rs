@@ -82,7 +82,7 @@ fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
     Ok(Simulation::distributed_unrestorable(Processes::new(code), END).with_notes(notes))
 }
 
-/// What Python knows of a program.
+/// The facts that Python knows of a program.
 #[derive(FromPyObject)]
 struct Found {
     name: String,

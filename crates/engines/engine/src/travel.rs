@@ -1,9 +1,9 @@
 //! Travel: LPs move to other ranks at a cut, with all that belongs to them.
 //!
 //! All ranks know the old places of all LPs and the new ones. So each rank knows the LPs that leave it, and
-//! the LPs that come. A rank writes the LPs that leave as they are written in a cut, with the messages in
-//! transit to them and with their part of the metrics, in one string of bytes for each other rank. Wakes of
-//! timers do not travel: the rank that gets an LP makes one wake for each timer that is set.
+//! the LPs that come. For each other rank, a rank writes one string of bytes: the LPs that leave, as in a cut,
+//! the messages in transit to them, and their part of the metrics. Wakes of timers do not travel: the rank
+//! that gets an LP makes one wake for each timer that is set.
 //!
 //! *Correctness.* Everything before the time of the cut has been executed, and nothing at it. So an LP is the
 //! same wherever it goes on, as after a cut that was saved and loaded.

@@ -20,7 +20,7 @@ pub struct Profile {
     wall_ns: f64,
     /// The handlers that executed events, the longest first.
     handlers: Vec<HandlerTime>,
-    /// What was done outside of handlers, in nanoseconds.
+    /// The uses of the time outside of handlers, in nanoseconds.
     outside: Vec<(&'static str, f64)>,
 }
 

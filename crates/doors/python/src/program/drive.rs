@@ -29,7 +29,7 @@ enum Answer {
     Truth(bool),
 }
 
-/// What a coroutine does next.
+/// The next step of a coroutine.
 enum Step {
     Sleeps(Delay),
     Message(Option<Delay>),

@@ -1,4 +1,4 @@
-//! What a coroutine of a program awaits.
+//! The waits of the coroutines of a program.
 
 use parades_config::units::parse_duration;
 use parades_core::time::Delay;
@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::value::Canonical;
 
-/// What a coroutine awaits. It yields a value of this class, or the delay of a sleep.
+/// A wait of a coroutine. It yields a value of this class, or the delay of a sleep.
 #[pyclass(frozen, module = "parades._parades")]
 pub(crate) struct Wish(pub(super) Wanted);
 

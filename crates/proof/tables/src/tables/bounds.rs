@@ -21,7 +21,7 @@ const FAR: [usize; 3] = [2, 3, 7];
 const ALL: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 const THREADS: u64 = 2;
 
-/// Returns a ring of campuses whose links differ, of which these are busy.
+/// Returns a ring of campuses. Their links differ. The campuses `busy` send.
 fn ring(busy: &[usize]) -> String {
     let mut text = "network = \"a ring of campuses\"\nuntil = \"100s\"\n".to_owned();
     let names: Vec<String> = (0..RING_MS.len()).map(|number| format!("\"gw{number}\"")).collect();
