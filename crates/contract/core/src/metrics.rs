@@ -48,6 +48,7 @@ pub use unit::Unit;
 
 use crate::event::{LpId, Sender};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// A metric of a model, by its position in the order of declaration.
@@ -122,7 +123,7 @@ impl Sample {
 /// assert_eq!(one.get("wait").and_then(|metric| metric.headline()), Some(5e6));
 /// assert_eq!(one.check(), Ok(()));
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Metrics {
     /// The names and the units of all metrics, shared by all workers of a process.
     declared: Arc<Declarations>,
@@ -167,6 +168,16 @@ impl PartialEq for Metrics {
             && self.values == other.values
             && self.mistake == other.mistake
             && self.incomplete == other.incomplete
+    }
+}
+
+impl fmt::Debug for Metrics {
+    /// Shows what `==` compares, so equal metrics are shown alike.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Metrics { declared, values, mistake, incomplete, recorder: _ } = self;
+        let mut shown = f.debug_struct("Metrics");
+        shown.field("declared", &declared.list).field("values", values);
+        shown.field("mistake", mistake).field("incomplete", incomplete).finish()
     }
 }
 

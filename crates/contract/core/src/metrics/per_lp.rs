@@ -3,12 +3,13 @@
 use crate::event::{LpId, Sender};
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
+use std::fmt;
 
 /// The recordings of each LP, and of the global events, which come first.
 ///
 /// It takes four bytes for each id between the smallest and the largest that recorded, and a `T` for each LP
 /// that recorded.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct PerLp<T> {
     /// The rank of the sender of `slots[0]`.
     first: u32,
@@ -43,6 +44,13 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for PerLp<T> {
 impl<T> Default for PerLp<T> {
     fn default() -> PerLp<T> {
         PerLp { first: 0, slots: Vec::new(), entries: Vec::new() }
+    }
+}
+
+/// The recordings in the order of ids, so that equal recordings are shown alike.
+impl<T: fmt::Debug> fmt::Debug for PerLp<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
     }
 }
 

@@ -162,6 +162,7 @@ proptest! {
         let (expected, got) = (reference(&lps), run(&lps, &course));
         prop_assert_eq!(bits_of(&expected), bits_of(&got));
         prop_assert!(expected == got);
+        prop_assert_eq!(format!("{expected:?}"), format!("{got:?}"), "equal metrics are shown alike");
     }
 }
 
