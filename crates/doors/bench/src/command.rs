@@ -48,8 +48,8 @@ fn execute(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     let this = std::env::current_exe()
         .map_err(|error| Failure::simulation(format!("a process for a run cannot be started: {error}")))?;
-    let Arguments { pairs, simgrid, ns3, large, .. } = &arguments;
-    let options = Options { pairs: *pairs, program: this, simgrid: simgrid.clone(), ns3: ns3.clone(), large: *large };
+    let Arguments { pairs, rivals, simgrid, ns3, large, .. } = arguments.clone();
+    let options = Options { pairs, program: this, rivals, simgrid, ns3, large };
     parades_tables::check(name, &options)?;
     let before = arguments.against.as_deref().map(record::read).transpose()?;
     let file = arguments.record.as_deref().map(record::open).transpose()?;

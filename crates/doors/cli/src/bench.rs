@@ -15,6 +15,7 @@ const PROGRAM: &str = "parades-bench";
 /// known here; its tests compare these words with its own.
 pub const BENCH_WORDS: &[&str] = &[
     "packets",
+    "rivals",
     "phold",
     "phold-zero",
     "phold-remote",
@@ -42,6 +43,7 @@ pub const BENCH_WORDS: &[&str] = &[
     "--against",
     "--validation",
     "--json",
+    "--rival",
     "--simgrid",
     "--ns3",
     "--large",

@@ -15,7 +15,7 @@
 //! use parades_tables::{Options, TABLES, measure};
 //!
 //! assert!(TABLES.iter().any(|table| table.name == "phold"));
-//! let options = Options { pairs: 5, program: "target/release/parades-bench".into(), simgrid: None, ns3: None, large: false };
+//! let options = Options { pairs: 5, program: "target/release/parades-bench".into(), rivals: vec![], simgrid: None, ns3: None, large: false };
 //! let error = measure("fold", &options).unwrap_err();
 //! assert_eq!(error.to_string(), "there is no table `fold`; did you mean `phold`?");
 //! ```
@@ -37,6 +37,7 @@ pub use record::Figure;
 pub use sides::Spread;
 pub use tables::{TABLES, Table, is_rank};
 
+use parades_config::quoted;
 use parades_session::Failure;
 use parades_session::machine::Machine;
 use std::fmt::Write;
@@ -49,6 +50,8 @@ pub struct Options {
     pub pairs: u32,
     /// The program `parades-bench`, for runs in processes of their own.
     pub program: PathBuf,
+    /// The programs of other simulators by name, for the table `rivals`.
+    pub rivals: Vec<(String, PathBuf)>,
     /// The program of `crates/systems/p2p/simgrid`, for the table `chord`.
     pub simgrid: Option<PathBuf>,
     /// The program of `crates/proof/tables/ns3`, for the table `packets`.
@@ -88,6 +91,14 @@ pub fn check(name: &str, options: &Options) -> Result<&'static Table, Failure> {
     }
     if options.ns3.is_some() && !table.takes_ns3 {
         return Err(Failure::usage("only the table `packets` knows ns-3", "leave --ns3 out"));
+    }
+    if !options.rivals.is_empty() && !table.takes_rivals {
+        return Err(Failure::usage("only the table `rivals` takes the programs of rivals", "leave --rival out"));
+    }
+    let names: Vec<&str> = tables::rivals::names().collect();
+    if let Some((name, _)) = options.rivals.iter().find(|(name, _)| !names.contains(&&**name)) {
+        let message = format!("no rival is called {}", quoted(name));
+        return Err(Failure::usage(message, format!("choose one of {}", names.join(", "))));
     }
     Ok(table)
 }

@@ -15,6 +15,7 @@ mod packets;
 mod phold;
 mod refcounts;
 mod restore;
+pub(crate) mod rivals;
 mod rounds;
 mod scaling;
 mod steady;
@@ -44,11 +45,13 @@ pub struct Table {
     pub(crate) takes_simgrid: bool,
     /// True if [`Options::ns3`] is meant for this table.
     pub(crate) takes_ns3: bool,
+    /// True if [`Options::rivals`] is meant for this table.
+    pub(crate) takes_rivals: bool,
 }
 
 impl Table {
     const fn of(name: &'static str, about: &'static str, measure: Measure) -> Table {
-        Table { name, about, measure, validate: None, takes_simgrid: false, takes_ns3: false }
+        Table { name, about, measure, validate: None, takes_simgrid: false, takes_ns3: false, takes_rivals: false }
     }
 
     /// Returns the table of this name.
@@ -82,6 +85,14 @@ pub const TABLES: &[Table] = &[
             "packets",
             "the campus with TCP: ns-3 beside sequential, if its program is given; two threads beside one",
             packets::measure,
+        )
+    },
+    Table {
+        takes_rivals: true,
+        ..Table::of(
+            "rivals",
+            "ROSS, Cimba, PeerSim, SimGrid and ns-3, each on work that both sides do, if their programs are given",
+            rivals::measure,
         )
     },
     Table::of(

@@ -26,11 +26,15 @@ pub(super) struct Arguments {
     /// `cases.tsv`, `expected.tsv`, `platforms` and `patterns`. For `packets`: `cases.tsv`, `expected.tsv`,
     /// `bands.tsv` and `receiver.tsv`.
     #[arg(long, value_name = "DIR", requires = "table")]
-    #[arg(conflicts_with_all = ["record", "against", "simgrid", "ns3", "large"])]
+    #[arg(conflicts_with_all = ["record", "against", "rivals", "simgrid", "ns3", "large"])]
     pub(super) validation: Option<PathBuf>,
     /// Prints the comparison of `--validation` as one JSON object.
     #[arg(long, requires = "validation")]
     pub(super) json: bool,
+    /// For `rivals`: the program of another simulator, which is then run in turn with ours. Without it, the
+    /// table says how to get the program.
+    #[arg(long = "rival", value_name = "NAME=PATH", requires = "table", value_parser = rival)]
+    pub(super) rivals: Vec<(String, PathBuf)>,
     /// For `chord`: the program of `crates/systems/p2p/simgrid`, which is then run in turn with ours.
     #[arg(long, value_name = "PATH", requires = "table")]
     pub(super) simgrid: Option<PathBuf>,
@@ -40,6 +44,12 @@ pub(super) struct Arguments {
     /// For `chord`: a million nodes too, which takes long.
     #[arg(long, requires = "table")]
     pub(super) large: bool,
+}
+
+/// Reads the name and the path of a rival.
+fn rival(text: &str) -> Result<(String, PathBuf), String> {
+    let (name, path) = text.split_once('=').ok_or("write NAME=PATH, for example `ross=phold`")?;
+    Ok((name.to_owned(), path.into()))
 }
 
 /// Reads the command line of this process.

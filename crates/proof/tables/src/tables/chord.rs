@@ -3,7 +3,7 @@
 use super::rounds;
 use crate::child::{self, output};
 use crate::record::Figure;
-use crate::sides::{Spread, cores, progress};
+use crate::sides::{Ran, Spread, cores, progress};
 use crate::{Measured, Options};
 use parades_report::drawing::table;
 use parades_session::Failure;
@@ -16,18 +16,27 @@ const BESIDE: [(u64, u64); 2] = [(1_000, 1_000), (10_000, 100)];
 /// The sizes of parades alone: nodes, virtual seconds, the greatest number of runs.
 const ALONE: [(u64, u64, u32); 2] = [(10_000, 1_000, 3), (100_000, 1_000, 1)];
 const LARGE: (u64, u64, u32) = (1_000_000, 1_000, 1);
-const NETWORKS: [&str; 2] = ["constant", "precise"];
+pub(super) const NETWORKS: [&str; 2] = ["constant", "precise"];
 /// A number of nodes so small that its part of the memory of the process can be neglected.
 const FEW: u64 = 16;
 
 /// The results of a run of either program.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+pub(super) struct Run {
     seconds: f64,
     peak_bytes: f64,
     messages: f64,
     /// The number of events, which only parades reports.
     events: f64,
+}
+
+impl Run {
+    /// Returns the run as one of a side that counts messages.
+    pub(super) fn ran(self) -> Ran {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a count")]
+        let events = self.messages as u64;
+        Ran { events, seconds: self.seconds, answer: None }
+    }
 }
 
 /// The program of a run.
@@ -185,7 +194,7 @@ fn alone(Options { pairs, program, large, .. }: &Options, found: &mut Measured) 
 }
 
 /// Runs parades, set-up included, with an engine and its options in words of the command line.
-fn ours(program: &Path, network: &str, nodes: u64, seconds: u64, way: &str) -> Result<Run, Failure> {
+pub(super) fn ours(program: &Path, network: &str, nodes: u64, seconds: u64, way: &str) -> Result<Run, Failure> {
     let mut words = vec!["chord".to_owned(), "--until".to_owned(), format!("{seconds}s")];
     for set in [format!("nodes={nodes}"), format!("network={network}")] {
         words.extend(["--set".to_owned(), set]);
@@ -201,7 +210,7 @@ fn ours(program: &Path, network: &str, nodes: u64, seconds: u64, way: &str) -> R
 }
 
 /// Runs the program for SimGrid.
-fn theirs(program: &Path, network: &str, nodes: u64, seconds: u64) -> Result<Run, Failure> {
+pub(super) fn theirs(program: &Path, network: &str, nodes: u64, seconds: u64) -> Result<Run, Failure> {
     let mut command = Command::new(program);
     command.args([nodes.to_string(), seconds.to_string(), network.to_owned()]);
     let name = program.display().to_string();

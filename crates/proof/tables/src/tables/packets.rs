@@ -1,7 +1,7 @@
 //! `bench packets`: the campus with TCP, beside ns-3 if its program is given. With `--validation`, what ns-3
 //! and FreeBSD's receiver computed, beside ours.
 
-mod campus;
+pub(super) mod campus;
 mod cases;
 mod dumbbell;
 mod queues;

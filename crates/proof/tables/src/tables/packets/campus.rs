@@ -2,7 +2,7 @@
 
 use crate::child::{self, output};
 use crate::record::Figure;
-use crate::sides::{Spread, cores, progress};
+use crate::sides::{Ran, Spread, cores, progress};
 use crate::{Measured, Options};
 use parades_core::random::Rng;
 use parades_report::drawing::table;
@@ -14,7 +14,7 @@ use std::process::Command;
 use tempfile::NamedTempFile;
 
 /// The network and the virtual seconds beside ns-3.
-const BESIDE: (u32, &str) = (2, "2.5");
+pub(in crate::tables) const BESIDE: (u32, &str) = (2, "2.5");
 /// The networks and the virtual seconds of parades alone.
 const ALONE: [(u32, &str); 2] = [(2, "10"), (10, "5")];
 /// The hosts of a campus.
@@ -22,11 +22,20 @@ const HOSTS: u32 = 504;
 
 /// The results of a run of either program.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+pub(in crate::tables) struct Run {
     seconds: f64,
     peak_bytes: f64,
     packets: f64,
     events: f64,
+}
+
+impl Run {
+    /// Returns the run as one of a side that counts packets.
+    pub(in crate::tables) fn ran(self) -> Ran {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a count")]
+        let events = self.packets as u64;
+        Ran { events, seconds: self.seconds, answer: None }
+    }
 }
 
 pub(in crate::tables) fn measure(options: &Options) -> Result<Measured, Failure> {
@@ -37,7 +46,7 @@ pub(in crate::tables) fn measure(options: &Options) -> Result<Measured, Failure>
 }
 
 /// Writes a file of flows that both programs read.
-fn flows(networks: u32) -> Result<NamedTempFile, Failure> {
+pub(in crate::tables) fn flows(networks: u32) -> Result<NamedTempFile, Failure> {
     let wrong = |error: std::io::Error| Failure::simulation(format!("a file of flows cannot be written: {error}"));
     let mut file = NamedTempFile::new().map_err(wrong)?;
     let rng = Rng::stream(1, 1);
@@ -134,7 +143,13 @@ fn alone(Options { pairs, program, .. }: &Options, found: &mut Measured) -> Resu
 }
 
 /// Runs parades with an engine and its options in words of the command line.
-fn ours(program: &Path, networks: u32, seconds: &str, flows: Option<&Path>, way: &str) -> Result<Run, Failure> {
+pub(in crate::tables) fn ours(
+    program: &Path,
+    networks: u32,
+    seconds: &str,
+    flows: Option<&Path>,
+    way: &str,
+) -> Result<Run, Failure> {
     let mut words = vec!["campus".to_owned(), "--until".to_owned(), format!("{seconds}s")];
     let flows = flows.map(|path| format!("flows={}", path.display()));
     for set in ["traffic=tcp".to_owned(), format!("networks={networks}")].into_iter().chain(flows) {
@@ -154,7 +169,7 @@ fn ours(program: &Path, networks: u32, seconds: &str, flows: Option<&Path>, way:
 }
 
 /// Runs the program for ns-3.
-fn theirs(program: &Path, networks: u32, seconds: &str, flows: &Path) -> Result<Run, Failure> {
+pub(in crate::tables) fn theirs(program: &Path, networks: u32, seconds: &str, flows: &Path) -> Result<Run, Failure> {
     let mut command = Command::new(program);
     command.arg(flows).args([&networks.to_string(), seconds]);
     let name = program.display().to_string();
