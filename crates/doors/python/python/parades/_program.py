@@ -45,7 +45,7 @@ OUTSIDE = (
 #: The names that arguments of a program cannot have, since the functions that run one have them.
 _OPTIONS = frozenset(
     "what until seed tie_seed engine engines threads processes tune memory_limit digest set progress save seeds grid jobs "
-    "metrics until_interval out event links lps begin before nodes latency".split()
+    "metrics until_interval outputs out event links lps begin before nodes latency".split()
 )
 
 #: The place of a program that is in no file.
