@@ -153,7 +153,9 @@ impl Restorable for SlowUndo {
         self.handle(state, event, ctx);
     }
     fn undo(&self, state: &mut u64, _: Body<&u64>, _: &mut UndoLog<()>) {
-        (0..10_000_u32).for_each(|step| drop(std::hint::black_box(step)));
+        (0..2_000_000_u32).for_each(|step| {
+            std::hint::black_box(step);
+        });
         *state -= 1;
     }
 }
