@@ -36,7 +36,6 @@ struct Kept {
 #[pyfunction]
 #[pyo3(signature = (request, callback=None, saved=None, save=None, outputs=None, metrics=Vec::new(),
     until_interval=None))]
-#[expect(clippy::too_many_arguments, reason = "each has a name in Python")]
 pub(crate) fn execute(
     py: Python<'_>,
     request: &Request,
@@ -48,7 +47,8 @@ pub(crate) fn execute(
     until_interval: Option<f64>,
 ) -> PyResult<Run> {
     let wanted = saved.map_or_else(|| request.wanted.clone(), |saved| saved.request(&request.wanted));
-    let inputs = saved.map_or_else(|| request.inputs(), Saved::inputs);
+    // The network of a program is held beside the scenario file of its saved run.
+    let inputs = saved.map_or_else(Vec::new, Saved::inputs).into_iter().chain(request.inputs()).collect();
     let saving = save.map(|save| save.saving(py, &program_with(String::new()))).transpose()?;
     let from = saved.map(|saved| &saved.saved);
     let outputs = raise(py, outputs.unwrap_or_default().outputs(from))?;

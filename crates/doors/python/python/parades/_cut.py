@@ -72,7 +72,8 @@ class Cut:
         """Returns the request by which the run goes on."""
         if self._saved is None:
             return self._asked
-        return request("", until=until or self._saved.end, **self._engine)
+        how = request("", until=until or self._saved.end, **self._engine)
+        return how.with_text_of(self._asked)
 
     def _save(self, path: str, until: str | timedelta, progress: Listener) -> Run:
         save = Saving(path, stop_at=time("until", until))

@@ -50,10 +50,10 @@ def request(
         what = Network.from_dict(what)
     values = merged(set, parameters or {}, "set")
     if isinstance(what, Program):
-        values = values_of(what, values, is_apart=several or (processes or 1) > 1)
+        values = values_of(what, values, is_apart=several or (processes or 1) > 1, file=name)
         until = what.until if until is None else until
         threads = 1 if threads is None and _HAS_LOCK else threads
-        scenario, text = "python", None
+        scenario, text = "python", what.over.to_toml() if isinstance(what.over, Network) else None
     elif isinstance(what, Network):
         scenario, text = what._path(name), what.to_toml()
     else:
@@ -61,6 +61,7 @@ def request(
     return _parades.Request(
         scenario,
         text=text,
+        file=str(values["over"]) if isinstance(what, Program) and text else None,
         set=assignments(values, several=several),
         until=time("until", until),
         seed=whole("seed", seed),
@@ -211,7 +212,7 @@ class Run:
         The end of a name is its unit.
 
         >>> import parades as p
-        >>> sorted(name for name in p.run("mm1", customers=1000).metrics if name.startswith("sojourn"))
+        >>> sorted(name for name in p.run("mm1", customers=1000).metrics if name.startswith("sojourn_s"))
         ['sojourn_s.count', 'sojourn_s.half_width_95', 'sojourn_s.mean']
         """
         metrics: dict[str, Any] = json.loads(self._run.figures())
