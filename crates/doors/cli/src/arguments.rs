@@ -4,7 +4,7 @@ mod help;
 mod how;
 mod merging;
 mod saving;
-mod values;
+pub mod values;
 mod viewing;
 
 use clap::error::{ContextKind, ContextValue};

@@ -1,16 +1,16 @@
 //! `parades run`: one simulation, from arguments to results.
 
 use crate::arguments::{OutputArguments, RunArguments, TaskArguments};
-use crate::printing::{print, print_by, say};
+use crate::printing::{print, print_by};
 use crate::program;
 use crate::terminal::Terminal;
 use parades_capture::recorder::Settings;
-use parades_catalog::Choice;
 use parades_config::inputs;
-use parades_report::{CaptureOutputs, Files, Outputs, Report, SampleOutputs, TraceOutputs, TracedEvents, table_named};
+use parades_report::{
+    CaptureOutputs, Files, Outputs, Report, SampleOutputs, Task, TraceOutputs, TracedEvents, table_named,
+};
 use parades_session::failure::STOPPED;
-use parades_session::steady::{Lengthened, WIDE, lengthen};
-use parades_session::{Failure, FinishedRun, Plan, Precision, Recording, Saved};
+use parades_session::{Failure, Plan, Precision, Saved};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -39,20 +39,22 @@ pub(crate) fn execute(
 ) -> Result<ExitCode, Failure> {
     let choice = plan.choice()?;
     let outputs = task.outputs.outputs(from)?;
-    let saving = task.saving.wish().map(|saving| ("the file of `--save`", saving.file));
-    let saved = from.map(|saved| ("the saved run", saved.path().to_owned()));
-    outputs.check_apart(&plan, saving.into_iter().chain(saved))?;
+    let saving = task.saving.wish();
+    outputs.check_apart(&plan, saving.as_ref(), from)?;
     let view = task.viewing.view();
     if let Some(table) = &view.table {
         table_named(&plan.simulation()?.metrics(), table)?;
     }
-    let files = Files::open(&outputs, &choice, task.saving.wish().is_some(), from)?;
-    let mut terminal = Terminal::new(task.how.quiet);
-    let run = match interval {
-        Some(precision) => run_to_precision(task, plan, &choice, &precision, &files, &mut terminal)?,
-        None => run_once(task, &plan, &choice, from, &files, &mut terminal)?,
-    };
+    let files = Files::open(&outputs, &choice, saving.is_some(), from)?;
     let program = program();
+    let run = Task {
+        precision: interval.as_ref(),
+        saving: saving.as_ref(),
+        from,
+        trace_from: task.outputs.trace_from,
+        command: &program.command,
+    }
+    .execute(plan, &choice, &files, &mut Terminal::new(task.how.quiet))?;
     let (trace, profile) = (files.trace(), files.profile());
     let report = Report {
         trace: trace.as_ref(),
@@ -72,64 +74,6 @@ pub(crate) fn execute(
         report.write_folder(folder)?;
     }
     Ok(if run.is_interrupted()? { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
-}
-
-/// Executes a plan at growing lengths until an interval is narrow.
-fn run_to_precision(
-    task: &TaskArguments,
-    mut plan: Plan,
-    choice: &Choice,
-    precision: &Precision,
-    files: &Files,
-    terminal: &mut Terminal,
-) -> Result<FinishedRun, Failure> {
-    let found = lengthen(&plan, choice, precision, terminal)?;
-    let Lengthened { mut finished, is_narrow, .. } = found;
-    if !is_narrow {
-        say(format_args!("note: {WIDE}"));
-    }
-    let is_recorded = files.are_wanted() || task.saving.wish().is_some();
-    if is_recorded && finished.outcome.stopped_at.is_none() {
-        // The files are those of the run with the last length.
-        plan.until = Some(finished.outcome.end);
-        finished = run_once(task, &plan, choice, None, files, terminal)?;
-    }
-    finished.notes.extend(found.notes);
-    Ok(finished)
-}
-
-/// Executes a plan, from its start or from a saved run.
-fn run_once(
-    task: &TaskArguments,
-    plan: &Plan,
-    choice: &Choice,
-    from: Option<&Saved>,
-    files: &Files,
-    terminal: &mut Terminal,
-) -> Result<FinishedRun, Failure> {
-    let saving = task.saving.wish();
-    let mut notes = saving.as_ref().map_or_else(Vec::new, |_| files.notes_on_saves());
-    terminal.note(&notes);
-    let recording = Recording { saving: saving.as_ref(), from, ..files.recording() };
-    let run = parades_session::run(plan, choice, recording, terminal);
-    if let (Some(_), Err(Failure::Run(failed))) = (from, &run)
-        && let Some(place) = failed.error.place()
-    {
-        // A run goes on from a save before its failure to show what led to it.
-        files.finish_failed(&program().command, place.instant.time)?;
-    }
-    let mut run = run?;
-    terminal.note(parades_session::note_of(&run.outcome.metrics).as_slice());
-    let mut of_end = files.notes();
-    of_end.extend(from.filter(|_| files.has_new_ones()).map(Saved::note_on_files));
-    if let Some(from) = task.outputs.trace_from.filter(|&from| from >= run.outcome.end) {
-        let end = run.outcome.end;
-        of_end.push(format!("nothing is traced: `--trace-from` is {from}, and the run ends at {end}"));
-    }
-    terminal.note(&of_end);
-    notes.extend(of_end);
-    run.notes.extend(notes);
-    Ok(run)
 }
 
 impl OutputArguments {

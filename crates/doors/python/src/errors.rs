@@ -2,7 +2,9 @@
 
 use parades_config::{ConfigError, Place};
 use parades_session::Failure;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+use pyo3::type_object::PyTypeInfo;
 use pyo3::types::PyDict;
 
 /// Returns the exception of a failure.
@@ -15,6 +17,14 @@ pub(crate) fn exception(py: Python<'_>, failure: &Failure) -> PyErr {
         Failure::Stopped(_) => ("Stopped", Ok(())),
     };
     known.and_then(|()| raised(py, class, &failure.to_string(), &facts)).unwrap_or_else(|error| error)
+}
+
+/// Returns the exception of Ctrl-C where there are no results; any other exception as it is.
+pub(crate) fn interrupted(py: Python<'_>, error: PyErr) -> PyErr {
+    if !error.get_type(py).is(PyKeyboardInterrupt::type_object(py)) {
+        return error;
+    }
+    exception(py, &Failure::Stopped("Ctrl-C came before there was a result"))
 }
 
 /// Returns the exception `class` with a message and further facts.

@@ -4,6 +4,7 @@
 //! - [`request::Request`]: what a user asks for, as the command has it.
 //! - [`run`]: runs, and the results of one.
 //! - [`cut`]: runs at a virtual time, which go on.
+//! - [`outputs`]: the files that a run writes, and its saves.
 //! - [`program`]: programs whose processes are written in Python.
 //! - [`questions`]: `compare`, `diff`, `why`, `rerun`.
 //! - [`stepping`]: networks that a program steps.
@@ -18,6 +19,7 @@
 mod cut;
 mod errors;
 mod facts;
+mod outputs;
 mod program;
 mod questions;
 mod request;

@@ -1,8 +1,9 @@
 //! Programs whose processes are written in Python: the scenario `python`.
 //!
 //! One type of program serves all: a process of a node is a future that drives a coroutine
-//! ([`drive`]). Messages are values in a canonical form ([`value`]).
+//! ([`drive`]). Messages are values in a canonical form ([`value`]), over one of three carriers ([`carriers`]).
 
+mod carriers;
 mod drive;
 mod node;
 mod value;
@@ -12,15 +13,17 @@ pub(crate) use node::{Node, NodeKey, Process, executing};
 pub(crate) use value::canonical;
 pub(crate) use waits::{Wait, Wish};
 
+use carriers::{Names, Over};
 use drive::{Coroutine, execute};
-use parades::carriers::Underlay;
 use parades::core::prelude::*;
+use parades::netfile::NetworkFile;
 use parades::p2p::churn::{Churn, Sessions};
 use parades::program::{Node as RustNode, Processes, Program, Start};
 use parades::{ChurnParameters, ConfigError, FromValues, Parameters, Scenario, Simulation, UnderlayParameters, Values};
 use pyo3::prelude::*;
-use std::sync::{Mutex, PoisonError};
-use value::Canonical;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use value::{Canonical, Mail};
 
 #[derive(Parameters)]
 struct Settings {
@@ -34,6 +37,17 @@ struct Settings {
     nodes: u32,
     #[parameter(text, default = "{}", meaning = "arguments of the program, as a JSON object")]
     arguments: String,
+    #[parameter(
+        path,
+        meaning = "network file or SimGrid platform (.xml) over which messages travel, instead of by the latencies of an underlay"
+    )]
+    over: Option<PathBuf>,
+    #[parameter(
+        text,
+        default = "",
+        meaning = "names or patterns of the nodes of the network file `over` at which nodes of the program are, line by line; all by default"
+    )]
+    places: String,
     #[parameter(group)]
     underlay: UnderlayParameters,
     #[parameter(group)]
@@ -49,37 +63,39 @@ pub(crate) const SCENARIO: Scenario =
 const END: Time = Time::from_secs(60);
 
 fn build(values: &Values, seed: u64) -> Result<Simulation, ConfigError> {
-    let Settings { program, nodes, arguments, underlay, churn } = Settings::from_values(values)?;
+    let Settings { program, nodes, arguments, over, places, underlay, churn } = Settings::from_values(values)?;
     let wrong = |key: &str, message: &str, help: &str| values.error_at(key, message, help);
     if program.is_empty() {
         return Err(wrong("program", "no program is named", "write `--set program=file.py:name`"));
     }
     let found = Python::attach(|py| Found::of(py, &program, &arguments).map_err(|error| failed(py, error)));
-    let found =
+    let mut found =
         found.map_err(|why| wrong("program", &why, "name a program that each process of the run can import"))?;
-    let nodes = if nodes == 0 { found.nodes } else { nodes };
-    if nodes == 0 {
-        return Err(wrong("nodes", "the program has no node", "give it a number of nodes from 1 on"));
-    }
-    let (carrier, notes) = underlay.carrier("nodes", nodes, seed)?;
-    let churn = churn.churn("nodes", nodes, seed)?.map(|churn| churn.with_stable(found.stable));
-    let mut metrics = Metrics::new();
-    let counters = found.counters.into_iter().map(|name| (metrics.counter(&name, Unit::Count), name)).collect();
-    let tallies = found.tallies.into_iter().map(|name| (metrics.float(&name, Unit::Count), name)).collect();
-    let unfolded = metrics.counter("states_unfolded", Unit::Count);
-    let code = Code {
-        name: found.name,
-        nodes,
-        carrier,
-        churn,
-        begin: found.begin,
-        counters,
-        tallies,
-        unfolded,
-        metrics,
-        fault: Mutex::new(None),
+    let Some(path) = over else {
+        if !places.is_empty() {
+            return Err(wrong("places", "there is no network with these nodes", "name one by `over`"));
+        }
+        found.nodes = if nodes == 0 { found.nodes } else { nodes };
+        if found.nodes == 0 {
+            return Err(wrong("nodes", "the program has no node", "give it a number of nodes from 1 on"));
+        }
+        let (carrier, notes) = underlay.carrier("nodes", found.nodes, seed)?;
+        return found.simulation(values, seed, &churn, carrier, None, notes);
     };
-    Ok(Simulation::distributed_unrestorable(Processes::new(code), END).with_notes(notes))
+    let of_underlay = UnderlayParameters::PARAMETERS.iter().map(|parameter| parameter.key());
+    if let Some(key) = of_underlay.chain(["nodes"]).find(|key| values.is_changed(key)) {
+        let help = format!("leave `{key}` out, or `over`");
+        return Err(wrong(key, "it has no effect over a network file or a platform", &help));
+    }
+    let is_xml = path.extension().is_some_and(|extension| extension == "xml");
+    let file = if is_xml { None } else { NetworkFile::read(&path)? };
+    if let Some(file) = file {
+        let (carrier, names, notes) = carriers::packets(values, &file, &places, seed)?;
+        found.simulation(values, seed, &churn, carrier, Some(names), notes)
+    } else {
+        let (carrier, names, notes) = carriers::platform(values, &path, &places)?;
+        found.simulation(values, seed, &churn, carrier, Some(names), notes)
+    }
 }
 
 /// The facts that Python knows of a program.
@@ -98,6 +114,45 @@ impl Found {
     fn of(py: Python<'_>, program: &str, arguments: &str) -> PyResult<Found> {
         py.import("parades._program")?.getattr("found")?.call1((program, arguments))?.extract()
     }
+
+    /// Makes the model of the program over a carrier. `names` has the names of the nodes, if they have any.
+    fn simulation<C: Over>(
+        self,
+        values: &Values,
+        seed: u64,
+        churn: &ChurnParameters,
+        carrier: C,
+        names: Option<Arc<Names>>,
+        notes: Vec<String>,
+    ) -> Result<Simulation, ConfigError> {
+        let nodes = match &names {
+            Some(names) => names.count(),
+            None => self.nodes,
+        };
+        if self.stable > nodes {
+            let message = format!("the program has {nodes} nodes, and {} that neither come nor go", self.stable);
+            return Err(values.error_at("program", &message, "give it fewer of the latter (`stable`)"));
+        }
+        let churn = churn.churn("nodes", nodes, seed)?.map(|churn| churn.with_stable(self.stable));
+        let mut metrics = Metrics::new();
+        let counters = self.counters.into_iter().map(|name| (metrics.counter(&name, Unit::Count), name)).collect();
+        let tallies = self.tallies.into_iter().map(|name| (metrics.float(&name, Unit::Count), name)).collect();
+        let unfolded = metrics.counter("states_unfolded", Unit::Count);
+        let code = Code {
+            name: self.name,
+            nodes,
+            names,
+            carrier,
+            churn,
+            begin: self.begin,
+            counters,
+            tallies,
+            unfolded,
+            metrics,
+            fault: Mutex::new(None),
+        };
+        Ok(Simulation::distributed_unrestorable(Processes::new(code), END).with_notes(notes))
+    }
 }
 
 /// Returns a sentence on an exception, with the line at which it was raised.
@@ -109,10 +164,12 @@ fn failed(py: Python<'_>, error: PyErr) -> String {
 }
 
 /// The code of the nodes.
-pub(crate) struct Code {
+pub(crate) struct Code<C> {
     name: String,
     nodes: u32,
-    carrier: Underlay,
+    /// The names of the nodes, if they have any.
+    names: Option<Arc<Names>>,
+    carrier: C,
     churn: Option<Churn>,
     begin: Py<PyAny>,
     counters: Vec<(CounterId, String)>,
@@ -124,7 +181,7 @@ pub(crate) struct Code {
     fault: Mutex<Option<String>>,
 }
 
-impl Code {
+impl<C> Code<C> {
     fn counter(&self, name: &str) -> Option<CounterId> {
         self.counters.iter().find(|(_, other)| other == name).map(|(id, _)| *id)
     }
@@ -157,16 +214,16 @@ impl Code {
 /// The node of Python, if it could be made.
 pub(crate) struct State(Option<Py<PyAny>>);
 
-impl Program for Code {
-    type Message = Canonical;
+impl<C: Over> Program for Code<C> {
+    type Message = Mail;
     type State = State;
-    type Carrier = Underlay;
+    type Carrier = C;
 
     fn nodes(&self) -> u32 {
         self.nodes
     }
 
-    fn carrier(&self) -> &Underlay {
+    fn carrier(&self) -> &C {
         &self.carrier
     }
 
@@ -182,7 +239,8 @@ impl Program for Code {
         let mut state = State(None);
         start.spawn("main", |node| {
             let made = Python::attach(|py| {
-                let made = Py::new(py, NodeKey(node)).and_then(|key| self.begin.bind(py).call1((key,)));
+                let made = Py::new(py, NodeKey { node: C::any(node), names: self.names.clone() })
+                    .and_then(|key| self.begin.bind(py).call1((key,)));
                 made.map(Bound::unbind).map_err(|error| failed(py, error))
             });
             state.0 = made.as_ref().ok().map(|made| Python::attach(|py| made.clone_ref(py)));
@@ -215,14 +273,14 @@ impl Program for Code {
 }
 
 /// The life of a node: one session after another.
-async fn life(node: RustNode<Code>, made: Result<Py<PyAny>, String>) {
+async fn life<C: Over>(node: RustNode<Code<C>>, made: Result<Py<PyAny>, String>) {
     let mut sessions = Sessions::new(node, |code| code.churn.as_ref());
     while let Some(session) = sessions.next().await {
         let begun = match &made {
             Ok(object) => Python::attach(|py| {
                 let _inside = node::Inside::enter(node.id().0);
                 let begun = object.bind(py).call_method1("_begin", (session.is_fresh(),));
-                begun.and_then(|begun| Coroutine::new(&begun, node, None)).map_err(|error| failed(py, error))
+                begun.and_then(|begun| Coroutine::new(&begun, C::any(node), None)).map_err(|error| failed(py, error))
             }),
             Err(why) => Err(why.clone()),
         };

@@ -3,7 +3,7 @@
 use crate::errors::raise;
 use crate::request::{Request, are_in_bounds};
 use crate::run::Run;
-use crate::waiting::wait;
+use crate::waiting::{Waited, wait};
 use parades_cli::program_with;
 use parades_report::comparison::{ComparisonReport, make_folder};
 use parades_report::{chain_as_json, chain_for_people, difference_for_people};
@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Comparison {
     compared: Compared,
     program: Program,
+    is_stopped: bool,
 }
 
 /// Runs a request on several engines, one after another.
@@ -36,13 +37,23 @@ pub(crate) fn compare(
 ) -> PyResult<Comparison> {
     raise(py, are_in_bounds(threads.iter().copied(), processes.iter().copied()))?;
     let wanted = request.wanted.clone();
-    let waited = wait(py, callback, request.inputs(), |listener| {
+    let waited: Waited<Comparison> = wait(py, callback, request.inputs(), |listener| {
         let plan = Plan::of(&wanted)?;
         let sides = Sides { engines: &engines, threads: &threads, processes: &processes, tie_seeds: &tie_seeds };
         let compared = parades_session::compare(&plan, sides, listener)?;
-        Ok(Comparison { compared, program: program_with(format!("compare {}", quote(&wanted.scenario))) })
+        Ok(Comparison {
+            compared,
+            is_stopped: false,
+            program: program_with(format!("compare {}", quote(&wanted.scenario))),
+        })
     });
-    waited.or_raise(py)
+    match waited {
+        // The runs so far become an attribute of the exception.
+        Waited { result: Ok(comparison), .. } if waited.is_interrupted(py) => {
+            Ok(Comparison { is_stopped: true, ..comparison })
+        }
+        waited => waited.or_raise(py),
+    }
 }
 
 impl Comparison {
@@ -71,6 +82,19 @@ impl Comparison {
     /// A sentence on each engine that cannot run the model.
     fn left_out(&self) -> Vec<String> {
         self.compared.left_out.iter().map(ToString::to_string).collect()
+    }
+
+    /// True if Ctrl-C ended the comparison.
+    #[getter]
+    fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    /// The engines of the runs that Ctrl-C stopped, or left no time for.
+    fn stopped(&self) -> Vec<&'static str> {
+        let mut engines: Vec<_> = self.compared.stopped.iter().map(|run| run.choice.engine.name()).collect();
+        engines.dedup();
+        engines
     }
 
     /// Writes the comparison into a folder, as `compare --out` does.

@@ -16,16 +16,15 @@ const PROCESSES_MAX: u64 = 65_536;
 #[pyclass(frozen, module = "parades._parades")]
 pub(crate) struct Request {
     pub(crate) wanted: Wanted,
-    /// The text of the network, where it is described in Python.
-    pub(crate) text: Option<String>,
+    /// The path and the text of the network, where it is described in Python.
+    pub(crate) text: Option<(String, String)>,
 }
 
 impl Request {
     /// Returns the inputs that a thread must hold for this request: the text of the network.
     pub(crate) fn inputs(&self) -> Vec<Input> {
-        let path = absolute(&self.wanted.scenario).ok();
-        let bytes = self.text.as_ref().map(|text| text.as_bytes().into());
-        path.zip(bytes).into_iter().map(|(path, bytes)| Input { path, bytes }).collect()
+        let held = self.text.iter().filter_map(|(path, text)| Some((absolute(path).ok()?, text)));
+        held.map(|(path, text)| Input { path, bytes: text.as_bytes().into() }).collect()
     }
 }
 
@@ -67,13 +66,14 @@ fn size_of(text: &str) -> Result<u64, Failure> {
 #[pymethods]
 impl Request {
     #[new]
-    #[pyo3(signature = (scenario, *, text=None, set=Vec::new(), seed=None, tie_seed=None, until=None, engine=None,
+    #[pyo3(signature = (scenario, *, text=None, file=None, set=Vec::new(), seed=None, tie_seed=None, until=None, engine=None,
         threads=None, processes=None, tune=Vec::new(), memory_limit=None, digest=true))]
     #[expect(clippy::too_many_arguments, reason = "each has a name in Python")]
     fn new(
         py: Python<'_>,
         scenario: String,
         text: Option<String>,
+        file: Option<String>,
         set: Vec<String>,
         seed: Option<u64>,
         tie_seed: Option<u64>,
@@ -88,6 +88,7 @@ impl Request {
         let until = raise(py, until.map(|text| time_of("until", text)).transpose())?;
         let memory_limit = raise(py, memory_limit.map(size_of).transpose())?;
         raise(py, are_in_bounds(threads, processes))?;
+        let text = text.map(|text| (file.unwrap_or_else(|| scenario.clone()), text));
         let wanted = Wanted {
             set,
             seed,
@@ -116,6 +117,11 @@ impl Request {
         raise(py, are_in_bounds(threads, processes))?;
         let wanted = Wanted { engine: Some(engine), threads, processes, tune, ..self.wanted.clone() };
         Ok(Request { wanted, text: self.text.clone() })
+    }
+
+    /// Returns the request with the network that `other` has as text.
+    fn with_text_of(&self, other: &Request) -> Request {
+        Request { wanted: self.wanted.clone(), text: other.text.clone() }
     }
 
     /// Returns the request with another virtual end time.

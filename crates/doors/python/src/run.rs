@@ -2,15 +2,16 @@
 
 use crate::cut::Saved;
 use crate::errors::{exception, raise, raised};
+use crate::outputs::{Saves, Wishes};
 use crate::program::SCENARIO;
-use crate::request::{Request, time_of};
+use crate::request::Request;
 use crate::table::Table;
 use crate::waiting::{Listener, Waited, wait};
 use parades_cli::program_with;
 use parades_core::metrics::{MetricValue, Unit};
 use parades_report::folder::make_for_run;
-use parades_report::{Report, View, metrics, table_named, table_of};
-use parades_session::{Branched, Failure, FinishedRun, Plan, Recording, Saving};
+use parades_report::{Files, Outputs, Profile, Report, SampleOutputs, Task, View, metrics, table_named, table_of};
+use parades_session::{Branched, Failure, FinishedRun, Plan, Precision};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
@@ -20,47 +21,65 @@ use std::path::PathBuf;
 #[pyclass(frozen, module = "parades._parades")]
 pub(crate) struct Run {
     run: FinishedRun,
+    kept: Kept,
 }
 
-/// Executes a request, from its start or from a saved run, and returns its results. `save` is the file in
-/// which the run is saved: at the virtual time `stop_at`, where it stops, or else at its end.
+/// The data that a run has kept on request.
+#[derive(Default)]
+struct Kept {
+    profile: Option<Profile>,
+    samples: Option<SampleOutputs>,
+}
+
+/// Executes a request, from its start or from a saved run, and returns its results. With `until_interval`, the run
+/// is made longer until the intervals of `metrics` are at most this share of their means.
 #[pyfunction]
-#[pyo3(signature = (request, callback=None, saved=None, save=None, stop_at=None))]
+#[pyo3(signature = (request, callback=None, saved=None, save=None, outputs=None, metrics=Vec::new(),
+    until_interval=None))]
 pub(crate) fn execute(
     py: Python<'_>,
     request: &Request,
     callback: Option<&Bound<'_, PyAny>>,
     saved: Option<&Saved>,
-    save: Option<PathBuf>,
-    stop_at: Option<&str>,
+    save: Option<Saves>,
+    outputs: Option<Wishes>,
+    metrics: Vec<String>,
+    until_interval: Option<f64>,
 ) -> PyResult<Run> {
-    let stop_at = raise(py, stop_at.map(|text| time_of("until", text)).transpose())?;
     let wanted = saved.map_or_else(|| request.wanted.clone(), |saved| saved.request(&request.wanted));
-    let inputs = saved.map_or_else(|| request.inputs(), Saved::inputs);
+    // The network of a program is held beside the scenario file of its saved run.
+    let inputs = saved.map_or_else(Vec::new, Saved::inputs).into_iter().chain(request.inputs()).collect();
+    let saving = save.map(|save| save.saving(py, &program_with(String::new()))).transpose()?;
     let from = saved.map(|saved| &saved.saved);
+    let outputs = raise(py, outputs.unwrap_or_default().outputs(from))?;
+    let precision = until_interval.map(|relative_half_width| Precision { relative_half_width, metrics });
+    let task = Task { precision: precision.as_ref(), saving: saving.as_ref(), from, ..Task::default() };
     let is_in_python = wanted.scenario == SCENARIO.name;
     let keeps = wanted.threads == Some(1) && wanted.processes.is_none_or(|processes| processes == 1);
     let execute = |listener: &mut Listener| {
         let plan = Plan::of(&wanted)?;
-        let program = program_with(plan.command());
-        let saving = save.map(|file| Saving {
-            file,
-            version: program.version,
-            commit: program.commit,
-            at_end: true,
-            stop_at,
-            every: None,
-            every_virtual: None,
-            when: None,
-            before_failure: false,
-        });
-        let recording = Recording { saving: saving.as_ref(), from, ..Recording::default() };
-        parades_session::run(&plan, &plan.choice()?, recording, listener)
+        with_files(plan, task, &outputs, listener)
     };
     let waited = wait(py, callback, inputs, |listener| {
         if is_in_python { in_interpreter(keeps, || execute(listener)) } else { execute(listener) }
     });
     Run::of(py, waited)
+}
+
+/// Executes a plan, and writes its files.
+fn with_files(plan: Plan, task: Task<'_>, outputs: &Outputs, listener: &mut Listener) -> Result<Run, Failure> {
+    let choice = plan.choice()?;
+    outputs.check_apart(&plan, task.saving, task.from)?;
+    let files = Files::open(outputs, &choice, task.saving.is_some(), task.from)?;
+    let program = program_with(plan.command());
+    let run = Task { command: &program.command, ..task }.execute(plan, &choice, &files, listener)?;
+    let (trace, profile) = (files.trace(), files.profile());
+    files.finish(&program.command, run.outcome.end)?;
+    if let Some(folder) = &outputs.folder {
+        let (trace, profile, copy_inputs) = (trace.as_ref(), profile.as_ref(), outputs.copy_inputs);
+        Report { trace, profile, copy_inputs, ..Report::of(&run, &program) }.write_folder(folder)?;
+    }
+    Ok(Run { run, kept: Kept { profile, samples: outputs.samples.clone() } })
 }
 
 /// Calls `execute`, whose events are executed in Python, by a thread that the interpreter knows. With `keeps`,
@@ -72,12 +91,12 @@ fn in_interpreter<T: Send>(keeps: bool, execute: impl FnOnce() -> T + Send) -> T
 
 impl Run {
     /// Returns a run that has come to its end. A run that Ctrl-C stopped is an attribute of the exception.
-    pub(crate) fn of(py: Python<'_>, waited: Waited<FinishedRun>) -> PyResult<Run> {
+    fn of(py: Python<'_>, waited: Waited<Run>) -> PyResult<Run> {
         let is_interrupted = waited.is_interrupted(py);
         let Waited { result, raised: other } = waited;
         match (result, other) {
-            (Ok(run), None) => match run.is_interrupted() {
-                Ok(false) => Ok(Run { run }),
+            (Ok(run), None) => match run.run.is_interrupted() {
+                Ok(false) => Ok(run),
                 Ok(true) => Err(stopped(py, run)),
                 Err(failure) => Err(exception(py, &failure)),
             },
@@ -89,12 +108,13 @@ impl Run {
 
     /// Returns a run that is known to be complete.
     pub(crate) fn complete(run: FinishedRun) -> Run {
-        Run { run }
+        Run { run, kept: Kept::default() }
     }
 
     fn with_report<T>(&self, act: impl FnOnce(&Report<'_>) -> T) -> T {
         let command = self.run.branches.last().map_or_else(|| self.run.plan.command(), Branched::command);
-        act(&Report::of(&self.run, &program_with(command)))
+        let program = program_with(command);
+        act(&Report { profile: self.kept.profile.as_ref(), ..Report::of(&self.run, &program) })
     }
 
     fn metric(&self, name: &str) -> Option<(Unit, &MetricValue)> {
@@ -104,11 +124,12 @@ impl Run {
 }
 
 /// Returns the exception of Ctrl-C, which has the results so far.
-fn stopped(py: Python<'_>, run: FinishedRun) -> PyErr {
-    let message = format!("{} was stopped at {}; `run` has the results so far", run.plan.title(), run.outcome.end);
+fn stopped(py: Python<'_>, run: Run) -> PyErr {
+    let (title, end) = (run.run.plan.title(), run.run.outcome.end);
+    let message = format!("{title} was stopped at {end}; `run` has the results so far");
     let made = || {
         let facts = PyDict::new(py);
-        facts.set_item("run", Py::new(py, Run { run })?)?;
+        facts.set_item("run", Py::new(py, run)?)?;
         raised(py, "Stopped", &message, &facts)
     };
     made().unwrap_or_else(|error| error)
@@ -195,12 +216,29 @@ impl Run {
         raise(py, Table::of(headings.collect(), rows))
     }
 
+    /// Returns the samples of a metric: the time, the logical process, the flow and the value of each.
+    fn samples(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+        let read = || {
+            let Some(samples) = &self.kept.samples else {
+                let help = "run it with `outputs=Outputs(samples=\"folder\")`";
+                return Err(Failure::usage("this run has kept no samples", help));
+            };
+            let found = self.metric(name).filter(|(_, value)| value.takes_observations());
+            if found.is_none() {
+                let message = format!("`{name}` has no samples in this run");
+                return Err(Failure::usage(message, "`kinds` has the metrics with their kinds"));
+            }
+            Table::of_file(&samples.file(name))
+        };
+        raise(py, read())
+    }
+
     /// Writes the results into a folder, as `run --out` does.
-    #[pyo3(signature = (folder, overwrite=false))]
-    fn write(&self, py: Python<'_>, folder: PathBuf, overwrite: bool) -> PyResult<()> {
+    #[pyo3(signature = (folder, overwrite=false, copy_inputs=false))]
+    fn write(&self, py: Python<'_>, folder: PathBuf, overwrite: bool, copy_inputs: bool) -> PyResult<()> {
         let written = py.detach(|| {
             let _claim = make_for_run(&folder, overwrite, None)?;
-            self.with_report(|report| report.write_folder(&folder))
+            self.with_report(|report| Report { copy_inputs, ..*report }.write_folder(&folder))
         });
         raise(py, written)
     }

@@ -16,6 +16,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use serde_json::Value;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A table of columns.
@@ -43,6 +44,25 @@ impl Table {
         RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
             .map(|batch| Table { batch })
             .map_err(|error| of_arrow(&error))
+    }
+
+    /// Reads a file of samples. Its first and its last column have numbers, and the others texts.
+    pub(crate) fn of_file(path: &Path) -> Result<Table, Failure> {
+        let unread = |error: csv::Error| {
+            let path = path.display();
+            Failure::simulation(format!("{path} cannot be read: {error}; leave the files of a run where they are"))
+        };
+        let mut reader = csv::Reader::from_path(path).map_err(unread)?;
+        let headings: Vec<String> = reader.headers().map_err(unread)?.iter().map(str::to_owned).collect();
+        let last = headings.len().saturating_sub(1);
+        let cell = |(column, text): (usize, &str)| match text {
+            "" => Value::Null,
+            text if column == 0 || column == last => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
+            text => text.into(),
+        };
+        let rows = reader.records().map(|row| Ok(row?.iter().enumerate().map(cell).collect()));
+        let rows: Vec<Vec<Value>> = rows.collect::<Result<_, csv::Error>>().map_err(unread)?;
+        Table::of(headings, rows.into_iter())
     }
 
     fn stream(&self) -> FFI_ArrowArrayStream {

@@ -1,8 +1,8 @@
 //! The trace of a run, line by line, while the run goes on.
 
-use crate::errors::exception;
+use crate::errors::{exception, interrupted};
 use crate::request::{Request, moment_of};
-use crate::waiting::defect;
+use crate::waiting::{Working, defect};
 use parades_config::inputs::apart;
 use parades_core::trace::Tracer;
 use parades_report::TracedEvents;
@@ -50,7 +50,9 @@ pub(crate) fn trace(
     let (wanted, inputs, stop) = (request.wanted.clone(), request.inputs(), Stop::default());
     let (to, lines) = sync_channel(LINES_AHEAD);
     let task = stop.clone();
+    let working = Working::begin();
     let execute = move || {
+        let _working = working;
         let work = || apart(inputs, || Plan::of(&wanted).and_then(|plan| traced(&plan, &events, &to)));
         // Without this, a panic would look like the end of the trace.
         let end = catch_unwind(AssertUnwindSafe(|| task.within(work))).unwrap_or_else(|_| Err(defect()));
@@ -95,7 +97,7 @@ impl Trace {
             }
             if let Err(error) = py.check_signals() {
                 self.stop.stop();
-                break Err(error);
+                break Err(interrupted(py, error));
             }
         };
         *self.lines.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines);

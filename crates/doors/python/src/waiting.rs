@@ -1,14 +1,16 @@
 //! Work on a thread of its own, while the interpreter is free: other threads of Python go on, signals are
 //! answered, and a callback hears of the progress.
 
-use crate::errors::raise;
+use crate::errors::{interrupted, raise};
 use parades_catalog::Choice;
 use parades_config::inputs::{Input, apart};
 use parades_session::interrupt::Stop;
+use parades_session::machine::count_as_program;
 use parades_session::{Failure, Observer, Progress};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
@@ -23,6 +25,30 @@ pub(crate) const STACK_BYTES: usize = 8 << 20;
 #[expect(clippy::disallowed_methods, reason = "it decides how long a caller waits, and reaches no model")]
 pub(crate) fn now() -> Instant {
     Instant::now()
+}
+
+/// Work with runs that is being done. While there is none, all memory of this process is that of the program in
+/// Python, to which no limit of a run applies.
+pub(crate) struct Working(());
+
+/// The number of values of [`Working`].
+static WORKING: Mutex<usize> = Mutex::new(0);
+
+impl Working {
+    pub(crate) fn begin() -> Working {
+        let mut others = WORKING.lock().unwrap_or_else(PoisonError::into_inner);
+        if *others == 0 {
+            count_as_program();
+        }
+        *others += 1;
+        Working(())
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        *WORKING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+    }
 }
 
 /// A message of the thread to the interpreter.
@@ -87,6 +113,7 @@ pub(crate) fn wait<T: Send>(
     work: impl FnOnce(&mut Listener) -> Result<T, Failure> + Send,
 ) -> Waited<T> {
     let stop = Stop::default();
+    let _working = Working::begin();
     thread::scope(|scope| {
         let (to, from) = channel();
         let task = stop.clone();
@@ -96,7 +123,8 @@ pub(crate) fn wait<T: Send>(
                 let raised = listen(py, callback, from, &stop);
                 let result = py.detach(|| joined(thread));
                 // A signal that came with the end belongs to the work too.
-                let waited = Waited { result, raised: raised.or_else(|| py.check_signals().err()) };
+                let raised = raised.or_else(|| py.check_signals().err()).map(|error| interrupted(py, error));
+                let waited = Waited { result, raised };
                 match waited {
                     // The failure says the same of Ctrl-C, and why there is no result.
                     Waited { result: Err(Failure::Stopped(why)), .. } if waited.is_interrupted(py) => {

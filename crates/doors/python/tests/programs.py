@@ -258,3 +258,71 @@ async def crashes(node: p.Node):
     node.spawn(listener(log))
     await node.sleep("500ms")
     assert log == [0, "crashed", 2, 3], log
+
+
+def line() -> p.Network:
+    """Three nodes in a line, with links of 8 Mbit/s and 10 ms."""
+    net = p.Network(defaults=dict(rate="8Mbps", delay="10ms")).nodes("left", "router", "right")
+    return net.link("left", "router").link("router", "right")
+
+
+@p.program(over=line(), nodes=["left", "right"], until="1s")
+async def one_way(node: p.Node):
+    """A message of 980 bytes, and the report of its arrival."""
+    if node.name == "left":
+        assert await node.deliver(node.number("right"), "hello", bytes=980)
+    else:
+        assert await node.receive() == (0, "hello")
+    node.state["done_ps"] = node.now_ps
+
+
+def star() -> p.Network:
+    """Sixteen hosts at a switch, whose links lose packets."""
+    net = p.Network(defaults=dict(rate="10Mbps", delay="1ms", loss=0.05, queue=5)).nodes("switch")
+    return net.group("host", 16, attach="switch")
+
+
+@p.program(over=star(), nodes="host.*", until="2s", counters=["asked", "answered"])
+async def questions(node: p.Node, bytes=1000):
+    """Each node asks others, which answer; packets and answers are lost."""
+
+    async def answers() -> None:
+        while True:
+            sender, question = await node.receive()
+            if question["asks"]:
+                node.send(sender, {"asks": False}, bytes=bytes)
+            else:
+                node.count("answered")
+                node.state["answers"] = node.state.get("answers", 0) + 1
+
+    node.spawn(answers())
+    while True:
+        await node.sleep(node.random.expovariate(200))
+        node.send(node.random_node(), {"asks": True}, bytes=bytes)
+        node.count("asked")
+
+
+PLATFORM = """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <config><prop id="network/model" value="CM02"/><prop id="network/crosstraffic" value="0"/></config>
+  <zone id="w" routing="Full">
+    <host id="a" speed="1Gf"/> <host id="b" speed="1Gf"/>
+    <link id="ab" bandwidth="10MBps" latency="1ms"/>
+    <route src="a" dst="b"><link_ctn id="ab"/></route>
+  </zone>
+</platform>
+"""
+
+
+async def work(node: p.Node):
+    """Two computations share a host; then 10 MB are sent."""
+    if node.name == "a":
+        other = node.spawn(node.compute(1e9))
+        await node.compute(2e9)
+        await other
+        assert node.now == 3.0
+        node.send(node.number("b"), "data", bytes=10_000_000)
+    else:
+        await node.receive()
+        node.state["done_ps"] = node.now_ps

@@ -7,6 +7,7 @@ import importlib
 import os
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,29 @@ def checked(*words: str, cwd: Path | None = None) -> None:
         [sys.executable, "-m", *words], capture_output=True, text=True, check=False, cwd=cwd
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_wheel_is_built_of_what_was_compiled_for_the_command() -> None:
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        pytest.skip("there is no cargo: this package was not built here")
+
+    def features(*packages: str) -> dict[str, set[str]]:
+        """Returns the features of all crates of a build."""
+        words = ["tree", "--edges", "normal,build", "--prefix", "none", "--format", "{p}|{f}", "--no-dedupe"]
+        words += [word for package in packages for word in ("-p", package)]
+        done = subprocess.run([cargo, *words], cwd=CLONE, capture_output=True, text=True, check=True)
+        found: dict[str, set[str]] = {}
+        for line in done.stdout.splitlines():
+            crate, _, features = line.partition("|")
+            if crate:
+                found.setdefault(crate, set()).add(features)
+        return found
+
+    command, wheel = features("parades-cli", "parades"), features("parades-python")
+    assert len(command) > 100
+    # Cargo compiles a crate again for other features. Cargo.toml has them all.
+    assert {crate: wheel[crate] for crate in command} == command
 
 
 def test_the_stub_is_that_of_the_module() -> None:

@@ -123,6 +123,49 @@ def test_ctrl_c_ends_a_run_with_its_results_so_far(call: str) -> None:
     assert child.returncode == 0
 
 
+def test_a_stopped_comparison_has_the_runs_that_had_ended() -> None:
+    engines, shares = ["sequential", "rounds", "window"], [0.0]
+
+    def hear(now: p.Progress) -> None:
+        # The share falls when the second run begins.
+        if now.share < shares[-1]:
+            signal.raise_signal(signal.SIGINT)
+        shares.append(now.share)
+
+    with pytest.raises(p.Stopped, match="`comparison` has the other runs") as caught:
+        p.compare("phold", until="50000s", engines=engines, threads=1, progress=hear)
+    comparison = caught.value.comparison
+    assert comparison.engines[0] == "sequential"
+    assert comparison.engines + comparison.stopped == engines
+    assert comparison.digest in comparison.report()
+    assert (caught.value.run, caught.value.sweep) == (None, None)
+
+
+def test_ctrl_c_without_results_has_its_own_class_too() -> None:
+    def hear(now: p.Progress) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    for ask in (
+        lambda: p.compare("phold", until="1000000s", progress=hear),
+        lambda: p.diff(("phold", dict(until="1000000s")), ("phold", dict(until="1000000s")), progress=hear),
+    ):
+        with pytest.raises(p.Stopped) as caught:
+            ask()
+        assert (caught.value.run, caught.value.sweep, caught.value.comparison) == (None, None, None)
+
+
+def test_data_of_the_program_are_not_in_the_limit_of_a_run() -> None:
+    def run() -> str | None:
+        return p.run("phold", lps=64, until="200s", memory_limit="32MiB", engine="sequential").digest
+
+    digest = run()
+    data = b"x" * (200 << 20)
+    assert run() == digest
+    with pytest.raises(p.SimulationError, match="memory"):
+        p.run("phold", lps=1_000_000, until="200s", memory_limit="32MiB", engine="sequential")
+    assert len(data) == 200 << 20
+
+
 def test_the_command_has_its_exit_statuses() -> None:
     assert command("run", "phold", "--until", "1s").returncode == 0
     assert command("run", "faulty", "--set", "fault=fail").returncode == 1

@@ -56,6 +56,17 @@ def test_seeds_and_arguments_change_the_answer() -> None:
     assert first.digest != p.run(programs.gossip, until="10s", latency="30ms").digest
 
 
+def test_runs_are_saved_and_go_on_by_being_repeated(tmp_path) -> None:
+    whole = p.run(programs.ring, until="500ms")
+    cut = p.start(programs.ring, until="500ms").advance("200ms").advance("300ms")
+    cut.save(tmp_path / "ring.save")
+    for later in (cut, cut.with_engine("window", threads=2), p.load(tmp_path / "ring.save")):
+        assert later.finish().digest == whole.digest
+    for change in (dict(latency="2ms"), dict(seed=2)):
+        with pytest.raises(p.InputError, match="nothing can change in the middle of the run"):
+            cut.branch(**change)
+
+
 def test_time_warp_is_refused() -> None:
     with pytest.raises(p.InputError, match="time-warp"):
         p.run(programs.ring, engine="time-warp")

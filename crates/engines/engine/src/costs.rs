@@ -51,6 +51,15 @@ const SAMPLES_PER_GROUP: f64 = 8.0;
 /// chance makes, from which costs count instead of events.
 const SIGNIFICANT: f64 = 2.0;
 
+/// A wall time, and the processor time that the calling thread had taken then. `None` if the system does not
+/// report it.
+pub(crate) type CoreReading = (Instant, Option<Duration>);
+
+/// Reads the processor time of this thread, which is a system call.
+pub(crate) fn core_reading() -> CoreReading {
+    (now(), core_time())
+}
+
 /// Times some of the events that a thread executes.
 #[derive(Clone, Debug)]
 pub(crate) struct Sampler {
@@ -67,8 +76,8 @@ pub(crate) struct Sampler {
     /// The share of the thread's time in which it reads the clock.
     clock_share: f64,
     random: u32,
-    /// The time of the last reading of the thread's processor time, and that processor time.
-    core: (Instant, Option<Duration>),
+    /// The last reading of the thread's processor time.
+    core: CoreReading,
     /// The time that all events of the thread have taken, in nanoseconds, as far as it is known by samples.
     worked_ns: f64,
 }
@@ -116,9 +125,15 @@ impl Sampler {
         self.left == 0
     }
 
-    /// Goes on in this thread, after events of another one.
-    pub(crate) fn move_to_this_thread(&mut self) {
-        self.core = (now(), core_time());
+    /// Goes on in the thread of this reading, after events of another one.
+    pub(crate) fn move_to_thread(&mut self, reading: CoreReading) {
+        self.core = reading;
+    }
+
+    /// Returns the last reading of the thread's processor time.
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> CoreReading {
+        self.core
     }
 
     /// Begins the time of an event. Returns false if the sampler is off.

@@ -7,7 +7,7 @@
 //! *Estimates.* Messages and timers of each kind of LP are sampled apart, as in [`crate::costs`], but more
 //! often. Costly handlers are timed each time.
 
-use crate::costs::Sampler;
+use crate::costs::{Sampler, core_reading};
 use parades_core::any_model::{AnyModel, AnyRestorable, Kept, Lps, MessageRef, RestorableLps, Undone, Visit};
 use parades_core::effects::HiddenEffects;
 use parades_core::error::ErrorKind;
@@ -163,7 +163,8 @@ impl Meter {
         let thread = this_thread();
         if thread != self.thread {
             self.thread = thread;
-            self.rows.iter_mut().for_each(|row| row.sampler.move_to_this_thread());
+            let reading = core_reading();
+            self.rows.iter_mut().for_each(|row| row.sampler.move_to_thread(reading));
         }
         self.rows[row].sampler.begin();
     }
@@ -312,5 +313,22 @@ impl<'k> RestorableLps<'k> for Measured<dyn RestorableLps<'k> + 'k> {
     }
     fn undos_allocated_bytes(&self) -> usize {
         self.lps.undos_allocated_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_thread_is_read_once_for_all_rows() {
+        let rows = vec![Row::new(); 3];
+        let mut meter = Meter { handlers: Arc::default(), rows, thread: this_thread() };
+        meter.begin_timed(0);
+        let here = meter.rows[2].sampler.core();
+        std::thread::scope(|scope| scope.spawn(|| meter.begin_timed(0)).join().expect("no panic"));
+        let there: Vec<_> = meter.rows.iter().map(|row| row.sampler.core()).collect();
+        assert!(there[2].0 > here.0, "the row that is not timed has moved too");
+        assert!(there.iter().all(|reading| *reading == there[0]), "{there:?}");
     }
 }

@@ -338,7 +338,13 @@ pub(crate) fn select<'n, N: Iterator<Item = &'n str>>(
 
 /// Returns true if a name matches a pattern, in which `*` stands for any letters. Takes time with the product
 /// of their lengths at most.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+///
+/// ```
+/// use parades_netfile::matches;
+///
+/// assert!(matches("west.*", "west.0") && !matches("west.*", "east.0"));
+/// ```
+pub fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
     let parts: Vec<&str> = parts.collect();

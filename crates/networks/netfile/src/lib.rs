@@ -120,6 +120,7 @@ mod whole;
 mod write;
 
 pub use branch::{CHANGEABLE, looks_up_routes, value_at};
+pub use draft::matches;
 pub use file::{Built, NetworkFile};
 pub use reference::reference;
 pub use schema::schema;

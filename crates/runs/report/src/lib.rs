@@ -5,7 +5,7 @@
 //! - [`comparison`]: one run on several engines, in each of these forms.
 //! - [`metrics`]: metrics as JSON values, with the names that all forms share.
 //! - [`Outputs`] and [`Files`]: the files that a run writes while it is executed, its trace, its timeline,
-//!   its captures and its samples.
+//!   its captures and its samples. [`Task`] executes a plan with them.
 //! - [`Profile`]: where the wall time of a run went.
 //! - [`ResultFile`]: a file that is whole under its own name, or not there.
 //! - [`timeline`]: the format that Perfetto and Chrome read.
@@ -55,6 +55,7 @@ mod samples;
 mod summary;
 pub mod sweep;
 mod tables;
+mod task;
 mod ties;
 pub mod timeline;
 mod timeline_file;
@@ -72,6 +73,7 @@ pub use profile::Profile;
 pub use rows::{Rows, parquet_is_possible, table_of};
 pub use samples::SampleOutputs;
 pub use tables::table_named;
+pub use task::Task;
 pub use trace_file::FinishedTrace;
 pub use view::View;
 

@@ -10,7 +10,7 @@ use parades_core::time::Time;
 use parades_core::trace::TraceFilter;
 use parades_session::lp_names::NoLp;
 use parades_session::recorded::TRACE;
-use parades_session::{Failure, LpNames, Plan, Saved};
+use parades_session::{Failure, LpNames, Plan, Saved, Saving};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ops::RangeInclusive;
@@ -100,17 +100,15 @@ impl TracedEvents {
 }
 
 impl Outputs {
-    /// Checks that the run overwrites no file from which it is read, and none of `saves`, and that all its
-    /// files have different places. Each save comes with the words for it.
+    /// Checks that the run overwrites no file from which it is read, and neither the file in which it is saved
+    /// nor the saved run from which it goes on, and that all its files have different places.
     ///
     /// # Errors
     ///
     /// [`Failure::Input`] otherwise.
-    pub fn check_apart(
-        &self,
-        plan: &Plan,
-        saves: impl IntoIterator<Item = (&'static str, PathBuf)>,
-    ) -> Result<(), Failure> {
+    pub fn check_apart(&self, plan: &Plan, saving: Option<&Saving>, from: Option<&Saved>) -> Result<(), Failure> {
+        let saving = saving.map(|saving| ("the file of `--save`", saving.file.clone()));
+        let saved = from.map(|saved| ("the saved run", saved.path().to_owned()));
         let path = |outputs: &Option<TraceOutputs>| outputs.as_ref().map(|outputs| outputs.path.clone());
         let Outputs { folder, trace, timeline, rounds, samples, .. } = self;
         let (trace, timeline) = (path(trace), path(timeline));
@@ -125,7 +123,7 @@ impl Outputs {
             ("--samples", samples),
         ];
         let named = named.into_iter().filter_map(|(what, path)| Some((what, path?)));
-        check_apart(plan.inputs().chain(saves), named.chain(in_folder.map(|path| ("--out", path))))
+        check_apart(plan.inputs().chain(saving).chain(saved), named.chain(in_folder.map(|path| ("--out", path))))
     }
 
     /// Returns the places of the outputs that can go on, by their options.

@@ -30,6 +30,14 @@ pub struct SampleOutputs {
     pub overwrites: bool,
 }
 
+impl SampleOutputs {
+    /// Returns the file of the samples of a metric.
+    pub fn file(&self, metric: &str) -> PathBuf {
+        let is_allowed = |c: char| !c.is_control() && !r#"/\:*?"<>|"#.contains(c);
+        self.folder.join(format!("{}.csv", safe_name(metric, is_allowed)))
+    }
+}
+
 /// The samples of a run, while they are written.
 #[derive(Debug)]
 pub(crate) struct Samples {
@@ -77,10 +85,7 @@ impl Samples {
                 format!("--samples: {count} metrics have samples, and a run writes {FILES_MAX} files at most");
             return Err(Failure::usage(message, "use fewer apps, or measure them together"));
         }
-        let path = |metric: &str| {
-            let is_allowed = |c: char| !c.is_control() && !r#"/\:*?"<>|"#.contains(c);
-            self.outputs.folder.join(format!("{}.csv", safe_name(metric, is_allowed)))
-        };
+        let path = |metric: &str| self.outputs.file(metric);
         let inputs = inputs::seen().into_iter().map(|seen| ("an input", seen.path));
         check_apart(inputs, metrics.iter().map(|(metric, ..)| ("--samples", path(metric))))?;
         let kept = metrics.iter().map(|(metric, ..)| path(metric)).find(|path| path.exists());

@@ -6,6 +6,7 @@ use parades_raw::memory;
 use serde::Serialize;
 use std::fs;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The machine, as figures record it.
 #[derive(Clone, Debug, Serialize)]
@@ -101,12 +102,35 @@ pub(crate) const BESIDE: u64 = 8 << 20;
 /// to end with its results.
 const BESIDE_AT_MOST: u64 = 16 << 20;
 
-/// The memory that the program held before its first model was made.
-static PROGRAM_BYTES: OnceLock<u64> = OnceLock::new();
+/// The memory of the program itself, in bytes: what it held before its first model was made, or at the last
+/// call of [`count_as_program`]. [`UNKNOWN`] before both.
+static PROGRAM_BYTES: AtomicU64 = AtomicU64::new(UNKNOWN);
+/// No number of bytes.
+const UNKNOWN: u64 = u64::MAX;
 
-/// Returns the memory that this process held before its first model was made, in bytes.
+/// Returns the memory of the program itself, in bytes. No limit of a run counts it.
 pub(crate) fn program_bytes() -> u64 {
-    *PROGRAM_BYTES.get_or_init(held_bytes)
+    // Ordering: Relaxed. The number publishes nothing but itself.
+    match PROGRAM_BYTES.load(Ordering::Relaxed) {
+        UNKNOWN => {
+            let held = held_bytes();
+            let before = PROGRAM_BYTES.compare_exchange(UNKNOWN, held, Ordering::Relaxed, Ordering::Relaxed);
+            before.err().unwrap_or(held)
+        }
+        bytes => bytes,
+    }
+}
+
+/// Counts all memory that this process holds now as that of the program itself, to which no limit of a run
+/// applies. A program that loads data between its runs calls this before a run. While another run is executed,
+/// the memory of that run would count too.
+pub fn count_as_program() {
+    if held_bytes() > program_bytes().saturating_add(BESIDE) {
+        // Memory that earlier runs have freed is not the program's.
+        memory::return_free_memory();
+    }
+    // Ordering: as in `program_bytes`.
+    PROGRAM_BYTES.store(held_bytes(), Ordering::Relaxed);
 }
 
 /// Makes the allocator keep this process within `limit` bytes, and a few beside.

@@ -1,4 +1,4 @@
-//! The values of options, as the grammar checks them. Each error is a sentence for the user.
+//! The values of options, as the grammar checks them. Each error is a sentence for the user: what can be written.
 
 use parades_capture::address::IpVersion;
 use parades_config::units::{parse_size, parse_time};
@@ -41,16 +41,24 @@ pub(super) fn time(text: &str) -> Result<Time, String> {
     parse_time(text).map_err(|error| error.to_string())
 }
 
-/// Reads a virtual time that passes between two saves.
-pub(super) fn span(text: &str) -> Result<Delay, String> {
+/// Reads a virtual time that passes between two saves, with a unit: `10s`.
+///
+/// # Errors
+///
+/// If it is no time, or `0s`.
+pub fn span(text: &str) -> Result<Delay, String> {
     match time(text)? {
         Time::ZERO => Err("give a time above 0s".into()),
         time => Ok(time.since(Time::ZERO)),
     }
 }
 
-/// Reads a wall time that passes between two saves.
-pub(super) fn wall_time(text: &str) -> Result<Duration, String> {
+/// Reads a wall time that passes between two saves, with a unit: `10min`.
+///
+/// # Errors
+///
+/// If it is no time, or `0s`.
+pub fn wall_time(text: &str) -> Result<Duration, String> {
     span(text).map(|span| Duration::from_secs_f64(span.as_secs_f64()))
 }
 
@@ -69,7 +77,12 @@ pub(super) fn shard(text: &str) -> Result<Shard, String> {
     shard.map_err(|error| error.to_string())
 }
 
-pub(super) fn ip_version(text: &str) -> Result<IpVersion, String> {
+/// Reads the version of IP of captures.
+///
+/// # Errors
+///
+/// If it is neither 4 nor 6.
+pub fn ip_version(text: &str) -> Result<IpVersion, String> {
     match text {
         "4" => Ok(IpVersion::V4),
         "6" => Ok(IpVersion::V6),
@@ -77,7 +90,12 @@ pub(super) fn ip_version(text: &str) -> Result<IpVersion, String> {
     }
 }
 
-pub(super) fn snap_length(text: &str) -> Result<u32, String> {
+/// Reads the length at which captures cut packets, with a unit: `96B`. It is returned in bytes.
+///
+/// # Errors
+///
+/// If it is no size, or none from `1B` to `4294967295B`.
+pub fn snap_length(text: &str) -> Result<u32, String> {
     match u32::try_from(parse_size(text).map_err(|error| error.to_string())?) {
         Ok(0) | Err(_) => Err(format!("write a size from `1B` to `{}B`", u32::MAX)),
         Ok(length) => Ok(length),

@@ -31,6 +31,7 @@ from ._network import (
     Red,
     TokenBucket,
 )
+from ._outputs import Outputs, Saving
 from ._program import Container, Event, Killed, Node, Process, Program, Random, Resource, Store, program
 from ._progress import Progress
 from ._questions import Chain, Comparison, Difference, compare, diff, rerun, trace, why
@@ -57,6 +58,7 @@ __all__ = [
     "Killed",
     "Network",
     "Node",
+    "Outputs",
     "Pie",
     "Priority",
     "Process",
@@ -67,6 +69,7 @@ __all__ = [
     "Red",
     "Resource",
     "Run",
+    "Saving",
     "SimulationError",
     "Stepped",
     "Stopped",

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import _parades
 from ._errors import InputError
+from ._outputs import Outputs, Save, Saving, saving
 from ._progress import Listener, callback
 from ._run import Run, What, request
 from ._words import assignments, merged, time, whole
@@ -37,8 +38,11 @@ class Cut:
         engine: Mapping[str, Any],
         saved: _parades.Saved | None = None,
         so_far: Run | None = None,
+        outputs: Outputs | None = None,
     ) -> None:
         self._asked = asked
+        #: The files of a run at its start. Later ones go on with those of the saved run.
+        self._outputs = outputs
         self._engine = dict(engine)
         self._saved = saved
         #: The results up to the cut; `None` at the start, and where the cut was loaded or is a branch.
@@ -68,11 +72,12 @@ class Cut:
         """Returns the request by which the run goes on."""
         if self._saved is None:
             return self._asked
-        return request("", until=until or self._saved.end, **self._engine)
+        how = request("", until=until or self._saved.end, **self._engine)
+        return how.with_text_of(self._asked)
 
     def _save(self, path: str, until: str | timedelta, progress: Listener) -> Run:
-        at = time("until", until)
-        return Run(_parades.execute(self._how(), callback(progress), self._saved, path, at))
+        save = Saving(path, stop_at=time("until", until))
+        return Run(_parades.execute(self._how(), callback(progress), self._saved, save, self._outputs))
 
     def advance(self, until: str | timedelta, *, progress: Listener = None) -> Cut:
         """Executes everything before a virtual time, and returns the run there.
@@ -141,10 +146,23 @@ class Cut:
         how = {**self._engine, "engine": engine, "threads": threads, "processes": processes, "tune": tune}
         workers = (whole("threads", threads, 1), whole("processes", processes, 1))
         asked = self._asked.with_engine(engine, *workers, assignments(tune or {}))
-        return Cut(asked, how, self._saved, self.so_far)
+        return Cut(asked, how, self._saved, self.so_far, self._outputs)
 
-    def finish(self, *, until: str | timedelta | None = None, progress: Listener = None) -> Run:
-        """Executes the rest of the run, and returns its results. `until` is another end than that of the run.
+    def finish(
+        self,
+        *,
+        until: str | timedelta | None = None,
+        progress: Listener = None,
+        save: Save = None,
+        outputs: Outputs | None = None,
+    ) -> Run:
+        """Executes the rest of the run, and returns its results.
+
+        Args:
+            until: Another end than that of the run.
+            progress: As in `run`.
+            save: As in `run`.
+            outputs: Files that begin here. Default: the files of the run so far go on.
 
         Raises:
             InputError: If the end has passed.
@@ -153,7 +171,8 @@ class Cut:
         """
         end = time("until", until)
         asked = self._how(end) if self._saved is not None or end is None else self._asked.with_until(end)
-        return Run(_parades.execute(asked, callback(progress), self._saved))
+        files = outputs or self._outputs
+        return Run(_parades.execute(asked, callback(progress), self._saved, saving(save), files))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the run into a file, from which `load` and `parades resume` go on.
@@ -184,9 +203,12 @@ def start(
     tune: Mapping[str, object] | None = None,
     memory_limit: str | None = None,
     set: Mapping[str, object] | None = None,
+    outputs: Outputs | None = None,
     **parameters: object,
 ) -> Cut:
     """Returns a run at its start. The arguments are those of `run`.
+
+    Files of `outputs` go on from cut to cut. They have the run of the cut that was advanced or finished last.
 
     Raises:
         InputError: If the input is wrong.
@@ -212,7 +234,7 @@ def start(
         "tune": tune,
         "memory_limit": memory_limit,
     }
-    return Cut(asked, how)
+    return Cut(asked, how, outputs=outputs)
 
 
 def load(path: str | os.PathLike[str]) -> Cut:

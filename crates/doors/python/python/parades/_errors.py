@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
+    from ._questions import Comparison
     from ._run import Run
     from ._sweep import Sweep
 
@@ -91,14 +92,16 @@ class Stopped(KeyboardInterrupt):
     Attributes:
         run: The results up to then; `None` if there are none.
         sweep: The results of a sweep up to then; `None` if it was no sweep.
+        comparison: The runs of a comparison that had ended; `None` if none had, or if it was no comparison.
     """
 
     exit_status: ClassVar[int] = 130
 
-    def __init__(self, message: str, *, run: Any = None, sweep: Any = None) -> None:
+    def __init__(self, message: str, *, run: Any = None, sweep: Any = None, comparison: Any = None) -> None:
         super().__init__(message)
         self._run = run
         self._sweep = sweep
+        self._comparison = comparison
 
     @property
     def run(self) -> Run | None:
@@ -111,3 +114,9 @@ class Stopped(KeyboardInterrupt):
         from ._sweep import Sweep
 
         return None if self._sweep is None else Sweep(self._sweep)
+
+    @property
+    def comparison(self) -> Comparison | None:
+        from ._questions import Comparison
+
+        return None if self._comparison is None else Comparison(self._comparison)

@@ -86,7 +86,7 @@ def Dctcp(mark_at: int = 20, **keys: Any) -> Queue:
 
 
 def TokenBucket(rate: str, burst: str, **keys: Any) -> Queue:
-    """Shapes the traffic to a rate, with bursts."""
+    """Shapes the traffic to a rate in bits a second, such as `"10Mbps"`, with bursts, such as `"16KiB"`."""
     return Queue("token-bucket", rate=rate, burst=burst, **keys)
 
 
@@ -164,7 +164,11 @@ class Network:
         return self._add("part", {"name": name, "kind": kind}, keys)
 
     def link(self, a: Names, b: Names, *, name: str | None = None, **keys: Any) -> Network:
-        """Adds links between the nodes of `a` and those of `b`. The default name is A-B."""
+        """Adds links between the nodes of `a` and those of `b`. The default name is A-B.
+
+        Among the keys are `rate="10Mbps"`, in bits a second, `delay="10ms"`, `loss`, a probability, and
+        `queue`: a number of packets, a size such as `"64KiB"`, or a `Queue`.
+        """
         return self._add("link", {"from": a, "to": b, "name": name}, keys)
 
     def queue(self, name: str, queue: Queue | Mapping[str, Any]) -> Network:
@@ -187,15 +191,17 @@ class Network:
         return self._add("app", {"name": name, "kind": kind, "from": source, "to": destination}, keys)
 
     def tcp(self, name: str, source: Names, destination: Names, **keys: Any) -> Network:
-        """Adds streams over TCP, of `size` bytes each or without an end, under the control `congestion`."""
+        """Adds streams over TCP: of a `size` each, such as `"20MB"`, or without an end; from the virtual time
+        `start`, such as `"1s"`; under the congestion control `congestion`.
+        """
         return self.app(name, "tcp", source, destination, **keys)
 
     def constant(self, name: str, source: Names, destination: Names, **keys: Any) -> Network:
-        """Adds datagrams at a constant `rate`, in bits of payload a second."""
+        """Adds datagrams at a constant `rate` of payload in bits a second, such as `"2Mbps"`."""
         return self.app(name, "constant", source, destination, **keys)
 
     def event(self, at: str, **keys: Any) -> Network:
-        """Adds a failure, a repair or a change of a `link` or a `node` at a virtual time."""
+        """Adds a failure, a repair or a change of a `link` or a `node` at a virtual time, such as `"1s"`."""
         return self._add("event", {"at": at}, keys)
 
     def measure(self, **keys: Any) -> Network:

@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 
 from . import _parades
 from ._errors import Error, InputError
+from ._network import Network
 from ._words import refused, whole
 
 #: A delay: a text with its unit, a number of seconds, or a `timedelta`.
@@ -45,7 +46,7 @@ OUTSIDE = (
 #: The names that arguments of a program cannot have, since the functions that run one have them.
 _OPTIONS = frozenset(
     "what until seed tie_seed engine engines threads processes tune memory_limit digest set progress save seeds grid jobs "
-    "metrics until_interval out event links lps begin before nodes latency".split()
+    "metrics until_interval outputs out event links lps begin before nodes over places latency".split()
 )
 
 #: The place of a program that is in no file.
@@ -120,6 +121,8 @@ class Node(_parades.Node):
     Attributes:
         id: The number of the node, from 0.
         nodes: The number of nodes.
+        name: The name of its node in the network, or of its host; its number where there are no names.
+            `number(name)` returns the number of the node with a name.
         now: The virtual time in seconds; `now_ps` in picoseconds, exactly.
         state: Values of the node that belong to the digest, in a dictionary. They are those of messages: `None`,
             numbers, texts, bytes, tuples, lists and dictionaries. Any other attribute that is set belongs to the
@@ -143,11 +146,23 @@ class Node(_parades.Node):
         yield delay
 
     @types.coroutine
-    def deliver(self, to: int, message: Message) -> Generator[Any, Any, bool]:
-        """Sends a message and waits until it has arrived. Returns false if it was lost."""
-        self.check_receiver(to)
-        arrived: bool = yield _parades.Wish.delivery(to, message)
+    def deliver(self, to: int, message: Message, bytes: int | None = None) -> Generator[Any, Any, bool]:
+        """Sends a message and waits until it has arrived. Returns false if it was lost.
+
+        `bytes` is its size over a network of packets or a platform, as for `send`.
+        """
+        self.check_delivery(to, message, bytes)
+        arrived: bool = yield _parades.Wish.delivery(to, message, bytes)
         return arrived
+
+    @types.coroutine
+    def compute(self, flops: float) -> Generator[Any, Any, None]:
+        """Computes on the host of a platform, and waits for the end. `flops` are floating-point operations.
+
+        Computations of a host share its cores. If the host fails, the process ends with it.
+        """
+        self.check_computes()
+        yield _parades.Wish.computation(flops)
 
     @property
     def random(self) -> Random:
@@ -378,14 +393,16 @@ class Program:
 
     Attributes:
         name: The name of its function.
-        nodes: The number of nodes.
+        nodes: The number of nodes; 0 where it is that of a network or platform.
         until: The virtual end time.
+        over: The network or the file over which messages travel; `None` for latencies.
     """
 
     def __init__(
         self,
         main: Callable[..., Any],
-        nodes: int,
+        nodes: int | str | Iterable[str] | None,
+        over: Network | str | os.PathLike[str] | None,
         until: str | timedelta,
         stable: int,
         counters: Iterable[str],
@@ -394,7 +411,19 @@ class Program:
     ) -> None:
         self.main = main
         self.name = main.__name__
-        self.nodes = whole("nodes", nodes, 1) or 1
+        self.over = over
+        if over is None:
+            self.nodes, self._places = whole("nodes", nodes, 1) or 0, ""
+            if not self.nodes:
+                raise refused(
+                    "nodes=None", "the program has no node", "give a number of nodes from 1 on, or `over`"
+                )
+        else:
+            if isinstance(nodes, int):
+                help = "give their names or patterns, or leave `nodes` out for all nodes of the network"
+                raise refused(f"nodes={nodes!r}", "nodes of a network have names", help)
+            self.nodes = 0
+            self._places = nodes if isinstance(nodes, str) else "\n".join(nodes or ())
         self.until = until
         self.stable = whole("stable", stable) or 0
         self.counters = list(counters)
@@ -420,12 +449,14 @@ class Program:
         return f"{module}:{self.main.__qualname__}"
 
     def __repr__(self) -> str:
-        return f"<Program {self.name!r} of {self.nodes} nodes>"
+        nodes = f"{self.nodes} nodes" if self.over is None else f"the nodes of {self.over!r}"
+        return f"<Program {self.name!r} of {nodes}>"
 
 
 def program(
     *,
-    nodes: int,
+    nodes: int | str | Iterable[str] | None = None,
+    over: Network | str | os.PathLike[str] | None = None,
     until: str | timedelta = "60s",
     stable: int = 0,
     counters: Iterable[str] = (),
@@ -449,7 +480,9 @@ def program(
     True
 
     Args:
-        nodes: The number of nodes.
+        nodes: The number of nodes. With a network, their names or patterns: `["east.*", "gw"]`; default: all.
+        over: A `Network` or a network file, in which each message is a packet; or the file of a platform, on
+            whose hosts the nodes are, and on which messages are flows. Default: messages have a latency alone.
         until: The virtual end time, unless a run has its own.
         stable: The number of nodes, from node 0 on, that neither come nor go where there is churn.
         counters: The names of counters (`node.count`).
@@ -457,7 +490,7 @@ def program(
         **parameters: Parameters of the network and of churn, as `parades show python` has them: `latency="1ms"`,
             `loss=0.01`, `session="60s"`, `crash=1.0`.
     """
-    return lambda main: Program(main, nodes, until, stable, counters, tallies, parameters)
+    return lambda main: Program(main, nodes, over, until, stable, counters, tallies, parameters)
 
 
 #: The programs that runs of this process were asked for, by their keys.
@@ -466,8 +499,13 @@ _KNOWN: dict[str, Program] = {}
 _RAISED: dict[str, BaseException] = {}
 
 
-def values_of(what: Program, parameters: Mapping[str, object], *, is_apart: bool) -> dict[str, object]:
-    """Returns the values of the scenario `python` for a run of a program. `is_apart`: by other processes too."""
+def values_of(
+    what: Program, parameters: Mapping[str, object], *, is_apart: bool, file: str
+) -> dict[str, object]:
+    """Returns the values of the scenario `python` for a run of a program. `is_apart`: by other processes too.
+
+    `file` is the name of a network that was built in Python.
+    """
     if is_apart:
         _check_import(what)
         os.environ[_PATH] = os.pathsep.join(filter(None, sys.path))
@@ -480,6 +518,17 @@ def values_of(what: Program, parameters: Mapping[str, object], *, is_apart: bool
         raise InputError(
             f"an argument of `{what.name}` cannot be passed on ({error}); {help}", help=help
         ) from None
+    if what.over is not None:
+        over = what.over._path(file) if isinstance(what.over, Network) else os.fspath(what.over)
+        named = {"program": what.key, "arguments": text, "over": over, "places": what._places}
+        others = {name: x for name, x in parameters.items() if name not in what.arguments}
+        others = {**what.parameters, **others}
+        if "latency" in others:
+            argument = f"latency={others['latency']!r}"
+            raise refused(
+                argument, "it has no effect over a network or a platform", "leave it out, or `over`"
+            )
+        return {**named, **others}
     others = {**what.parameters, **{name: x for name, x in parameters.items() if name not in what.arguments}}
     if "latency" in others:
         others.setdefault("underlay", "constant")

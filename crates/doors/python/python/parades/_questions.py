@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from . import _parades
-from ._errors import SimulationError
+from ._errors import SimulationError, Stopped
 from ._network import Network
 from ._program import OUTSIDE, Program
 from ._progress import Listener, callback
@@ -24,11 +24,13 @@ class Comparison:
 
     Attributes:
         left_out: A sentence on each engine that cannot run the model.
+        stopped: The engines whose runs Ctrl-C stopped, or left no time for. All others are in the results.
     """
 
     def __init__(self, comparison: _parades.Comparison) -> None:
         self._comparison = comparison
         self.left_out: list[str] = comparison.left_out()
+        self.stopped: list[str] = comparison.stopped()
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -75,6 +77,7 @@ def compare(
     tie_seed: int | Iterable[int] = (),
     until: str | timedelta | None = None,
     seed: int | None = None,
+    tune: Mapping[str, object] | None = None,
     memory_limit: str | None = None,
     set: Mapping[str, object] | None = None,
     progress: Listener = None,
@@ -92,10 +95,13 @@ def compare(
         threads: The worker threads in each process, or several numbers of them.
         processes: The processes, or several numbers of them.
         tie_seed: The seed that shuffles simultaneous events, or several of them.
+        tune: Settings of the engines. An engine gets those that it has.
+        until, seed, memory_limit, set, progress, **parameters: As in `run`.
 
     Raises:
         InputError: If the input is wrong, or if an engine that was named cannot run the model.
         SimulationError: If two engines come to different results.
+        Stopped: After Ctrl-C, with the runs that had ended as its attribute `comparison`.
     """
 
     def several(name: str, numbers: int | Iterable[int], least: int = 1) -> list[int]:
@@ -108,6 +114,7 @@ def compare(
         until=until,
         seed=seed,
         tie_seed=ties[0] if ties else None,
+        tune=tune,
         memory_limit=memory_limit,
         set=set,
         parameters=parameters,
@@ -121,6 +128,12 @@ def compare(
         if not isinstance(what, Program):
             raise
         raise SimulationError(f"{error}; {OUTSIDE}") from None
+    if compared.is_stopped:
+        without = ", ".join(compared.stopped())
+        missing = f" without the runs on {without}" if without else ""
+        raise Stopped(
+            f"the comparison was stopped{missing}; `comparison` has the other runs", comparison=compared
+        )
     return Comparison(compared)
 
 
@@ -221,6 +234,10 @@ def why(
     seed: int | None = None,
     tie_seed: int | None = None,
     engine: str | None = None,
+    threads: int | None = None,
+    processes: int | None = None,
+    tune: Mapping[str, object] | None = None,
+    memory_limit: str | None = None,
     set: Mapping[str, object] | None = None,
     progress: Listener = None,
     **parameters: object,
@@ -235,12 +252,24 @@ def why(
         what: As in `run`.
         event: The event, `LP:TIME`: the last of that logical process up to that time. Default: the failure.
         links: The greatest number of events, the latest ones. Default: all.
+        until, seed, tie_seed, engine, threads, processes, tune, memory_limit, set, progress, **parameters: As
+            in `run`.
 
     Raises:
         InputError: If there is no such event, or if the run does not fail and no event is named.
     """
     asked = request(
-        what, until=until, seed=seed, tie_seed=tie_seed, engine=engine, set=set, parameters=parameters
+        what,
+        until=until,
+        seed=seed,
+        tie_seed=tie_seed,
+        engine=engine,
+        threads=threads,
+        processes=processes,
+        tune=tune,
+        memory_limit=memory_limit,
+        set=set,
+        parameters=parameters,
     )
     answer, text, notes = _parades.why(asked, event, whole("links", links, 1), callback(progress))
     return Chain(json.loads(answer), text, notes)
@@ -256,6 +285,10 @@ def trace(
     seed: int | None = None,
     tie_seed: int | None = None,
     engine: str | None = None,
+    threads: int | None = None,
+    processes: int | None = None,
+    tune: Mapping[str, object] | None = None,
+    memory_limit: str | None = None,
     set: Mapping[str, object] | None = None,
     **parameters: object,
 ) -> Iterator[str]:
@@ -272,16 +305,29 @@ def trace(
     ['LP', '3']
 
     Args:
-        what: As in `run`. lps: The logical processes: `"3"`, `"10..=20"`, or by name, `"east.0,gw-west"`,
-        `"east.*"`. Default: all. begin: The virtual time from which events are traced. Default: the start.
-        before: The virtual time before which they are traced. Default: the end.
+        what: As in `run`.
+        lps: The logical processes: `"3"`, `"10..=20"`, or by name, `"east.0,gw-west"`, `"east.*"`. Default:
+            all.
+        begin: The virtual time from which events are traced, with a unit. Default: the start.
+        before: The virtual time before which they are traced, with a unit. Default: the end.
+        until, seed, tie_seed, engine, threads, processes, tune, memory_limit, set, **parameters: As in `run`.
 
     Raises:
         InputError: If the input is wrong, at the first line.
         SimulationError: If the run fails, after the lines up to then.
     """
     asked = request(
-        what, until=until, seed=seed, tie_seed=tie_seed, engine=engine, set=set, parameters=parameters
+        what,
+        until=until,
+        seed=seed,
+        tie_seed=tie_seed,
+        engine=engine,
+        threads=threads,
+        processes=processes,
+        tune=tune,
+        memory_limit=memory_limit,
+        set=set,
+        parameters=parameters,
     )
     return _parades.trace(asked, lps, time("begin", begin), time("before", before))
 

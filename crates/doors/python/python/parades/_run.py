@@ -6,7 +6,7 @@ import html
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from . import _parades
 from ._errors import SimulationError
 from ._network import FILE, Network
+from ._outputs import Outputs, Save, precision, saving
 from ._program import Program, raised_in, values_of
 from ._progress import Listener, callback
 from ._table import Table
@@ -49,10 +50,10 @@ def request(
         what = Network.from_dict(what)
     values = merged(set, parameters or {}, "set")
     if isinstance(what, Program):
-        values = values_of(what, values, is_apart=several or (processes or 1) > 1)
+        values = values_of(what, values, is_apart=several or (processes or 1) > 1, file=name)
         until = what.until if until is None else until
         threads = 1 if threads is None and _HAS_LOCK else threads
-        scenario, text = "python", None
+        scenario, text = "python", what.over.to_toml() if isinstance(what.over, Network) else None
     elif isinstance(what, Network):
         scenario, text = what._path(name), what.to_toml()
     else:
@@ -60,6 +61,7 @@ def request(
     return _parades.Request(
         scenario,
         text=text,
+        file=str(values["over"]) if isinstance(what, Program) and text else None,
         set=assignments(values, several=several),
         until=time("until", until),
         seed=whole("seed", seed),
@@ -87,7 +89,10 @@ def run(
     digest: bool = True,
     set: Mapping[str, object] | None = None,
     progress: Listener = None,
-    save: str | os.PathLike[str] | None = None,
+    save: Save = None,
+    outputs: Outputs | None = None,
+    until_interval: float | None = None,
+    metrics: Iterable[str] = (),
     **parameters: object,
 ) -> Run:
     """Executes a simulation to its end, and returns its results.
@@ -100,20 +105,26 @@ def run(
     True
 
     Args:
-        what: The name of a scenario (`scenarios()` has them), the path of a TOML file, a `Network`, or a
-        dictionary. until: The virtual end time, with a unit: `"10s"`. Default: that of the scenario. seed:
-        The seed of the random streams. Default: 1. tie_seed: Shuffles simultaneous events, alike on every
-        engine. Default: they are not shuffled. engine: `auto`, `sequential`, `rounds`, `window`,
-        `null-message`, `time-warp`. Default: `auto`. threads: The worker threads in each process. Default:
-        the number of cores, divided by the processes. processes: The processes on this machine, connected by
-        shared memory. Default: 1. tune: Settings of the engine. None of them changes the answer.
-        memory_limit: A bound on the memory of the whole process, with a unit: `"2GiB"`. Default: three
-        quarters of
-            the machine's.
+        what: The name of a scenario (`scenarios()` has them), the path of a TOML file, a `Network`, a dictionary
+            in the form of a network file, or a `Program`.
+        until: The virtual end time, with a unit: `"10s"`. Default: that of the scenario.
+        seed: The seed of the random streams. Default: 1.
+        tie_seed: Shuffles simultaneous events, alike on every engine. Default: they are not shuffled.
+        engine: `auto`, `sequential`, `rounds`, `window`, `null-message`, `time-warp`. Default: `auto`.
+        threads: The worker threads in each process. Default: the number of cores, divided by the processes.
+        processes: The processes on this machine, connected by shared memory. Default: 1.
+        tune: Settings of the engine. None of them changes the answer.
+        memory_limit: A bound on the memory that the run takes in each process, with a unit: `"2GiB"`. The
+            memory that the program holds when the run begins is not in it. Default: three quarters of the
+            machine's, divided by the processes.
         digest: False skips the digest.
         set: Parameters by name, where the name is no name in Python: `{"link.gw.rate": "5Mbps"}`.
         progress: A function that is called ten times a second with a `Progress`; or `True` for a line.
-        save: A file in which the run is saved at its end; `load` goes on from it.
+        save: A file in which the run is saved at its end, or a `Saving`; `load` goes on from it.
+        outputs: The files that the run writes while it is executed: captures, samples, a timeline, a trace.
+        until_interval: The run is made longer until the 95 % interval of each of `metrics` is at most this
+            share of its mean to either side: 0.01 is 1 %.
+        metrics: The steady-state metrics that count for `until_interval`: `["sojourn"]`.
         **parameters: Parameters of the scenario: `networks=2, traffic="tcp"`.
 
     Raises:
@@ -135,9 +146,9 @@ def run(
         set=set,
         parameters=parameters,
     )
-    file = None if save is None else os.fspath(save)
+    names, share = precision(until_interval, metrics)
     try:
-        return Run(_parades.execute(asked, callback(progress), None, file))
+        return Run(_parades.execute(asked, callback(progress), None, saving(save), outputs, names, share))
     except SimulationError as error:
         raise error from raised_in(str(error))
 
@@ -201,7 +212,7 @@ class Run:
         The end of a name is its unit.
 
         >>> import parades as p
-        >>> sorted(name for name in p.run("mm1", customers=1000).metrics if name.startswith("sojourn"))
+        >>> sorted(name for name in p.run("mm1", customers=1000).metrics if name.startswith("sojourn_s"))
         ['sojourn_s.count', 'sojourn_s.half_width_95', 'sojourn_s.mean']
         """
         metrics: dict[str, Any] = json.loads(self._run.figures())
@@ -242,6 +253,26 @@ class Run:
         """
         return Table(self._run.histogram(name), name)
 
+    def samples(self, name: str) -> Table:
+        """Returns the samples of a metric, which the run has kept in files (`Outputs.samples`).
+
+        The columns are `time_s`, `lp`, `flow`, and the value under the name of the metric with its unit.
+
+        Raises:
+            InputError: If the run has kept no samples, or if the metric has none.
+            SimulationError: If the file is not there any more.
+        """
+        return Table(self._run.samples(name), name)
+
+    @property
+    def profile(self) -> dict[str, Any] | None:
+        """The wall time of handlers by kind, and the time outside of them, in seconds (`Outputs.profile`).
+
+        `None` if the run was not asked for it.
+        """
+        profile: dict[str, Any] | None = self.summary.get("profile")
+        return profile
+
     def tables(self) -> Iterator[Table]:
         """Returns all tables and series."""
         return (self.table(name) for name, kind in self.kinds.items() if kind in ("table", "series"))
@@ -250,13 +281,17 @@ class Run:
         """Returns the results as the command prints them, in lines of at most `width` characters."""
         return self._run.report(width)
 
-    def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def write(
+        self, folder: str | os.PathLike[str], *, overwrite: bool = False, copy_inputs: bool = False
+    ) -> None:
         """Writes the results into a folder, as `parades run --out` does; `rerun` repeats the run from there.
+
+        `copy_inputs` copies the files that the run has read too.
 
         Raises:
             InputError: If the folder has the results of another run, unless `overwrite` is true.
         """
-        self._run.write(os.fspath(folder), overwrite)
+        self._run.write(os.fspath(folder), overwrite, copy_inputs)
 
     def __repr__(self) -> str:
         return f"<Run {self.title!r}: {self.events} events, {self.virtual_time_s:g} s, digest {self.digest}>"

@@ -51,7 +51,7 @@ class Stepped:
         return self._network.digest()
 
     def send(self, source: str, destination: str, bytes: int) -> int:
-        """Sends a transfer now. Returns its number.
+        """Sends a transfer now, of `bytes` bytes of data. Returns its number.
 
         Raises:
             InputError: If there is no such node.
@@ -60,13 +60,22 @@ class Stepped:
         return self._network.send(source, destination, bytes)
 
     def cancel(self, transfer: int) -> None:
-        """Gives a transfer up now. Does nothing if it has ended."""
+        """Gives a transfer up now. Does nothing if it has ended.
+
+        Raises:
+            SimulationError: If no transfer has this number.
+        """
         self._network.cancel(transfer)
 
     def advance(self, by: str | timedelta) -> None:
-        """Advances the virtual time. Everything before the new time has happened then, and nothing at it.
+        """Advances the virtual time by a duration with its unit, such as `"50ms"`, or a `timedelta`.
 
-        Ctrl-C raises `KeyboardInterrupt` at a consistent time, from which the network can go on.
+        Everything before the new time has happened then, and nothing at it. Ctrl-C raises `KeyboardInterrupt`
+        at a consistent time, from which the network can go on.
+
+        Raises:
+            InputError: If it is no duration.
+            SimulationError: If a network of packets fails, or has come to its end.
         """
         self._network.advance(time("by", by) or "")
 
@@ -83,7 +92,18 @@ class Stepped:
         loss: float | None = None,
         up: bool | None = None,
     ) -> None:
-        """Changes a link now: its rate, its delay, its probability of loss, or whether it works."""
+        """Changes a link now.
+
+        Args:
+            link: The name of the link.
+            rate: Its rate in bits a second, with a unit: `"10Mbps"`.
+            delay: Its delay, with a unit: `"5ms"`, or a `timedelta`.
+            loss: The probability that it loses a packet, from 0 to 1.
+            up: False if it does not work.
+
+        Raises:
+            InputError: If there is no such link, or if a value is wrong or cannot change.
+        """
         self._network.set_link(link, rate, time("delay", delay), loss, up)
 
     def branch(self) -> Stepped:

@@ -90,14 +90,21 @@ def sweep(
     [3, 3]
 
     Args:
-        what: As in `run`. grid: The values of each parameter; every combination is a point. seeds: The seeds:
-        numbers, or as the command has them, `"1..30"`. Default: one, 1. jobs: The number of runs at a time.
-        Default: the number of cores over the threads of a run. tie_seed: A seed that shuffles simultaneous
-        events; each point is run with each of several. threads: The worker threads of each run. Default: 1.
-        metrics: The metrics that are shown, and that count for `until_interval`. until_interval: Seeds are
-        added until the intervals of `metrics` are at most this share of their means. out: A folder for the
-        tables, the journal and the results of each run. A sweep that was stopped goes on from it. progress: A
-        function that is called after each run with a `Progress`; or `True` for a line.
+        what: As in `run`.
+        grid: The values of each parameter; every combination is a point.
+        seeds: The seeds: numbers, or as the command has them, `"1..30"`. Default: one, 1.
+        jobs: The number of runs at a time. Default: the number of cores over the threads of a run.
+        tie_seed: A seed that shuffles simultaneous events; each point is run with each of several.
+        threads: The worker threads of each run. Default: 1.
+        memory_limit: A bound on the memory of each run, with a unit. Default: three quarters of the
+            machine's, divided by `jobs`.
+        metrics: The metrics that are shown, and that count for `until_interval`.
+        until_interval: Seeds are added until the 95 % intervals of `metrics` are at most this share of their
+            means to either side.
+        out: A folder for the tables, the journal and the results of each run. A sweep that was stopped goes
+            on from it.
+        progress: A function that is called after each run with a `Progress`; or `True` for a line.
+        until, engine, processes, tune: As in `run`.
         **parameters: Further parameters, one value or several.
 
     Raises:

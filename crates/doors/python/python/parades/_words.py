@@ -55,7 +55,9 @@ def whole(name: str, value: object, least: int = 0) -> int | None:
     raise refused(f"{name}={value!r}", "this is no such number", f"give a whole number from {least} on")
 
 
-def merged(named: Mapping[str, object] | None, parameters: Mapping[str, object], name: str) -> dict[str, object]:
+def merged(
+    named: Mapping[str, object] | None, parameters: Mapping[str, object], name: str
+) -> dict[str, object]:
     """Returns the values of the argument `name`, and those that stand as arguments of their own.
 
     >>> merged({"link.gw.rate": "5Mbps"}, {"seed": 1}, "set")

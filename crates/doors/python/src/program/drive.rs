@@ -1,7 +1,8 @@
 //! A coroutine of Python as a process of a node.
 
+use super::carriers::{AnyNode, Over};
 use super::node::Inside;
-use super::value::Canonical;
+use super::value::Mail;
 use super::waits::{Ended, Wait, Wanted, Wish, delay_of};
 use super::{Code, failed};
 use parades::program::Node;
@@ -16,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub(super) struct Coroutine {
     object: Py<PyAny>,
     send: Py<PyAny>,
-    node: Node<Code>,
+    node: AnyNode,
     is_over: bool,
     /// Ends when the coroutine does.
     done: Option<Py<Wait>>,
@@ -25,7 +26,7 @@ pub(super) struct Coroutine {
 /// The answer to what a coroutine awaited.
 enum Answer {
     Nothing,
-    Message(LpId, Canonical),
+    Message(LpId, Mail),
     Truth(bool),
 }
 
@@ -34,13 +35,14 @@ enum Step {
     Sleeps(Delay),
     Message(Option<Delay>),
     End(Py<Wait>, Option<Delay>),
-    Delivery(LpId, Canonical),
+    Delivery(LpId, Mail),
+    Computation(f64),
     Over,
     Failed(String),
 }
 
 impl Coroutine {
-    pub(super) fn new(object: &Bound<'_, PyAny>, node: Node<Code>, done: Option<Py<Wait>>) -> PyResult<Coroutine> {
+    pub(super) fn new(object: &Bound<'_, PyAny>, node: AnyNode, done: Option<Py<Wait>>) -> PyResult<Coroutine> {
         let send = object.getattr(intern!(object.py(), "send")).map_err(|_| {
             let name = object.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
             PyTypeError::new_err(format!(
@@ -53,7 +55,7 @@ impl Coroutine {
     /// Lets the coroutine go on until it next waits.
     fn step(&mut self, answer: Answer) -> Step {
         Python::attach(|py| {
-            let _inside = Inside::enter(self.node.id().0);
+            let _inside = Inside::enter(self.node.id());
             let gone_on = self.go_on(py, answer);
             gone_on.unwrap_or_else(|error| {
                 self.is_over = true;
@@ -66,7 +68,7 @@ impl Coroutine {
         let answer = match answer {
             Answer::Nothing => py.None().into_bound(py),
             Answer::Truth(truth) => truth.into_pyobject(py)?.to_owned().into_any(),
-            Answer::Message(from, message) => (from.0, message.object(py)?).into_pyobject(py)?.into_any(),
+            Answer::Message(from, message) => (from.0, message.value.object(py)?).into_pyobject(py)?.into_any(),
         };
         let error = match self.send.bind(py).call1((answer,)) {
             Ok(wish) => return step_of(&wish),
@@ -90,6 +92,7 @@ fn step_of(wish: &Bound<'_, PyAny>) -> PyResult<Step> {
         Wanted::Message(within) => Step::Message(*within),
         Wanted::End(wait, within) => Step::End(wait.clone_ref(wish.py()), *within),
         Wanted::Delivery(to, message) => Step::Delivery(LpId(*to), message.clone()),
+        Wanted::Computation(flops) => Step::Computation(*flops),
     })
 }
 
@@ -103,7 +106,7 @@ impl Drop for Coroutine {
         let node = self.node;
         let is_in_run = catch_unwind(AssertUnwindSafe(|| node.now())).is_ok();
         Python::attach(|py| {
-            let _inside = is_in_run.then(|| Inside::enter(node.id().0));
+            let _inside = is_in_run.then(|| Inside::enter(node.id()));
             if let Err(error) = self.object.bind(py).call_method0("close")
                 && is_in_run
             {
@@ -117,7 +120,7 @@ impl Drop for Coroutine {
 }
 
 /// Executes a coroutine as a process of its node.
-pub(super) async fn execute(node: Node<Code>, mut coroutine: Coroutine) {
+pub(super) async fn execute<C: Over>(node: Node<Code<C>>, mut coroutine: Coroutine) {
     let mut answer = Answer::Nothing;
     loop {
         answer = match coroutine.step(answer) {
@@ -139,6 +142,13 @@ pub(super) async fn execute(node: Node<Code>, mut coroutine: Coroutine) {
             }
             Step::End(wait, Some(patience)) => Answer::Truth(node.within(patience, Ended(wait)).await.is_some()),
             Step::Delivery(to, message) => Answer::Truth(node.send(to, message).await.is_ok()),
+            Step::Computation(flops) => match C::compute(node, flops).await {
+                Ok(()) => Answer::Truth(true),
+                Err(why) => {
+                    node.fail(why);
+                    return;
+                }
+            },
             Step::Over => return,
             Step::Failed(why) => {
                 node.fail(why);

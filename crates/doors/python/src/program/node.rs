@@ -1,10 +1,10 @@
 //! A node of a program in Python, as its processes see it.
 
-use super::Code;
+use super::carriers::{AnyNode, Names, each};
 use super::drive::{Coroutine, execute};
-use super::value::Canonical;
+use super::value::Mail;
 use super::waits::{Wait, delay_of};
-use parades::program::{Handle, Node as RustNode};
+use parades::program::Handle;
 use parades_core::event::LpId;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::intern;
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 thread_local! {
     /// The node whose process this thread executes.
@@ -69,7 +69,9 @@ impl Drop for Inside {
 pub(crate) struct Node {
     id: u32,
     nodes: u32,
-    node: RustNode<Code>,
+    node: AnyNode,
+    /// The names of all nodes, if they have any.
+    names: Option<Arc<Names>>,
     /// The values of the node that belong to the answer.
     #[pyo3(get, set)]
     state: Py<PyAny>,
@@ -77,7 +79,10 @@ pub(crate) struct Node {
 
 /// The node of the Rust side, on its way through the constructor of the class of Python.
 #[pyclass(frozen, module = "parades._parades")]
-pub(crate) struct NodeKey(pub(super) RustNode<Code>);
+pub(crate) struct NodeKey {
+    pub(super) node: AnyNode,
+    pub(super) names: Option<Arc<Names>>,
+}
 
 impl Node {
     pub(super) fn state<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
@@ -85,7 +90,7 @@ impl Node {
     }
 
     /// Returns the node, if one of its processes calls.
-    fn here(&self) -> PyResult<RustNode<Code>> {
+    fn here(&self) -> PyResult<AnyNode> {
         let is_here = INSIDE.get() == Some(self.id);
         is_here.then_some(self.node).ok_or_else(|| {
             PyRuntimeError::new_err(format!(
@@ -120,8 +125,9 @@ fn named(name: &str) -> &'static str {
 impl Node {
     #[new]
     fn new(key: PyRef<'_, NodeKey>, state: Py<PyAny>) -> Node {
-        let node = key.0;
-        Node { id: node.id().0, nodes: node.nodes(), node, state }
+        let node = key.node;
+        let (id, nodes) = (node.id(), each!(node, node => node.nodes()));
+        Node { id, nodes, node, names: key.names.clone(), state }
     }
 
     /// The number of the node, from 0.
@@ -148,37 +154,64 @@ impl Node {
         Ok(self.here()?.now().as_ps())
     }
 
-    /// Sends a message. It sets out at once.
-    fn send(&self, to: u32, message: &Bound<'_, PyAny>) -> PyResult<()> {
-        let message = Canonical::of(message)?;
-        drop(self.here()?.send(self.receiver(to)?, message));
+    /// The name of the node in its network; its number where it has none.
+    #[getter]
+    fn name(&self) -> String {
+        self.names.as_ref().map_or_else(|| self.id.to_string(), |names| names.name(self.id))
+    }
+
+    /// Returns the number of the node of this name.
+    fn number(&self, name: &str) -> PyResult<u32> {
+        self.names.as_ref().and_then(|names| names.number(name)).ok_or_else(|| {
+            PyKeyError::new_err(format!("no node of the program is at `{name}`: add it to the `nodes` of the program"))
+        })
+    }
+
+    /// Sends a message. It sets out at once. `bytes` is its size.
+    #[pyo3(signature = (to, message, bytes=None))]
+    fn send(&self, to: u32, message: &Bound<'_, PyAny>, bytes: Option<u32>) -> PyResult<()> {
+        let message = Mail::of(message, bytes)?;
+        let (here, to) = (self.here()?, self.receiver(to)?);
+        here.check_size(&message, bytes.is_some()).map_err(PyValueError::new_err)?;
+        each!(here, node => drop(node.send(to, message)));
         Ok(())
     }
 
-    /// Raises an error if there is no node of this number.
-    fn check_receiver(&self, to: u32) -> PyResult<()> {
-        self.receiver(to).map(drop)
+    /// Raises an error if there is no node of this number, or if no message of this size can be sent.
+    #[pyo3(signature = (to, message, bytes=None))]
+    fn check_delivery(&self, to: u32, message: &Bound<'_, PyAny>, bytes: Option<u32>) -> PyResult<()> {
+        self.receiver(to)?;
+        self.here()?.check_size(&Mail::of(message, bytes)?, bytes.is_some()).map_err(PyValueError::new_err)
+    }
+
+    /// Raises an error if the node is on no platform.
+    fn check_computes(&self) -> PyResult<()> {
+        self.here()?.check_computes().map_err(PyValueError::new_err)
     }
 
     /// Takes the first message of the inbox, if there is one: its sender, and the message.
     fn try_receive<'py>(&self, py: Python<'py>) -> PyResult<Option<(u32, Bound<'py, PyAny>)>> {
-        let received = self.here()?.try_receive();
-        received.map(|received| Ok((received.from.0, received.message.object(py)?))).transpose()
+        let here = self.here()?;
+        let received = each!(here, node => node.try_receive());
+        received.map(|received| Ok((received.from.0, received.message.value.object(py)?))).transpose()
     }
 
     /// Draws a number from [0, 1) from the node's random stream.
     fn draw_unit(&self) -> PyResult<f64> {
-        Ok(self.here()?.random(|rng| rng.unit()))
+        let here = self.here()?;
+        Ok(each!(here, node => node.random(|rng| rng.unit())))
     }
 
     /// Draws 64 bits from the node's random stream.
     fn draw_bits(&self) -> PyResult<u64> {
-        Ok(self.here()?.random(|rng| rng.next_u64()))
+        let here = self.here()?;
+        Ok(each!(here, node => node.random(|rng| rng.next_u64())))
     }
 
     /// Draws one of the nodes, each with the same probability.
     fn random_node(&self) -> PyResult<u32> {
-        Ok(self.here()?.random_node().0)
+        let here = self.here()?;
+        Ok(each!(here, node => node.random_node().0))
     }
 
     /// Begins another process of the node: a coroutine or a generator. It runs when this process waits.
@@ -193,25 +226,28 @@ impl Node {
                 name.cast::<PyString>().map_err(PyErr::from).and_then(|name| Ok(named(&name.to_cow()?)))
             })?,
         };
-        let handle = Mutex::new(node.spawn(name, |node| execute(node, coroutine)));
+        let handle = Mutex::new(each!(node, node => node.spawn(name, |node| execute(node, coroutine))));
         Ok(Process { handle, done, node: self.id })
     }
 
     /// Ends all other processes of the node.
     fn kill_others(&self) -> PyResult<()> {
-        self.here()?.kill_others();
+        let here = self.here()?;
+        each!(here, node => node.kill_others());
         Ok(())
     }
 
     /// Disconnects the node: no message reaches it, and those of its inbox are lost.
     fn disconnect(&self) -> PyResult<()> {
-        self.here()?.disconnect();
+        let here = self.here()?;
+        each!(here, node => node.disconnect());
         Ok(())
     }
 
     /// Connects the node again.
     fn connect(&self) -> PyResult<()> {
-        self.here()?.connect();
+        let here = self.here()?;
+        each!(here, node => node.connect());
         Ok(())
     }
 
@@ -219,22 +255,25 @@ impl Node {
     #[pyo3(signature = (counter, amount=1))]
     fn count(&self, counter: &str, amount: u64) -> PyResult<()> {
         let node = self.here()?;
-        let id = node.with_program(|code| code.counter(counter)).ok_or_else(|| no_metric("counters", counter))?;
-        node.count(id, amount);
+        let id = each!(node, node => node.with_program(|code| code.counter(counter)));
+        let id = id.ok_or_else(|| no_metric("counters", counter))?;
+        each!(node, node => node.count(id, amount));
         Ok(())
     }
 
     /// Records an observation of a tally of the program.
     fn observe(&self, tally: &str, value: f64) -> PyResult<()> {
         let node = self.here()?;
-        let id = node.with_program(|code| code.tally(tally)).ok_or_else(|| no_metric("tallies", tally))?;
-        node.observe_float(id, value);
+        let id = each!(node, node => node.with_program(|code| code.tally(tally)));
+        let id = id.ok_or_else(|| no_metric("tallies", tally))?;
+        each!(node, node => node.observe_float(id, value));
         Ok(())
     }
 
     /// Adds a line to the trace of the present event.
     fn note(&self, text: String) -> PyResult<()> {
-        self.here()?.note(text);
+        let here = self.here()?;
+        each!(here, node => node.note(text));
         Ok(())
     }
 

@@ -8,8 +8,7 @@ use parades_core::digest::{Digest, Payload};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
-use serde::de::{Deserialize, Deserializer};
-use serde::ser::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
 
@@ -99,13 +98,48 @@ impl fmt::Debug for Canonical {
     }
 }
 
-fn write_length(length: usize, to: &mut Vec<u8>) {
-    let mut rest = length as u64;
+/// A message on its way: a value, and its size.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Mail {
+    pub(super) value: Canonical,
+    /// The size in bytes, which the times of packets and flows depend on.
+    pub(super) bytes: u32,
+}
+
+impl Mail {
+    /// Makes a message. Without a size, it has that of its canonical form.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Canonical::of`].
+    pub(super) fn of(value: &Bound<'_, PyAny>, bytes: Option<u32>) -> PyResult<Mail> {
+        let value = Canonical::of(value)?;
+        let own = || u32::try_from(value.bytes().len()).unwrap_or(u32::MAX);
+        let bytes = bytes.unwrap_or_else(own);
+        Ok(Mail { value, bytes })
+    }
+}
+
+impl Payload for Mail {
+    fn fold(&self, digest: &mut Digest) {
+        self.value.fold(digest);
+    }
+}
+
+/// Shows the value alone, for traces.
+impl fmt::Debug for Mail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+fn write_length(length: u64, to: &mut Vec<u8>) {
+    let mut rest = length;
     while rest >= 0x80 {
-        to.push(rest as u8 | 0x80);
+        to.push((rest & 0x7f) as u8 | 0x80);
         rest >>= 7;
     }
-    to.push(rest as u8);
+    to.push((rest & 0x7f) as u8);
 }
 
 fn write(value: &Bound<'_, PyAny>, to: &mut Vec<u8>, depth: usize) -> PyResult<()> {
@@ -130,11 +164,11 @@ fn write(value: &Bound<'_, PyAny>, to: &mut Vec<u8>, depth: usize) -> PyResult<(
         write_text(b'b', bytes.as_bytes(), to);
     } else if let Ok(items) = value.cast_exact::<PyTuple>() {
         to.push(b't');
-        write_length(items.len(), to);
+        write_length(items.len() as u64, to);
         items.iter().try_for_each(|item| write(&item, to, depth + 1))?;
     } else if let Ok(items) = value.cast_exact::<PyList>() {
         to.push(b'l');
-        write_length(items.len(), to);
+        write_length(items.len() as u64, to);
         items.iter().try_for_each(|item| write(&item, to, depth + 1))?;
     } else if let Ok(items) = value.cast_exact::<PyDict>() {
         write_dict(items, to, depth)?;
@@ -147,14 +181,14 @@ fn write(value: &Bound<'_, PyAny>, to: &mut Vec<u8>, depth: usize) -> PyResult<(
 
 fn write_text(tag: u8, bytes: &[u8], to: &mut Vec<u8>) {
     to.push(tag);
-    write_length(bytes.len(), to);
+    write_length(bytes.len() as u64, to);
     to.extend(bytes);
 }
 
 fn write_integer(number: &Bound<'_, PyInt>, to: &mut Vec<u8>) -> PyResult<()> {
     if let Ok(short) = number.extract::<i64>() {
         to.push(b'i');
-        write_length(((short << 1) ^ (short >> 63)) as usize, to);
+        write_length(((short << 1) ^ (short >> 63)) as u64, to);
         return Ok(());
     }
     let bits: usize = number.call_method0("bit_length")?.extract()?;
@@ -174,7 +208,7 @@ fn write_dict(items: &Bound<'_, PyDict>, to: &mut Vec<u8>, depth: usize) -> PyRe
     }
     entries.sort_by(|(a, _), (b, _)| a.cmp(b));
     to.push(b'd');
-    write_length(entries.len(), to);
+    write_length(entries.len() as u64, to);
     for (key, value) in entries {
         to.extend(key);
         write(&value, to, depth + 1)?;

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::value::Canonical;
+use super::value::Mail;
 
 /// A wait of a coroutine. It yields a value of this class, or the delay of a sleep.
 #[pyclass(frozen, module = "parades._parades")]
@@ -21,7 +21,9 @@ pub(super) enum Wanted {
     /// The end of a wait, within this delay if there is one.
     End(Py<Wait>, Option<Delay>),
     /// The arrival of this message at this node.
-    Delivery(u32, Canonical),
+    Delivery(u32, Mail),
+    /// The end of a computation of this many floating-point operations.
+    Computation(f64),
 }
 
 #[pymethods]
@@ -42,8 +44,18 @@ impl Wish {
 
     /// A wish for the arrival of a message.
     #[staticmethod]
-    fn delivery(to: u32, message: &Bound<'_, PyAny>) -> PyResult<Wish> {
-        Ok(Wish(Wanted::Delivery(to, Canonical::of(message)?)))
+    #[pyo3(signature = (to, message, bytes=None))]
+    fn delivery(to: u32, message: &Bound<'_, PyAny>, bytes: Option<u32>) -> PyResult<Wish> {
+        Ok(Wish(Wanted::Delivery(to, Mail::of(message, bytes)?)))
+    }
+
+    /// A wish for the end of a computation.
+    #[staticmethod]
+    fn computation(flops: f64) -> PyResult<Wish> {
+        if flops >= 0.0 && flops.is_finite() {
+            return Ok(Wish(Wanted::Computation(flops)));
+        }
+        Err(PyValueError::new_err(format!("{flops} is no number of operations: give one from 0 on")))
     }
 }
 

@@ -44,7 +44,7 @@ impl<'k> Steps<'_, 'k> {
 
     /// Updates the view with an outcome. All workers draw the same conclusions.
     fn update_view(&mut self, all: &Summary) {
-        let Steps { crew, site, world, view, .. } = self;
+        let Steps { crew, worker, site, world, view, .. } = self;
         let gvt = all.next.min(all.in_flight);
         assert!(gvt >= view.gvt, "I2: GVT went back from {} to {gvt}", view.gvt);
         if all.committed > view.committed {
@@ -61,7 +61,7 @@ impl<'k> Steps<'_, 'k> {
         let end = just_after(all.failed).min(if all.wants_cut { cut } else { Time::MAX });
         if end < view.horizon {
             view.horizon = end;
-            site.roll_back_all_from(world, end);
+            crew.timekeeper.spend(*worker, Spent::Executing, || site.roll_back_all_from(world, end));
         }
         view.optimism.update(all, view.gvt);
         if let Some(limit) = crew.memory.limit {
@@ -79,7 +79,7 @@ impl<'k> Steps<'_, 'k> {
     /// Limits what the worker executes ahead of GVT by the room that is left. Beyond the limit, rolls back
     /// what has been executed ahead of GVT. `bytes` is the size of pending events and histories.
     fn limit_memory(&mut self, limit: u64, bytes: u64) {
-        let Steps { crew, site, world, view, .. } = self;
+        let Steps { crew, worker, site, world, view, .. } = self;
         let needed = bytes + crew.memory.lps as u64;
         // A log doubles its room when it is full.
         let uncounted = limit.saturating_sub(UNCOUNTED_BESIDE) / SHARE_UNCOUNTED;
@@ -94,7 +94,8 @@ impl<'k> Steps<'_, 'k> {
         }
         let committed = view.gvt.min(view.horizon);
         // At a cut, no uncommitted execution may be left.
-        site.roll_back_all_from(world, if view.excess.is_some() { committed } else { just_after(view.gvt) });
+        let from = if view.excess.is_some() { committed } else { just_after(view.gvt) };
+        crew.timekeeper.spend(*worker, Spent::Executing, || site.roll_back_all_from(world, from));
         site.commit_before(world, committed);
         if view.short_outcomes.is_multiple_of(OUTCOMES_PER_COMPACTION) {
             site.compact()
