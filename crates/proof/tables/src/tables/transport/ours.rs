@@ -21,8 +21,9 @@ const IDLE_SPINS: u32 = 100;
 /// The pauses between two checks that the other ranks are alive.
 const PAUSES_PER_CHECK: u32 = 64;
 
-/// The bytes of an arena. Memory is taken only as messages need it.
-const ARENA_BYTES: usize = 256 << 20;
+/// The slots of the rivals between two ranks. An arena has room for as many messages to each receiver. A sender that
+/// runs ahead further copies its messages, as in a run, and then waits for room.
+const SLOTS: usize = 256;
 
 /// The bytes of the messages of a batch from which on it is sent.
 const BATCH_BYTES: usize = 15 << 10;
@@ -48,7 +49,7 @@ pub(super) enum Payload {
 pub(super) fn run(command: &dyn Fn() -> Command, cell: Cell, payload: Payload) -> Result<f64, Failure> {
     let segments = SharedMemory::create(cell.ranks, LaneShape::default()).map_err(|error| wrong(&error))?;
     let arenas = if payload == Payload::InPlace { cell.ranks } else { 0 };
-    let arenas = (0..arenas).map(|_| SegmentFile::create(ARENA_BYTES)).collect::<Result<Vec<_>, _>>();
+    let arenas = (0..arenas).map(|_| SegmentFile::create(arena_bytes(cell))).collect::<Result<Vec<_>, _>>();
     let arenas = arenas.map_err(|error| wrong(&error))?;
     let fds: Vec<String> = segments.iter().chain(&arenas).map(|file| file.raw_fd().to_string()).collect();
     let start = |rank: usize| {
@@ -65,6 +66,12 @@ pub(super) fn run(command: &dyn Fn() -> Command, cell: Cell, payload: Payload) -
     let ns = Rank::new(&*fabric, cell, payload).lead(&mut || children.check())?;
     children.join()?;
     Ok(ns)
+}
+
+/// Returns the bytes of an arena. A message takes up to a quarter more than its bytes, and an entry; the head takes some
+/// kilobytes.
+fn arena_bytes(cell: Cell) -> usize {
+    SLOTS * (cell.ranks - 1) * (cell.bytes + cell.bytes / 4 + 128) + (64 << 10)
 }
 
 /// Returns true if the environment makes this process a rank.
