@@ -117,7 +117,8 @@ impl Freed {
         }
     }
 
-    /// Takes all slots. Returns the first, which [`Entry::next`] leads to the others: the slot that was freed last.
+    /// Takes all slots. Returns the first, which [`Entry::next`] leads to the others: the slot that was freed
+    /// last.
     pub(super) fn take(&self) -> Option<u32> {
         // Ordering: Acquire; pairs with the Release in `push`.
         self.head.swap(0, Ordering::Acquire).checked_sub(1)

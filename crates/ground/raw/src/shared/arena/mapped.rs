@@ -59,8 +59,8 @@ struct Owner {
 
 /// The free slots of a size class that the owner has taken.
 ///
-/// The owner prefers slots that were freed recently, since their bytes are in a cache. Without that, the blocks of
-/// one burst would all be used in turn for ever after it.
+/// The owner prefers slots that were freed recently, since their bytes are in a cache. Without that, the
+/// blocks of one burst would all be used in turn for ever after it.
 #[derive(Default)]
 struct Free {
     /// The first slot of each list that was taken. The last list has the slots that were freed last.
@@ -69,8 +69,8 @@ struct Free {
     allocated: u64,
 }
 
-/// The number of blocks after which the owner takes the freed slots, though it has others. Each time, the head of
-/// the list moves from another core and back.
+/// The number of blocks after which the owner takes the freed slots, though it has others. Each time, the
+/// head of the list moves from another core and back.
 const BLOCKS_PER_TAKE: u64 = 16;
 
 /// The extent of an arena.
@@ -199,9 +199,9 @@ impl Arena {
         Some(slot)
     }
 
-    /// Prefetches the bytes of the slot that is allocated next, and the entry of the slot after it. Another process
-    /// has used both last. A block's bytes would else be fetched while they are written, and then each atomic
-    /// operation would wait for them.
+    /// Prefetches the bytes of the slot that is allocated next, and the entry of the slot after it. Another
+    /// process has used both last. A block's bytes would else be fetched while they are written, and then
+    /// each atomic operation would wait for them.
     fn prefetch_free(&self, next: u32, class: usize) {
         let entry = self.entry(next);
         // Ordering: Relaxed; written once, by the owner.
@@ -244,7 +244,8 @@ impl Arena {
     /// adopted already.
     pub fn adopt(self: Arc<Arena>, Reference { slot, length }: Reference) -> Option<Block> {
         let entry = self.has_slot(slot).then(|| self.entry(slot))?;
-        // The sender has written it last. Without this, it would be fetched for reading first, and then for writing.
+        // The sender has written it last. Without this, it would be fetched for reading first, and then for
+        // writing.
         prefetch_for_write(entry);
         // Ordering: Relaxed; this is only a check. The length that counts is read after `adopt`.
         if entry.length.load(Ordering::Relaxed) != length || !entry.adopt() {
@@ -256,8 +257,8 @@ impl Arena {
         Some(block)
     }
 
-    /// Returns the first byte and the length of a block that has a holder. Returns `None` if the owner has written a
-    /// position outside of the memory.
+    /// Returns the first byte and the length of a block that has a holder. Returns `None` if the owner has
+    /// written a position outside of the memory.
     fn bytes_of(&self, entry: &Entry) -> Option<(NonNull<u8>, u32)> {
         // Ordering: Relaxed; `Entry::adopt` or the owner's own writes came before.
         let length = entry.length.load(Ordering::Relaxed);
@@ -323,8 +324,8 @@ impl Deref for Block {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: `bytes_of` checked the range, the bytes are initialised, and nobody writes them while this holder
-        // exists. The arena keeps the memory mapped.
+        // SAFETY: `bytes_of` checked the range, the bytes are initialised, and nobody writes them while this
+        // holder exists. The arena keeps the memory mapped.
         unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.length as usize) }
     }
 }

@@ -21,8 +21,8 @@ const IDLE_SPINS: u32 = 100;
 /// The pauses between two checks that the other ranks are alive.
 const PAUSES_PER_CHECK: u32 = 64;
 
-/// The slots of the rivals between two ranks. An arena has room for as many messages to each receiver. A sender that
-/// runs ahead further copies its messages, as in a run, and then waits for room.
+/// The slots of the rivals between two ranks. An arena has room for as many messages to each receiver. A
+/// sender that runs ahead further copies its messages, as in a run, and then waits for room.
 const SLOTS: usize = 256;
 
 /// The bytes of the messages of a batch from which on it is sent.
@@ -40,8 +40,8 @@ pub(super) enum Payload {
     /// receiver reads them.
     Copied,
     /// As payloads of a run. The sender writes them into its arena, where the receiver reads them. A batch
-    /// has their places. Messages below [`ARENA_MIN`](parades_core::bytes::ARENA_MIN) are copied, by both; so is a
-    /// message for which the arena has no room.
+    /// has their places. Messages below [`ARENA_MIN`](parades_core::bytes::ARENA_MIN) are copied, by both; so
+    /// is a message for which the arena has no room.
     InPlace,
 }
 
@@ -68,8 +68,8 @@ pub(super) fn run(command: &dyn Fn() -> Command, cell: Cell, payload: Payload) -
     Ok(ns)
 }
 
-/// Returns the bytes of an arena. A message takes up to a quarter more than its bytes, and an entry; the head takes some
-/// kilobytes.
+/// Returns the bytes of an arena. A message takes up to a quarter more than its bytes, and an entry; the head
+/// takes some kilobytes.
 fn arena_bytes(cell: Cell) -> usize {
     SLOTS * (cell.ranks - 1) * (cell.bytes + cell.bytes / 4 + 128) + (64 << 10)
 }
@@ -344,8 +344,8 @@ fn write_words(seed: u64, bytes: &mut [u8]) {
     (seed..).zip(words).for_each(|(value, word)| word.copy_from_slice(&value.to_ne_bytes()));
 }
 
-/// Checks the messages of a batch, which is one frame. Returns their number. A run too reads a frame before it
-/// executes its events.
+/// Checks the messages of a batch, which is one frame. Returns their number. A run too reads a frame before
+/// it executes its events.
 fn check_frame(mut batch: &[u8]) -> usize {
     let next = || (!batch.is_empty()).then(|| wire::read(&mut batch).expect("the sender wrote a message"));
     let messages: Vec<Bytes> = wire::read_frame(|| std::iter::from_fn(next).collect());
