@@ -130,13 +130,13 @@ fn another_mapping_of_a_segment_has_the_bytes_at_the_same_place() {
     let owner = Arena::create(mapped(file.try_clone().expect("a descriptor"))).expect("it has room");
     assert!(Arena::create(mapped(file)).is_none(), "it has an owner");
     for length in [300, 16 << 10, 5 << 20] {
-        let sent = owner.allocate(length, |to| to.fill(7)).expect("it has room");
-        let received = reader.adopt(sent.send().expect("few are in flight")).expect("it was sent");
+        let sent = owner.clone().allocate(length, |to| to.fill(7)).expect("it has room");
+        let received = reader.clone().adopt(sent.send().expect("few are in flight")).expect("it was sent");
         assert!(!std::ptr::eq(&sent[0], &received[0]));
         assert_eq!((sent.offset(), &sent[..]), (received.offset(), &received[..]));
         let place = sent.offset();
         drop((sent, received));
-        assert_eq!(owner.allocate(length, |_| ()).expect("it has room").offset(), place);
+        assert_eq!(owner.clone().allocate(length, |_| ()).expect("it has room").offset(), place);
     }
-    assert!(reader.allocate(300, |_| ()).is_none(), "only the owner allocates");
+    assert!(reader.clone().allocate(300, |_| ()).is_none(), "only the owner allocates");
 }

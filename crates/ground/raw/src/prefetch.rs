@@ -78,7 +78,17 @@ pub fn prefetch_all<T: ?Sized>(place: &T) {
 /// ```
 #[inline(always)]
 pub fn prefetch_for_write<T>(place: &T) {
-    let address = std::ptr::from_ref(place);
+    hint_for_write(std::ptr::from_ref(place).cast());
+}
+
+/// As [`prefetch_for_write`], of `bytes` bytes from `first`, up to 512.
+pub(crate) fn prefetch_bytes_for_write(first: *const u8, bytes: usize) {
+    let lines = bytes.div_ceil(LINE_BYTES).min(LINES_MAX);
+    (0..lines).for_each(|line| hint_for_write(first.wrapping_add(line * LINE_BYTES)));
+}
+
+#[inline(always)]
+fn hint_for_write(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a prefetch neither faults nor changes memory, whatever the address. Processors without this
     // instruction execute it as a no-op.

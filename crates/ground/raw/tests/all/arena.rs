@@ -1,6 +1,7 @@
 //! Arenas, with both ends in one process.
 
 use parades_raw::shared::arena::{Anonymous, Arena, Block, Reference};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc;
 
@@ -10,7 +11,7 @@ fn arena(bytes: usize) -> Arc<Arena> {
 }
 
 fn filled(arena: &Arc<Arena>, length: u32, byte: u8) -> Option<Block> {
-    arena.allocate(length, |bytes| bytes.fill(byte))
+    arena.clone().allocate(length, |bytes| bytes.fill(byte))
 }
 
 #[test]
@@ -34,17 +35,25 @@ fn blocks_of_all_sizes_keep_their_bytes() {
 }
 
 #[test]
+fn after_a_burst_the_slots_that_were_freed_last_are_used() {
+    let arena = arena(4 << 20);
+    drop((0..1000).map(|_| filled(&arena, 1000, 1).unwrap()).collect::<Vec<_>>());
+    let places: BTreeSet<_> = (0..10_000).map(|_| filled(&arena, 1000, 2).unwrap().offset()).collect();
+    assert!(places.len() < 100, "{}", places.len());
+}
+
+#[test]
 fn malformed_references_are_refused() {
     let arena = arena(1 << 16);
     let block = filled(&arena, 100, 1).unwrap();
-    assert!(arena.adopt(Reference { slot: 0, length: 100 }).is_none(), "it was not sent");
+    assert!(arena.clone().adopt(Reference { slot: 0, length: 100 }).is_none(), "it was not sent");
     let reference = block.send().unwrap();
     for wrong in [Reference { slot: 1, ..reference }, Reference { slot: u32::MAX, ..reference }] {
-        assert!(arena.adopt(wrong).is_none());
+        assert!(arena.clone().adopt(wrong).is_none());
     }
-    assert!(arena.adopt(Reference { length: 101, ..reference }).is_none());
-    assert!(arena.adopt(reference).is_some());
-    assert!(arena.adopt(reference).is_none(), "it was adopted already");
+    assert!(arena.clone().adopt(Reference { length: 101, ..reference }).is_none());
+    assert!(arena.clone().adopt(reference).is_some());
+    assert!(arena.clone().adopt(reference).is_none(), "it was adopted already");
 }
 
 #[test]
@@ -54,7 +63,7 @@ fn a_sent_block_outlives_its_sender_and_is_reused_after_its_receiver() {
     let (place, reference) = (block.offset(), block.send().unwrap());
     drop(block);
     assert_ne!(filled(&arena, 100, 8).unwrap().offset(), place);
-    let received = arena.adopt(reference).unwrap();
+    let received = arena.clone().adopt(reference).unwrap();
     assert!(received.iter().all(|&byte| byte == 7));
     drop(received);
     let offsets: Vec<_> = (0..2).map(|_| filled(&arena, 100, 9).unwrap()).collect();
@@ -69,7 +78,8 @@ fn a_panic_while_writing_gives_the_slot_back() {
         arena.used_bytes()
     };
     let before = used(&arena);
-    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| arena.allocate(100, |_| panic!("no bytes"))));
+    let panic =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| arena.clone().allocate(100, |_| panic!("no bytes"))));
     assert!(panic.is_err());
     assert_eq!(used(&arena), before);
 }
@@ -94,7 +104,7 @@ fn threads_that_send_to_each_other_never_see_foreign_bytes() {
         drop(send);
         let mut received = 0;
         for (reference, byte) in receive {
-            let block = arena.adopt(reference).unwrap();
+            let block = arena.clone().adopt(reference).unwrap();
             assert!(block.iter().all(|&found| found == byte));
             received += 1;
         }

@@ -5,8 +5,8 @@
 //! 1. A holder's reads come before its `release`, which has Release order. The release that finds the last
 //!    count has an Acquire fence after it. So all reads of all holders come before the `push`.
 //! 2. A `push` is a Release operation on the head of the list. Later pushes are read-modify-write operations,
-//!    so they continue its release sequence. `take_all` has Acquire order, so it comes after every push
-//!    whose slot it takes. The owner writes the slot after `take_all`.
+//!    so they continue its release sequence. `take` has Acquire order, so it comes after every push
+//!    whose slot it takes. The owner writes the slot after `take`.
 //!
 //! *Why a reader sees what was written.* The creator writes the bytes before `send`, which has Release order.
 //! Every change of the counts is a read-modify-write operation, so `adopt`, with Acquire order, reads from
@@ -48,6 +48,12 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Returns the slot after this one in a list of freed slots that [`Freed::take`] has returned.
+    pub(super) fn next(&self) -> Option<u32> {
+        // Ordering: Relaxed; the link was written before the push, and the list belongs to the owner.
+        self.next.load(Ordering::Relaxed).checked_sub(1)
+    }
+
     /// Makes a free slot a block of one holder, before its bytes are written.
     pub(super) fn publish(&self, length: u32) {
         // Ordering: Relaxed; only the owner knows this slot until the first `send`, which has Release order.
@@ -103,7 +109,7 @@ impl Freed {
         loop {
             // Ordering: Relaxed; the exchange below makes the link visible.
             entry.next.store(head, Ordering::Relaxed);
-            // Ordering: Release; pairs with the Acquire in `take_all`.
+            // Ordering: Release; pairs with the Acquire in `take`.
             match self.head.compare_exchange_weak(head, slot + 1, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(changed) => head = changed,
@@ -111,15 +117,11 @@ impl Freed {
         }
     }
 
-    /// Takes all slots. `entry` returns the entry of a slot.
-    pub(super) fn take_all<'a>(&self, entry: impl Fn(u32) -> &'a Entry, mut take: impl FnMut(u32)) {
+    /// Takes all slots. Returns the first, which [`Entry::next`] leads to the others: the slot that was freed
+    /// last.
+    pub(super) fn take(&self) -> Option<u32> {
         // Ordering: Acquire; pairs with the Release in `push`.
-        let mut head = self.head.swap(0, Ordering::Acquire);
-        while let Some(slot) = head.checked_sub(1) {
-            // Ordering: Relaxed; the link was written before the push, and this list belongs to the owner.
-            head = entry(slot).next.load(Ordering::Relaxed);
-            take(slot);
-        }
+        self.head.swap(0, Ordering::Acquire).checked_sub(1)
     }
 }
 
@@ -162,9 +164,7 @@ mod tests {
         }
 
         fn taken(&self) -> Vec<u32> {
-            let mut slots = Vec::new();
-            self.freed.take_all(|slot| &self.entries[slot as usize], |slot| slots.push(slot));
-            slots
+            std::iter::successors(self.freed.take(), |&slot| self.entries[slot as usize].next()).collect()
         }
     }
 

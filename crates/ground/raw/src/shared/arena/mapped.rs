@@ -3,6 +3,7 @@
 use super::class::{CLASSES, UNIT, capacity, class_of};
 use super::entry::{Entry, Freed};
 use super::memory::Memory;
+use crate::prefetch::{prefetch_all, prefetch_bytes_for_write, prefetch_for_write};
 use std::fmt;
 use std::ops::Deref;
 use std::ptr::NonNull;
@@ -32,10 +33,11 @@ const _: () = assert!(HEAD.is_multiple_of(align_of::<Entry>()) && ENTRY == 64);
 ///
 /// ```
 /// use parades_raw::shared::arena::{Anonymous, Arena};
+/// use std::sync::Arc;
 /// let arena = Arena::create(Box::new(Anonymous::new(1 << 16).unwrap())).unwrap();
-/// let block = arena.allocate(3, |bytes| bytes.copy_from_slice(&[7, 8, 9])).unwrap();
+/// let block = Arc::clone(&arena).allocate(3, |bytes| bytes.copy_from_slice(&[7, 8, 9])).unwrap();
 /// let reference = block.send().unwrap();
-/// let received = arena.adopt(reference).unwrap(); // in another process, by its own mapping
+/// let received = Arc::clone(&arena).adopt(reference).unwrap(); // in another process, by its own mapping
 /// assert_eq!(received[..], [7, 8, 9]);
 /// assert!(std::ptr::eq(&received[0], &block[0]));
 /// assert!(arena.adopt(reference).is_none()); // it was adopted already
@@ -50,10 +52,26 @@ pub struct Arena {
 
 /// The facts that only the owner keeps.
 struct Owner {
-    /// By size class: free slots.
-    free: Vec<Mutex<Vec<u32>>>,
+    /// By size class.
+    free: Vec<Mutex<Free>>,
     growth: Mutex<Growth>,
 }
+
+/// The free slots of a size class that the owner has taken.
+///
+/// The owner prefers slots that were freed recently, since their bytes are in a cache. Without that, the
+/// blocks of one burst would all be used in turn for ever after it.
+#[derive(Default)]
+struct Free {
+    /// The first slot of each list that was taken. The last list has the slots that were freed last.
+    lists: Vec<u32>,
+    /// The number of blocks allocated.
+    allocated: u64,
+}
+
+/// The number of blocks after which the owner takes the freed slots, though it has others. Each time, the
+/// head of the list moves from another core and back.
+const BLOCKS_PER_TAKE: u64 = 16;
 
 /// The extent of an arena.
 struct Growth {
@@ -151,23 +169,47 @@ impl Arena {
 
     /// Allocates a block of `length` bytes, which `write` fills. The bytes are those of an earlier block
     /// or zero before. Returns `None` if the arena is full or belongs to another process.
-    pub fn allocate(self: &Arc<Arena>, length: u32, write: impl FnOnce(&mut [u8])) -> Option<Block> {
+    pub fn allocate(self: Arc<Arena>, length: u32, write: impl FnOnce(&mut [u8])) -> Option<Block> {
         let owner = self.owner.as_ref()?;
         let class = class_of(length);
         let slot = self.free_slot(owner, class).or_else(|| self.grow(owner, class))?;
         let entry = self.entry(slot);
         entry.publish(length);
-        let mut block = Block::of(self, slot, entry)?;
+        let (at, length) = self.bytes_of(entry)?;
+        let mut block = Block { arena: self, at, slot, length };
         write(block.unshared());
         Some(block)
     }
 
     fn free_slot(&self, owner: &Owner, class: usize) -> Option<u32> {
-        let mut free = lock(&owner.free[class]);
-        if free.is_empty() {
-            self.head().freed[class].take_all(|slot| self.entry(slot), |slot| free.push(slot));
+        let Free { lists, allocated } = &mut *lock(&owner.free[class]);
+        *allocated += 1;
+        if lists.is_empty() || allocated.is_multiple_of(BLOCKS_PER_TAKE) {
+            lists.extend(self.head().freed[class].take());
         }
-        free.pop()
+        let first = lists.last_mut()?;
+        let slot = *first;
+        match self.entry(slot).next() {
+            None => drop(lists.pop()),
+            Some(next) => {
+                self.prefetch_free(next, class);
+                *first = next;
+            }
+        }
+        Some(slot)
+    }
+
+    /// Prefetches the bytes of the slot that is allocated next, and the entry of the slot after it. Another
+    /// process has used both last. A block's bytes would else be fetched while they are written, and then
+    /// each atomic operation would wait for them.
+    fn prefetch_free(&self, next: u32, class: usize) {
+        let entry = self.entry(next);
+        // Ordering: Relaxed; written once, by the owner.
+        let offset = usize::try_from(entry.offset.load(Ordering::Relaxed)).unwrap_or_default();
+        prefetch_bytes_for_write(self.memory.base().as_ptr().wrapping_add(offset), capacity(class));
+        if let Some(after) = entry.next() {
+            prefetch_for_write(self.entry(after));
+        }
     }
 
     /// Adds a slot.
@@ -192,7 +234,7 @@ impl Arena {
         // place is filled in below, before any other thread knows the number of this slot.
         self.head().slots.store(growth.slots, Ordering::Release);
         let entry = self.entry(slot);
-        // Ordering: Relaxed; other threads read both only after `Entry::adopt` or `Freed::take_all`.
+        // Ordering: Relaxed; other threads read both only after `Entry::adopt` or `Freed::take`.
         entry.offset.store(begin as u64, Ordering::Relaxed);
         entry.class.store(u32::try_from(class).expect("classes are few"), Ordering::Relaxed);
         Some(slot)
@@ -200,13 +242,31 @@ impl Arena {
 
     /// Makes a block of a reference that was sent. Returns `None` if the reference is malformed, or was
     /// adopted already.
-    pub fn adopt(self: &Arc<Arena>, Reference { slot, length }: Reference) -> Option<Block> {
+    pub fn adopt(self: Arc<Arena>, Reference { slot, length }: Reference) -> Option<Block> {
         let entry = self.has_slot(slot).then(|| self.entry(slot))?;
+        // The sender has written it last. Without this, it would be fetched for reading first, and then for
+        // writing.
+        prefetch_for_write(entry);
         // Ordering: Relaxed; this is only a check. The length that counts is read after `adopt`.
         if entry.length.load(Ordering::Relaxed) != length || !entry.adopt() {
             return None;
         }
-        Block::of(self, slot, entry)
+        let (at, length) = self.bytes_of(entry)?;
+        let block = Block { arena: self, at, slot, length };
+        prefetch_all(&*block);
+        Some(block)
+    }
+
+    /// Returns the first byte and the length of a block that has a holder. Returns `None` if the owner has
+    /// written a position outside of the memory.
+    fn bytes_of(&self, entry: &Entry) -> Option<(NonNull<u8>, u32)> {
+        // Ordering: Relaxed; `Entry::adopt` or the owner's own writes came before.
+        let length = entry.length.load(Ordering::Relaxed);
+        let offset = usize::try_from(entry.offset.load(Ordering::Relaxed)).ok()?;
+        offset.checked_add(length as usize).filter(|&end| end <= self.memory.size())?;
+        // SAFETY: the end was compared with the size of the memory.
+        let at = unsafe { self.memory.base().add(offset) };
+        Some((at, length))
     }
 
     /// Returns the number of bytes that slots and their table take.
@@ -234,18 +294,6 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// Makes the holder that the counts of the slot already include. Returns `None` if the owner has written
-    /// a position outside of the memory.
-    fn of(arena: &Arc<Arena>, slot: u32, entry: &Entry) -> Option<Block> {
-        // Ordering: Relaxed; `Entry::adopt` or the owner's own writes came before.
-        let length = entry.length.load(Ordering::Relaxed);
-        let offset = usize::try_from(entry.offset.load(Ordering::Relaxed)).ok()?;
-        offset.checked_add(length as usize).filter(|&end| end <= arena.memory.size())?;
-        // SAFETY: the end was compared with the size of the memory.
-        let at = unsafe { arena.memory.base().add(offset) };
-        Some(Block { arena: Arc::clone(arena), at, slot, length })
-    }
-
     /// Returns the bytes of a block that has just been allocated.
     fn unshared(&mut self) -> &mut [u8] {
         // SAFETY: the bytes are in the memory, committed and initialised. The slot was free, and no other
@@ -276,8 +324,8 @@ impl Deref for Block {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: `of` checked the range, the bytes are initialised, and nobody writes them while this holder
-        // exists. The arena keeps the memory mapped.
+        // SAFETY: `bytes_of` checked the range, the bytes are initialised, and nobody writes them while this
+        // holder exists. The arena keeps the memory mapped.
         unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.length as usize) }
     }
 }

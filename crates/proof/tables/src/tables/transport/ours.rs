@@ -6,7 +6,7 @@
 use super::Cell;
 use crate::child::cannot_start;
 use parades_core::arena::{self, Installed};
-use parades_core::bytes::{ARENA_MIN, Bytes};
+use parades_core::bytes::Bytes;
 use parades_core::wire::{self, Destination, FrameWriter};
 use parades_session::Failure;
 use parades_transport::{Fabric, LaneShape, SegmentFile, SharedMemory};
@@ -21,8 +21,9 @@ const IDLE_SPINS: u32 = 100;
 /// The pauses between two checks that the other ranks are alive.
 const PAUSES_PER_CHECK: u32 = 64;
 
-/// The bytes of an arena. Memory is taken only as messages need it.
-const ARENA_BYTES: usize = 256 << 20;
+/// The slots of the rivals between two ranks. An arena has room for as many messages to each receiver. A
+/// sender that runs ahead further copies its messages, as in a run, and then waits for room.
+const SLOTS: usize = 256;
 
 /// The bytes of the messages of a batch from which on it is sent.
 const BATCH_BYTES: usize = 15 << 10;
@@ -39,7 +40,8 @@ pub(super) enum Payload {
     /// receiver reads them.
     Copied,
     /// As payloads of a run. The sender writes them into its arena, where the receiver reads them. A batch
-    /// has their places. Messages below [`ARENA_MIN`] are copied, by both.
+    /// has their places. Messages below [`ARENA_MIN`](parades_core::bytes::ARENA_MIN) are copied, by both; so
+    /// is a message for which the arena has no room.
     InPlace,
 }
 
@@ -47,7 +49,7 @@ pub(super) enum Payload {
 pub(super) fn run(command: &dyn Fn() -> Command, cell: Cell, payload: Payload) -> Result<f64, Failure> {
     let segments = SharedMemory::create(cell.ranks, LaneShape::default()).map_err(|error| wrong(&error))?;
     let arenas = if payload == Payload::InPlace { cell.ranks } else { 0 };
-    let arenas = (0..arenas).map(|_| SegmentFile::create(ARENA_BYTES)).collect::<Result<Vec<_>, _>>();
+    let arenas = (0..arenas).map(|_| SegmentFile::create(arena_bytes(cell))).collect::<Result<Vec<_>, _>>();
     let arenas = arenas.map_err(|error| wrong(&error))?;
     let fds: Vec<String> = segments.iter().chain(&arenas).map(|file| file.raw_fd().to_string()).collect();
     let start = |rank: usize| {
@@ -64,6 +66,12 @@ pub(super) fn run(command: &dyn Fn() -> Command, cell: Cell, payload: Payload) -
     let ns = Rank::new(&*fabric, cell, payload).lead(&mut || children.check())?;
     children.join()?;
     Ok(ns)
+}
+
+/// Returns the bytes of an arena. A message takes up to a quarter more than its bytes, and an entry; the head
+/// takes some kilobytes.
+fn arena_bytes(cell: Cell) -> usize {
+    SLOTS * (cell.ranks - 1) * (cell.bytes + cell.bytes / 4 + 128) + (64 << 10)
 }
 
 /// Returns true if the environment makes this process a rank.
@@ -168,8 +176,25 @@ struct Batch {
     /// Only the first `used` bytes count.
     bytes: Vec<u8>,
     used: usize,
+    /// The messages that are not encoded yet.
+    messages: Vec<Bytes>,
     /// The bytes of the messages, wherever they lie.
     of_messages: usize,
+}
+
+impl Batch {
+    /// Writes the messages that are not encoded yet as one frame, as a run writes events.
+    fn encode(&mut self) {
+        if self.messages.is_empty() {
+            return;
+        }
+        let Batch { bytes, messages, .. } = self;
+        bytes.clear();
+        FrameWriter::new(Destination::SameMemory)
+            .within(|| messages.iter().for_each(|message| wire::write(message, bytes)));
+        messages.clear();
+        self.used = self.bytes.len();
+    }
 }
 
 impl Rank<'_> {
@@ -258,14 +283,8 @@ impl Rank<'_> {
                 self.fabric.send(to, &self.bytes);
             }
             Payload::InPlace => {
-                let message = Bytes::write(self.cell.bytes, |to| write_words(seed, to));
-                if message.len() >= ARENA_MIN && message.place().is_none() {
-                    return Err(Failure::simulation("the arena is full"));
-                }
                 let batch = &mut self.batches[to];
-                batch.bytes.truncate(batch.used);
-                FrameWriter::new(Destination::SameMemory).write(&message, &mut batch.bytes);
-                batch.used = batch.bytes.len();
+                batch.messages.push(Bytes::write(self.cell.bytes, |to| write_words(seed, to)));
                 batch.of_messages += self.cell.bytes;
                 self.send_batch(to, BATCH_BYTES);
             }
@@ -277,6 +296,7 @@ impl Rank<'_> {
     fn send_batch(&mut self, to: usize, least: usize) {
         let batch = &mut self.batches[to];
         if batch.of_messages >= least {
+            batch.encode();
             self.fabric.send(to, &batch.bytes[..batch.used]);
             (batch.used, batch.of_messages) = (0, 0);
         }
@@ -291,7 +311,7 @@ impl Rank<'_> {
                 self.received += match self.payload {
                     Payload::Batched => check_batch(bytes),
                     Payload::Copied => check_words(bytes),
-                    Payload::InPlace => check_places(bytes),
+                    Payload::InPlace => check_frame(bytes),
                 };
             }
         });
@@ -324,14 +344,12 @@ fn write_words(seed: u64, bytes: &mut [u8]) {
     (seed..).zip(words).for_each(|(value, word)| word.copy_from_slice(&value.to_ne_bytes()));
 }
 
-/// Checks the messages whose places a batch has. Returns their number.
-fn check_places(mut batch: &[u8]) -> usize {
-    let mut messages = 0;
-    while !batch.is_empty() {
-        let message: Bytes = wire::read_frame(|| wire::read(&mut batch)).expect("the sender wrote a message");
-        messages += check_words(&message);
-    }
-    messages
+/// Checks the messages of a batch, which is one frame. Returns their number. A run too reads a frame before
+/// it executes its events.
+fn check_frame(mut batch: &[u8]) -> usize {
+    let next = || (!batch.is_empty()).then(|| wire::read(&mut batch).expect("the sender wrote a message"));
+    let messages: Vec<Bytes> = wire::read_frame(|| std::iter::from_fn(next).collect());
+    messages.iter().map(|message| check_words(message)).sum()
 }
 
 /// Checks the messages of a batch. Returns their number.
