@@ -56,7 +56,7 @@ impl<P> SideList<P> {
 
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.pending().len() + self.grouped + self.heap.len()
+        self.sorted.len() - self.popped + self.grouped + self.heap.len()
     }
 
     #[inline]
@@ -64,10 +64,10 @@ impl<P> SideList<P> {
         self.sorted.len() == self.popped
     }
 
-    /// Returns the slots of `sorted` whose events are pending.
+    /// Returns the slot in `sorted` of the event that comes after `ahead` other pending events.
     #[inline]
-    fn pending(&self) -> &[Slot<P>] {
-        &self.sorted[..self.sorted.len() - self.popped]
+    fn pending_after(&self, ahead: usize) -> Option<&Slot<P>> {
+        self.sorted.get(self.sorted.len().checked_sub(self.popped + ahead + 1)?)
     }
 
     /// Removes the slot whose event was popped.
@@ -132,7 +132,7 @@ impl<P> SideList<P> {
     /// Returns the header of the earliest event.
     #[inline]
     pub(super) fn peek(&self) -> Option<&Header> {
-        self.pending().last().map(Slot::header)
+        self.pending_after(0).map(Slot::header)
     }
 
     /// Pops the earliest event, but leaves it in its slot, for the caller to take it. A copy of the event,
@@ -220,7 +220,7 @@ impl<P> SideList<P> {
         if self.peek().is_none_or(|least| least.instant() > instant) {
             return 0;
         }
-        let pending = self.pending();
+        let pending = &self.sorted[..self.sorted.len() - self.popped];
         let sorted = pending.len() - pending.partition_point(|slot| slot.header().instant() > instant);
         let group = self.groups.front().filter(|group| group.instant == instant);
         sorted + group.map_or(0, |group| group.slots.len())
@@ -229,12 +229,8 @@ impl<P> SideList<P> {
     /// Returns the receiver of the event that comes after about `ahead` other events.
     #[inline]
     pub(super) fn upcoming(&self, ahead: usize) -> Option<LpId> {
-        let pending = self.pending();
-        let slot = match pending.len().checked_sub(ahead + 1) {
-            Some(place) => pending.get(place),
-            None => self.groups.front().and_then(|group| group.slots.get(ahead - pending.len())),
-        };
-        slot.map(|slot| slot.header().receiver())
+        let in_group = || self.groups.front()?.slots.get(ahead + self.popped - self.sorted.len());
+        self.pending_after(ahead).or_else(in_group).map(|slot| slot.header().receiver())
     }
 
     pub(super) fn allocated_bytes(&self) -> usize {

@@ -137,9 +137,11 @@ impl Machine {
         let backoff = gossipsub.parameters().prune_backoff;
         let mut offered = Vec::new();
         if exchanges && self.peers[peer].score() >= 0.0 {
-            let others = self.peers.iter().enumerate().filter(|(index, other)| {
-                *index != peer && other.is_subscribed(topic) && other.score() >= 0.0
-            });
+            let others = self
+                .peers
+                .iter()
+                .enumerate()
+                .filter(|(index, other)| *index != peer && other.is_subscribed(topic) && other.score() >= 0.0);
             offered = others.map(|(_, other)| other.id).collect();
             shuffle(&mut offered, driver.rng());
             offered.truncate(gossipsub.parameters().prune_peers as usize);

@@ -70,9 +70,10 @@ impl Machine {
 
     /// Returns the number of peers in the mesh of a topic, and of those to which the node connected.
     fn degree(&self, topic: u32) -> (usize, usize) {
-        self.peers.iter().filter(|peer| peer.is_in_mesh(topic)).fold((0, 0), |(degree, outbound), peer| {
-            (degree + 1, outbound + usize::from(peer.is_outbound))
-        })
+        self.peers
+            .iter()
+            .filter(|peer| peer.is_in_mesh(topic))
+            .fold((0, 0), |(degree, outbound), peer| (degree + 1, outbound + usize::from(peer.is_outbound)))
     }
 
     /// Returns the indices of the peers that `is_wanted` takes.
@@ -127,8 +128,7 @@ impl Machine {
             return;
         }
         let threshold = gossipsub.threshold(|scores| scores.opportunistic_graft_threshold);
-        let mut mesh: Vec<f64> =
-            self.peers.iter().filter(|peer| peer.is_in_mesh(topic)).map(Peer::score).collect();
+        let mut mesh: Vec<f64> = self.peers.iter().filter(|peer| peer.is_in_mesh(topic)).map(Peer::score).collect();
         if mesh.len() < 2 {
             return;
         }
