@@ -71,8 +71,6 @@ pub struct LpOrderedPending<P> {
     /// The number of windows that will be sorted before a window may stay unsorted again.
     sorted_windows: u32,
     side: SideList<P>,
-    /// The slot of the event that was popped from the side list.
-    popped_side: Slot<P>,
     /// The parts of the open window that are not in the run yet, the next one last.
     parts: Vec<Chain>,
     /// Every event before this time has been taken, or is in the run, the parts or the side list.
@@ -110,7 +108,6 @@ impl<P> LpOrderedPending<P> {
             is_unsorted: false,
             sorted_windows: 0,
             side: SideList::new(),
-            popped_side: Slot::empty(),
             parts: Vec::new(),
             until: Time::ZERO,
             open: 0,
@@ -218,14 +215,13 @@ impl<P> LpOrderedPending<P> {
             return None;
         }
         let is_aside = match (self.run.peek(&self.slab, 0), self.side.peek()) {
-            (Some(run), Some(side)) => side.receiver() != run.receiver() || side.header() < *run,
+            (Some(run), Some(side)) => side.receiver() != run.receiver() || side < run,
             (run, _) => run.is_none(),
         };
         if !is_aside {
             return Some(self.run.next_slot(&mut self.slab));
         }
-        self.popped_side = Slot::of(self.side.pop()?);
-        Some(&mut self.popped_side)
+        self.side.pop_slot()
     }
 
     /// Returns true if events before the last bound are left, because whoever takes them has given up.
@@ -246,6 +242,22 @@ impl<P> LpOrderedPending<P> {
         // The window has been executed up to `until`, so its start would not let the caller make progress.
         // Several bounds may fall into one window, a picosecond apart.
         self.ring.window(window).map(|chain| self.slab.min_time(chain)).min().unwrap_or(self.until)
+    }
+
+    /// Returns the number of events in the next window, none of which is open.
+    pub fn events_of_next_window(&self) -> usize {
+        match self.ring.next_occupied() {
+            Some(window) => self.ring.window(window).map(|chain| chain.len()).sum(),
+            None => self.far_events_in(self.grid.window(self.far_min)),
+        }
+    }
+
+    /// Opens the window of the earliest event before `bound`, unless one is open. The next event is then
+    /// popped without a look at others.
+    pub fn open_window(&mut self, bound: Time) {
+        if !self.has_open_window() {
+            self.open_next(bound);
+        }
     }
 
     /// Returns the number of pending events. It adds up all windows.

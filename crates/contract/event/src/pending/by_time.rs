@@ -68,8 +68,6 @@ pub struct WindowedPending<P> {
     run: Run,
     /// Events pushed into the open window or an earlier one.
     side: SideList<P>,
-    /// The slot of the event that was just popped from `side`.
-    popped_side: Slot<P>,
     /// The length of `side` from which a push takes the slow path.
     side_limit: usize,
     /// The parts of the open window that are not sorted yet, the next one last.
@@ -105,7 +103,6 @@ impl<P> Default for WindowedPending<P> {
             slab: Slab::new(),
             run: Run::default(),
             side: SideList::new(),
-            popped_side: Slot::empty(),
             side_limit: SIDE_MAX,
             parts: Vec::new(),
             late: Chain::default(),
@@ -157,7 +154,7 @@ impl<P> PendingSet<P> for WindowedPending<P> {
             return None;
         }
         let run = self.run.peek(&self.slab, 0).map(Header::instant);
-        let side = self.side.peek().map(Event::instant);
+        let side = self.side.peek().map(Header::instant);
         match (run, side) {
             (Some(run), Some(side)) => Some(run.min(side)),
             (run, side) => run.or(side),
@@ -242,7 +239,7 @@ impl<P> WindowedPending<P> {
             return None;
         }
         let slot = match (self.run.place(0), self.side.peek()) {
-            (Some(place), side) if side.is_none_or(|side| *self.slab.get(place) < side.header()) => {
+            (Some(place), side) if side.is_none_or(|side| self.slab.get(place) < side) => {
                 let slot = self.slab.slot_through(place, last)?;
                 self.run.advance();
                 slot
@@ -251,8 +248,7 @@ impl<P> WindowedPending<P> {
                 if side?.time() > last {
                     return None;
                 }
-                self.popped_side = Slot::of(self.side.pop()?);
-                &mut self.popped_side
+                self.side.pop_slot()?
             }
         };
         let instant = slot.header().instant();

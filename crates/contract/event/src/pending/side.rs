@@ -17,8 +17,11 @@ const GROUPS_MIN: usize = 8;
 /// Invariant: every event of the groups and of the heap is after all events of the sorted list.
 #[derive(Debug)]
 pub(super) struct SideList<P> {
-    /// The earliest events, the earliest one last. Empty only if the side list is empty.
-    sorted: Vec<Event<P>>,
+    /// The earliest events, the earliest one last. Empty only if the side list is empty. An event that is
+    /// popped is taken from its slot here, which is removed by the next change of the list.
+    sorted: Vec<Slot<P>>,
+    /// The number of slots at the end of `sorted` whose events were popped: 0 or 1.
+    popped: usize,
     /// Later events, grouped by instant. The groups are sorted, their events are not.
     groups: VecDeque<Group<P>>,
     /// The number of events in groups.
@@ -42,6 +45,7 @@ impl<P> SideList<P> {
     pub(super) fn new() -> SideList<P> {
         SideList {
             sorted: Vec::new(),
+            popped: 0,
             groups: VecDeque::new(),
             grouped: 0,
             heap: BinaryHeap::new(),
@@ -52,18 +56,31 @@ impl<P> SideList<P> {
 
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.sorted.len() + self.grouped + self.heap.len()
+        self.sorted.len() - self.popped + self.grouped + self.heap.len()
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.sorted.is_empty()
+        self.sorted.len() == self.popped
+    }
+
+    /// Returns the slot in `sorted` of the event that comes after `ahead` other pending events.
+    #[inline]
+    fn pending_after(&self, ahead: usize) -> Option<&Slot<P>> {
+        self.sorted.get(self.sorted.len().checked_sub(self.popped + ahead + 1)?)
+    }
+
+    /// Removes the slot whose event was popped.
+    #[inline]
+    fn remove_popped(&mut self) {
+        self.sorted.truncate(self.sorted.len() - std::mem::take(&mut self.popped));
     }
 
     #[inline]
     pub(super) fn push(&mut self, event: Event<P>) {
+        self.remove_popped();
         match self.sorted.first() {
-            Some(last) if *last <= event => self.push_after_sorted(event),
+            Some(last) if *last.header() <= *event.header_ref() => self.push_after_sorted(event),
             _ => self.push_into_sorted(event),
         }
     }
@@ -72,7 +89,7 @@ impl<P> SideList<P> {
     #[inline]
     fn push_after_sorted(&mut self, event: Event<P>) {
         if self.sorted.len() < SORTED_MAX && self.grouped == 0 && self.heap.is_empty() {
-            self.sorted.insert(0, event);
+            self.sorted.insert(0, Slot::of(event));
         } else {
             self.push_later(event);
         }
@@ -81,13 +98,14 @@ impl<P> SideList<P> {
     /// Adds an event before the end of the sorted list, or the first event of an empty list.
     fn push_into_sorted(&mut self, event: Event<P>) {
         let first = self.sorted.iter().rev().take(2 * SORTED_MAX);
-        let before = first.take_while(|waiting| **waiting <= event).count();
+        let before = first.take_while(|waiting| *waiting.header() <= *event.header_ref()).count();
         if before < 2 * SORTED_MAX || self.sorted.len() == before {
-            return self.sorted.insert(self.sorted.len() - before, event);
+            return self.sorted.insert(self.sorted.len() - before, Slot::of(event));
         }
         // The position is far from the next event, so the list is too long.
         let first = self.sorted.split_off(self.sorted.len() - SORTED_MAX);
-        std::mem::replace(&mut self.sorted, first).into_iter().for_each(|event| self.push_later(event));
+        let later = std::mem::replace(&mut self.sorted, first);
+        later.into_iter().filter_map(|mut slot| slot.take()).for_each(|event| self.push_later(event));
         self.push_later(event);
     }
 
@@ -111,20 +129,24 @@ impl<P> SideList<P> {
         self.grouped += 1;
     }
 
-    /// Returns the earliest event.
+    /// Returns the header of the earliest event.
     #[inline]
-    pub(super) fn peek(&self) -> Option<&Event<P>> {
-        self.sorted.last()
+    pub(super) fn peek(&self) -> Option<&Header> {
+        self.pending_after(0).map(Slot::header)
     }
 
-    /// Removes and returns the earliest event.
+    /// Pops the earliest event, but leaves it in its slot, for the caller to take it. A copy of the event,
+    /// read at once, would stall the processor.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<Event<P>> {
-        let event = self.sorted.pop();
-        if self.sorted.is_empty() && self.grouped + self.heap.len() > 0 {
+    pub(super) fn pop_slot(&mut self) -> Option<&mut Slot<P>> {
+        self.remove_popped();
+        if self.sorted.len() == 1 && self.grouped + self.heap.len() > 0 {
+            let earliest = self.sorted.pop();
             self.fill_sorted();
+            self.sorted.extend(earliest);
         }
-        event
+        self.popped = self.sorted.len().min(1);
+        self.sorted.last_mut()
     }
 
     /// Moves the earliest events of the groups and the heap into the sorted list, which must be empty.
@@ -133,18 +155,15 @@ impl<P> SideList<P> {
         while self.sorted.len() < SORTED_MAX / 2 {
             let Some(mut group) = self.groups.pop_front() else {
                 let left = SORTED_MAX - self.sorted.len();
-                self.sorted.extend((0..left).map_while(|_| self.heap.pop()).map(|Reverse(event)| event));
+                self.sorted.extend((0..left).map_while(|_| self.heap.pop()).map(|Reverse(event)| Slot::of(event)));
                 break;
             };
             self.grouped -= group.slots.len();
             let is_due = |Reverse(event): &Reverse<Event<P>>| event.instant() <= group.instant;
             while self.heap.peek().is_some_and(is_due) {
                 let Some(Reverse(event)) = self.heap.pop() else { break };
-                if event.instant() < group.instant {
-                    self.sorted.push(event);
-                } else {
-                    group.slots.push(Slot::of(event));
-                }
+                let list = if event.instant() < group.instant { &mut self.sorted } else { &mut group.slots };
+                list.push(Slot::of(event));
             }
             self.sort_group(group.slots);
         }
@@ -163,15 +182,16 @@ impl<P> SideList<P> {
         for of_one in self.order.chunk_by_mut(|a, b| receiver(*a) == receiver(*b)).filter(|of_one| of_one.len() > 1) {
             of_one.sort_unstable_by(|a, b| header(*a).cmp(header(*b)));
         }
-        self.sorted.extend(self.order.iter().filter_map(|&entry| slots[place(entry)].take()));
+        self.sorted.extend(self.order.iter().filter_map(|&entry| slots[place(entry)].take()).map(Slot::of));
         slots.clear();
         self.spare.push(slots);
     }
 
     /// Removes the events after `boundary`, in no order, and passes them to `accept`.
     pub(super) fn take_after(&mut self, boundary: Instant, mut accept: impl FnMut(Event<P>)) {
-        let later = self.sorted.partition_point(|event| event.instant() > boundary);
-        self.sorted.drain(..later).for_each(&mut accept);
+        self.remove_popped();
+        let later = self.sorted.partition_point(|slot| slot.header().instant() > boundary);
+        self.sorted.drain(..later).filter_map(|mut slot| slot.take()).for_each(&mut accept);
         while let Some(mut group) = self.groups.pop_back_if(|group| group.instant > boundary) {
             self.grouped -= group.slots.len();
             group.slots.drain(..).filter_map(|mut slot| slot.take()).for_each(&mut accept);
@@ -188,9 +208,10 @@ impl<P> SideList<P> {
 
     /// Removes all events, in no order, and frees the memory.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Event<P>> + use<P> {
+        self.remove_popped();
         let SideList { sorted, groups, heap, .. } = std::mem::replace(self, SideList::new());
-        let groups = groups.into_iter().flat_map(|group| group.slots).filter_map(|mut slot| slot.take());
-        sorted.into_iter().chain(groups).chain(heap.into_iter().map(|Reverse(event)| event))
+        let slots = sorted.into_iter().chain(groups.into_iter().flat_map(|group| group.slots));
+        slots.filter_map(|mut slot| slot.take()).chain(heap.into_iter().map(|Reverse(event)| event))
     }
 
     /// Returns the number of events of an instant, except those in the heap. No event of the list may be
@@ -199,7 +220,8 @@ impl<P> SideList<P> {
         if self.peek().is_none_or(|least| least.instant() > instant) {
             return 0;
         }
-        let sorted = self.sorted.len() - self.sorted.partition_point(|event| event.instant() > instant);
+        let pending = &self.sorted[..self.sorted.len() - self.popped];
+        let sorted = pending.len() - pending.partition_point(|slot| slot.header().instant() > instant);
         let group = self.groups.front().filter(|group| group.instant == instant);
         sorted + group.map_or(0, |group| group.slots.len())
     }
@@ -207,11 +229,8 @@ impl<P> SideList<P> {
     /// Returns the receiver of the event that comes after about `ahead` other events.
     #[inline]
     pub(super) fn upcoming(&self, ahead: usize) -> Option<LpId> {
-        let event = match self.sorted.len().checked_sub(ahead + 1) {
-            Some(place) => return self.sorted.get(place).map(|event| event.receiver()),
-            None => self.groups.front().and_then(|group| group.slots.get(ahead - self.sorted.len())),
-        };
-        event.map(|slot| slot.header().receiver())
+        let in_group = || self.groups.front()?.slots.get(ahead + self.popped - self.sorted.len());
+        self.pending_after(ahead).or_else(in_group).map(|slot| slot.header().receiver())
     }
 
     pub(super) fn allocated_bytes(&self) -> usize {
@@ -244,13 +263,13 @@ mod tests {
                     side.push(Event::new(key, receiver, Body::Message(sequence)));
                     heap.push(Reverse(Event::new(key, receiver, Body::Message(sequence))));
                 } else {
-                    assert_eq!(side.peek(), heap.peek().map(|Reverse(event)| event));
-                    if let Some(least) = side.peek().map(Event::instant) {
+                    assert_eq!(side.peek(), heap.peek().map(|Reverse(event)| event.header_ref()));
+                    if let Some(least) = side.peek().map(Header::instant) {
                         let crowd = heap.iter().filter(|Reverse(event)| event.instant() == least).count();
                         assert!((1..=crowd).contains(&side.count_now(least)));
                         assert!(side.count_now(least) == crowd || !side.heap.is_empty());
                     }
-                    assert_eq!(side.pop(), heap.pop().map(|Reverse(event)| event));
+                    assert_eq!(side.pop_slot().and_then(Slot::take), heap.pop().map(|Reverse(event)| event));
                 }
                 assert_eq!(side.len(), heap.len());
                 if sequence == 3200 {

@@ -16,9 +16,7 @@ use std::time::Duration;
 const WARM: u64 = 20_000;
 /// The same, for each pending event. A change of order moves all of them, and their memory is then laid out
 /// differently.
-const WARM_PER_PENDING: u64 = 32;
-/// Visits to a partition before its first trial.
-const WARM_VISITS: u64 = 16;
+const WARM_PER_PENDING: u64 = 8;
 /// The fewest events of a spell for each pending event. Models have phases, and most pending events belong
 /// to one phase.
 const EVENTS_PER_PENDING: u64 = 4;
@@ -42,7 +40,6 @@ pub(super) struct OrderTuner {
     events_min: u64,
     /// The number of events that the partition had executed at the start.
     began: u64,
-    visits: u64,
     /// True if another partition has found the order to begin with.
     is_found_elsewhere: bool,
 }
@@ -62,7 +59,6 @@ impl OrderTuner {
             has_just_changed: false,
             events_min: 0,
             began: executed,
-            visits: 0,
             is_found_elsewhere: is_found,
         }
     }
@@ -70,10 +66,7 @@ impl OrderTuner {
     /// Begins a visit, after `executed` events. Returns true if the visit must be measured.
     #[inline]
     pub(super) fn begin_visit(&mut self, executed: u64, pending: impl FnOnce() -> usize) -> bool {
-        self.visits += 1;
-        self.tuner.is_pause_over(executed as f64)
-            && self.visits > WARM_VISITS
-            && (self.is_measuring() || self.is_warm(executed, pending()))
+        self.tuner.is_pause_over(executed as f64) && (self.is_measuring() || self.is_warm(executed, pending()))
     }
 
     /// Returns true if LP by LP is the faster order, once one of the orders has been found faster. `by_lp`
@@ -236,15 +229,11 @@ mod tests {
     #[test]
     fn many_pending_events_put_the_trial_off() {
         let mut tuner = OrderTuner::new(false, 0);
-        for _ in 0..=WARM_VISITS {
-            assert!(!tuner.begin_visit(WARM, || 1_000));
-        }
-        assert!(!tuner.begin_visit(WARM, || 1) && !tuner.begin_visit(31_999, || 1));
-        assert!(tuner.begin_visit(32_000, || 1_000));
+        assert!(!tuner.begin_visit(WARM, || 10_000));
+        assert!(!tuner.begin_visit(WARM, || 1) && !tuner.begin_visit(79_999, || 1));
+        assert!(tuner.begin_visit(80_000, || 10_000));
         let mut tuner = OrderTuner::new(true, 1_000_000);
-        for _ in 0..=WARM_VISITS {
-            assert!(!tuner.begin_visit(1_000_000 + WARM, || 1_000), "events executed elsewhere have warmed nothing");
-        }
-        assert!(tuner.begin_visit(1_032_000, || 1_000));
+        assert!(!tuner.begin_visit(1_000_000 + WARM, || 10_000), "events executed elsewhere have warmed nothing");
+        assert!(tuner.begin_visit(1_080_000, || 10_000));
     }
 }

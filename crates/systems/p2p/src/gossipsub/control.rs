@@ -19,7 +19,7 @@ impl Machine {
         driver: &mut impl Dependencies<Message>,
     ) {
         let parameters = gossipsub.parameters();
-        if self.score(gossipsub, peer) < gossipsub.threshold(|scores| scores.gossip_threshold) {
+        if self.peers[peer].score() < gossipsub.threshold(|scores| scores.gossip_threshold) {
             return;
         }
         let room = {
@@ -54,7 +54,7 @@ impl Machine {
         ids: &[u32],
         driver: &mut impl Dependencies<Message>,
     ) {
-        let is_low = self.score(gossipsub, peer) < gossipsub.threshold(|scores| scores.gossip_threshold);
+        let is_low = self.peers[peer].score() < gossipsub.threshold(|scores| scores.gossip_threshold);
         if is_low || gossipsub.is_silent(self.id) {
             return;
         }
@@ -78,23 +78,23 @@ impl Machine {
             return;
         }
         let (now, parameters) = (driver.now(), gossipsub.parameters());
-        let backoff = self.peers[peer].in_topic(topic).backoff;
+        let backoff = self.peers[peer].backoff(topic);
         if now < backoff {
             self.books.early_grafts += 1;
             // The backoff began with the PRUNE.
             let since_prune = parameters.prune_backoff.as_ps().saturating_sub(backoff.since(now).as_ps());
             let is_flood = since_prune < GRAFT_FLOOD.as_ps();
-            self.peers[peer].penalty += if is_flood { 2.0 } else { 1.0 };
+            self.peers[peer].blame(gossipsub, if is_flood { 2.0 } else { 1.0 });
             return self.prune(gossipsub, peer, topic, false, driver);
         }
-        if self.score(gossipsub, peer) < 0.0 {
+        if self.peers[peer].score() < 0.0 {
             return self.prune(gossipsub, peer, topic, false, driver);
         }
         let degree = self.mesh(topic).count();
         if degree >= parameters.degree_high as usize && !self.peers[peer].is_outbound {
             return self.prune(gossipsub, peer, topic, true, driver);
         }
-        self.peers[peer].in_topic_mut(topic).counters.graft(now);
+        self.peers[peer].graft(gossipsub, topic, now);
     }
 
     /// Takes a peer out of the mesh, and connects to the peers that it offers.
@@ -108,11 +108,10 @@ impl Machine {
         driver: &mut impl Dependencies<Message>,
     ) {
         let until = driver.now().saturating_add(backoff);
-        let in_topic = self.peers[peer].in_topic_mut(topic);
-        in_topic.counters.prune(gossipsub.scores());
-        in_topic.backoff = in_topic.backoff.max(until);
+        let until = until.max(self.peers[peer].backoff(topic));
+        self.peers[peer].prune(gossipsub, topic, until);
         let parameters = gossipsub.parameters();
-        if self.score(gossipsub, peer) < gossipsub.threshold(|scores| scores.accept_px_threshold) {
+        if self.peers[peer].score() < gossipsub.threshold(|scores| scores.accept_px_threshold) {
             return;
         }
         for &id in offered.iter().take(parameters.prune_peers as usize) {
@@ -137,24 +136,30 @@ impl Machine {
     ) {
         let backoff = gossipsub.parameters().prune_backoff;
         let mut offered = Vec::new();
-        if exchanges && self.score(gossipsub, peer) >= 0.0 {
-            let others = self.peers.iter().enumerate().filter(|(index, other)| {
-                *index != peer && other.is_subscribed(topic) && self.score(gossipsub, *index) >= 0.0
-            });
+        if exchanges && self.peers[peer].score() >= 0.0 {
+            let others = self
+                .peers
+                .iter()
+                .enumerate()
+                .filter(|(index, other)| *index != peer && other.is_subscribed(topic) && other.score() >= 0.0);
             offered = others.map(|(_, other)| other.id).collect();
             shuffle(&mut offered, driver.rng());
             offered.truncate(gossipsub.parameters().prune_peers as usize);
         }
-        let in_topic = self.peers[peer].in_topic_mut(topic);
-        in_topic.counters.prune(gossipsub.scores());
-        in_topic.backoff = driver.now().saturating_add(backoff);
+        self.peers[peer].prune(gossipsub, topic, driver.now().saturating_add(backoff));
         self.books.prunes += 1;
         self.send(self.peers[peer].id, Message::Prune { topic, backoff, peers: offered.into() }, driver);
     }
 
     /// Takes a peer into the mesh, and tells it so.
-    pub(super) fn graft(&mut self, peer: usize, topic: u32, driver: &mut impl Dependencies<Message>) {
-        self.peers[peer].in_topic_mut(topic).counters.graft(driver.now());
+    pub(super) fn graft(
+        &mut self,
+        gossipsub: &GossipSub,
+        peer: usize,
+        topic: u32,
+        driver: &mut impl Dependencies<Message>,
+    ) {
+        self.peers[peer].graft(gossipsub, topic, driver.now());
         self.books.grafts += 1;
         self.send(self.peers[peer].id, Message::Graft { topic }, driver);
     }

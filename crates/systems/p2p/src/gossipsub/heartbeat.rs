@@ -1,6 +1,7 @@
 //! The heartbeat: upkeep of meshes and fanout, gossip, and the end of what has become old.
 
 use super::machine::{Fanout, HEARTBEAT, Machine, shuffle};
+use super::peer::Peer;
 use super::{GossipSub, Message};
 use crate::driver::Dependencies;
 use parades_core::time::{Delay, Time};
@@ -14,7 +15,7 @@ impl Machine {
     pub(super) fn heartbeat(&mut self, gossipsub: &GossipSub, driver: &mut impl Dependencies<Message>) {
         let (now, parameters) = (driver.now(), gossipsub.parameters());
         self.ticks = self.ticks.wrapping_add(1);
-        self.blame_broken_promises(now);
+        self.blame_broken_promises(gossipsub, now);
         self.peers.iter_mut().for_each(|peer| (peer.ihaves, peer.asked) = (0, 0));
         let topics = self.topics;
         for topic in (0..parameters.topics).filter(|topic| topics >> topic & 1 == 1) {
@@ -31,12 +32,12 @@ impl Machine {
     }
 
     /// Counts a misdemeanour for each peer that has not sent a message which it should have sent by now.
-    fn blame_broken_promises(&mut self, now: Time) {
+    fn blame_broken_promises(&mut self, gossipsub: &GossipSub, now: Time) {
         let broken = self.promises.extract_if(.., |promise| promise.due <= now).collect::<Vec<_>>();
         self.books.broken_promises += broken.len() as u64;
         for promise in broken {
             if let Some(peer) = self.find(promise.peer) {
-                self.peers[peer].penalty += 1.0;
+                self.peers[peer].blame(gossipsub, 1.0);
             }
         }
     }
@@ -44,72 +45,69 @@ impl Machine {
     /// Brings the mesh of a topic within its bounds.
     fn keep_mesh(&mut self, gossipsub: &GossipSub, topic: u32, driver: &mut impl Dependencies<Message>) {
         let parameters = gossipsub.parameters();
-        let scores: Vec<f64> = (0..self.peers.len()).map(|peer| self.score(gossipsub, peer)).collect();
-        for peer in self.mesh_indices(topic) {
-            if scores[peer] < 0.0 {
+        for peer in 0..self.peers.len() {
+            if self.peers[peer].is_in_mesh(topic) && self.peers[peer].score() < 0.0 {
                 self.prune(gossipsub, peer, topic, false, driver);
             }
         }
-        let mesh = self.mesh_indices(topic);
-        if mesh.len() < parameters.degree_low as usize {
-            let missing = parameters.degree as usize - mesh.len();
-            self.graft_some(gossipsub, topic, missing, |peer, _| scores[peer] >= 0.0, driver);
-        } else if mesh.len() > parameters.degree_high as usize {
-            self.prune_surplus(gossipsub, topic, mesh, &scores, driver);
+        let (degree, _) = self.degree(topic);
+        if degree < parameters.degree_low as usize {
+            let missing = parameters.degree as usize - degree;
+            self.graft_some(gossipsub, topic, missing, |peer| peer.score() >= 0.0, driver);
+        } else if degree > parameters.degree_high as usize {
+            self.prune_surplus(gossipsub, topic, driver);
         }
-        let mesh = self.mesh_indices(topic);
-        let outbound = mesh.iter().filter(|&&peer| self.peers[peer].is_outbound).count();
+        let (degree, outbound) = self.degree(topic);
         let missing = (parameters.degree_out as usize).saturating_sub(outbound);
-        if mesh.len() >= parameters.degree_low as usize && missing > 0 {
-            let is_wanted = |peer: usize, is_outbound| is_outbound && scores[peer] >= 0.0;
-            self.graft_some(gossipsub, topic, missing, is_wanted, driver);
+        if degree >= parameters.degree_low as usize && missing > 0 {
+            self.graft_some(gossipsub, topic, missing, |peer| peer.is_outbound && peer.score() >= 0.0, driver);
         }
-        self.graft_opportunistically(gossipsub, topic, &scores, driver);
+        self.graft_opportunistically(gossipsub, topic, driver);
         if driver.now() >= Time::ZERO.saturating_add(parameters.warm_up) {
-            driver.observe(gossipsub.ids.degree, self.mesh(topic).count() as u64);
+            driver.observe(gossipsub.ids.degree, self.degree(topic).0 as u64);
         }
     }
 
-    fn mesh_indices(&self, topic: u32) -> Vec<usize> {
-        (0..self.peers.len()).filter(|&peer| self.peers[peer].is_in_mesh(topic)).collect()
+    /// Returns the number of peers in the mesh of a topic, and of those to which the node connected.
+    fn degree(&self, topic: u32) -> (usize, usize) {
+        self.peers
+            .iter()
+            .filter(|peer| peer.is_in_mesh(topic))
+            .fold((0, 0), |(degree, outbound), peer| (degree + 1, outbound + usize::from(peer.is_outbound)))
     }
 
-    /// Grafts up to `count` random peers of those that `is_wanted` takes, by index and by whether the node
-    /// connected to them.
+    /// Returns the indices of the peers that `is_wanted` takes.
+    fn indices(&self, is_wanted: impl Fn(&Peer) -> bool) -> Vec<usize> {
+        let peers = self.peers.iter().enumerate();
+        peers.filter(|(_, peer)| is_wanted(peer)).map(|(index, _)| index).collect()
+    }
+
+    /// Grafts up to `count` random peers of those that `is_wanted` takes.
     fn graft_some(
         &mut self,
         gossipsub: &GossipSub,
         topic: u32,
         count: usize,
-        is_wanted: impl Fn(usize, bool) -> bool,
+        is_wanted: impl Fn(&Peer) -> bool,
         driver: &mut impl Dependencies<Message>,
     ) {
         let slack = Delay::from_ps(gossipsub.parameters().heartbeat.as_ps().saturating_mul(BACKOFF_SLACK));
         let now = driver.now();
-        let is_candidate = |&index: &usize| {
-            let peer = &self.peers[index];
-            let backoff = peer.in_topic(topic).backoff;
-            let is_free = backoff == Time::ZERO || now >= backoff.saturating_add(slack);
-            is_free && peer.is_subscribed(topic) && !peer.is_in_mesh(topic) && is_wanted(index, peer.is_outbound)
-        };
-        let mut candidates: Vec<usize> = (0..self.peers.len()).filter(is_candidate).collect();
+        let is_free = |backoff: Time| backoff == Time::ZERO || now >= backoff.saturating_add(slack);
+        let mut candidates = self.indices(|peer| {
+            peer.is_subscribed(topic) && !peer.is_in_mesh(topic) && is_free(peer.backoff(topic)) && is_wanted(peer)
+        });
         shuffle(&mut candidates, driver.rng());
-        candidates.into_iter().take(count).for_each(|peer| self.graft(peer, topic, driver));
+        candidates.into_iter().take(count).for_each(|peer| self.graft(gossipsub, peer, topic, driver));
     }
 
     /// Prunes the mesh to its wanted size. The best peers stay, others by chance, and enough of those to
     /// which the node connected.
-    fn prune_surplus(
-        &mut self,
-        gossipsub: &GossipSub,
-        topic: u32,
-        mut mesh: Vec<usize>,
-        scores: &[f64],
-        driver: &mut impl Dependencies<Message>,
-    ) {
+    fn prune_surplus(&mut self, gossipsub: &GossipSub, topic: u32, driver: &mut impl Dependencies<Message>) {
         let parameters = gossipsub.parameters();
+        let mut mesh = self.indices(|peer| peer.is_in_mesh(topic));
         shuffle(&mut mesh, driver.rng());
-        mesh.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+        mesh.sort_by(|&a, &b| self.peers[b].score().total_cmp(&self.peers[a].score()));
         shuffle(&mut mesh[parameters.degree_score as usize..], driver.rng());
         let (kept, pruned) = mesh.split_at_mut(parameters.degree as usize);
         let is_outbound = |peer: &usize| self.peers[*peer].is_outbound;
@@ -123,25 +121,22 @@ impl Machine {
     }
 
     /// Grafts peers that are better than the median of a poor mesh, now and then.
-    fn graft_opportunistically(
-        &mut self,
-        gossipsub: &GossipSub,
-        topic: u32,
-        scores: &[f64],
-        driver: &mut impl Dependencies<Message>,
-    ) {
+    fn graft_opportunistically(&mut self, gossipsub: &GossipSub, topic: u32, driver: &mut impl Dependencies<Message>) {
         let parameters = gossipsub.parameters();
-        let threshold = gossipsub.threshold(|scores| scores.opportunistic_graft_threshold);
-        let mut mesh: Vec<f64> = self.mesh_indices(topic).into_iter().map(|peer| scores[peer]).collect();
         let is_time = parameters.opportunistic_ticks > 0 && self.ticks.is_multiple_of(parameters.opportunistic_ticks);
-        if !is_time || mesh.len() < 2 {
+        if !is_time {
+            return;
+        }
+        let threshold = gossipsub.threshold(|scores| scores.opportunistic_graft_threshold);
+        let mut mesh: Vec<f64> = self.peers.iter().filter(|peer| peer.is_in_mesh(topic)).map(Peer::score).collect();
+        if mesh.len() < 2 {
             return;
         }
         mesh.sort_by(f64::total_cmp);
         let median = mesh[mesh.len() / 2];
         if median < threshold {
             let count = parameters.opportunistic_peers as usize;
-            self.graft_some(gossipsub, topic, count, |peer, _| scores[peer] > median.max(0.0), driver);
+            self.graft_some(gossipsub, topic, count, |peer| peer.score() > median.max(0.0), driver);
         }
     }
 
@@ -154,12 +149,10 @@ impl Machine {
         }
         let threshold = gossipsub.threshold(|scores| scores.gossip_threshold);
         let fanout = self.fanout.get(&topic).map_or(&[][..], |fanout| &fanout.peers);
-        let is_target = |&index: &usize| {
-            let peer = &self.peers[index];
+        let mut targets = self.indices(|peer| {
             let gets_all = peer.is_in_mesh(topic) || fanout.contains(&peer.id);
-            peer.is_subscribed(topic) && !gets_all && self.score(gossipsub, index) >= threshold
-        };
-        let mut targets: Vec<usize> = (0..self.peers.len()).filter(is_target).collect();
+            peer.is_subscribed(topic) && !gets_all && peer.score() >= threshold
+        });
         shuffle(&mut targets, driver.rng());
         #[expect(clippy::cast_possible_truncation, reason = "at most the number of targets")]
         let share = (targets.len() as f64 * parameters.gossip_factor) as usize;

@@ -1,7 +1,7 @@
 //! The state machine of a node: connections, and the paths of messages.
 
 use super::cache::Cache;
-use super::peer::{Peer, score};
+use super::peer::Peer;
 use super::{GossipSub, Message, Parameters};
 use crate::driver::{Dependencies, Timers};
 use parades_core::event::LpId;
@@ -114,7 +114,7 @@ impl Machine {
     pub(super) fn new(gossipsub: &GossipSub, LpId(id): LpId) -> Machine {
         let parameters = gossipsub.parameters();
         let peer = |&(peer, is_outbound): &(u32, bool)| Peer::new(peer, is_outbound, parameters.topics);
-        Machine {
+        let mut machine = Machine {
             id,
             topics: gossipsub.topics(id),
             peers: gossipsub.connections(id).iter().map(peer).collect(),
@@ -128,7 +128,9 @@ impl Machine {
             delivered: vec![0; parameters.messages.div_ceil(64) as usize],
             timers: Timers::new(),
             books: Books::default(),
-        }
+        };
+        machine.rescore(gossipsub);
+        machine
     }
 
     /// Returns a machine that has been read, of the node `id`.
@@ -136,7 +138,7 @@ impl Machine {
         (self.id, self.topics) = (id, gossipsub.topics(id));
         let &Parameters { nodes, topics, messages, .. } = gossipsub.parameters();
         let are_nodes = |ids: &[u32]| ids.iter().all(|&id| id < nodes);
-        let is_peer = |peer: &Peer| peer.id < nodes && peer.id != id && peer.in_topic.len() == topics as usize;
+        let is_peer = |peer: &Peer| peer.id < nodes && peer.id != id && peer.in_topics().len() == topics as usize;
         if !self.peers.iter().all(is_peer) || !self.peers.is_sorted_by(|one, next| one.id < next.id) {
             return Err(Malformed::new("a node has an impossible peer"));
         }
@@ -158,6 +160,8 @@ impl Machine {
         if self.next == usize::MAX {
             self.timers.set(PUBLISH, Time::MAX);
         }
+        self.peers.iter_mut().for_each(Peer::restore);
+        self.rescore(gossipsub);
         Ok(self)
     }
 
@@ -170,8 +174,16 @@ impl Machine {
         self.topics >> topic & 1 == 1
     }
 
-    pub(super) fn score(&self, gossipsub: &GossipSub, peer: usize) -> f64 {
-        score(gossipsub, &self.peers, peer)
+    /// Computes the scores of all peers, after the set of peers has changed.
+    fn rescore(&mut self, gossipsub: &GossipSub) {
+        if let Some(scores) = gossipsub.scores().filter(|scores| !scores.addresses.is_empty()) {
+            let addresses: Vec<u64> = self.peers.iter().map(|peer| scores.address(peer.id)).collect();
+            for (peer, address) in self.peers.iter_mut().zip(&addresses) {
+                let here = addresses.iter().filter(|&other| other == address).count();
+                peer.at_address = u32::try_from(here).expect("peers are counted with 32 bits");
+            }
+        }
+        self.peers.iter_mut().for_each(|peer| peer.rescore(gossipsub));
     }
 
     /// Returns the index of a peer.
@@ -243,7 +255,7 @@ impl Machine {
             }
             return;
         };
-        if self.score(gossipsub, peer) < gossipsub.threshold(|scores| scores.graylist_threshold) {
+        if self.peers[peer].score() < gossipsub.threshold(|scores| scores.graylist_threshold) {
             self.books.ignored += 1;
             return;
         }
@@ -265,8 +277,10 @@ impl Machine {
     /// Adds a peer with these topics.
     pub(super) fn add_peer(&mut self, gossipsub: &GossipSub, id: u32, is_outbound: bool, topics: u64) {
         let place = self.peers.partition_point(|peer| peer.id < id);
-        let peer = Peer { topics, ..Peer::new(id, is_outbound, gossipsub.parameters().topics) };
+        let mut peer = Peer::new(id, is_outbound, gossipsub.parameters().topics);
+        peer.topics = topics;
         self.peers.insert(place, peer);
+        self.rescore(gossipsub);
     }
 
     /// Handles a copy of a published message.
@@ -287,12 +301,12 @@ impl Machine {
             }
             // Before validation has ended, validation itself will count the copy.
             if let (true, Some(validated), Some(scores)) = (is_new, validated, gossipsub.scores()) {
-                let counters = &mut self.peers[peer].in_topic_mut(message.topic).counters;
-                if !message.is_valid {
-                    counters.invalid += 1.0;
-                } else if now <= validated.saturating_add(scores.mesh_message_deliveries_window) {
-                    counters.delivers(scores);
-                }
+                let is_near = now <= validated.saturating_add(scores.mesh_message_deliveries_window);
+                self.peers[peer].count(gossipsub, message.topic, |counters, _| match message.is_valid {
+                    false => counters.invalid += 1.0,
+                    true if is_near => counters.delivers(scores),
+                    true => {}
+                });
             }
             return;
         }
@@ -322,12 +336,11 @@ impl Machine {
         for (place, &sender) in by.iter().enumerate() {
             let Some(scores) = gossipsub.scores() else { break };
             let Some(peer) = self.find(sender) else { continue };
-            let counters = &mut self.peers[peer].in_topic_mut(topic).counters;
-            match (is_valid, place) {
+            self.peers[peer].count(gossipsub, topic, |counters, _| match (is_valid, place) {
                 (false, _) => counters.invalid += 1.0,
                 (true, 0) => counters.delivers_first(scores),
                 (true, _) => counters.delivers(scores),
-            }
+            });
         }
         if !is_valid {
             self.books.rejected += 1;
@@ -396,11 +409,9 @@ impl Machine {
     }
 
     /// Returns the peers in a topic that may get messages which the node publishes.
-    pub(super) fn fanout_peers<'a>(&'a self, gossipsub: &'a GossipSub, topic: u32) -> impl Iterator<Item = u32> + 'a {
+    pub(super) fn fanout_peers(&self, gossipsub: &GossipSub, topic: u32) -> impl Iterator<Item = u32> {
         let threshold = gossipsub.threshold(|scores| scores.publish_threshold);
-        let peers = self.peers.iter().enumerate();
-        peers
-            .filter(move |(index, peer)| peer.is_subscribed(topic) && self.score(gossipsub, *index) >= threshold)
-            .map(|(_, peer)| peer.id)
+        let peers = self.peers.iter();
+        peers.filter(move |peer| peer.is_subscribed(topic) && peer.score() >= threshold).map(|peer| peer.id)
     }
 }

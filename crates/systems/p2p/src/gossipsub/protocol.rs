@@ -57,8 +57,8 @@ impl Protocol for GossipSub {
         machine.delivered.iter().for_each(|&word| digest.word(word));
         for peer in &machine.peers {
             digest.word(u64::from(peer.id));
-            digest.word(peer.penalty.to_bits());
-            for topic in &peer.in_topic {
+            digest.word(peer.penalty().to_bits());
+            for topic in peer.in_topics() {
                 let counters = &topic.counters;
                 digest.word(topic.backoff.as_ps());
                 digest.word(counters.grafted.map_or(u64::MAX, Time::as_ps));

@@ -114,7 +114,7 @@ fn counts(gossipsub: &GossipSub, machine: &Machine) -> [u64; COUNTERS.len()] {
     // Links and scores are those of nodes that behave well.
     let links: Vec<u32> = (0..gossipsub.parameters().topics).flat_map(|topic| machine.mesh(topic)).collect();
     let links = |wanted: &dyn Fn(u32) -> bool| links.iter().filter(|&&peer| is_good && wanted(peer)).count() as u64;
-    let negative = (0..machine.peers.len()).filter(|&peer| is_good && machine.score(gossipsub, peer) < 0.0).count();
+    let negative = machine.peers.iter().filter(|peer| is_good && peer.score() < 0.0).count();
     [
         books.messages,
         books.bytes,

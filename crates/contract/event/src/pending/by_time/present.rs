@@ -1,7 +1,7 @@
 //! The events at the present instant, which `rounds` counts to decide whether to execute them in parallel.
 
 use super::WindowedPending;
-use crate::event::{Event, Header};
+use crate::event::Header;
 use crate::pending::slab::Chain;
 use crate::time::Instant;
 
@@ -10,7 +10,7 @@ impl<P> WindowedPending<P> {
     #[inline(always)]
     pub fn has_more_now(&self) -> bool {
         let is_now = |instant: Option<Instant>| instant == Some(self.last);
-        is_now(self.run.peek(&self.slab, 0).map(Header::instant)) || is_now(self.side.peek().map(Event::instant))
+        is_now(self.run.peek(&self.slab, 0).map(Header::instant)) || is_now(self.side.peek().map(Header::instant))
     }
 
     /// Returns the number of pending events at the instant of the event popped last, if it is at least

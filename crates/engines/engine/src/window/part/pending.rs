@@ -57,6 +57,12 @@ pub(super) trait AnyPending<'k>: Send {
     /// Returns true if events of an open window are left, because the run is given up.
     fn has_open_window(&self) -> bool;
 
+    /// Opens the next window that is executed LP by LP, if it has events before `bound`.
+    fn open_window(&mut self, bound: Time);
+
+    /// Returns the number of events in the next window that is executed LP by LP; 0 in the order of time.
+    fn events_of_next_window(&self) -> usize;
+
     /// Returns the number of events.
     fn len(&self) -> usize;
 
@@ -167,6 +173,16 @@ impl<'k, P: Packed<'k>> AnyPending<'k> for Pending<P> {
 
     fn has_open_window(&self) -> bool {
         matches!(self, Pending::ByLp(pending) if pending.has_open_window())
+    }
+
+    fn open_window(&mut self, bound: Time) {
+        if let Pending::ByLp(pending) = self {
+            pending.open_window(bound);
+        }
+    }
+
+    fn events_of_next_window(&self) -> usize {
+        if let Pending::ByLp(pending) = self { pending.events_of_next_window() } else { 0 }
     }
 
     fn len(&self) -> usize {

@@ -6,7 +6,7 @@ use parades_core::error::Error;
 use parades_core::prelude::*;
 use parades_engine::retreat::Retreats;
 use parades_engine::sequential;
-use parades_engine::window::{self, Reach, Settings};
+use parades_engine::window::{self, Order, Reach, Settings};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
@@ -113,4 +113,33 @@ fn states_stay_on_their_threads_when_a_lookahead_changes() {
     }
     let error = run_staying(&staying(1_000, 10, 0)).expect_err("LPs of two threads cannot have a lookahead of zero");
     assert!(error.to_string().contains("stay on their threads"), "{error}");
+}
+
+/// A window takes long to open, whether the visit then executes one of its events or all.
+#[test]
+fn large_windows_are_executed_lp_by_lp_in_few_visits() {
+    const LPS: u32 = 1 << 16;
+    const EVENTS: u64 = 8;
+    const WIDTH: u64 = 1_000_000_000_000;
+    let mut channels = Channels::none();
+    (0..LPS).for_each(|id| channels.connect(LpId(id), LpId((id + 1) % LPS), ps(WIDTH)));
+    let start = |ctx: &mut Context<'_, Script>| {
+        let first = u64::from(ctx.id().0) * EVENTS;
+        (first..first + EVENTS).for_each(|place| ctx.send_self(ps(WIDTH + place * 1_000_000), 0));
+    };
+    let handle = |state: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Script>| {
+        *state += 1;
+        if let Body::Message(&count) = event
+            && count < 2
+        {
+            ctx.send(Port(0), ps(WIDTH), count + 1);
+        }
+    };
+    let model = Script { channels, ..Script::new(LPS, start, handle) };
+    let until = Time::from_ps(4 * WIDTH);
+    let expected = sequential::run(&model, RunOptions::until(until)).expect("no failure");
+    let settings = Settings { order: Order::Lp, partitions: Some(1), ..Settings::of_threads(1) };
+    let found = window::run(&model, RunOptions::until(until), &settings).expect("no failure");
+    assert_eq!((found.digest, found.events), (expected.digest, expected.events));
+    assert!(stat(&found, "windows") < 1_000, "{} windows", stat(&found, "windows"));
 }
