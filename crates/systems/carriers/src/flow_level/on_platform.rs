@@ -221,7 +221,7 @@ impl<P: PlatformProgram> OnPlatform<P> for Node<P> {
     #[track_caller]
     fn shared_barrier(self, name: impl Into<Name>, parties: u32) -> Call<bool> {
         assert!(parties > 0, "a barrier is for one process at least");
-        self.call(Request::Meet(Meeting::Barrier(name.into(), parties)), "the others at a shared barrier")
+        self.call(Request::Meet(Box::new(Meeting::Barrier(name.into(), parties))), "the others at a shared barrier")
     }
 
     fn shared_condition(self, name: impl Into<Name>) -> SharedCondition<P> {
@@ -414,15 +414,17 @@ impl<P: PlatformProgram> SharedSemaphore<P> {
     #[track_caller]
     pub fn acquire(&self) -> AcquireShared {
         let SharedSemaphore { node, which } = self;
-        let call = node
-            .call(Request::Meet(Meeting::Acquire(which.clone(), true)), "a permit that processes of all hosts share");
+        let call = node.call(
+            Request::Meet(Box::new(Meeting::Acquire(which.clone(), true))),
+            "a permit that processes of all hosts share",
+        );
         AcquireShared { call, which: which.clone() }
     }
 
     /// Waits for a permit that is not returned with its process. Any process may [`SharedSemaphore::release`]
     /// it.
     pub async fn take(&self) {
-        let request = Request::Meet(Meeting::Acquire(self.which.clone(), false));
+        let request = Request::Meet(Box::new(Meeting::Acquire(self.which.clone(), false)));
         let _: bool = self.node.call(request, "a permit that processes of all hosts share").await;
     }
 
@@ -430,7 +432,7 @@ impl<P: PlatformProgram> SharedSemaphore<P> {
     /// taken ends the run with an error.
     #[track_caller]
     pub fn release(&self) {
-        self.node.ask(Request::Meet(Meeting::Release(self.which.clone())));
+        self.node.ask(Request::Meet(Box::new(Meeting::Release(self.which.clone()))));
     }
 }
 
@@ -487,7 +489,8 @@ impl<P: PlatformProgram> SharedCondition<P> {
     pub fn wait(&self, held: SharedPermit) -> AcquireShared {
         let SharedPermit { claim, which } = held;
         let (condition, mutex, held) = (self.name.clone(), which.clone(), claim.into_receipt());
-        let call = self.node.call(Request::Meet(Meeting::Wait { condition, mutex, held }), "a shared condition");
+        let call =
+            self.node.call(Request::Meet(Box::new(Meeting::Wait { condition, mutex, held })), "a shared condition");
         AcquireShared { call, which }
     }
 
@@ -499,7 +502,7 @@ impl<P: PlatformProgram> SharedCondition<P> {
         let answered = poll_fn(|context| wait.poll_answer(context));
         match select(pin!(answered), self.node.timer(patience)).await {
             Either::Left(answer) => return answer,
-            Either::Right(()) => self.node.ask(Request::Meet(Meeting::TimeIsOver(wake))),
+            Either::Right(()) => self.node.ask(Request::Meet(Box::new(Meeting::TimeIsOver(wake)))),
         }
         poll_fn(|context| wait.poll_answer(context)).await
     }
@@ -507,12 +510,12 @@ impl<P: PlatformProgram> SharedCondition<P> {
     /// Notifies the process that has waited longest.
     #[track_caller]
     pub fn notify_one(&self) {
-        self.node.ask(Request::Meet(Meeting::Notify(self.name.clone(), false)));
+        self.node.ask(Request::Meet(Box::new(Meeting::Notify(self.name.clone(), false))));
     }
 
     /// Notifies all processes that wait.
     #[track_caller]
     pub fn notify_all(&self) {
-        self.node.ask(Request::Meet(Meeting::Notify(self.name.clone(), true)));
+        self.node.ask(Request::Meet(Box::new(Meeting::Notify(self.name.clone(), true))));
     }
 }

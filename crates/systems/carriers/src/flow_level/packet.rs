@@ -76,6 +76,10 @@ pub enum Packet<M> {
     },
 }
 
+/// A packet whose message has up to 16 bytes takes no more, so it is stored in its event, without memory of its
+/// own. That memory would often be freed by another thread than allocated it, and the allocator has locks.
+const _: () = assert!(size_of::<Packet<[u64; 2]>>() <= 56);
+
 /// The name of a mailbox, mutex, semaphore, barrier or condition. Each of these kinds has names of its own.
 pub type Name = Box<str>;
 
@@ -95,8 +99,8 @@ pub enum Request<M> {
     GetFirst(Vec<Name>),
     /// The node of the process gets all messages of the mailbox from now on, so they travel at once.
     SetReceiver(Name),
-    /// A permit, a place at a barrier, or a notification.
-    Meet(Meeting),
+    /// A permit, a place at a barrier, or a notification. In a box, since it is larger than other requests.
+    Meet(Box<Meeting>),
     /// The end of a process.
     Join(ProcessId),
     /// An order for a process.
