@@ -131,6 +131,9 @@ impl Scores {
         if self.decay_interval == Delay::ZERO || self.time_in_mesh_quantum == Delay::ZERO {
             return refuse("decay_interval", "it and the quantum of P1 must be above zero");
         }
+        if self.time_in_mesh_weight < 0.0 || self.time_in_mesh_cap < 0.0 {
+            return refuse("time_in_mesh_cap", "it and the weight of P1 must be 0 or above");
+        }
         if self.mesh_message_deliveries_cap < self.mesh_message_deliveries_threshold {
             return refuse("mesh_message_deliveries_cap", "it must be at least the threshold of P3");
         }
