@@ -81,7 +81,9 @@ pub fn prefetch_for_write<T>(place: &T) {
     hint_for_write(std::ptr::from_ref(place).cast());
 }
 
-/// As [`prefetch_for_write`], of `bytes` bytes from `first`, up to 512.
+/// As [`prefetch_for_write`], of `bytes` bytes from `first`, up to 512. Arenas call it. The unit tests of this
+/// crate leave them out.
+#[cfg(not(test))]
 pub(crate) fn prefetch_bytes_for_write(first: *const u8, bytes: usize) {
     let lines = bytes.div_ceil(LINE_BYTES).min(LINES_MAX);
     (0..lines).for_each(|line| hint_for_write(first.wrapping_add(line * LINE_BYTES)));
