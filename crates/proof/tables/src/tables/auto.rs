@@ -5,33 +5,79 @@ use crate::record::Figure;
 use crate::sides::{Ran, Rates, Side, choice, cores, in_turn, long_enough, scenario, simulation};
 use crate::{Measured, Options};
 use comfy_table::CellAlignment;
-use parades_catalog::{Choice, Engine, Simulation};
+use parades_catalog::{Choice, Engine, Scenario, Simulation};
+use parades_config::Values;
 use parades_core::run::{Outcome, RunOptions};
 use parades_core::time::Time;
+use parades_netfile::NetworkFile;
 use parades_report::drawing::table;
 use parades_session::Failure;
 use std::cell::{Cell, RefCell};
+use std::path::Path;
 
-/// The rows: a scenario, and the parameters that are set. Flows of the campus are so large that they last as
-/// long as the run.
-const ROWS: [(&str, &[&str]); 17] = [
-    ("campus", &["flow=1TB"]),
-    ("campus", &["flow=1TB", "networks=10"]),
-    ("campus", &["flow=1TB", "traffic=multicast"]),
-    ("wan", &[]),
-    ("phold", &[]),
-    ("phold", &["lps=16384", "lookahead=10ms"]),
-    ("phold", &["lps=262144"]),
-    ("phold", &["lps=1024", "lookahead=0s"]),
-    ("phold", &["lps=65536", "lookahead=0s"]),
-    ("multicast", &[]),
-    ("multicast", &["trees=1", "levels=14"]),
-    ("transfer", &[]),
-    ("transfer", &["pairs=1024"]),
-    ("mm1", &[]),
-    ("jackson", &[]),
-    ("jackson", &["layout=ring"]),
-    ("chord", &["nodes=1000"]),
+/// A row: a scenario, and the parameters that are set.
+struct Row {
+    scenario: &'static str,
+    set: &'static [&'static str],
+    /// The name and the text of a network file, if the scenario is `network`.
+    network: Option<(&'static str, &'static str)>,
+}
+
+impl Row {
+    const fn of(scenario: &'static str, set: &'static [&'static str]) -> Row {
+        Row { scenario, set, network: None }
+    }
+
+    const fn network(name: &'static str, text: &'static str) -> Row {
+        Row { scenario: "network", set: &[], network: Some((name, text)) }
+    }
+
+    fn name(&self) -> String {
+        match self.network {
+            Some((name, _)) => name.to_owned(),
+            None => [&[self.scenario], self.set].concat().join(" "),
+        }
+    }
+
+    /// Returns the scenario, its parameters, and the simulation.
+    fn build(&self) -> Result<(&'static Scenario, Values, Simulation), Failure> {
+        let (scenario, values) = scenario(self.scenario, self.set)?;
+        let Some((name, text)) = self.network else {
+            return Ok((scenario, values, simulation(self.scenario, self.set)?));
+        };
+        let file = NetworkFile::parse(Path::new(name), text.to_owned())?.expect("the text is a network file");
+        let simulation = Simulation::of_network(&file, &file.parameters(), 1)?;
+        Ok((scenario, file.parameters(), simulation))
+    }
+}
+
+/// The rows. Flows of the campus are so large that they last as long as the run.
+const ROWS: [Row; 25] = [
+    Row::of("campus", &["flow=1TB", "networks=2"]),
+    Row::of("campus", &["flow=1TB", "networks=10"]),
+    Row::of("campus", &["flow=1TB", "traffic=multicast"]),
+    Row::network("fat tree", include_str!("auto/fat_tree.toml")),
+    Row::network("leaf-spine, DCTCP", include_str!("auto/leaf_spine.toml")),
+    Row::of("wan", &[]),
+    Row::of("bittorrent", &[]),
+    Row::of("bittorrent", &["peers=500"]),
+    Row::of("kademlia", &[]),
+    Row::of("gossipsub", &[]),
+    Row::of("averaging", &["nodes=50000"]),
+    Row::of("chord", &["nodes=3000", "network=constant"]),
+    Row::of("chord", &["nodes=1000", "network=precise"]),
+    Row::of("flows", &["flows=500000"]),
+    Row::of("phold", &[]),
+    Row::of("phold", &["lps=16384", "lookahead=10ms"]),
+    Row::of("phold", &["lps=262144"]),
+    Row::of("phold", &["lps=1024", "lookahead=0s"]),
+    Row::of("phold", &["lps=65536", "lookahead=0s"]),
+    Row::of("multicast", &[]),
+    Row::of("transfer", &[]),
+    Row::of("transfer", &["pairs=1024"]),
+    Row::of("mm1", &[]),
+    Row::of("jackson", &[]),
+    Row::of("jackson", &["layout=ring"]),
 ];
 
 /// A column: an engine and its number of threads.
@@ -135,13 +181,13 @@ pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Fail
         }
     }
     let mut figures = Vec::new();
-    for (name, set) in ROWS {
-        let what = [&[name], set].concat().join(" ");
-        let (scenario, values) = scenario(name, set)?;
+    for row in &ROWS {
+        let what = row.name();
+        let (scenario, values, simulation) = row.build()?;
         let can_run: Vec<usize> =
             (0..choices.len()).filter(|&entrant| choices[entrant].check(scenario, &values).is_ok()).collect();
         let sides: Vec<Choice> = can_run.iter().map(|&entrant| choices[entrant].clone()).collect();
-        let Found { rates, events, ran_on } = contest(&what, &simulation(name, set)?, &sides, pairs)?;
+        let Found { rates, events, ran_on } = contest(&what, &simulation, &sides, pairs)?;
         let mut row = vec![what.clone()];
         row.resize(1 + names.len(), "-".to_owned());
         for (side, &entrant) in can_run.iter().enumerate() {
@@ -163,4 +209,19 @@ pub(super) fn measure(&Options { pairs, .. }: &Options) -> Result<Measured, Fail
          runs are so long that they take sequential about a second; flows of the campus last as long as they do\n"
     );
     Ok(Measured { text, figures })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_a_simulation_that_sequential_runs() {
+        for row in &ROWS {
+            let (scenario, values, simulation) =
+                row.build().unwrap_or_else(|failure| panic!("{}: {failure}", row.name()));
+            assert!(ENTRANTS[0].choice().expect("an engine").check(scenario, &values).is_ok(), "{}", row.name());
+            assert!(simulation.until > Time::ZERO, "{}", row.name());
+        }
+    }
 }
