@@ -244,14 +244,6 @@ impl<P> LpOrderedPending<P> {
         self.ring.window(window).map(|chain| self.slab.min_time(chain)).min().unwrap_or(self.until)
     }
 
-    /// Returns the number of events in the next window, none of which is open.
-    pub fn events_of_next_window(&self) -> usize {
-        match self.ring.next_occupied() {
-            Some(window) => self.ring.window(window).map(|chain| chain.len()).sum(),
-            None => self.far_events_in(self.grid.window(self.far_min)),
-        }
-    }
-
     /// Opens the window of the earliest event before `bound`, unless one is open. The next event is then
     /// popped without a look at others.
     pub fn open_window(&mut self, bound: Time) {

@@ -36,15 +36,17 @@ const OUT_OF_CACHE: usize = 32 << 20;
 /// Each window takes some time of its own.
 const EVENTS_PER_WINDOW_MIN: f64 = 1.25;
 
-/// The events of the first visit LP by LP, when nothing is known of their cost.
-const STRIDE_EVENTS_FIRST: u64 = 64;
+/// The virtual time of the first visit LP by LP, when nothing is known of the events. Those that are pending say
+/// little: an LP may send itself any number of others before the bound.
+const STRIDE_FIRST: Delay = Delay::from_ps(2);
 /// The most events of a visit LP by LP, as far as is known.
 const STRIDE_EVENTS_MAX: u64 = 1 << 20;
 /// The longest time of a visit LP by LP, as far as is known. A stop by the user waits for the visits of all
 /// partitions.
 const VISIT_MAX: Duration = Duration::from_millis(50);
-/// The greatest growth of the stride from visit to visit. Events may become more frequent, or costlier.
-const STRIDE_GROWTH: u64 = 8;
+/// The greatest growth of the stride from visit to visit. Events may become more frequent, or costlier. A small
+/// growth means many visits, each of which opens a window.
+const STRIDE_GROWTH: u64 = 64;
 
 /// The ways by which a visit ends early when the user stops the run.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +77,8 @@ pub(crate) struct Part<'k> {
     pub(crate) reached: Time,
     /// A time that is later than each executed event.
     pub(crate) executed_to: Time,
-    /// The most virtual time of a visit LP by LP. `None` before the first visit.
-    stride: Option<Delay>,
+    /// The most virtual time of a visit LP by LP.
+    stride: Delay,
     /// The number of events executed.
     pub(crate) events: u64,
     /// The costs of its LPs, if they are measured.
@@ -120,7 +122,7 @@ impl<'k> Part<'k> {
             next: Time::MAX,
             reached: Time::ZERO,
             executed_to: Time::ZERO,
-            stride: None,
+            stride: STRIDE_FIRST,
             events: 0,
             costs: Costs::default(),
             failed: false,
@@ -257,36 +259,26 @@ impl<'k> Part<'k> {
 
     /// Returns a bound up to which LP by LP does not take long, as far as is known. Events of an LP are
     /// executed to the bound before those of the next LP, so a visit cannot end early.
-    fn within_stride(&mut self, bound: Time) -> Time {
-        let stride = self.stride.unwrap_or_else(|| self.stride_of(STRIDE_EVENTS_FIRST));
-        self.stride = Some(stride);
-        let near = self.next.checked_add(stride).filter(|&near| near < bound);
+    fn within_stride(&self, bound: Time) -> Time {
+        let near = self.next.checked_add(self.stride).filter(|&near| near < bound);
         let even = |near| self.width.map(Grid::new).map(|grid| grid.floor(near)).filter(|&even| even > self.next);
         near.map_or(bound, |near| even(near).unwrap_or(near))
-    }
-
-    /// Returns the virtual time that this number of events takes, if they are as frequent as in the next
-    /// window.
-    fn stride_of(&self, events: u64) -> Delay {
-        let width = self.width.unwrap_or(Delay::MAX).as_ps();
-        let in_window = self.pending.events_of_next_window().max(1) as u64;
-        let stride = u128::from(width) * u128::from(events) / u128::from(in_window);
-        Delay::from_ps(u64::try_from(stride).unwrap_or(u64::MAX).max(2))
     }
 
     /// Adapts the stride to a visit that spanned `span` of virtual time, and took this time after its window
     /// had been opened. Opening a window may take long, and is repeated in each visit that does not execute
     /// all of it.
     fn adapt_stride(&mut self, events: u64, took: Duration, span: Delay) {
-        let Some(stride) = self.stride.map(Delay::as_ps) else { return };
+        let stride = self.stride.as_ps();
         let times = |part: u128, whole: u128| u64::try_from(whole / part.max(1)).unwrap_or(u64::MAX);
         let (took, longest) = (took.as_nanos(), VISIT_MAX.as_nanos());
         let room = times(took, longest).min(STRIDE_EVENTS_MAX / events.max(1));
-        self.stride = Some(Delay::from_ps(match room {
-            0 => (stride.min(span.as_ps()) / times(longest, took).max(2)).max(2),
+        let stride = match room {
+            0 => stride.min(span.as_ps()) / times(longest, took).max(2),
             1 => stride,
             _ => stride.saturating_mul(room.min(STRIDE_GROWTH)),
-        }));
+        };
+        self.stride = Delay::from_ps(stride).max(STRIDE_FIRST);
     }
 
     /// Sets `next` to the time of the earliest pending event.
@@ -356,12 +348,6 @@ impl<'k> Part<'k> {
         let Choice::Measured(tuner) = &mut self.choice else { return };
         if tuner.record_visit(events, time, self.events) {
             let (changed, took) = timed(|| self.change_order());
-            if changed && self.is_by_lp() {
-                // The events cost about as much as in the visit before.
-                let in_longest = u128::from(events) * VISIT_MAX.as_nanos() / time.as_nanos().max(1);
-                let events = u64::try_from(in_longest).unwrap_or(u64::MAX).min(STRIDE_EVENTS_MAX);
-                self.stride = Some(self.stride_of(events));
-            }
             if let Choice::Measured(tuner) = &mut self.choice {
                 if changed { tuner.note_change(took) } else { tuner.refuse(self.events) }
             }

@@ -32,16 +32,12 @@ impl<P> LpOrderedPending<P> {
     #[cold]
     pub(super) fn jump(&mut self) {
         let first = self.grid.window(self.far_min);
-        self.lanes = self.lanes.for_window_of(self.far_events_in(first));
+        let events = self.slab.events(self.far).filter(|event| self.grid.window(event.time()) == first).count();
+        self.lanes = self.lanes.for_window_of(events);
         // Frequent jumps mean that bursts of events are further apart than the ring reaches.
         let longer = 2 * self.ring.len();
         let is_short = self.opened_since_scan < BURSTS * self.far.len() && longer * self.lanes.count() <= RING_MAX;
         self.rebuild(if is_short { longer } else { self.ring.len() }, first);
-    }
-
-    /// Returns the number of far events in a window.
-    pub(super) fn far_events_in(&self, window: u64) -> usize {
-        self.slab.events(self.far).filter(|event| self.grid.window(event.time()) == window).count()
     }
 
     /// Rebuilds the ring from the window `next` on, with lanes that suit windows of `events` events.

@@ -60,9 +60,6 @@ pub(super) trait AnyPending<'k>: Send {
     /// Opens the next window that is executed LP by LP, if it has events before `bound`.
     fn open_window(&mut self, bound: Time);
 
-    /// Returns the number of events in the next window that is executed LP by LP; 0 in the order of time.
-    fn events_of_next_window(&self) -> usize;
-
     /// Returns the number of events.
     fn len(&self) -> usize;
 
@@ -179,10 +176,6 @@ impl<'k, P: Packed<'k>> AnyPending<'k> for Pending<P> {
         if let Pending::ByLp(pending) = self {
             pending.open_window(bound);
         }
-    }
-
-    fn events_of_next_window(&self) -> usize {
-        if let Pending::ByLp(pending) = self { pending.events_of_next_window() } else { 0 }
     }
 
     fn len(&self) -> usize {
