@@ -146,6 +146,9 @@ impl Names {
     }
 }
 
+/// A carrier with the names of its nodes, and notes for the user.
+type Laid<C> = (C, Arc<Names>, Vec<String>);
+
 /// Returns the carrier of messages that are packets of a network, and the names of the nodes. `places` has the
 /// names and patterns of these nodes, line by line; all nodes of the network by default.
 pub(super) fn packets(
@@ -153,7 +156,7 @@ pub(super) fn packets(
     file: &NetworkFile,
     places: &str,
     seed: u64,
-) -> Result<(PacketLevel<Mail>, Arc<Names>, Vec<String>), ConfigError> {
+) -> Result<Laid<PacketLevel<Mail>>, ConfigError> {
     let wrong = |message: String, help: &str| values.error_at("over", &message, help);
     let (description, _, notes) = file.describe(&file.parameters(), seed)?;
     if !description.apps.is_empty() {
@@ -176,7 +179,7 @@ pub(super) fn platform(
     values: &Values,
     path: &Path,
     places: &str,
-) -> Result<(FlowLevel<Mail>, Arc<Names>, Vec<String>), ConfigError> {
+) -> Result<Laid<FlowLevel<Mail>>, ConfigError> {
     let platform = parades::flow::read(path)?;
     if let Some(refusal) = platform.model_refusal() {
         return Err(refusal.clone());
