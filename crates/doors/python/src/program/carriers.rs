@@ -175,11 +175,7 @@ pub(super) fn packets(
 }
 
 /// Returns the carrier of messages that are flows on a platform, and the names of its hosts, which are the nodes.
-pub(super) fn platform(
-    values: &Values,
-    path: &Path,
-    places: &str,
-) -> Result<Laid<FlowLevel<Mail>>, ConfigError> {
+pub(super) fn platform(values: &Values, path: &Path, places: &str) -> Result<Laid<FlowLevel<Mail>>, ConfigError> {
     let platform = parades::flow::read(path)?;
     if let Some(refusal) = platform.model_refusal() {
         return Err(refusal.clone());
