@@ -6,11 +6,8 @@ use crate::engines::support::script::{Script, ps};
 use crate::engines::support::stat;
 use parades_core::error::ErrorKind;
 use parades_core::prelude::*;
-use parades_core::timesheet::{Spent, Timesheets};
 use parades_engine::retreat::Retreats;
-use parades_engine::sequential;
 use parades_engine::time_warp::{self, Ahead, Settings};
-use std::sync::Arc;
 
 const LPS: u32 = 4096;
 
@@ -117,63 +114,4 @@ fn pending_events_may_grow_beyond_the_limit_during_the_run() {
             assert!(matches!(error.kind(), ErrorKind::Memory { .. }), "{error}");
         }
     }
-}
-
-/// LPs with eight pending events each, whose undo takes far longer than their handler.
-struct SlowUndo;
-
-impl Model for SlowUndo {
-    type State = u64;
-    type Message = u64;
-    type Global = NoGlobal;
-    fn lps(&self) -> u32 {
-        LPS
-    }
-    fn start(&self, ctx: &mut Context<'_, Self>) -> u64 {
-        for _ in 0..8 {
-            let delay = ps(ctx.rng().below(1000));
-            ctx.send_self(delay, 0);
-        }
-        0
-    }
-    fn handle(&self, state: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Self>) {
-        *state += 1;
-        let Body::Message(hops) = event.copied() else { return };
-        let (to, delay) = (ctx.rng().below(u64::from(LPS)), ctx.rng().below(1000));
-        ctx.send_to(lp(to), ps(delay), hops + 1);
-    }
-    fn fold(&self, state: &u64, digest: &mut Digest) {
-        digest.word(*state);
-    }
-}
-
-impl Restorable for SlowUndo {
-    type Undo = ();
-    fn handle_undoable(&self, state: &mut u64, event: Body<&u64>, ctx: &mut Context<'_, Self>, _: &mut UndoLog<()>) {
-        self.handle(state, event, ctx);
-    }
-    fn undo(&self, state: &mut u64, _: Body<&u64>, _: &mut UndoLog<()>) {
-        (0..2_000_000_u32).for_each(|step| {
-            std::hint::black_box(step);
-        });
-        *state -= 1;
-    }
-}
-
-#[test]
-fn undoing_for_lack_of_memory_is_time_of_executing() {
-    let until = at(3_000);
-    let alone = sequential::run(&SlowUndo, RunOptions::until(until)).expect("no failure");
-    let needed = stat(&alone, "pending_bytes") + u64::from(LPS) * stat(&alone, "lp_bytes");
-    let sheets = Arc::new(Timesheets::new(1).with_handlers());
-    let (timesheets, memory_limit) = (Some(Arc::clone(&sheets)), Some(needed * 110 / 100));
-    let options = RunOptions { timesheets, memory_limit, ..RunOptions::until(until) };
-    let settings = Settings { ahead: Ahead::Unbounded, retreats: Retreats::Never, ..Settings::of_threads(1) };
-    let found = time_warp::run(&SlowUndo, options, &settings).expect("no failure");
-    assert_eq!(found.digest, alone.digest);
-    let rows = sheets.handlers().expect("they are measured").read();
-    assert!(rows.iter().map(|row| row.work.rolled_back).sum::<u64>() > 100, "{rows:?}");
-    let undoing = rows.iter().map(|row| row.work.undo_ns).sum::<f64>();
-    let executing = sheets.read(0).iter().map(|slice| slice.times[Spent::Executing as usize]).sum::<u64>() as f64;
-    assert!(executing > 0.9 * undoing, "{executing} ns of executing have {undoing} ns of undoing");
 }
