@@ -16,6 +16,8 @@ def main() -> int:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Standard output is the command's own, with what Python has written before.
     sys.stdout.flush()
+    # A program may print. Results and the answers of workers stay apart from its lines.
+    sys.stdout = sys.stderr
     return _parades.main(["parades", *sys.argv[1:]])
 
 

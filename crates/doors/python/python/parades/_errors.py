@@ -2,12 +2,46 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from ._questions import Comparison
     from ._run import Run
     from ._sweep import Sweep
+
+#: What a program file needs that other processes import.
+GUARD = 'put the runs of the file under `if __name__ == "__main__":`'
+
+#: Parts of messages for users of the command, and what they are for users of Python.
+_WORDS = [
+    (r"; reproduce it with `[^`]*(<locals>|the session:|over=network\.toml)[^`]*`", ""),
+    (r"(a saved run in )?\S*/parades-\w+/run\.save", "the run"),
+    (r"^--([a-z]+): ", r"\1: "),
+    (r"name another folder for `--out`", "name another folder"),
+    (r"add `--overwrite`", "pass `overwrite=True`"),
+    (r"with `--overwrite`", "with `overwrite=True`"),
+    (r"call `parades_session::ranks::serve` at the start of the program", GUARD),
+]
+
+#: The options of runs, which a mistyped name may mean.
+_OPTIONS = (
+    "until seed tie_seed engine threads processes tune memory_limit digest set progress save outputs".split()
+)
+
+
+def _in_python(message: str) -> str:
+    """Returns a message in words of Python.
+
+    >>> _in_python("the network has no key `thread`; it has none")
+    'the network has no key `thread`; did you mean the option `threads`?'
+    """
+    for pattern, words in _WORDS:
+        message = re.sub(pattern, words, message)
+    unknown = re.search(r"has no key `(\w+)`; (?!did you mean)", message)
+    near = difflib.get_close_matches(unknown[1], _OPTIONS, 1, 0.7) if unknown else []
+    return f"{message[: unknown.end()]}did you mean the option `{near[0]}`?" if unknown and near else message
 
 
 class Error(Exception):
@@ -18,6 +52,9 @@ class Error(Exception):
     """
 
     exit_status: ClassVar[int] = 1
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_in_python(message))
 
 
 class InputError(Error, ValueError):

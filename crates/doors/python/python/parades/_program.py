@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import difflib
 import glob
 import heapq
 import importlib
@@ -13,18 +14,20 @@ import random
 import runpy
 import signal
 import sys
+import sysconfig
+import threading
 import types
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from itertools import count
+from itertools import count, product
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from . import _parades
-from ._errors import Error, InputError
+from ._errors import GUARD, Error, InputError
 from ._network import Network
 from ._words import refused, whole
 
@@ -500,24 +503,25 @@ _RAISED: dict[str, BaseException] = {}
 
 
 def values_of(
-    what: Program, parameters: Mapping[str, object], *, is_apart: bool, file: str
+    what: Program, parameters: Mapping[str, object], *, is_apart: bool, several: bool, file: str
 ) -> dict[str, object]:
     """Returns the values of the scenario `python` for a run of a program. `is_apart`: by other processes too.
 
-    `file` is the name of a network that was built in Python.
+    `several` allows several values of a parameter. `file` is the name of a network that was built in Python.
     """
     if is_apart:
-        _check_import(what)
+        _check_import(what, several=several)
         os.environ[_PATH] = os.pathsep.join(filter(None, sys.path))
     _KNOWN[what.key] = what
     arguments = {name: x for name, x in parameters.items() if name in what.arguments}
-    try:
-        text = json.dumps(arguments)
-    except TypeError as error:
-        help = "use numbers, texts, lists and dictionaries"
-        raise InputError(
-            f"an argument of `{what.name}` cannot be passed on ({error}); {help}", help=help
-        ) from None
+    for name in parameters.keys() - arguments.keys():
+        if near := difflib.get_close_matches(name, what.arguments, 1, 0.7):
+            raise refused(
+                f"{name}={parameters[name]!r}",
+                f"`{what.name}` takes no such argument",
+                f"did you mean `{near[0]}`?",
+            )
+    text = _arguments_in_json(what, arguments, several=several)
     if what.over is not None:
         over = what.over._path(file) if isinstance(what.over, Network) else os.fspath(what.over)
         named = {"program": what.key, "arguments": text, "over": over, "places": what._places}
@@ -535,13 +539,68 @@ def values_of(
     return {"program": what.key, "nodes": what.nodes, "arguments": text, "underlay": "constant", **others}
 
 
-def _check_import(what: Program) -> None:
+def _arguments_in_json(what: Program, arguments: Mapping[str, object], *, several: bool) -> str | list[str]:
+    """Returns the arguments of a program; for a sweep, those of each combination of values."""
+
+    def of(value: object) -> list[object]:
+        if several and isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
+            return list(value)
+        return [value]
+
+    def plain(value: Any) -> object:
+        if hasattr(value, "item"):
+            return value.item()  # a scalar of numpy
+        raise TypeError(f"the type `{type(value).__name__}`")
+
+    combinations = [dict(zip(arguments, values)) for values in product(*map(of, arguments.values()))]
+    try:
+        texts = [json.dumps(one, default=plain) for one in combinations]
+    except TypeError as error:
+        help = "use numbers, texts, lists and dictionaries"
+        raise InputError(
+            f"an argument of `{what.name}` cannot be passed on ({error}); {help}", help=help
+        ) from None
+    if not texts:
+        raise InputError(f"an argument of `{what.name}` has no value; give one at least")
+    return texts if several else texts[0]
+
+
+def _check_import(what: Program, *, several: bool) -> None:
     found: Any = sys.modules.get(what.main.__module__)
     for part in what.main.__qualname__.split("."):
         found = getattr(found, part, None)
     if found is not what or what.key.startswith(_SESSION):
-        help = "define it under its own name at the top of a file, or use one process"
+        help = "define it under its own name at the top of a file, which you import (in a notebook too)"
+        help += ": sweeps execute runs by other processes" if several else ", or use one process"
         raise InputError(f"other processes cannot import the program `{what.name}`; {help}", help=help)
+
+
+#: The module that a thread imports for a program.
+_IMPORTING = threading.local()
+
+
+def check_is_no_import() -> None:
+    """Checks that this thread does not import a program, which would repeat what its file does.
+
+    Raises:
+        InputError: If a run begins while its file is imported.
+    """
+    if (module := getattr(_IMPORTING, "module", None)) is not None:
+        raise InputError(f"`{module}` begins a run while it is imported for a program; {GUARD}", help=GUARD)
+
+
+def _executed(file: str) -> Any:
+    """Returns the names of a file. The part under `if __name__ == "__main__":` is not executed."""
+    # The file imports its neighbours.
+    folder = os.path.dirname(os.path.abspath(file))
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        return SimpleNamespace(**runpy.run_path(file, run_name="__parades__"))
+    except FileNotFoundError:
+        if os.path.exists(file):
+            raise
+        raise InputError(f"there is no file `{file}`; name the file of the program") from None
 
 
 def _imported(key: str) -> Program:
@@ -551,14 +610,11 @@ def _imported(key: str) -> Program:
     module, _, name = key.rpartition(":")
     if not module:
         raise InputError(f"`{key}` names no program; write `file.py:name` or `module:name`")
-    if module.endswith(".py"):
-        try:
-            # The part under `if __name__ == "__main__":` is not executed.
-            found: Any = SimpleNamespace(**runpy.run_path(module, run_name="__parades__"))
-        except FileNotFoundError:
-            raise InputError(f"there is no file `{module}`; name the file of the program") from None
-    else:
-        found = importlib.import_module(module)
+    _IMPORTING.module = module
+    try:
+        found = _executed(module) if module.endswith(".py") else importlib.import_module(module)
+    finally:
+        del _IMPORTING.module
     for part in name.split("."):
         found = getattr(found, part, None)
     if not isinstance(found, Program):
@@ -593,18 +649,33 @@ def found(key: str, arguments: str) -> SimpleNamespace:
 
 def told(error: BaseException, traceback: types.TracebackType | None) -> str:
     """Returns a sentence on an exception, with its line. Called where a process fails."""
-    if isinstance(error, Error):
-        return str(error)
     error.__traceback__ = traceback
-    text, where, here = f"{type(error).__name__}: {error}", traceback, os.path.dirname(__file__)
-    place = ""
-    while where is not None:
-        file = where.tb_frame.f_code.co_filename
-        if not file.startswith(here):
-            place = f" ({os.path.basename(file)}, line {where.tb_lineno})"
-        where = where.tb_next
-    _RAISED[text + place] = error
-    return text + place
+    text = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
+    if "no running event loop" in text:
+        text += "; programs do not run under asyncio: await the waits of the node, such as `node.sleep`"
+    text += _place(traceback)
+    _RAISED[text] = error
+    return text
+
+
+#: Where code is that is not the user's: this package, and the library of Python.
+_NOT_OF_USERS = (
+    os.path.dirname(__file__),
+    *{sysconfig.get_path(name) for name in ("stdlib", "purelib")},
+    "<frozen",
+)
+
+
+def _place(traceback: types.TracebackType | None) -> str:
+    """Returns the last line of the user's code, or else of any code but this package's."""
+    places: list[tuple[bool, str]] = []
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if not file.startswith(_NOT_OF_USERS[0]):
+            line = f" ({os.path.basename(file)}, line {traceback.tb_lineno})"
+            places.append((not file.startswith(_NOT_OF_USERS), line))
+        traceback = traceback.tb_next
+    return max(reversed(places), key=lambda place: place[0], default=(False, ""))[1]
 
 
 def raised_in(message: str) -> BaseException | None:
@@ -614,6 +685,11 @@ def raised_in(message: str) -> BaseException | None:
     return known
 
 
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    """Raises an exception in a thread, when it next executes code of Python."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
+
+
 def interrupt(times: int) -> None:
     """Raises `KeyboardInterrupt` in processes that are being executed. Called each second that a run needs to stop.
 
@@ -621,8 +697,7 @@ def interrupt(times: int) -> None:
     execute code that never returns, so nothing else reaches them.
     """
     for thread in sys._current_frames().keys() & _parades.executing():
-        raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-        raise_in(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+        _raise_in(thread, KeyboardInterrupt)
     if times > 0:
         for child in _ranks():
             with suppress(ProcessLookupError):

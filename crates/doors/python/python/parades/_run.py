@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import html
 import json
 import os
@@ -12,13 +13,13 @@ from functools import cached_property
 from typing import Any
 
 from . import _parades
-from ._errors import SimulationError
+from ._errors import InputError, SimulationError
 from ._network import FILE, Network
 from ._outputs import Outputs, Save, precision, saving
-from ._program import Program, raised_in, values_of
+from ._program import Program, check_is_no_import, raised_in, values_of
 from ._progress import Listener, callback
 from ._table import Table
-from ._words import assignments, merged, time, whole
+from ._words import assignments, merged, refused, time, whole
 
 #: What can be run: the name of a scenario, the path of a file, a network, a dictionary in the form of a network
 #: file, or a program.
@@ -46,17 +47,21 @@ def request(
     name: str = FILE,
 ) -> _parades.Request:
     """Returns a request in the words of the command. `several` allows several values of a parameter."""
+    check_is_no_import()
     if isinstance(what, Mapping):
         what = Network.from_dict(what)
     values = merged(set, parameters or {}, "set")
     if isinstance(what, Program):
-        values = values_of(what, values, is_apart=several or (processes or 1) > 1, file=name)
+        values = values_of(what, values, is_apart=several or (processes or 1) > 1, several=several, file=name)
         until = what.until if until is None else until
         threads = 1 if threads is None and _HAS_LOCK else threads
         scenario, text = "python", what.over.to_toml() if isinstance(what.over, Network) else None
     elif isinstance(what, Network):
         scenario, text = what._path(name), what.to_toml()
     else:
+        if not isinstance(what, (str, os.PathLike)):
+            help = "name a scenario or a file, or give a network or a program"
+            raise refused(f"what={what!r}", "this cannot be run", help)
         scenario, text = os.fspath(what), None
     return _parades.Request(
         scenario,
@@ -153,6 +158,16 @@ def run(
         raise error from raised_in(str(error))
 
 
+class _Metrics(dict[str, Any]):
+    """Metrics by name."""
+
+    def __missing__(self, name: str) -> Any:
+        parts = [known for known in self if isinstance(name, str) and known.startswith(name)]
+        near = (parts or difflib.get_close_matches(str(name), self, 3))[:5]
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"they are {', '.join(self)}"
+        raise KeyError(f"there is no metric {name!r}; {hint}")
+
+
 class Run:
     """The results of a run. They do not change, so several threads may read them.
 
@@ -215,8 +230,7 @@ class Run:
         >>> sorted(name for name in p.run("mm1", customers=1000).metrics if name.startswith("sojourn_s"))
         ['sojourn_s.count', 'sojourn_s.half_width_95', 'sojourn_s.mean']
         """
-        metrics: dict[str, Any] = json.loads(self._run.figures())
-        return metrics
+        return _Metrics(json.loads(self._run.figures()))
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -243,6 +257,10 @@ class Run:
         Raises:
             InputError: If there is no such series, with the nearest name.
         """
+        series = [one for one, kind in self.kinds.items() if kind == "series"]
+        if not series and name not in self.kinds:
+            help = 'a network has those of `measure(every="100ms", links="*")`'
+            raise InputError(f"`{name}` is no series of this run, which has none; {help}", help=help)
         return self.table(name)
 
     def histogram(self, name: str) -> Table:

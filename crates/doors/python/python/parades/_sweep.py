@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from . import _parades
-from ._errors import Stopped
+from ._errors import SimulationError, Stopped
 from ._progress import Listener, callback
 from ._run import What, request
 from ._table import Table
@@ -21,14 +21,14 @@ class Sweep:
     """The results of a sweep.
 
     Attributes:
-        notes: Notes on the grid, a sentence each.
+        notes: Notes on the grid and on the results, a sentence each: also where seeds change nothing.
         failures: The number of runs that failed. The table of runs has their errors.
         first_failure: The message of the first of them; `None` if none has failed.
     """
 
     def __init__(self, sweep: _parades.Sweep) -> None:
         self._sweep = sweep
-        self.notes: list[str] = sweep.notes
+        self.notes: list[str] = [*sweep.notes, *self.summary["notes"]]
         self.failures: int = sweep.failed[0] if sweep.failed else 0
         self.first_failure: str | None = sweep.failed[1] if sweep.failed else None
 
@@ -109,7 +109,7 @@ def sweep(
 
     Raises:
         InputError: If the input is wrong.
-        SimulationError: If no process can be started.
+        SimulationError: If all runs fail, or if no process can be started.
         Stopped: After Ctrl-C, with the results so far as its attribute `sweep`.
     """
     ties = [] if tie_seed is None else [tie_seed] if isinstance(tie_seed, int) else list(tie_seed)
@@ -139,4 +139,6 @@ def sweep(
     )
     if swept._sweep.is_stopped:
         raise Stopped("the sweep was stopped; `sweep` has the results so far", sweep=swept._sweep)
+    if swept.failures == swept.summary["finished"] > 0:
+        raise SimulationError(f"all {swept.failures} runs failed, the first with: {swept.first_failure}")
     return swept

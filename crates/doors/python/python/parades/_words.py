@@ -96,12 +96,16 @@ def word(value: object) -> str:
 def words(values: object) -> str:
     """Returns several values of a parameter, separated by commas.
 
-    >>> words(["5Mbps", "10Mbps"]), words(range(3)), words("a, b")
-    ('5Mbps,10Mbps', '0,1,2', '"a, b"')
+    >>> words(["5Mbps", "10Mbps"]), words(range(3)), words('a, "b" c')
+    ('5Mbps,10Mbps', '0,1,2', '"a, ""b"" c"')
     """
     if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
         values = [values]
-    return ",".join(f'"{text}"' if "," in text else text for text in map(word, values))
+    return ",".join(_quoted(text) if "," in text or '"' in text else text for text in map(word, values))
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
 
 
 def assignments(values: Mapping[str, object], *, several: bool = False) -> list[str]:

@@ -1,0 +1,174 @@
+"""What users forget or mistype in programs and sweeps is named, with its line and the remedy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import parades as p
+import programs
+import pytest
+
+
+def python(file: Path, *words: str, cwd: Path | None = None) -> str:
+    """Executes a file, and returns what it prints."""
+    done = subprocess.run(
+        [sys.executable, str(file), *words], capture_output=True, text=True, timeout=120, check=False, cwd=cwd
+    )
+    return done.stdout + done.stderr
+
+
+def here(**how):
+    return p.program(nodes=2, latency="1ms", until="1s", **how)
+
+
+def test_arguments_of_a_program_are_swept_as_other_parameters_are() -> None:
+    for how in (dict(grid={"fanout": [1, 3]}), dict(fanout=[1, 3])):
+        swept = p.sweep(programs.gossip, seeds=[1, 2], until="5s", jobs=2, **how)
+        rows = [(json.loads(row["arguments"])["fanout"], row["seed"], row["digest"]) for row in swept.runs()]
+        assert [row[:2] for row in rows] == [(1, 1), (1, 2), (3, 1), (3, 2)]
+        for fanout, seed, digest in rows:
+            assert p.run(programs.gossip, fanout=fanout, seed=seed, until="5s").digest == digest
+    with pytest.raises(p.SimulationError, match="all 2 runs failed.*programs.py, line"):
+        p.sweep(programs.gossip, fanout=["a", "b"], until="5s", jobs=2)
+
+
+GUARDLESS = """
+import sys
+import parades as p
+
+@p.program(nodes=2, latency="1ms", until="1s")
+async def g(node):
+    node.state["helped"] = node.random.random()
+
+print("begun")
+p.{call}
+"""
+
+
+@pytest.mark.parametrize(
+    "call", ['run(g, processes=2, threads=1, engine="window")', "sweep(g, seeds=[1, 2], jobs=2)"]
+)
+def test_a_file_without_guard_names_the_guard(call: str, tmp_path: Path) -> None:
+    file = tmp_path / "script.py"
+    file.write_text(GUARDLESS.replace("{call}", call))
+    said = python(file).splitlines()
+    assert 'put the runs of the file under `if __name__ == "__main__":`' in said[-1], said
+
+
+def test_a_saved_program_is_not_run_again_by_being_loaded(tmp_path: Path) -> None:
+    file, saved = tmp_path / "script.py", tmp_path / "g.save"
+    file.write_text(GUARDLESS.replace("{call}", f"run(g, save={str(saved)!r})"))
+    python(file)
+    before = saved.stat().st_mtime_ns
+    loads = tmp_path / "loads.py"
+    loads.write_text(
+        f"import parades as p\ntry: p.load({str(saved)!r}).finish()\nexcept p.Error as e: print(e)\n"
+    )
+    assert '`if __name__ == "__main__":`' in python(loads)
+    assert saved.stat().st_mtime_ns == before
+
+
+def test_a_program_imports_its_neighbours_wherever_it_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "sib").mkdir()
+    (tmp_path / "sib/helper_mod.py").write_text("VALUE = 7\n")
+    guarded = GUARDLESS.replace("import sys", "import helper_mod, sys").replace(
+        'print("begun")', "if __name__ != '__main__': sys = None"
+    )
+    guarded = (
+        guarded.split("if __name__")[0]
+        + 'if __name__ == "__main__":\n    print(p.run(g, save="g.save").digest)\n'
+    )
+    (tmp_path / "sib/model.py").write_text(guarded)
+    digest = python(tmp_path / "sib/model.py", cwd=tmp_path / "sib").strip()
+    (tmp_path / "loads.py").write_text('import parades as p\nprint(p.load("sib/g.save").finish().digest)\n')
+    assert python(tmp_path / "loads.py", cwd=tmp_path).strip() == digest
+    words = ("-m", "parades", "run", "python", "--set", f"program={tmp_path}/sib/model.py:g")
+    words += ("--set", "underlay=constant", "--set", "latency=1ms", "--until", "1s", "--quiet", "--json")
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, cwd="/")
+    assert f'"digest":"{digest}"' in done.stdout, done.stderr
+
+
+async def draws(node: p.Node):
+    node.random.expovariate("x")
+
+
+async def uses_asyncio(node: p.Node):
+    import asyncio
+
+    await asyncio.sleep(1)
+
+
+async def has_no_place(node: p.Node):
+    p.Resource(0)
+
+
+@pytest.mark.parametrize(
+    ("main", "message"),
+    [
+        (draws, "TypeError"),
+        (uses_asyncio, "await the waits of the node, such as `node.sleep`"),
+        (has_no_place, "give a whole number from 1 on"),
+    ],
+)
+def test_an_error_names_the_line_of_the_program(main, message: str) -> None:
+    with pytest.raises(p.SimulationError) as caught:
+        p.run(here(counters=["c"])(main))
+    assert message in str(caught.value)
+    line = next(
+        n
+        for n in range(main.__code__.co_firstlineno + 1, main.__code__.co_firstlineno + 6)
+        if any(word in Path(__file__).read_text().splitlines()[n - 1] for word in ("(", "await"))
+    )
+    assert f"({Path(__file__).name}, line {line})" in str(caught.value)
+
+
+def test_a_command_that_cannot_work_is_not_advised() -> None:
+    @here()
+    async def local(node: p.Node) -> None:
+        raise ValueError("out")
+
+    with pytest.raises(p.SimulationError, match="ValueError: out") as caught:
+        p.run(local)
+    assert "reproduce" not in str(caught.value)
+    with pytest.raises(p.SimulationError, match="reproduce it with"):
+        p.run(programs.raises)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda net: p.run(5), "what=5: this cannot be run; name a scenario"),
+        (lambda net: p.run(net, thread=2), "did you mean the option `threads`"),
+        (lambda net: p.run(net, sead=3), "did you mean the option `seed`"),
+        (
+            lambda net: p.run(programs.gossip, fanuot=3),
+            "`gossip` takes no such argument; did you mean `fanout`",
+        ),
+        (lambda net: p.run(net, until="10ms").series("link_queue_bn"), "is no series .*measure"),
+        (
+            lambda net: p.start(programs.ring).advance("2ms").advance("1ms"),
+            "^the run was saved at .*the run cannot go back",
+        ),
+        (lambda net: p.start(programs.ring).advance("2ms").branch(seed=2), "^the run "),
+    ],
+)
+def test_wrong_words_are_answered_in_words_of_python(call, message: str, sites: p.Network) -> None:
+    with pytest.raises(p.InputError, match=message) as caught:
+        call(sites)
+    assert "/parades-" not in str(caught.value)
+
+
+def test_a_second_execution_names_the_argument(tmp_path: Path) -> None:
+    files = p.Outputs(samples=tmp_path / "samples")
+    p.run("mm1", customers=10, outputs=files)
+    with pytest.raises(p.InputError, match="`overwrite=True`") as caught:
+        p.run("mm1", customers=20, outputs=files)
+    assert "--" not in str(caught.value)
+
+
+def test_an_unknown_metric_names_near_ones() -> None:
+    with pytest.raises(KeyError, match=r"there is no metric 'sojourn'; did you mean 'sojourn_s\."):
+        p.run("mm1", customers=10).metrics["sojourn"]
