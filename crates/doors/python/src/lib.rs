@@ -40,7 +40,7 @@ mod _parades {
     #[pymodule_export]
     use super::facts::{main, scenarios, started_by, version};
     #[pymodule_export]
-    use super::program::{Node, NodeKey, Process, Wait, Wish, canonical, executing};
+    use super::program::{Awaited, Node, NodeKey, Process, Wait, Wish, canonical, executing, fail_here};
     #[pymodule_export]
     use super::questions::{Comparison, compare, diff, rerun, why};
     #[pymodule_export]

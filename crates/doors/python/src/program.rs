@@ -9,9 +9,9 @@ mod node;
 mod value;
 mod waits;
 
-pub(crate) use node::{Node, NodeKey, Process, executing};
+pub(crate) use node::{Node, NodeKey, Process, executing, fail_here};
 pub(crate) use value::canonical;
-pub(crate) use waits::{Wait, Wish};
+pub(crate) use waits::{Awaited, Wait, Wish};
 
 use carriers::{Names, Over};
 use drive::{Coroutine, execute};
@@ -278,7 +278,7 @@ async fn life<C: Over>(node: RustNode<Code<C>>, made: Result<Py<PyAny>, String>)
     while let Some(session) = sessions.next().await {
         let begun = match &made {
             Ok(object) => Python::attach(|py| {
-                let _inside = node::Inside::enter(node.id().0);
+                let _inside = node::Inside::enter(C::any(node));
                 let begun = object.bind(py).call_method1("_begin", (session.is_fresh(),));
                 begun.and_then(|begun| Coroutine::new(&begun, C::any(node), None)).map_err(|error| failed(py, error))
             }),

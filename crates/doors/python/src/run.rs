@@ -208,7 +208,7 @@ impl Run {
         let found = self.metric(name).and_then(|(unit, value)| Some((unit, value.histogram()?)));
         let Some((unit, histogram)) = found else {
             let message = format!("`{name}` is no histogram of this run");
-            return Err(exception(py, &Failure::usage(message, "`kinds()` has the metrics with their kinds")));
+            return Err(exception(py, &Failure::usage(message, "`kinds` has the metrics with their kinds")));
         };
         let scaled = |x: u64| if unit == Unit::Picoseconds { json!(x as f64 / 1e12) } else { json!(x) };
         let headings = ["low", "high"].map(|bound| metrics::name(bound, unit)).into_iter().chain(["count".to_owned()]);
@@ -245,5 +245,5 @@ impl Run {
 }
 
 fn no_table(name: &str) -> Failure {
-    Failure::usage(format!("`{name}` is no table"), "`kinds()` has the metrics with their kinds")
+    Failure::usage(format!("`{name}` is no table"), "`kinds` has the metrics with their kinds")
 }

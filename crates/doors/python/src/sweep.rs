@@ -11,7 +11,7 @@ use parades_session::Failure;
 use parades_session::sweep::{SweepPlan, SweepRequest};
 use parades_sweep::{End, Outcome};
 use pyo3::prelude::*;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::path::PathBuf;
 
 /// The results of a sweep.
@@ -26,6 +26,9 @@ pub(crate) struct Sweep {
     runs: Rows,
     means: Rows,
 }
+
+/// The parameter with the arguments of a program.
+const ARGUMENTS: &str = "arguments";
 
 /// Headings and rows.
 type Rows = (Vec<String>, Vec<Vec<Value>>);
@@ -96,9 +99,40 @@ fn swept(wanted: &SweepRequest, progress: &mut dyn FnMut(usize, usize)) -> Resul
         notes: plan.notes.clone(),
         failed: first.map(|message| (sweep.schedule.failures(), message)),
         is_stopped: sweep.end == End::Stopped,
-        runs: (runs.0, runs.1.collect()),
-        means: (means.0, means.1.collect()),
+        runs: with_arguments(runs.0, runs.1.collect()),
+        means: with_arguments(means.0, means.1.collect()),
     })
+}
+
+/// Replaces the column `arguments`, if a sweep over those of a program has it, by a column for each argument.
+fn with_arguments(headings: Vec<String>, rows: Vec<Vec<Value>>) -> Rows {
+    let Some(at) = headings.iter().position(|heading| heading == ARGUMENTS) else { return (headings, rows) };
+    let of = |row: &[Value]| row[at].as_str().and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
+    let mut names: Vec<String> = Vec::new();
+    for name in rows.iter().filter_map(|row| of(row)).flat_map(|arguments| arguments.into_iter().map(|(name, _)| name))
+    {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.iter().any(|name| headings.contains(name)) {
+        return (headings, rows);
+    }
+    let each = |row: Vec<Value>| {
+        let mut arguments = of(&row).unwrap_or_default();
+        let cell = |name: &String| match arguments.remove(name) {
+            Some(list @ (Value::Array(_) | Value::Object(_))) => list.to_string().into(),
+            other => other.unwrap_or_default(),
+        };
+        let cells: Vec<Value> = names.iter().map(cell).collect();
+        let mut row = row;
+        row.splice(at..=at, cells);
+        row
+    };
+    let rows = rows.into_iter().map(each).collect();
+    let mut headings = headings;
+    headings.splice(at..=at, names.iter().cloned());
+    (headings, rows)
 }
 
 #[pymethods]

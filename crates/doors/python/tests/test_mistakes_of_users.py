@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -24,15 +23,127 @@ def here(**how):
     return p.program(nodes=2, latency="1ms", until="1s", **how)
 
 
+async def no_sleep(node: p.Node):
+    node.sleep("5ms")
+
+
+async def no_delivery(node: p.Node):
+    node.deliver(1, "x")
+
+
+async def no_receipt(node: p.Node):
+    await node.sleep("1ms")
+    node.receive()
+
+
+async def no_place(node: p.Node):
+    p.Resource(1).acquire()
+    await node.sleep("1ms")
+
+
+async def no_end(node: p.Node):
+    while True:
+        node.sleep("1ms")
+
+
+async def no_item(node: p.Node):
+    store = p.Store()
+    while True:
+        store.get()
+
+
+def no_yield(node: p.Node):
+    node.sleep("1ms")
+    yield from node.sleep("1ms")
+
+
+@pytest.mark.parametrize(
+    ("main", "name", "word"),
+    [
+        (no_sleep, "sleep", "await"),
+        (no_delivery, "deliver", "await"),
+        (no_receipt, "receive", "await"),
+        (no_place, "acquire", "await"),
+        (no_end, "sleep", "await"),
+        (no_item, "get", "await"),
+        (no_yield, "sleep", "yield from"),
+    ],
+)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_forgotten_await_ends_the_run_with_its_line(main, name: str, word: str, threads: int) -> None:
+    engine = "sequential" if threads == 1 else "window"
+    with pytest.raises(p.SimulationError) as caught:
+        p.run(here()(main), engine=engine, threads=threads)
+    lines = Path(__file__).read_text().splitlines()
+    line = next(n for n, text in enumerate(lines, 1) if f"{main.__name__}(node" in text)
+    where = next(n for n in range(line + 1, line + 9) if f".{name}(" in lines[n - 1])
+    message = f"`{name}` did nothing, since nobody awaits it: write `{word}` before it ({Path(__file__).name}, line {where})"
+    assert message in str(caught.value)
+    assert p.run(programs.ring, until="100ms").events > 0, "later runs are not stopped"
+
+
+def test_waits_are_awaited_once_and_later() -> None:
+    @here()
+    async def twice(node: p.Node) -> None:
+        wait = node.sleep("1ms")
+        node.state["before"] = node.now_ps
+        await wait
+        assert node.now_ps == 10**9
+        try:
+            await wait
+        except RuntimeError as error:
+            node.state["error"] = str(error)
+        assert "awaited twice" in node.state["error"]
+
+    assert p.run(twice).events > 0
+
+
+def test_an_exception_before_an_await_is_the_one_of_the_run() -> None:
+    @here()
+    async def divides(node: p.Node) -> None:
+        await node.spawn((node.sleep("1ms"), 1 // 0))
+
+    with pytest.raises(p.SimulationError, match="ZeroDivisionError"):
+        p.run(divides)
+
+
+def test_a_yielded_wait_names_yield_from() -> None:
+    @here()
+    def yields(node: p.Node):
+        yield node.sleep("1ms")
+
+    with pytest.raises(p.SimulationError, match="write `yield from` before it instead of `yield` .*line"):
+        p.run(yields)
+
+
+def test_a_sweep_whose_seeds_change_nothing_says_so(sites: p.Network) -> None:
+    sites.document["app"][0]["congestion"] = "cubic"  # BBR draws from the seed
+    swept = p.sweep(sites, {"link.gw.rate": ["5Mbps", "10Mbps"]}, until="300ms", seeds=[1, 2], jobs=2)
+    assert any("every seed has the same results" in note for note in swept.notes)
+    assert "every seed has the same results" in swept.report()
+    one = p.sweep(sites, {"link.gw.rate": ["5Mbps", "10Mbps"]}, until="300ms", jobs=2)
+    drawn = p.sweep("mm1", customers=100, seeds=[1, 2], jobs=2)
+    assert not [note for note in one.notes + drawn.notes if "every seed" in note]
+
+
 def test_arguments_of_a_program_are_swept_as_other_parameters_are() -> None:
     for how in (dict(grid={"fanout": [1, 3]}), dict(fanout=[1, 3])):
         swept = p.sweep(programs.gossip, seeds=[1, 2], until="5s", jobs=2, **how)
-        rows = [(json.loads(row["arguments"])["fanout"], row["seed"], row["digest"]) for row in swept.runs()]
+        rows = [(row["fanout"], row["seed"], row["digest"]) for row in swept.runs()]
         assert [row[:2] for row in rows] == [(1, 1), (1, 2), (3, 1), (3, 2)]
         for fanout, seed, digest in rows:
             assert p.run(programs.gossip, fanout=fanout, seed=seed, until="5s").digest == digest
+    told = [row["mean"] for row in swept.means() if row["metric"] == "told"]
+    assert {row["fanout"] for row in swept.means()} == {1, 3} and told[0] < told[1]
     with pytest.raises(p.SimulationError, match="all 2 runs failed.*programs.py, line"):
         p.sweep(programs.gossip, fanout=["a", "b"], until="5s", jobs=2)
+
+
+def test_a_program_over_a_network_samples_no_links_and_sends_itself() -> None:
+    sampled = p.program(over=programs.line().measure(every="100ms", links="*"))(programs.one_way.main)
+    with pytest.raises(p.InputError, match="not sampled over time; leave `measure` out"):
+        p.run(sampled)
+    assert p.run(programs.one_way).notes == []
 
 
 GUARDLESS = """
@@ -101,8 +212,24 @@ async def uses_asyncio(node: p.Node):
     await asyncio.sleep(1)
 
 
+async def goes_back(node: p.Node):
+    await node.sleep(-1)
+
+
+async def has_no_unit(node: p.Node):
+    await node.sleep("5 parsec")
+
+
 async def has_no_place(node: p.Node):
     p.Resource(0)
+
+
+async def sends_to_half(node: p.Node):
+    node.send(1.5, "x")
+
+
+async def counts_down(node: p.Node):
+    node.count("c", -1)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +237,11 @@ async def has_no_place(node: p.Node):
     [
         (draws, "TypeError"),
         (uses_asyncio, "await the waits of the node, such as `node.sleep`"),
+        (goes_back, "is no delay"),
+        (has_no_unit, "parsec"),
         (has_no_place, "give a whole number from 1 on"),
+        (sends_to_half, "1.5 is no number of a node, amount or size: give a whole number from 0 on"),
+        (counts_down, "-1 is no number of a node, amount or size"),
     ],
 )
 def test_an_error_names_the_line_of_the_program(main, message: str) -> None:
@@ -148,6 +279,7 @@ def test_a_command_that_cannot_work_is_not_advised() -> None:
             "`gossip` takes no such argument; did you mean `fanout`",
         ),
         (lambda net: p.run(net, until="10ms").series("link_queue_bn"), "is no series .*measure"),
+        (lambda net: p.run("mm1", customers=10).histogram("x"), "`kinds` has the metrics"),
         (
             lambda net: p.start(programs.ring).advance("2ms").advance("1ms"),
             "^the run was saved at .*the run cannot go back",

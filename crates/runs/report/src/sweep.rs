@@ -156,7 +156,25 @@ impl<'a> SweepReport<'a> {
             let all = numbers().count();
             (some > 0).then(|| format!("`{name}` is above 0 in {some} of {all} runs: see it beside times"))
         };
-        counts.filter_map(note).chain(self.notes_on_saved_runs()).collect()
+        let on_seeds = self.note_on_seeds().into_iter();
+        counts.filter_map(note).chain(on_seeds).chain(self.notes_on_saved_runs()).collect()
+    }
+
+    /// Returns a sentence if there are several seeds, and all have the same results: the intervals are then those
+    /// of equal values. Digests differ, as they have the seed.
+    fn note_on_seeds(&self) -> Option<String> {
+        let schedule = &self.sweep.schedule;
+        let results = |point| {
+            let figures = schedule.outcomes(point).filter_map(Outcome::figures);
+            figures.map(|figures| (figures.events, &figures.metrics)).collect::<Vec<_>>()
+        };
+        let mut several = (0..schedule.points()).map(results).filter(|results| results.len() > 1).peekable();
+        several.peek()?;
+        several.all(|results| results.windows(2).all(|pair| pair[0] == pair[1])).then(|| {
+            "every seed has the same results, so the intervals over seeds say nothing: add randomness, such as \
+             `spread` or `poisson` of an app, or leave the seeds out"
+                .to_owned()
+        })
     }
 
     /// Returns sentences on what the runs of saved runs share.

@@ -1,10 +1,11 @@
 from collections.abc import Callable, Generator
 from os import PathLike
-from typing import Any, TypeAlias, final
+from typing import Any, Generic, TypeAlias, TypeVar, final
 
 from typing_extensions import Self, disjoint_base
 
 __all__ = [
+    "Awaited",
     "Comparison",
     "Node",
     "NodeKey",
@@ -23,6 +24,7 @@ __all__ = [
     "diff",
     "execute",
     "executing",
+    "fail_here",
     "main",
     "rerun",
     "scenarios",
@@ -188,6 +190,7 @@ def started_by(words: list[str]) -> None: ...
 def main(words: list[str]) -> int: ...
 def canonical(value: Any) -> Any: ...
 def executing() -> set[int]: ...
+def fail_here(why: str) -> None: ...
 
 @final
 class NodeKey: ...
@@ -240,6 +243,14 @@ class Wait:
     def is_over(self) -> bool: ...
     @property
     def value(self) -> Any: ...
+
+_T = TypeVar("_T")
+
+@final
+class Awaited(Generic[_T]):
+    def __new__(cls, steps: Generator[Any, Any, _T]) -> Self: ...
+    def __await__(self) -> Generator[Any, Any, _T]: ...
+    def __iter__(self) -> Generator[Any, Any, _T]: ...
 
 @final
 class Wish:

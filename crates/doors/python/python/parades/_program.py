@@ -21,10 +21,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
+from functools import partial, wraps
 from itertools import count, product
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from . import _parades
 from ._errors import GUARD, Error, InputError
@@ -39,6 +39,8 @@ Delay = str | float | timedelta
 Message = Any
 
 _MESSAGE = _parades.Wish.message()
+
+Awaited = _parades.Awaited
 
 #: Why runs of a program differ.
 OUTSIDE = (
@@ -117,6 +119,59 @@ class _Ready:
 
 _READY = _Ready()
 
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def _waits(
+    steps: Callable[_Arguments, Generator[Any, Any, _Result]],
+) -> Callable[_Arguments, Awaited[_Result]]:
+    """Makes a method of the steps of a wait. The run fails if its result is dropped before it was awaited."""
+
+    @wraps(steps)
+    def begin(*args: _Arguments.args, **named: _Arguments.kwargs) -> Awaited[_Result]:
+        return Awaited(steps(*args, **named))
+
+    return begin
+
+
+def receive(within: Delay | None) -> Generator[Any, Any, Any]:
+    return (yield _MESSAGE if within is None else _parades.Wish.message(within))
+
+
+def sleep(delay: Delay) -> Generator[Any, Any, None]:
+    yield delay
+
+
+# The functions have the names of the methods, for errors.
+_received, _slept = receive, sleep
+del receive, sleep
+
+
+class Forgotten(RuntimeError):
+    """A process goes on without the `await` that it has forgotten."""
+
+
+def forgotten(steps: Generator[Any, Any, Any]) -> None:
+    """Ends the run: a process has dropped a wait before it awaited it. Called where it is dropped."""
+    try:
+        frame = sys._getframe(1)
+    except ValueError:
+        return
+    word = "yield from" if frame.f_code.co_flags & inspect.CO_GENERATOR else "await"
+    place = f"{os.path.basename(frame.f_code.co_filename)}, line {frame.f_lineno}"
+    _parades.fail_here(
+        f"`{getattr(steps, '__name__', 'a wait')}` did nothing, since nobody awaits it: write `{word}` before it ({place})"
+    )
+
+    def stop(*_: object) -> None:
+        sys.settrace(None)
+        raise Forgotten
+
+    # A loop of such waits would never end. The next line of the process raises the exception.
+    frame.f_trace = stop
+    sys.settrace(lambda *_: None)
+
 
 class Node(_parades.Node):
     """A node, as its processes see it.
@@ -138,17 +193,15 @@ class Node(_parades.Node):
     _random: Random | None = None
     _main: Callable[[Node], Any]
 
-    @types.coroutine
-    def receive(self, within: Delay | None = None) -> Generator[Any, Any, Any]:
+    def receive(self, within: Delay | None = None) -> Awaited[Any]:
         """Waits for a message. Returns its sender and the message; after the time `within`, `None`."""
-        return (yield _MESSAGE if within is None else _parades.Wish.message(within))
+        return Awaited(_received(within))
 
-    @types.coroutine
-    def sleep(self, delay: Delay) -> Generator[Any, Any, None]:
+    def sleep(self, delay: Delay) -> Awaited[None]:
         """Waits for a time: a text with its unit, a number of seconds, or a `timedelta`."""
-        yield delay
+        return Awaited(_slept(delay))
 
-    @types.coroutine
+    @_waits
     def deliver(self, to: int, message: Message, bytes: int | None = None) -> Generator[Any, Any, bool]:
         """Sends a message and waits until it has arrived. Returns false if it was lost.
 
@@ -158,7 +211,7 @@ class Node(_parades.Node):
         arrived: bool = yield _parades.Wish.delivery(to, message, bytes)
         return arrived
 
-    @types.coroutine
+    @_waits
     def compute(self, flops: float) -> Generator[Any, Any, None]:
         """Computes on the host of a platform, and waits for the end. `flops` are floating-point operations.
 
@@ -200,7 +253,7 @@ class Event:
         """Lets it happen, with a value. Only the first time counts."""
         self._wait.end(value)
 
-    @types.coroutine
+    @_waits
     def wait(self, within: Delay | None = None) -> Generator[Any, Any, Any]:
         """Waits until it happens, and returns its value; `None` if the time `within` is over before."""
         if not self._wait.is_over:
@@ -261,7 +314,7 @@ class Resource:
         """The number of processes that wait."""
         return len(self._waiting)
 
-    @types.coroutine
+    @_waits
     def acquire(self, priority: float = 0, within: Delay | None = None) -> Generator[Any, Any, bool]:
         """Waits for a place; the least `priority` comes first. Returns false if the time `within` is over."""
         if self.count < self.capacity:
@@ -303,7 +356,7 @@ class Store:
         self._getters = _Queue()
         self._putters = _Queue()
 
-    @types.coroutine
+    @_waits
     def put(self, item: object, within: Delay | None = None) -> Generator[Any, Any, bool]:
         """Adds an item when there is room. Returns false if the time `within` is over before."""
         if self._getters:
@@ -314,7 +367,7 @@ class Store:
             return True
         return bool((yield from self._putters.wait(item, within, 0, lambda _: None)))
 
-    @types.coroutine
+    @_waits
     def get(self, within: Delay | None = None) -> Generator[Any, Any, Any]:
         """Takes the oldest item when there is one. Returns `None` if the time `within` is over before."""
         if self.items:
@@ -361,7 +414,7 @@ class Container:
             else:
                 return
 
-    @types.coroutine
+    @_waits
     def get(self, amount: float, within: Delay | None = None) -> Generator[Any, Any, bool]:
         """Takes an amount when it is there. Returns false if the time `within` is over before."""
         self._check(amount)
@@ -376,7 +429,7 @@ class Container:
 
         return bool((yield from self._getters.wait(amount, within, 0, undo)))
 
-    @types.coroutine
+    @_waits
     def put(self, amount: float, within: Delay | None = None) -> Generator[Any, Any, bool]:
         """Adds an amount when there is room. Returns false if the time `within` is over before."""
         self._check(amount)

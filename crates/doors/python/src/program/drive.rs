@@ -3,7 +3,7 @@
 use super::carriers::{AnyNode, Over};
 use super::node::Inside;
 use super::value::Mail;
-use super::waits::{Ended, Wait, Wanted, Wish, delay_of};
+use super::waits::{Awaited, Ended, Wait, Wanted, Wish, delay_of};
 use super::{Code, failed};
 use parades::program::Node;
 use parades_core::event::LpId;
@@ -43,6 +43,8 @@ enum Step {
 
 impl Coroutine {
     pub(super) fn new(object: &Bound<'_, PyAny>, node: AnyNode, done: Option<Py<Wait>>) -> PyResult<Coroutine> {
+        let taken = object.cast::<Awaited>().ok().map(|awaited| awaited.get().take(object.py())).transpose()?;
+        let object = taken.as_ref().unwrap_or(object);
         let send = object.getattr(intern!(object.py(), "send")).map_err(|_| {
             let name = object.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
             PyTypeError::new_err(format!(
@@ -55,7 +57,7 @@ impl Coroutine {
     /// Lets the coroutine go on until it next waits.
     fn step(&mut self, answer: Answer) -> Step {
         Python::attach(|py| {
-            let _inside = Inside::enter(self.node.id());
+            let _inside = Inside::enter(self.node);
             let gone_on = self.go_on(py, answer);
             gone_on.unwrap_or_else(|error| {
                 self.is_over = true;
@@ -70,9 +72,19 @@ impl Coroutine {
             Answer::Truth(truth) => truth.into_pyobject(py)?.to_owned().into_any(),
             Answer::Message(from, message) => (from.0, message.value.object(py)?).into_pyobject(py)?.into_any(),
         };
-        let error = match self.send.bind(py).call1((answer,)) {
-            Ok(wish) => return step_of(&wish),
-            Err(error) => error,
+        let mut gone_on = self.send.bind(py).call1((answer,));
+        let error = loop {
+            let wish = match gone_on {
+                Ok(wish) => wish,
+                Err(error) => break error,
+            };
+            match step_of(&wish) {
+                Ok(step) => return Ok(step),
+                // It is raised in the line that awaits.
+                Err(error) => {
+                    gone_on = self.object.bind(py).call_method1(intern!(py, "throw"), (error.into_value(py),))
+                }
+            }
         };
         if !error.is_instance_of::<PyStopIteration>(py) {
             return Err(error);
@@ -87,7 +99,13 @@ impl Coroutine {
 }
 
 fn step_of(wish: &Bound<'_, PyAny>) -> PyResult<Step> {
-    let Ok(wish) = wish.cast::<Wish>() else { return delay_of(wish).map(Step::Sleeps) };
+    let Ok(wish) = wish.cast::<Wish>() else {
+        if let Ok(awaited) = wish.cast::<Awaited>() {
+            drop(awaited.get().take(wish.py()));
+            return Err(PyTypeError::new_err("a wait was yielded: write `yield from` before it instead of `yield`"));
+        }
+        return delay_of(wish).map(Step::Sleeps);
+    };
     Ok(match &wish.get().0 {
         Wanted::Message(within) => Step::Message(*within),
         Wanted::End(wait, within) => Step::End(wait.clone_ref(wish.py()), *within),
@@ -106,7 +124,7 @@ impl Drop for Coroutine {
         let node = self.node;
         let is_in_run = catch_unwind(AssertUnwindSafe(|| node.now())).is_ok();
         Python::attach(|py| {
-            let _inside = is_in_run.then(|| Inside::enter(node.id()));
+            let _inside = is_in_run.then(|| Inside::enter(node));
             if let Err(error) = self.object.bind(py).call_method0("close")
                 && is_in_run
             {

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 thread_local! {
     /// The node whose process this thread executes.
-    static INSIDE: Cell<Option<u32>> = const { Cell::new(None) };
+    static INSIDE: Cell<Option<AnyNode>> = const { Cell::new(None) };
     static THREAD: Executing = Executing::new();
 }
 
@@ -48,10 +48,10 @@ pub(crate) fn executing() -> BTreeSet<u64> {
 }
 
 /// The time in which this thread executes a process of a node.
-pub(super) struct Inside(Option<u32>);
+pub(super) struct Inside(Option<AnyNode>);
 
 impl Inside {
-    pub(super) fn enter(node: u32) -> Inside {
+    pub(super) fn enter(node: AnyNode) -> Inside {
         // A thread that ends has no entry any more.
         let _ = THREAD.try_with(|_| ());
         Inside(INSIDE.replace(Some(node)))
@@ -61,6 +61,36 @@ impl Inside {
 impl Drop for Inside {
     fn drop(&mut self) {
         INSIDE.set(self.0);
+    }
+}
+
+/// Returns the number of the node whose process this thread executes.
+pub(super) fn inside() -> Option<u32> {
+    INSIDE.get().map(AnyNode::id)
+}
+
+/// Ends the run with an error of the node whose process this thread executes.
+#[pyfunction]
+pub(crate) fn fail_here(why: String) {
+    if let Some(node) = INSIDE.get() {
+        node.fail(why);
+    }
+}
+
+/// A whole number from 0 on, which an argument has.
+pub(super) struct Whole<T>(pub(super) T);
+
+impl<T: TryFrom<u64>> FromPyObject<'_, '_> for Whole<T> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Whole<T>> {
+        let number = value.extract::<u64>().ok().and_then(|number| T::try_from(number).ok());
+        number.map(Whole).ok_or_else(|| {
+            let shown = value.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string());
+            PyValueError::new_err(format!(
+                "{shown} is no number of a node, amount or size: give a whole number from 0 on"
+            ))
+        })
     }
 }
 
@@ -91,7 +121,7 @@ impl Node {
 
     /// Returns the node, if one of its processes calls.
     fn here(&self) -> PyResult<AnyNode> {
-        let is_here = INSIDE.get() == Some(self.id);
+        let is_here = inside() == Some(self.id);
         is_here.then_some(self.node).ok_or_else(|| {
             PyRuntimeError::new_err(format!(
                 "node {} was used outside of its processes: a process uses its own node alone, and sends messages to others",
@@ -169,9 +199,10 @@ impl Node {
 
     /// Sends a message. It sets out at once. `bytes` is its size.
     #[pyo3(signature = (to, message, bytes=None))]
-    fn send(&self, to: u32, message: &Bound<'_, PyAny>, bytes: Option<u32>) -> PyResult<()> {
+    fn send(&self, to: Whole<u32>, message: &Bound<'_, PyAny>, bytes: Option<Whole<u32>>) -> PyResult<()> {
+        let bytes = bytes.map(|Whole(bytes)| bytes);
         let message = Mail::of(message, bytes)?;
-        let (here, to) = (self.here()?, self.receiver(to)?);
+        let (here, to) = (self.here()?, self.receiver(to.0)?);
         here.check_size(&message, bytes.is_some()).map_err(PyValueError::new_err)?;
         each!(here, node => drop(node.send(to, message)));
         Ok(())
@@ -179,8 +210,9 @@ impl Node {
 
     /// Raises an error if there is no node of this number, or if no message of this size can be sent.
     #[pyo3(signature = (to, message, bytes=None))]
-    fn check_delivery(&self, to: u32, message: &Bound<'_, PyAny>, bytes: Option<u32>) -> PyResult<()> {
-        self.receiver(to)?;
+    fn check_delivery(&self, to: Whole<u32>, message: &Bound<'_, PyAny>, bytes: Option<Whole<u32>>) -> PyResult<()> {
+        let bytes = bytes.map(|Whole(bytes)| bytes);
+        self.receiver(to.0)?;
         self.here()?.check_size(&Mail::of(message, bytes)?, bytes.is_some()).map_err(PyValueError::new_err)
     }
 
@@ -252,12 +284,12 @@ impl Node {
     }
 
     /// Adds to a counter of the program.
-    #[pyo3(signature = (counter, amount=1))]
-    fn count(&self, counter: &str, amount: u64) -> PyResult<()> {
+    #[pyo3(signature = (counter, amount=Whole(1)), text_signature = "(self, counter, amount=1)")]
+    fn count(&self, counter: &str, amount: Whole<u64>) -> PyResult<()> {
         let node = self.here()?;
         let id = each!(node, node => node.with_program(|code| code.counter(counter)));
         let id = id.ok_or_else(|| no_metric("counters", counter))?;
-        each!(node, node => node.count(id, amount));
+        each!(node, node => node.count(id, amount.0));
         Ok(())
     }
 
@@ -312,7 +344,7 @@ impl Process {
 
     /// Ends the process where it waits, and executes its `finally` clauses.
     fn kill(&self) -> PyResult<()> {
-        if INSIDE.get() != Some(self.node) {
+        if inside() != Some(self.node) {
             return Err(PyRuntimeError::new_err("a process can be killed by the processes of its node alone"));
         }
         self.handle.lock().unwrap_or_else(PoisonError::into_inner).kill();

@@ -2,13 +2,14 @@
 
 use parades_config::units::parse_duration;
 use parades_core::time::Delay;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyString};
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use super::node::{Whole, inside};
 use super::value::Mail;
 
 /// A wait of a coroutine. It yields a value of this class, or the delay of a sleep.
@@ -45,8 +46,8 @@ impl Wish {
     /// A wish for the arrival of a message.
     #[staticmethod]
     #[pyo3(signature = (to, message, bytes=None))]
-    fn delivery(to: u32, message: &Bound<'_, PyAny>, bytes: Option<u32>) -> PyResult<Wish> {
-        Ok(Wish(Wanted::Delivery(to, Mail::of(message, bytes)?)))
+    fn delivery(to: Whole<u32>, message: &Bound<'_, PyAny>, bytes: Option<Whole<u32>>) -> PyResult<Wish> {
+        Ok(Wish(Wanted::Delivery(to.0, Mail::of(message, bytes.map(|Whole(bytes)| bytes))?)))
     }
 
     /// A wish for the end of a computation.
@@ -138,6 +139,60 @@ impl Wait {
     #[getter]
     fn value(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.lock().value.as_ref().map(|value| value.clone_ref(py))
+    }
+}
+
+/// A wait that a process may await: the steps of a generator. If it is dropped before it was awaited, the run fails.
+#[pyclass(frozen, module = "parades._parades")]
+pub(crate) struct Awaited(Mutex<Option<Py<PyAny>>>);
+
+impl Awaited {
+    /// Takes the steps.
+    ///
+    /// # Errors
+    ///
+    /// A `RuntimeError` if it was awaited before.
+    pub(super) fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let steps = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let steps = steps.map(|steps| steps.into_bound(py));
+        steps.ok_or_else(|| PyRuntimeError::new_err("a wait was awaited twice: call its method again for each wait"))
+    }
+}
+
+#[pymethods]
+impl Awaited {
+    #[new]
+    fn new(steps: Py<PyAny>) -> Awaited {
+        Awaited(Mutex::new(Some(steps)))
+    }
+
+    fn __await__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.take(py)
+    }
+
+    /// Generators write `yield from`.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.take(py)
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        let Some(steps) = self.0.get_mut().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        if inside().is_none() {
+            return;
+        }
+        Python::attach(|py| {
+            // An exception on its way is the reason why nothing awaits any more.
+            if let Some(error) = PyErr::take(py) {
+                error.restore(py);
+                return;
+            }
+            let forgotten = py.import("parades._program").and_then(|module| module.call_method1("forgotten", (steps,)));
+            if let Err(error) = forgotten {
+                error.write_unraisable(py, None);
+            }
+        });
     }
 }
 
