@@ -3,7 +3,7 @@
 //! - [`command`]: the whole command, for the built-in scenarios and scenarios of another program.
 //! - [`like_command`], [`print()`], [`listen_to_signals`]: messages, output and exit statuses of a program
 //!   beside the command.
-//! - [`execute_sweep`], [`program_with`], [`values`]: what another door to the same runs needs of the command.
+//! - [`execute_sweep`], [`program_with`], [`values`]: the parts of the command that another door uses.
 //! - [`BENCH_WORDS`]: what is known here of the program that `parades bench` starts.
 
 #![forbid(unsafe_code)]

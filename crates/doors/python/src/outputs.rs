@@ -41,7 +41,7 @@ fn read<T>(name: &str, text: Option<&String>, read: impl Fn(&str) -> Result<T, S
 }
 
 impl Wishes {
-    /// Returns the outputs of a run, which goes on from a saved run or begins anew.
+    /// Returns the outputs of a run that begins, or of one that goes on from `from`.
     pub(crate) fn outputs(&self, from: Option<&Saved>) -> Result<Outputs, Failure> {
         let moment = |name: &str, text: &Option<String>| text.as_deref().map(|text| moment_of(name, text)).transpose();
         let asked = moment("trace_from", &self.trace_from)?;

@@ -100,8 +100,8 @@ impl TracedEvents {
 }
 
 impl Outputs {
-    /// Checks that the run overwrites no file from which it is read, and neither the file in which it is saved
-    /// nor the saved run from which it goes on, and that all its files have different places.
+    /// Checks that the files of the run have different places. None may be an input of the plan, the file of
+    /// the saves, or the saved run.
     ///
     /// # Errors
     ///

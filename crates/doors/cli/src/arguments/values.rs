@@ -1,4 +1,5 @@
-//! The values of options, as the grammar checks them. Each error is a sentence for the user: what can be written.
+//! The values of options, as the grammar checks them. Each error tells the user in a sentence which values
+//! are possible.
 
 use parades_capture::address::IpVersion;
 use parades_config::units::{parse_size, parse_time};

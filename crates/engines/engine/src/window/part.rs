@@ -36,16 +36,16 @@ const OUT_OF_CACHE: usize = 32 << 20;
 /// Each window takes some time of its own.
 const EVENTS_PER_WINDOW_MIN: f64 = 1.25;
 
-/// The virtual time of the first visit LP by LP, when nothing is known of the events. Those that are pending say
-/// little: an LP may send itself any number of others before the bound.
+/// The virtual time of the first visit LP by LP, when nothing is known of the events. Those that are pending
+/// say little: an LP may send itself any number of others before the bound.
 const STRIDE_FIRST: Delay = Delay::from_ps(2);
 /// The most events of a visit LP by LP, as far as is known.
 const STRIDE_EVENTS_MAX: u64 = 1 << 20;
 /// The longest time of a visit LP by LP, as far as is known. A stop by the user waits for the visits of all
 /// partitions.
 const VISIT_MAX: Duration = Duration::from_millis(50);
-/// The greatest growth of the stride from visit to visit. Events may become more frequent, or costlier. A small
-/// growth means many visits, each of which opens a window.
+/// The greatest growth of the stride from visit to visit. Events may become more frequent, or costlier. A
+/// small growth means many visits, each of which opens a window.
 const STRIDE_GROWTH: u64 = 64;
 
 /// The ways by which a visit ends early when the user stops the run.

@@ -71,7 +71,7 @@ pub(super) fn measure(Options { pairs, program, rivals, .. }: &Options) -> Resul
         let message = format!("{} cannot be started", program.display());
         return Err(Failure::usage(message, "give the path of its program"));
     }
-    // They are started in folders of their own.
+    // Programs are started in folders of their own, so their paths must not depend on the folder.
     let programs: Vec<(&String, PathBuf)> = rivals.iter().map(|(name, path)| (name, absolute(path))).collect();
     let mut found = Measured::default();
     let mut drawn = table(&["rival", "work", "unit", "ours, M a second", "theirs, M a second", "ours over theirs"]);
@@ -96,7 +96,7 @@ pub(super) fn measure(Options { pairs, program, rivals, .. }: &Options) -> Resul
     Ok(found)
 }
 
-/// Returns the path from the root; of a class path, which is several, each part.
+/// Returns the path from the root. A class path consists of several paths, each of which is changed.
 fn absolute(path: &Path) -> PathBuf {
     let parts = std::env::split_paths(path).map(|part| std::path::absolute(&part).unwrap_or(part));
     std::env::join_paths(parts).map_or_else(|_| path.to_owned(), PathBuf::from)

@@ -53,7 +53,7 @@ fn windows(busy: &'static [u32], reach: Reach) -> u64 {
 
 #[test]
 fn a_partition_whose_events_come_back_late_does_not_wait_for_the_shortest_channel() {
-    // LP 0 sends to the other partition at 20 ms. What it sends comes back after 220 ms.
+    // LP 0 sends to the other partition at 20 ms. The answer arrives after 220 ms.
     assert!(windows(&[0], Reach::Common) >= 50);
     assert!(windows(&[0], Reach::Own) < 30);
 }
