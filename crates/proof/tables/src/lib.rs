@@ -100,6 +100,10 @@ pub fn check(name: &str, options: &Options) -> Result<&'static Table, Failure> {
         let message = format!("no rival is called {}", quoted(name));
         return Err(Failure::usage(message, format!("choose one of {}", names.join(", "))));
     }
+    let times = |wanted: &str| options.rivals.iter().filter(|(name, _)| name == wanted).count();
+    if let Some(name) = names.iter().find(|name| times(name) > 1) {
+        return Err(Failure::usage(format!("the program of {} is given twice", quoted(name)), "give it once"));
+    }
     Ok(table)
 }
 
