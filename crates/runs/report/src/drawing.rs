@@ -65,6 +65,25 @@ pub fn draw_whole(text: &mut String, columns: &[Column], width: usize) {
     }
 }
 
+/// Writes a sentence in lines of at most `width` characters, which are broken at blanks.
+pub fn sentence(text: &mut String, sentence: &str, width: usize) {
+    let mut used = 0;
+    for word in sentence.split(' ') {
+        let length = word.chars().count();
+        let gap = match used {
+            0 => "",
+            _ if used + 1 + length > width => {
+                used = 0;
+                "\n"
+            }
+            _ => " ",
+        };
+        let _ = write!(text, "{gap}{word}");
+        used += usize::from(gap == " ") + length;
+    }
+    text.push('\n');
+}
+
 /// Returns `4 more rows`.
 fn counted(n: usize, what: &str) -> String {
     format!("{} more {what}{}", group(n as u128), if n == 1 { "" } else { "s" })

@@ -1,6 +1,6 @@
 //! The results of a sweep: as JSON, as tables for people, as files.
 
-use crate::drawing::{Column, Entry, draw, draw_whole};
+use crate::drawing::{Column, Entry, draw, draw_whole, sentence};
 use crate::metrics::{bare_name, is_percentile, unit_of_values};
 use crate::people::note_error;
 use crate::result_file::{ResultFile, write_whole};
@@ -309,7 +309,7 @@ impl<'a> SweepReport<'a> {
             note_error(&mut text, PERCENTILE_ERROR_PERMILLE);
         }
         for note in self.notes() {
-            let _ = writeln!(text, "{note}");
+            sentence(&mut text, &note, view.width);
         }
         if let Some(ties) = self.ties() {
             let asked = if self.plan().request.metrics.is_empty() { Vec::new() } else { shown };
