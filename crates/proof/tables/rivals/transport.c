@@ -2,13 +2,14 @@
 //
 // Build:  mpicc -O3 -DUSE_MPI transport.c -o transport -lpthread       (or: cc -O3 transport.c -o transport -lpthread)
 // Run:    mpirun -n RANKS ./transport mpi|windows PATTERN BYTES MESSAGES
-//         ./transport zeroshm|first-fit PATTERN BYTES MESSAGES RANKS
+//         ./transport zeroshm|first-fit|locking PATTERN BYTES MESSAGES RANKS
 //
 // Sides:  mpi        MPI_Isend, MPI_Iprobe, MPI_Irecv: each message is copied, one message an event
 //         windows    rings of slots in a shared window of MPI-3; messages are written and read in place
 //         zeroshm    the algorithms 1 to 3 of the paper: two indices, a pair of mutexes for each segment
 //         first-fit  the same segments and mutexes, but the sender takes the first free slot of the segment,
 //                    and the receiver the first full one
+//         locking    no messages: every rank locks and unlocks one mutex MESSAGES times, all at once
 //
 // PATTERN is `pair`, `ring` or `star`. In a pair and a ring, every rank sends MESSAGES to the next rank. In a
 // star, rank 0 sends MESSAGES to the others in turn, and they send as many to rank 0, all together.
@@ -317,7 +318,20 @@ static void *shared(size_t bytes) {
   return memory;
 }
 
-static double by_segments(Job *job, bool is_first_fit) {
+// Locks and unlocks the mutex of the first segment. Returns the nanoseconds that a rank takes for it.
+static double lock_in_turn(const Job *job) {
+  pthread_mutex_t *mutex = &segment(job, 0)->write_mutex;
+  process_barrier();
+  double begin = now_ns();
+  for (long i = 0; i < job->messages; i++) {
+    pthread_mutex_lock(mutex);
+    pthread_mutex_unlock(mutex);
+  }
+  process_barrier();
+  return (now_ns() - begin) / job->messages;
+}
+
+static double by_segments(Job *job, const char *side) {
   block = shared(job->ranks * segment_bytes(job->bytes));
   all_ranks = shared(sizeof *all_ranks);
   pthread_mutexattr_t of_mutex;
@@ -336,8 +350,9 @@ static double by_segments(Job *job, bool is_first_fit) {
   }
   for (int rank = 1; rank < job->ranks && job->rank == 0; rank++)
     if (fork() == 0) job->rank = rank;
-  double ns = is_first_fit ? exchange(job, first_fit_send, first_fit_receive, always, process_barrier)
-                           : exchange(job, zeroshm_send, zeroshm_receive, always, process_barrier);
+  double ns = strcmp(side, "locking") == 0     ? lock_in_turn(job)
+              : strcmp(side, "first-fit") == 0 ? exchange(job, first_fit_send, first_fit_receive, always, process_barrier)
+                                               : exchange(job, zeroshm_send, zeroshm_receive, always, process_barrier);
   if (job->rank > 0) _exit(0);
   for (int status, rank = 1; rank < job->ranks; rank++)
     if (wait(&status) < 0 || status != 0) fail("a rank failed");
@@ -349,9 +364,9 @@ int main(int argc, char **argv) {
   const char *side = argv[1];
   Job job = {argv[2], strtoul(argv[3], NULL, 10), atol(argv[4]), 0, argc > 5 ? atoi(argv[5]) : 0};
   if (job.bytes < 8 || job.bytes % LINE != 0 || job.messages < 1 || job.ranks > 64) fail("sizes are multiples of 64 bytes");
-  bool is_first_fit = strcmp(side, "first-fit") == 0;
-  if (is_first_fit || strcmp(side, "zeroshm") == 0) {
-    report(&job, by_segments(&job, is_first_fit));
+  bool is_mpi = strcmp(side, "mpi") == 0 || strcmp(side, "windows") == 0;
+  if (!is_mpi) {
+    report(&job, by_segments(&job, side));
     return 0;
   }
 #ifdef USE_MPI

@@ -91,7 +91,7 @@ pub const TABLES: &[Table] = &[
         takes_rivals: true,
         ..Table::of(
             "rivals",
-            "ROSS, Cimba, PeerSim, SimGrid and ns-3, each on work that both sides do, if their programs are given",
+            "ROSS, Cimba, PeerSim, SimGrid, htsim and ns-3, each on work that both sides do, if their programs are given",
             rivals::measure,
         )
     },

@@ -37,7 +37,7 @@ struct Work<'a> {
     theirs: Side<'a>,
 }
 
-const RIVALS: [Rival; 5] = [
+const RIVALS: [Rival; 6] = [
     Rival {
         name: "ross",
         how_to_get: "build https://github.com/ROSS-org/ROSS by `cmake -DROSS_BUILD_MODELS=ON -DCMAKE_BUILD_TYPE=Release`; \
@@ -57,6 +57,7 @@ const RIVALS: [Rival; 5] = [
         works: peersim,
     },
     Rival { name: "simgrid", how_to_get: "build crates/systems/p2p/simgrid, as its README says", works: simgrid },
+    Rival { name: "htsim", how_to_get: "build crates/proof/tables/htsim, as its README says", works: htsim },
     Rival { name: "ns3", how_to_get: "build crates/proof/tables/ns3, as its README says", works: ns3 },
 ];
 
@@ -232,6 +233,32 @@ fn simgrid<'a>(theirs: &'a Path, parades: &'a Path) -> Result<Vec<Work<'a>>, Fai
         theirs: Box::new(move || chord::theirs(theirs, network, NODES, SECONDS).map(|run| run.ran())),
     };
     Ok(chord::NETWORKS.map(work).into())
+}
+
+/// DCTCP over a fat tree by htsim, without set-up.
+fn htsim<'a>(theirs: &'a Path, parades: &'a Path) -> Result<Vec<Work<'a>>, Failure> {
+    const MICROSECONDS: u64 = 10_000;
+    /// The payload of our packets of data, in bytes.
+    const SEGMENT: u64 = 1_460;
+    let wrong = |error: std::io::Error| Failure::simulation(format!("a network cannot be written: {error}"));
+    let mut file = tempfile::Builder::new().suffix(".toml").tempfile().map_err(wrong)?;
+    file.write_all(include_bytes!("../../rivals/htsim.toml")).and_then(|()| file.flush()).map_err(wrong)?;
+    let file = Rc::new(file);
+    let words = format!("{} --until {MICROSECONDS}us --engine sequential", file.path().display());
+    let mut bytes = ours(parades, words, "bytes_received", false);
+    Ok(vec![Work {
+        name: "DCTCP, fat tree of 128 hosts".to_owned(),
+        unit: "packets",
+        ours: Box::new(move || {
+            let _until_here = &file;
+            bytes().map(|ran| Ran { events: ran.events / SEGMENT, ..ran })
+        }),
+        theirs: Box::new(move || {
+            let said = printed(Command::new(theirs).arg(MICROSECONDS.to_string()), theirs)?;
+            in_ran(number_after(&said, "packets"), number_after(&said, "seconds"))
+                .ok_or_else(|| cannot_read(&theirs.display().to_string()))
+        }),
+    }])
 }
 
 /// The campus by ns-3, the same flows, without set-up.

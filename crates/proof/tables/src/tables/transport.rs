@@ -10,6 +10,7 @@
 //! and read as a payload of an event is. The side in place copies small messages, so that its time over that
 //! in batches is the cost of this encoding.
 
+mod cost;
 #[cfg(target_os = "linux")]
 mod ours;
 #[cfg(not(target_os = "linux"))]
@@ -181,6 +182,11 @@ pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
         let _ = writeln!(found.text, "{title}: nanoseconds a message\n{}", draw(&cells, &sides.all, &spreads));
         let slower = slower(&cells, &sides.all, &spreads);
         let _ = writeln!(found.text, "Slower than a rival: {}\n", if slower.is_empty() { "none" } else { &slower });
+        if let (Some(program), true) = (&sides.rivals, cells.iter().all(|cell| cell.pattern == "star")) {
+            let (text, figures) = cost::measure(program, options.pairs, &cells, &sides.all, &spreads)?;
+            found.text.push_str(&text);
+            found.figures.extend(figures);
+        }
         for (cell, of_cell) in cells.iter().zip(spreads) {
             let Cell { pattern, bytes, ranks, .. } = cell;
             let name = |side: &Side| {

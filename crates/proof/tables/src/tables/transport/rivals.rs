@@ -8,6 +8,8 @@ use std::io::ErrorKind;
 use std::process::Command;
 use tempfile::TempDir;
 
+/// The lockings of a process, which take some milliseconds.
+const LOCKINGS: &str = "100000";
 const SOURCE: &str = include_str!("../../../rivals/transport.c");
 
 /// A rival.
@@ -76,6 +78,14 @@ impl Program {
         self.mpi.is_some() || !rival.is_mpi()
     }
 
+    /// Lets `processes` lock and unlock one mutex, all at once. Returns the nanoseconds of a locking.
+    pub(super) fn locking(&self, processes: usize) -> Result<f64, Failure> {
+        let mut command = Command::new(self.folder.path().join("transport"));
+        command.args(["locking", "star", "64", LOCKINGS, &processes.to_string()]);
+        let name = format!("transport locking by {processes}");
+        output(&mut command, &name)?["ns"].as_f64().ok_or_else(|| cannot_read(&name))
+    }
+
     /// Runs a rival. Returns the nanoseconds a message.
     pub(super) fn run(&self, rival: Rival, cell: Cell) -> Result<f64, Failure> {
         let Cell { pattern, bytes, ranks, messages } = cell;
@@ -134,6 +144,7 @@ mod tests {
                     assert!(ns > 0.0, "{rival:?} {cell:?}");
                 }
             }
+            assert!(program.locking(ranks).expect("all lock it") > 0.0);
         }
     }
 }
