@@ -1,5 +1,6 @@
 //! Fabrics: byte strings from rank to rank.
 
+use parades_core::wire::Room;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +28,14 @@ pub trait Fabric: Send + Sync {
     /// sooner or later. While it waits, it receives what arrives here into a list of its own. So two ranks
     /// that send to each other both get on.
     fn send(&self, to: usize, bytes: &[u8]);
+
+    /// Sends the bytes that `write` writes, in the order of [`send`](Fabric::send). `write` is called once, and must
+    /// not call this fabric. A fabric may lend memory for about `bytes` bytes, which the receiver reads.
+    fn write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) {
+        let mut written = Vec::with_capacity(bytes);
+        Room::behind(&mut written, write);
+        self.send(to, &written);
+    }
 
     /// Passes each byte string that has arrived to `accept`, with the rank that sent it. Does not wait.
     /// `accept` reads the bytes where they lie, and must not call this fabric.

@@ -22,6 +22,7 @@
 //! has rung. Once [`Fabric::request_bell`] has been called, the bell rings only on request.
 
 use crate::fabric::{Bell, Fabric, Lost};
+use parades_core::wire::Room;
 use parades_raw::shared::lane::{LaneShape, Lanes, Receiver, Sender};
 use parades_raw::shared::segment::SegmentFile;
 use parades_sync::patience::Patience;
@@ -147,6 +148,20 @@ impl SharedMemory {
         self.is_declared[rank].load(Ordering::Acquire) || self.shared.lanes[rank].has_ended()
     }
 
+    /// Sends a byte string to rank `to`, or the rest of one, in as many frames as it needs.
+    fn send_parts(&self, sender: &mut Sender, to: usize, bytes: &[u8]) {
+        let mut rest = bytes;
+        loop {
+            let (part, after) = rest.split_at(sender.part(rest.len()));
+            let is_sent = self.send_part(sender, to, part, !after.is_empty());
+            self.shared.lanes[to].announce();
+            if !is_sent || after.is_empty() {
+                return;
+            }
+            rest = after;
+        }
+    }
+
     /// Sends one frame to rank `to`. Waits for room. Returns false if that rank has ended.
     fn send_part(&self, sender: &mut Sender, to: usize, part: &[u8], continues: bool) -> bool {
         loop {
@@ -245,16 +260,28 @@ impl Fabric for SharedMemory {
     }
 
     fn send(&self, to: usize, bytes: &[u8]) {
+        self.send_parts(&mut lock(&self.senders[to]), to, bytes);
+    }
+
+    fn write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) {
         let sender = &mut *lock(&self.senders[to]);
-        let mut rest = bytes;
-        loop {
-            let (part, after) = rest.split_at(sender.part(rest.len()));
-            let is_sent = self.send_part(sender, to, part, !after.is_empty());
+        let most = sender.part(bytes);
+        let mut rest = Vec::new();
+        let is_sent = sender.write(most, |frame| {
+            let mut room = Room::new(frame);
+            write(&mut room);
+            let (used, behind) = room.finish();
+            rest = behind;
+            (used, !rest.is_empty())
+        });
+        if is_sent {
             self.shared.lanes[to].announce();
-            if !is_sent || after.is_empty() {
-                return;
-            }
-            rest = after;
+        } else {
+            rest.reserve(bytes);
+            Room::behind(&mut rest, write);
+        }
+        if !is_sent || !rest.is_empty() {
+            self.send_parts(sender, to, &rest);
         }
     }
 
@@ -313,6 +340,10 @@ impl<F: Fabric + ?Sized> Fabric for Arc<F> {
 
     fn send(&self, to: usize, bytes: &[u8]) {
         (**self).send(to, bytes);
+    }
+
+    fn write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) {
+        (**self).write(to, bytes, write);
     }
 
     fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {

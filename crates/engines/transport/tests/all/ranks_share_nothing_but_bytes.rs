@@ -4,7 +4,7 @@ use parades_core::any_model::{Form, MessageRef, Packed, hide_body, in_form};
 use parades_core::event::{Body, Event, EventKey, Header, LpId, Sender, TimerId};
 use parades_core::shared::Shared;
 use parades_core::time::{Delay, Instant, Time};
-use parades_core::wire::{self, Malformed, Wire};
+use parades_core::wire::{self, Malformed, Room, Wire};
 use parades_raw::message::Kind;
 use parades_sync::barrier::{BarrierKind, Broken};
 use parades_transport::{
@@ -67,7 +67,7 @@ impl<'k, M: Wire + Send + 'static> Messages<'k, M> {
         messages
     }
 
-    fn write_event(&self, event: &Event<MessageRef<'_, 'k>>, to: &mut Vec<u8>) {
+    fn write_event(&self, event: &Event<MessageRef<'_, 'k>>, to: &mut Room<'_>) {
         let timer = match event.body {
             Body::Message(_) => None,
             Body::Timer(timer) => Some(timer),
@@ -89,17 +89,25 @@ impl<'k, M: Wire + Send + 'static> Messages<'k, M> {
 }
 
 impl<'k, M: Wire + Send + 'static> Codec<'k, Conservative> for Messages<'k, M> {
-    fn write(&self, events: ParcelRef<'_, 'k, Conservative>, range: Range<usize>, to: &mut Vec<u8>) {
+    fn write(
+        &self,
+        events: ParcelRef<'_, 'k, Conservative>,
+        range: Range<usize>,
+        bytes: usize,
+        to: &mut Room<'_>,
+    ) -> usize {
         fn write_in<'k, P: Packed<'k>, M: Wire + Send + 'static>(
             messages: &Messages<'k, M>,
             events: ParcelRef<'_, 'k, Conservative>,
             range: Range<usize>,
-            to: &mut Vec<u8>,
-        ) {
-            let events = &events.show::<P>()[range];
-            events.iter().for_each(|event| messages.write_event(&event.header().with(hide_body(&event.body)), to));
+            bytes: usize,
+            to: &mut Room<'_>,
+        ) -> usize {
+            wire::write_up_to(&events.show::<P>()[range], bytes, to, |event, to| {
+                messages.write_event(&event.header().with(hide_body(&event.body)), to);
+            })
         }
-        in_form!(events.form(), write_in::<M>(self, events, range, to));
+        in_form!(events.form(), write_in::<M>(self, events, range, bytes, to))
     }
 
     fn read(&self, count: u32, from: &mut &[u8]) -> Result<Parcel<'k, Conservative>, Malformed> {

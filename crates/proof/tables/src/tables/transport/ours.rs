@@ -7,7 +7,7 @@ use super::Cell;
 use crate::child::cannot_start;
 use parades_core::arena::{self, Installed};
 use parades_core::bytes::Bytes;
-use parades_core::wire::{self, Destination, FrameWriter};
+use parades_core::wire::{self, Destination, FrameWriter, Room, Sink};
 use parades_session::Failure;
 use parades_transport::{Fabric, LaneShape, SegmentFile, SharedMemory};
 use std::io;
@@ -26,9 +26,11 @@ const PAUSES_PER_CHECK: u32 = 64;
 const SLOTS: usize = 256;
 
 /// The bytes of the messages of a batch from which on it is sent.
-const BATCH_BYTES: usize = 15 << 10;
+const BATCH_BYTES: usize = 8 << 10;
 /// The bytes before each message of a batch: its length.
 const PREFIX: usize = size_of::<usize>();
+/// The most bytes before an encoded message.
+const FORM: usize = 8;
 
 /// The path of a message's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,27 +175,26 @@ struct Rank<'a> {
 /// Messages for one receiver that travel together.
 #[derive(Clone, Default)]
 struct Batch {
-    /// Only the first `used` bytes count.
-    bytes: Vec<u8>,
-    used: usize,
-    /// The messages that are not encoded yet.
+    /// The seeds of the messages that are not written yet.
+    seeds: Vec<u64>,
+    /// The messages that are written and not encoded yet.
     messages: Vec<Bytes>,
-    /// The bytes of the messages, wherever they lie.
-    of_messages: usize,
+    /// The bytes of all these messages.
+    bytes: usize,
 }
 
 impl Batch {
-    /// Writes the messages that are not encoded yet as one frame, as a run writes events.
-    fn encode(&mut self) {
-        if self.messages.is_empty() {
-            return;
+    /// Writes the messages in memory of the transport, `length` bytes each, and encodes those that lie elsewhere,
+    /// as a run encodes events.
+    fn write(&mut self, length: usize, room: &mut Room<'_>) {
+        for seed in self.seeds.drain(..) {
+            room.extend(&length.to_ne_bytes());
+            room.fill(length, |message| write_words(seed, message));
         }
-        let Batch { bytes, messages, .. } = self;
-        bytes.clear();
-        FrameWriter::new(Destination::SameMemory)
-            .within(|| messages.iter().for_each(|message| wire::write(message, bytes)));
-        messages.clear();
-        self.used = self.bytes.len();
+        let encode = || self.messages.iter().for_each(|message| wire::write(message, room));
+        FrameWriter::new(Destination::SameMemory).within(encode);
+        self.messages.clear();
+        self.bytes = 0;
     }
 }
 
@@ -269,13 +270,8 @@ impl Rank<'_> {
         match self.payload {
             Payload::Batched => {
                 let batch = &mut self.batches[to];
-                let end = batch.used + PREFIX + self.cell.bytes;
-                batch.bytes.resize(batch.bytes.len().max(end), 0);
-                let (prefix, message) = batch.bytes[batch.used..end].split_at_mut(PREFIX);
-                prefix.copy_from_slice(&self.cell.bytes.to_ne_bytes());
-                write_words(seed, message);
-                batch.used = end;
-                batch.of_messages += self.cell.bytes;
+                batch.seeds.push(seed);
+                batch.bytes += PREFIX + self.cell.bytes;
                 self.send_batch(to, BATCH_BYTES);
             }
             Payload::Copied => {
@@ -285,7 +281,7 @@ impl Rank<'_> {
             Payload::InPlace => {
                 let batch = &mut self.batches[to];
                 batch.messages.push(Bytes::write(self.cell.bytes, |to| write_words(seed, to)));
-                batch.of_messages += self.cell.bytes;
+                batch.bytes += self.cell.bytes;
                 self.send_batch(to, BATCH_BYTES);
             }
         }
@@ -295,10 +291,9 @@ impl Rank<'_> {
     /// Sends the batch for a rank if its messages have `least` bytes.
     fn send_batch(&mut self, to: usize, least: usize) {
         let batch = &mut self.batches[to];
-        if batch.of_messages >= least {
-            batch.encode();
-            self.fabric.send(to, &batch.bytes[..batch.used]);
-            (batch.used, batch.of_messages) = (0, 0);
+        if batch.bytes >= least {
+            let bytes = batch.bytes + FORM * batch.messages.len();
+            self.fabric.write(to, bytes, &mut |room| batch.write(self.cell.bytes, room));
         }
     }
 
