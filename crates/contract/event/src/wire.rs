@@ -11,8 +11,8 @@
 //! as many instructions and fewer bytes. But it transposes a whole batch, so no value can be appended to a
 //! frame (`docs/measurements.md` has the figures).
 //!
-//! [`FrameWriter`] and [`read_frame`] are for values that travel together. [`Room`] is memory of a transport in
-//! which they are written at once.
+//! [`FrameWriter`] and [`read_frame`] are for values that travel together. [`Room`] is memory of a transport
+//! in which they are written at once.
 
 pub(crate) mod frame;
 pub mod plain;

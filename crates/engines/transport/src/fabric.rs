@@ -29,12 +29,16 @@ pub trait Fabric: Send + Sync {
     /// that send to each other both get on.
     fn send(&self, to: usize, bytes: &[u8]);
 
-    /// Sends the bytes that `write` writes, in the order of [`send`](Fabric::send). `write` is called once, and must
-    /// not call this fabric. A fabric may lend memory for about `bytes` bytes, which the receiver reads.
-    fn write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) {
+    /// As [`send`](Fabric::send), of the bytes that `write` writes. Returns false, without calling `write`,
+    /// if the call would have to wait for room. The caller may then receive, and so give room to others.
+    ///
+    /// A fabric may lend memory for about `bytes` bytes, in which the receiver reads them. `write` is called
+    /// once, and must not call this fabric.
+    fn try_write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) -> bool {
         let mut written = Vec::with_capacity(bytes);
         Room::behind(&mut written, write);
         self.send(to, &written);
+        true
     }
 
     /// Passes each byte string that has arrived to `accept`, with the rank that sent it. Does not wait.

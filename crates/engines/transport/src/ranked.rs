@@ -6,8 +6,8 @@
 //! *Bundles.* A worker collects its events and promises for another rank in its *bundle* for that rank. The
 //! bundle travels when it is large, or when the worker next receives, waits, exchanges or offers. So the
 //! events for several partitions and the summary after them are one byte string of the fabric. A list of
-//! events that will fill a bundle is written in memory that the fabric lends, and so in a lane, and not copied
-//! there ([`Fabric::write`]).
+//! events that will fill a bundle is written in memory that the fabric lends, and so in a lane, and not
+//! copied there ([`Fabric::try_write`]). While there is no room, the worker receives.
 //!
 //! *Order.* All frames of a worker for another rank travel in the order in which it sent them. A rank sends
 //! its summary after all its workers have arrived: worker 0 sends it at an exchange, and the last worker at
@@ -165,6 +165,15 @@ impl<'k, T: Traffic> Ranked<'k, T> {
         Broken
     }
 
+    /// Receives until `check` returns true, for a while. Returns false if it has not.
+    fn receive_until(&self, worker: usize, check: &mut dyn FnMut() -> bool) -> bool {
+        let receive = || {
+            let _ = self.pump(); // As in `receive`.
+            check().then_some(())
+        };
+        self.patience[worker].watch(receive).is_some()
+    }
+
     /// Polls the fabric for a while. Returns true as soon as `worker` has more than `seen` notifications.
     fn poll(&self, worker: usize, seen: u64) -> bool {
         let poll = || {
@@ -254,7 +263,8 @@ impl<'k, T: Traffic> Transport<'k, T> for Ranked<'k, T> {
         // Ordering: Relaxed; a count that publishes nothing.
         self.crossed.fetch_add(len as u64, Ordering::Relaxed);
         let mut begin = 0;
-        self.bundles.append_events(&*self.fabric, worker, rank, len, |bytes, room| {
+        let wait = |check: &mut dyn FnMut() -> bool| self.receive_until(worker, check);
+        self.bundles.append_events(&*self.fabric, worker, rank, len, &wait, |bytes, room| {
             wire::write(&Frame::Events(partition, [0; 4]), room);
             let behind = room.len();
             let written = self.codec.write(events.reborrow(), begin..len, bytes, room);

@@ -68,10 +68,10 @@ impl<N: Fabric, F: Fabric> Fabric for Routed<N, F> {
         }
     }
 
-    fn write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) {
+    fn try_write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) -> bool {
         match self.seats[to] {
-            Some(seat) => self.near.write(seat, bytes, write),
-            None => self.far.write(to, bytes, write),
+            Some(seat) => self.near.try_write(seat, bytes, write),
+            None => self.far.try_write(to, bytes, write),
         }
     }
 

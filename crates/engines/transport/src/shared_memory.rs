@@ -4,9 +4,10 @@
 //! string is one frame of a lane in the receiver's segment, and is read there. A byte string larger than a
 //! quarter of a lane travels as several frames, and the receiver joins the parts.
 //!
-//! *A full lane.* The sender waits for room. While it waits, it receives everything that arrives for its own
-//! rank into a list, the *stash*. After it has found no room, it sleeps on the bell of its own segment. Three
-//! things ring this bell: a frame, room in a lane, and the end of a rank.
+//! *A full lane.* [`Fabric::try_write`] returns, so that a worker can receive. [`Fabric::send`] waits for
+//! room. While it waits, it receives everything that arrives for its own rank into a list, the *stash*. After
+//! it has found no room, it sleeps on the bell of its own segment. Three things ring this bell: a frame, room
+//! in a lane, and the end of a rank.
 //!
 //! *Why nobody waits forever.* Take any rank that waits for room in a lane of rank *r*. Rank *r* is in one of
 //! three states:
@@ -263,7 +264,7 @@ impl Fabric for SharedMemory {
         self.send_parts(&mut lock(&self.senders[to]), to, bytes);
     }
 
-    fn write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) {
+    fn try_write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) -> bool {
         let sender = &mut *lock(&self.senders[to]);
         let most = sender.part(bytes);
         let mut rest = Vec::new();
@@ -274,15 +275,15 @@ impl Fabric for SharedMemory {
             rest = behind;
             (used, !rest.is_empty())
         });
-        if is_sent {
-            self.shared.lanes[to].announce();
-        } else {
-            rest.reserve(bytes);
-            Room::behind(&mut rest, write);
+        if !is_sent {
+            // What is sent to a rank that has ended is dropped.
+            return self.is_gone(to);
         }
-        if !is_sent || !rest.is_empty() {
+        self.shared.lanes[to].announce();
+        if !rest.is_empty() {
             self.send_parts(sender, to, &rest);
         }
+        true
     }
 
     fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {
@@ -342,8 +343,8 @@ impl<F: Fabric + ?Sized> Fabric for Arc<F> {
         (**self).send(to, bytes);
     }
 
-    fn write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) {
-        (**self).write(to, bytes, write);
+    fn try_write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) -> bool {
+        (**self).try_write(to, bytes, write)
     }
 
     fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {

@@ -21,8 +21,8 @@ impl<M: Model<Message: Wire, Global: Wire + Global<M, Summary: Wire>>> WireModel
 
 /// Writes events as bytes, and reads them back. `T` is the [`Traffic`] of the run.
 pub trait Codec<'k, T: Traffic>: Send + Sync {
-    /// Appends the bytes of some events of a list, up to about `bytes` bytes ([`wire::write_up_to`]). Returns the
-    /// number of events written, at least one if the range is not empty. Called within
+    /// Appends the bytes of some events of a list, up to about `bytes` bytes ([`wire::write_up_to`]). Returns
+    /// the number of events written, at least one if the range is not empty. Called within
     /// [`wire::FrameWriter::within`].
     fn write(&self, events: ParcelRef<'_, 'k, T>, range: Range<usize>, bytes: usize, to: &mut Room<'_>) -> usize;
 
@@ -138,7 +138,11 @@ impl WireTraffic for Conservative {
 
 impl WireTraffic for Optimistic {
     #[inline(always)]
-    fn write<'k, P: Packed<'k>, M: Wire + Send + 'static>(event: &TaggedEvent<P>, kind: Kind<'k, M>, to: &mut Room<'_>) {
+    fn write<'k, P: Packed<'k>, M: Wire + Send + 'static>(
+        event: &TaggedEvent<P>,
+        kind: Kind<'k, M>,
+        to: &mut Room<'_>,
+    ) {
         let body = body_of(event).map(|body| body.map(|message| kind.open(P::bare_as_message(message))));
         wire::write(&(event.header(), execution_of(event), body), to);
     }

@@ -6,9 +6,9 @@ use super::frame::shared_data;
 /// The bytes of a value from which on its shared data is looked at.
 const LARGE: usize = 512;
 
-/// Appends values of one frame to `to`, until there are no more, or until they have `bytes` bytes. Values that
-/// bring shared data do not count, since the values behind them in the frame may need no more of it. Returns the
-/// number of values written, at least one if there is one. `write` appends a value.
+/// Appends values of one frame to `to`, until there are no more, or until they have `bytes` bytes. Values
+/// that bring shared data do not count, since the values behind them in the frame may need no more of it.
+/// Returns the number of values written, at least one if there is one. `write` appends a value.
 pub fn write_up_to<T>(
     values: impl IntoIterator<Item = T>,
     bytes: usize,

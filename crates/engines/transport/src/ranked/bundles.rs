@@ -10,7 +10,7 @@ use std::sync::Mutex;
 /// all other work for a byte string. A frame of events has no more bytes than this and one event, so that the
 /// receiver can read the first events of a list while the last are written.
 const BUNDLE_BYTES: usize = 8 << 10;
-/// The bytes for which a fabric is asked to lend memory: a bundle, the event that fills it, and the frame before.
+/// The bytes for which a fabric is asked to lend memory, at least: a bundle and some events.
 const LENT_BYTES: usize = 12 << 10;
 
 /// The frames for a rank that are not sent yet.
@@ -29,30 +29,35 @@ impl Bundles {
         Bundles((0..workers).map(|_| CachePadded(Mutex::new(vec![Bundle::default(); ranks]))).collect())
     }
 
-    /// Appends `events` events for rank `to`, in as many frames as they need. `write` is given a number of bytes,
-    /// and writes a frame of about as many. It returns the number of events of the frame.
+    /// Appends `events` events for rank `to`, in as many frames as they need. `write` is given a number of
+    /// bytes, and writes a frame of about as many. It returns the number of events of the frame. `wait` calls
+    /// a function for a while, until it returns true.
     pub(super) fn append_events(
         &self,
         fabric: &dyn Fabric,
         worker: usize,
         to: usize,
         mut events: usize,
+        wait: &dyn Fn(&mut dyn FnMut() -> bool) -> bool,
         mut write: impl FnMut(usize, &mut Room<'_>) -> usize,
     ) {
         let Bundle { bytes, per_event } = &mut lock(&self.0[worker].0)[to];
         while events > 0 {
             let is_large = bytes.len() + events * *per_event >= BUNDLE_BYTES;
+            let lent = LENT_BYTES.max(bytes.len() + *per_event + *per_event / 4);
             let mut write = |room: &mut Room<'_>| {
                 let begin = room.len();
                 let written = FrameWriter::new(destination(fabric, to)).within(|| write(BUNDLE_BYTES, room));
                 *per_event = (room.len() - begin) / written.max(1);
                 events -= written;
             };
-            if is_large {
-                fabric.write(to, LENT_BYTES, &mut |room| {
+            let mut in_lent = || {
+                fabric.try_write(to, lent, &mut |room| {
                     room.extend(bytes);
                     write(room);
-                });
+                })
+            };
+            if is_large && (in_lent() || wait(&mut in_lent)) {
                 empty(bytes);
             } else {
                 Room::behind(bytes, write);

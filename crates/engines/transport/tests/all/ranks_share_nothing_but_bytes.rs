@@ -380,6 +380,23 @@ fn a_long_list_of_events_begins_to_travel_before_all_of_it_is_written() {
 }
 
 #[test]
+fn a_list_of_large_events_travels_in_byte_strings_of_a_few_events() {
+    with_two_counting_ranks(|messages, ranks, sent| {
+        let payload = |id: u32| vec![id.to_le_bytes()[0]; 3000];
+        let event = |id: u32| {
+            let key =
+                EventKey { instant: Instant::START, tie: 0, sender: Sender::lp(LpId(0)), sequence: u64::from(id) };
+            Event::new(key, LpId(1), Body::Message(payload(id)))
+        };
+        messages.send(&ranks[0], 1, (0..100).map(event).collect());
+        ranks[0].news(0);
+        assert_eq!(messages.received(&ranks[1], 1), (0..100).map(payload).collect::<Vec<_>>());
+        let sent = sent[0].lock().expect("nobody panicked");
+        assert!(sent.iter().all(|&length| length < 16 << 10), "{sent:?}");
+    });
+}
+
+#[test]
 fn a_datum_for_fifty_lps_of_another_rank_crosses_once() {
     with_two_counting_ranks(|messages, ranks, sent| {
         const DATUM: usize = 100_000;

@@ -140,8 +140,8 @@ impl Fabric for Slow {
         self.fabric.send(to, bytes);
     }
 
-    fn write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) {
-        self.fabric.write(to, bytes, write);
+    fn try_write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) -> bool {
+        self.fabric.try_write(to, bytes, write)
     }
 
     fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {

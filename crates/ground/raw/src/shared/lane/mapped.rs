@@ -26,8 +26,6 @@ impl Default for LaneShape {
 /// several byte strings of events.
 const FIRST_BYTES: usize = 32 << 10;
 
-const NEAR_BYTES: usize = 256 << 10;
-
 /// The front of a segment.
 #[repr(C, align(64))]
 struct Head {
@@ -328,9 +326,9 @@ impl Sender {
         })
     }
 
-    /// As [`Sender::send`], of a frame of at most `most` bytes. `write` returns the number of bytes that it has
-    /// written, and whether the next frame is a part of the same byte string. If there is no room, `write` is not
-    /// called.
+    /// As [`Sender::send`], of a frame of at most `most` bytes. `write` returns the number of bytes that it
+    /// has written, and whether the next frame is a part of the same byte string. If there is no room,
+    /// `write` is not called.
     ///
     /// # Panics
     ///
@@ -362,7 +360,6 @@ impl Sender {
         let begin = self.writing.lines();
         if begin < lines && self.lanes.commit_lines(self.from, begin, lines).is_ok() {
             self.writing.extend(lines);
-            self.writing.prefer(lines.min((NEAR_BYTES / LINE) as u32));
         }
     }
 
