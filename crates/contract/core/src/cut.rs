@@ -26,7 +26,7 @@ use crate::metrics::{Metrics, Recorded};
 use crate::placement::Placement;
 use crate::run::{End, Outcome, RunOptions, combined_digest};
 use crate::time::{Instant, Time};
-use crate::wire::{self, FrameWriter, Malformed};
+use crate::wire::{self, FrameWriter, Malformed, Room};
 use crate::world::World;
 use std::any::Any;
 use std::fmt;
@@ -367,7 +367,10 @@ impl<'k> AtRest<'_, 'k> {
                 pass_on(&mut piece);
             }
             for index in 0..count as usize {
-                Codec::<Conservative>::write(model, messages.hide(), index..index + 1, &mut piece);
+                let range = index..index + 1;
+                Room::behind(&mut piece, |room| {
+                    Codec::<Conservative>::write(model, messages.hide(), range, usize::MAX, room)
+                });
                 pass_on(&mut piece);
             }
             sink(&piece);

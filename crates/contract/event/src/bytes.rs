@@ -59,15 +59,12 @@ impl Bytes {
         // The closure is called once, by the arena or below.
         let mut write = Some(write);
         let mut fill = |bytes: &mut [u8]| write.take().into_iter().for_each(|write| write(bytes));
-        let block = in_arena(length, &mut fill);
-        Bytes(Arc::new(block.map_or_else(
-            || {
-                let mut bytes = vec![0; length].into_boxed_slice();
-                fill(&mut bytes);
-                Source::Heap(bytes)
-            },
-            Source::Arena,
-        )))
+        let source = in_arena(length, &mut fill).unwrap_or_else(|| {
+            let mut bytes = vec![0; length].into_boxed_slice();
+            fill(&mut bytes);
+            Source::Heap(bytes)
+        });
+        Bytes(Arc::new(source))
     }
 
     /// Returns the place of the bytes, if they lie in an arena that is installed.
@@ -89,17 +86,22 @@ impl Bytes {
 
 /// Allocates a block of the arena of this process, if it pays and there is room.
 #[inline]
-fn in_arena(length: usize, fill: &mut impl FnMut(&mut [u8])) -> Option<Block> {
+fn in_arena(length: usize, fill: &mut impl FnMut(&mut [u8])) -> Option<Source> {
     if length < ARENA_MIN {
         return None;
     }
-    arena::own()?.allocate(u32::try_from(length).ok()?, fill)
+    arena::own()?.allocate(u32::try_from(length).ok()?, fill).map(Source::Arena)
 }
 
 /// Copies bytes.
 impl From<&[u8]> for Bytes {
     fn from(bytes: &[u8]) -> Bytes {
-        Bytes::write(bytes.len(), |to| to.copy_from_slice(bytes))
+        if bytes.len() <= INLINE_MAX {
+            return Bytes::write(bytes.len(), |to| to.copy_from_slice(bytes));
+        }
+        // Memory of the heap need not become zero first.
+        let source = in_arena(bytes.len(), &mut |to| to.copy_from_slice(bytes));
+        Bytes(Arc::new(source.unwrap_or_else(|| Source::Heap(bytes.into()))))
     }
 }
 

@@ -11,13 +11,16 @@
 //! as many instructions and fewer bytes. But it transposes a whole batch, so no value can be appended to a
 //! frame (`docs/measurements.md` has the figures).
 //!
-//! [`FrameWriter`] and [`read_frame`] are for values that travel together.
+//! [`FrameWriter`] and [`read_frame`] are for values that travel together. [`Room`] is memory of a transport
+//! in which they are written at once.
 
 pub(crate) mod frame;
 pub mod plain;
+mod room;
 
 pub(crate) use frame::destination;
 pub use frame::{Destination, FrameWriter, read_frame};
+pub use room::{Room, write_up_to};
 
 use postcard::ser_flavors::Flavor;
 use serde::Serialize;
@@ -78,14 +81,35 @@ impl std::error::Error for Malformed {}
 /// # Panics
 ///
 /// If the type's own `Serialize` implementation fails, which a derived one never does.
-pub fn write<T: Serialize>(value: &T, to: &mut Vec<u8>) {
+pub fn write<T: Serialize>(value: &T, to: &mut impl Sink) {
     postcard::serialize_with_flavor(value, Append(to)).expect("a derived implementation does not fail");
 }
 
-/// Appends what postcard writes. Postcard's own flavour moves the vector in and out, at each value.
-struct Append<'a>(&'a mut Vec<u8>);
+/// Memory to which [`write`] appends: a vector, or a [`Room`].
+pub trait Sink {
+    /// Appends a byte.
+    fn push(&mut self, byte: u8);
 
-impl Flavor for Append<'_> {
+    /// Appends bytes.
+    fn extend(&mut self, bytes: &[u8]);
+}
+
+impl Sink for Vec<u8> {
+    #[inline(always)]
+    fn push(&mut self, byte: u8) {
+        self.push(byte);
+    }
+
+    #[inline(always)]
+    fn extend(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+/// Appends what postcard writes. Postcard's own flavour moves the vector in and out, at each value.
+struct Append<'a, S>(&'a mut S);
+
+impl<S: Sink> Flavor for Append<'_, S> {
     type Output = ();
 
     #[inline(always)]
@@ -96,7 +120,7 @@ impl Flavor for Append<'_> {
 
     #[inline(always)]
     fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
-        self.0.extend_from_slice(bytes);
+        self.0.extend(bytes);
         Ok(())
     }
 

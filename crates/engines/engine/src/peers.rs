@@ -23,7 +23,7 @@ use parades_core::run::Outcome;
 use parades_core::time::Time;
 use parades_core::timesheet::Timesheets;
 use parades_core::trace::Note;
-use parades_core::wire::{self, FrameWriter, Malformed};
+use parades_core::wire::{self, FrameWriter, Malformed, Room};
 use parades_core::world::World;
 use parades_sync::barrier::Broken;
 use parades_transport::{
@@ -129,7 +129,7 @@ impl<'k> Ranks<'k> {
         let count = u32::try_from(events.len()).expect("memory holds fewer events than 2^32");
         wire::write(&count, to);
         let mut events = parcel::of_events(self.model.form(), events);
-        self.model.write(events.hide(), 0..count as usize, to);
+        Room::behind(to, |room| self.model.write(events.hide(), 0..count as usize, usize::MAX, room));
     }
 
     /// Reads events from the front of `from`, within [`wire::read_frame`].

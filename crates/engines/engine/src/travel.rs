@@ -18,7 +18,7 @@ use parades_core::event::{Body, LpId};
 use parades_core::metrics::{Metrics, Recorded};
 use parades_core::placement::Placement;
 use parades_core::time::Time;
-use parades_core::wire::{self, Destination, FrameWriter};
+use parades_core::wire::{self, Destination, FrameWriter, Room};
 use parades_sync::barrier::Broken;
 use parades_transport::{Conservative, Traffic};
 use std::sync::MutexGuard;
@@ -186,7 +186,9 @@ impl<'k> Travel<'_, 'k> {
                 wire::write(&(number, recorded), &mut bytes);
                 let old = self.old.placement;
                 leave[rank as usize].iter().for_each(|&id| self.save.write_lp(id, old, &mut bytes));
-                Codec::<Conservative>::write(self.save, messages.hide(), 0..count, &mut bytes);
+                Room::behind(&mut bytes, |room| {
+                    Codec::<Conservative>::write(self.save, messages.hide(), 0..count, usize::MAX, room)
+                });
             });
             bytes
         };

@@ -1,5 +1,6 @@
 //! Fabrics: byte strings from rank to rank.
 
+use parades_core::wire::Room;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +28,18 @@ pub trait Fabric: Send + Sync {
     /// sooner or later. While it waits, it receives what arrives here into a list of its own. So two ranks
     /// that send to each other both get on.
     fn send(&self, to: usize, bytes: &[u8]);
+
+    /// As [`send`](Fabric::send), of the bytes that `write` writes. Returns false, without calling `write`,
+    /// if the call would have to wait for room. The caller may then receive, and so give room to others.
+    ///
+    /// A fabric may lend memory for about `bytes` bytes, in which the receiver reads them. `write` is called
+    /// once, and must not call this fabric.
+    fn try_write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) -> bool {
+        let mut written = Vec::with_capacity(bytes);
+        Room::behind(&mut written, write);
+        self.send(to, &written);
+        true
+    }
 
     /// Passes each byte string that has arrived to `accept`, with the rank that sent it. Does not wait.
     /// `accept` reads the bytes where they lie, and must not call this fabric.

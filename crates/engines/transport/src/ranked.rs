@@ -5,7 +5,9 @@
 //!
 //! *Bundles.* A worker collects its events and promises for another rank in its *bundle* for that rank. The
 //! bundle travels when it is large, or when the worker next receives, waits, exchanges or offers. So the
-//! events for several partitions and the summary after them are one byte string of the fabric.
+//! events for several partitions and the summary after them are one byte string of the fabric. A list of
+//! events that will fill a bundle is written in memory that the fabric lends, and so in a lane, and not
+//! copied there ([`Fabric::try_write`]). While there is no room, the worker receives.
 //!
 //! *Order.* All frames of a worker for another rank travel in the order in which it sent them. A rank sends
 //! its summary after all its workers have arrived: worker 0 sends it at an exchange, and the last worker at
@@ -49,10 +51,6 @@ use received::Received;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
-
-/// The most events of a frame. A longer list travels in several frames. The receiver can then read the first
-/// events while the last are written.
-const EVENTS_PER_FRAME: usize = 128;
 
 /// The transport and the group of one rank.
 pub struct Ranked<'k, T: Traffic> {
@@ -167,6 +165,15 @@ impl<'k, T: Traffic> Ranked<'k, T> {
         Broken
     }
 
+    /// Receives until `check` returns true, for a while. Returns false if it has not.
+    fn receive_until(&self, worker: usize, check: &mut dyn FnMut() -> bool) -> bool {
+        let receive = || {
+            let _ = self.pump(); // As in `receive`.
+            check().then_some(())
+        };
+        self.patience[worker].watch(receive).is_some()
+    }
+
     /// Polls the fabric for a while. Returns true as soon as `worker` has more than `seen` notifications.
     fn poll(&self, worker: usize, seen: u64) -> bool {
         let poll = || {
@@ -196,7 +203,7 @@ impl<'k, T: Traffic> Ranked<'k, T> {
     fn accept(&self, received: &mut Received, from: usize, bytes: &mut &[u8]) -> Result<(), Malformed> {
         match wire::read(bytes)? {
             Frame::Events(partition, count) => {
-                let mut events = self.codec.read(count, bytes)?;
+                let mut events = self.codec.read(u32::from_le_bytes(count), bytes)?;
                 self.threads.send(0, partition, events.hide());
             }
             Frame::Promise(set, clock, time) => {
@@ -255,14 +262,17 @@ impl<'k, T: Traffic> Transport<'k, T> for Ranked<'k, T> {
         let len = parcel_len(events.reborrow());
         // Ordering: Relaxed; a count that publishes nothing.
         self.crossed.fetch_add(len as u64, Ordering::Relaxed);
-        for begin in (0..len).step_by(EVENTS_PER_FRAME) {
-            let range = begin..len.min(begin + EVENTS_PER_FRAME);
-            let count = u32::try_from(range.len()).expect("a frame has few events");
-            self.bundles.append(&*self.fabric, worker, rank, |bytes| {
-                wire::write(&Frame::Events(partition, count), bytes);
-                self.codec.write(events.reborrow(), range, bytes);
-            });
-        }
+        let mut begin = 0;
+        let wait = |check: &mut dyn FnMut() -> bool| self.receive_until(worker, check);
+        self.bundles.append_events(&*self.fabric, worker, rank, len, &wait, |bytes, room| {
+            wire::write(&Frame::Events(partition, [0; 4]), room);
+            let behind = room.len();
+            let written = self.codec.write(events.reborrow(), begin..len, bytes, room);
+            let count = u32::try_from(written).expect("a frame has few events");
+            room.overwrite(behind - 4, &count.to_le_bytes());
+            begin += written;
+            written
+        });
         parcel::clear(events);
     }
 

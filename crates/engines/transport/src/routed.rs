@@ -1,6 +1,7 @@
 //! A fabric of two fabrics: a near one to some ranks, and a far one to the others.
 
 use crate::fabric::{Bell, Fabric, Lost};
+use parades_core::wire::Room;
 use std::fmt;
 
 /// Carries byte strings over a near fabric to the ranks that have a seat in it, and over a far fabric to all
@@ -64,6 +65,13 @@ impl<N: Fabric, F: Fabric> Fabric for Routed<N, F> {
         match self.seats[to] {
             Some(seat) => self.near.send(seat, bytes),
             None => self.far.send(to, bytes),
+        }
+    }
+
+    fn try_write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) -> bool {
+        match self.seats[to] {
+            Some(seat) => self.near.try_write(seat, bytes, write),
+            None => self.far.try_write(to, bytes, write),
         }
     }
 

@@ -4,9 +4,10 @@
 //! string is one frame of a lane in the receiver's segment, and is read there. A byte string larger than a
 //! quarter of a lane travels as several frames, and the receiver joins the parts.
 //!
-//! *A full lane.* The sender waits for room. While it waits, it receives everything that arrives for its own
-//! rank into a list, the *stash*. After it has found no room, it sleeps on the bell of its own segment. Three
-//! things ring this bell: a frame, room in a lane, and the end of a rank.
+//! *A full lane.* [`Fabric::try_write`] returns, so that a worker can receive. [`Fabric::send`] waits for
+//! room. While it waits, it receives everything that arrives for its own rank into a list, the *stash*. After
+//! it has found no room, it sleeps on the bell of its own segment. Three things ring this bell: a frame, room
+//! in a lane, and the end of a rank.
 //!
 //! *Why nobody waits forever.* Take any rank that waits for room in a lane of rank *r*. Rank *r* is in one of
 //! three states:
@@ -22,6 +23,7 @@
 //! has rung. Once [`Fabric::request_bell`] has been called, the bell rings only on request.
 
 use crate::fabric::{Bell, Fabric, Lost};
+use parades_core::wire::Room;
 use parades_raw::shared::lane::{LaneShape, Lanes, Receiver, Sender};
 use parades_raw::shared::segment::SegmentFile;
 use parades_sync::patience::Patience;
@@ -147,6 +149,20 @@ impl SharedMemory {
         self.is_declared[rank].load(Ordering::Acquire) || self.shared.lanes[rank].has_ended()
     }
 
+    /// Sends a byte string to rank `to`, or the rest of one, in as many frames as it needs.
+    fn send_parts(&self, sender: &mut Sender, to: usize, bytes: &[u8]) {
+        let mut rest = bytes;
+        loop {
+            let (part, after) = rest.split_at(sender.part(rest.len()));
+            let is_sent = self.send_part(sender, to, part, !after.is_empty());
+            self.shared.lanes[to].announce();
+            if !is_sent || after.is_empty() {
+                return;
+            }
+            rest = after;
+        }
+    }
+
     /// Sends one frame to rank `to`. Waits for room. Returns false if that rank has ended.
     fn send_part(&self, sender: &mut Sender, to: usize, part: &[u8], continues: bool) -> bool {
         loop {
@@ -245,17 +261,29 @@ impl Fabric for SharedMemory {
     }
 
     fn send(&self, to: usize, bytes: &[u8]) {
+        self.send_parts(&mut lock(&self.senders[to]), to, bytes);
+    }
+
+    fn try_write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) -> bool {
         let sender = &mut *lock(&self.senders[to]);
-        let mut rest = bytes;
-        loop {
-            let (part, after) = rest.split_at(sender.part(rest.len()));
-            let is_sent = self.send_part(sender, to, part, !after.is_empty());
-            self.shared.lanes[to].announce();
-            if !is_sent || after.is_empty() {
-                return;
-            }
-            rest = after;
+        let most = sender.part(bytes);
+        let mut rest = Vec::new();
+        let is_sent = sender.write(most, |frame| {
+            let mut room = Room::new(frame);
+            write(&mut room);
+            let (used, behind) = room.finish();
+            rest = behind;
+            (used, !rest.is_empty())
+        });
+        if !is_sent {
+            // What is sent to a rank that has ended is dropped.
+            return self.is_gone(to);
         }
+        self.shared.lanes[to].announce();
+        if !rest.is_empty() {
+            self.send_parts(sender, to, &rest);
+        }
+        true
     }
 
     fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {
@@ -313,6 +341,10 @@ impl<F: Fabric + ?Sized> Fabric for Arc<F> {
 
     fn send(&self, to: usize, bytes: &[u8]) {
         (**self).send(to, bytes);
+    }
+
+    fn try_write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) -> bool {
+        (**self).try_write(to, bytes, write)
     }
 
     fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {

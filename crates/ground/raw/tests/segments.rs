@@ -64,3 +64,28 @@ fn a_frame_takes_a_quarter_of_a_lane_at_most() {
     }
     assert!(receiver.is_empty(0));
 }
+
+#[test]
+fn a_frame_may_be_shorter_than_the_room_for_it() {
+    let _alone = ALONE.lock().unwrap();
+    let lanes = Lanes::open(Lanes::create(1, LaneShape { bytes: 512 }).unwrap(), 1).unwrap();
+    let mut sender = Sender::claim(lanes.clone(), 0).unwrap();
+    let mut receiver = Receiver::claim(lanes).unwrap();
+    let mut write = |byte: u8, bytes: usize| {
+        sender.write(120, |frame| {
+            assert_eq!(frame.len(), 120);
+            frame[..bytes].fill(byte);
+            (bytes, byte.is_multiple_of(2))
+        })
+    };
+    for byte in (0..=120_u8).cycle().take(1000) {
+        let bytes = usize::from(byte);
+        assert!(write(byte, bytes));
+        assert!(receiver.receive(0, |frame, continues| {
+            assert_eq!((frame, continues), (&vec![byte; bytes][..], byte.is_multiple_of(2)));
+        }));
+    }
+    // A short frame takes no room beyond its own.
+    let waiting = (0..).take_while(|_| write(1, 1)).count();
+    assert!(waiting >= 5, "{waiting}");
+}

@@ -9,7 +9,7 @@ use crate::event::{Body, Event, Header};
 use crate::global::{AnyGlobal, AnySummaries, Global, Summaries, SummaryOf};
 use crate::model::Model;
 use crate::optimistic::{ExecutionId, Tagged, TaggedEvent, body_of, execution_of};
-use crate::wire::{self, Malformed, Wire};
+use crate::wire::{self, Malformed, Room, Wire};
 use parades_raw::message::{Kind, Packed, Use};
 use std::fmt;
 use std::ops::Range;
@@ -21,8 +21,10 @@ impl<M: Model<Message: Wire, Global: Wire + Global<M, Summary: Wire>>> WireModel
 
 /// Writes events as bytes, and reads them back. `T` is the [`Traffic`] of the run.
 pub trait Codec<'k, T: Traffic>: Send + Sync {
-    /// Appends the bytes of some events of a list. Called within [`wire::FrameWriter::within`].
-    fn write(&self, events: ParcelRef<'_, 'k, T>, range: Range<usize>, to: &mut Vec<u8>);
+    /// Appends the bytes of some events of a list, up to about `bytes` bytes ([`wire::write_up_to`]). Returns
+    /// the number of events written, at least one if the range is not empty. Called within
+    /// [`wire::FrameWriter::within`].
+    fn write(&self, events: ParcelRef<'_, 'k, T>, range: Range<usize>, bytes: usize, to: &mut Room<'_>) -> usize;
 
     /// Reads `count` events from the front of `from`. Called within [`wire::read_frame`].
     ///
@@ -33,8 +35,8 @@ pub trait Codec<'k, T: Traffic>: Send + Sync {
 }
 
 impl<'k, T: Traffic, C: Codec<'k, T> + ?Sized> Codec<'k, T> for &C {
-    fn write(&self, events: ParcelRef<'_, 'k, T>, range: Range<usize>, to: &mut Vec<u8>) {
-        C::write(self, events, range, to);
+    fn write(&self, events: ParcelRef<'_, 'k, T>, range: Range<usize>, bytes: usize, to: &mut Room<'_>) -> usize {
+        C::write(self, events, range, bytes, to)
     }
 
     fn read(&self, count: u32, from: &mut &[u8]) -> Result<Parcel<'k, T>, Malformed> {
@@ -90,8 +92,8 @@ impl<'k, M: WireModel> AnyWire<'k> for Typed<'k, '_, M> {
 }
 
 impl<'k, T: WireTraffic, M: WireModel> Codec<'k, T> for Typed<'k, '_, M> {
-    fn write(&self, events: ParcelRef<'_, 'k, T>, range: Range<usize>, to: &mut Vec<u8>) {
-        self.kind().view(events).apply(Write { range, to });
+    fn write(&self, events: ParcelRef<'_, 'k, T>, range: Range<usize>, bytes: usize, to: &mut Room<'_>) -> usize {
+        self.kind().view(events).apply(Write { range, bytes, to })
     }
 
     fn read(&self, count: u32, from: &mut &[u8]) -> Result<Parcel<'k, T>, Malformed> {
@@ -107,7 +109,7 @@ trait WireTraffic: Traffic {
     fn write<'k, P: Packed<'k>, M: Wire + Send + 'static>(
         event: &Event<Self::Message<P>>,
         kind: Kind<'k, M>,
-        to: &mut Vec<u8>,
+        to: &mut Room<'_>,
     );
 
     /// Reads an event from the front of `from`.
@@ -119,7 +121,7 @@ trait WireTraffic: Traffic {
 
 impl WireTraffic for Conservative {
     #[inline(always)]
-    fn write<'k, P: Packed<'k>, M: Wire + Send + 'static>(event: &Event<P>, kind: Kind<'k, M>, to: &mut Vec<u8>) {
+    fn write<'k, P: Packed<'k>, M: Wire + Send + 'static>(event: &Event<P>, kind: Kind<'k, M>, to: &mut Room<'_>) {
         let (header, body) = event.parts();
         wire::write(&(header, body.map(|message| kind.open(message.as_message()))), to);
     }
@@ -136,7 +138,11 @@ impl WireTraffic for Conservative {
 
 impl WireTraffic for Optimistic {
     #[inline(always)]
-    fn write<'k, P: Packed<'k>, M: Wire + Send + 'static>(event: &TaggedEvent<P>, kind: Kind<'k, M>, to: &mut Vec<u8>) {
+    fn write<'k, P: Packed<'k>, M: Wire + Send + 'static>(
+        event: &TaggedEvent<P>,
+        kind: Kind<'k, M>,
+        to: &mut Room<'_>,
+    ) {
         let body = body_of(event).map(|body| body.map(|message| kind.open(P::bare_as_message(message))));
         wire::write(&(event.header(), execution_of(event), body), to);
     }
@@ -155,17 +161,18 @@ impl WireTraffic for Optimistic {
     }
 }
 
-/// Writes a range of a list.
-struct Write<'a> {
+/// Writes events of a list.
+struct Write<'a, 'b> {
     range: Range<usize>,
-    to: &'a mut Vec<u8>,
+    bytes: usize,
+    to: &'a mut Room<'b>,
 }
 
-impl<T: WireTraffic, M: Wire + Send + 'static> Use<M, Lists<T>> for Write<'_> {
-    type Out = ();
+impl<T: WireTraffic, M: Wire + Send + 'static> Use<M, Lists<T>> for Write<'_, '_> {
+    type Out = usize;
 
-    fn with<'k, P: Packed<'k>>(self, events: &mut Vec<Event<T::Message<P>>>, kind: Kind<'k, M>) {
-        events[self.range].iter().for_each(|event| T::write(event, kind, self.to));
+    fn with<'k, P: Packed<'k>>(self, events: &mut Vec<Event<T::Message<P>>>, kind: Kind<'k, M>) -> usize {
+        wire::write_up_to(&events[self.range], self.bytes, self.to, |event, to| T::write(event, kind, to))
     }
 }
 

@@ -144,6 +144,11 @@ pub(crate) fn destination() -> Destination {
     DESTINATION.get()
 }
 
+/// Returns the number of shared data that the current frame has.
+pub(super) fn shared_data() -> usize {
+    WRITTEN.with_borrow(|written| written.as_ref().map_or(0, |written| written.kept.len()))
+}
+
 /// Returns the number of shared data at this address, if the current frame already has it.
 pub(crate) fn number_of_written(address: usize) -> Option<u32> {
     WRITTEN.with_borrow(|written| written.as_ref()?.numbers.get(&address).copied())

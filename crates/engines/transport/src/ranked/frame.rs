@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 /// A message from rank to rank.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Frame {
-    /// For a partition, a number of events. They follow, one by one.
-    Events(u32, u32),
+    /// For a partition, a number of events, as [`u32::to_le_bytes`]. They follow, one by one. The number has
+    /// a fixed length, so that it can be filled in behind them.
+    Events(u32, [u8; 4]),
     /// A promise: the index of the set of clocks, the clock in that set, and its new time.
     Promise(u32, ClockId, Time),
     /// A request for a promise: the index of the set of clocks, and the clock in that set.

@@ -4,7 +4,7 @@ use parades_core::any_model::{Form, MessageRef, Packed, hide_body, in_form};
 use parades_core::event::{Body, Event, EventKey, Header, LpId, Sender, TimerId};
 use parades_core::shared::Shared;
 use parades_core::time::{Delay, Instant, Time};
-use parades_core::wire::{self, Malformed, Wire};
+use parades_core::wire::{self, Malformed, Room, Wire};
 use parades_raw::message::Kind;
 use parades_sync::barrier::{BarrierKind, Broken};
 use parades_transport::{
@@ -67,7 +67,7 @@ impl<'k, M: Wire + Send + 'static> Messages<'k, M> {
         messages
     }
 
-    fn write_event(&self, event: &Event<MessageRef<'_, 'k>>, to: &mut Vec<u8>) {
+    fn write_event(&self, event: &Event<MessageRef<'_, 'k>>, to: &mut Room<'_>) {
         let timer = match event.body {
             Body::Message(_) => None,
             Body::Timer(timer) => Some(timer),
@@ -89,17 +89,25 @@ impl<'k, M: Wire + Send + 'static> Messages<'k, M> {
 }
 
 impl<'k, M: Wire + Send + 'static> Codec<'k, Conservative> for Messages<'k, M> {
-    fn write(&self, events: ParcelRef<'_, 'k, Conservative>, range: Range<usize>, to: &mut Vec<u8>) {
+    fn write(
+        &self,
+        events: ParcelRef<'_, 'k, Conservative>,
+        range: Range<usize>,
+        bytes: usize,
+        to: &mut Room<'_>,
+    ) -> usize {
         fn write_in<'k, P: Packed<'k>, M: Wire + Send + 'static>(
             messages: &Messages<'k, M>,
             events: ParcelRef<'_, 'k, Conservative>,
             range: Range<usize>,
-            to: &mut Vec<u8>,
-        ) {
-            let events = &events.show::<P>()[range];
-            events.iter().for_each(|event| messages.write_event(&event.header().with(hide_body(&event.body)), to));
+            bytes: usize,
+            to: &mut Room<'_>,
+        ) -> usize {
+            wire::write_up_to(&events.show::<P>()[range], bytes, to, |event, to| {
+                messages.write_event(&event.header().with(hide_body(&event.body)), to);
+            })
         }
-        in_form!(events.form(), write_in::<M>(self, events, range, to));
+        in_form!(events.form(), write_in::<M>(self, events, range, bytes, to))
     }
 
     fn read(&self, count: u32, from: &mut &[u8]) -> Result<Parcel<'k, Conservative>, Malformed> {
@@ -368,6 +376,23 @@ fn a_long_list_of_events_begins_to_travel_before_all_of_it_is_written() {
         assert!([early, late].concat().into_iter().eq((0..10_000).map(|sequence| 7 * sequence)));
         // The receiver can read the first events while the last are written.
         assert!(sent[0].lock().expect("nobody panicked").iter().all(|&length| length < 16 << 10));
+    });
+}
+
+#[test]
+fn a_list_of_large_events_travels_in_byte_strings_of_a_few_events() {
+    with_two_counting_ranks(|messages, ranks, sent| {
+        let payload = |id: u32| vec![id.to_le_bytes()[0]; 3000];
+        let event = |id: u32| {
+            let key =
+                EventKey { instant: Instant::START, tie: 0, sender: Sender::lp(LpId(0)), sequence: u64::from(id) };
+            Event::new(key, LpId(1), Body::Message(payload(id)))
+        };
+        messages.send(&ranks[0], 1, (0..100).map(event).collect());
+        ranks[0].news(0);
+        assert_eq!(messages.received(&ranks[1], 1), (0..100).map(payload).collect::<Vec<_>>());
+        let sent = sent[0].lock().expect("nobody panicked");
+        assert!(sent.iter().all(|&length| length < 16 << 10), "{sent:?}");
     });
 }
 

@@ -3,6 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
+use parades_core::wire::{Room, Sink};
 use parades_transport::{Fabric, LaneShape, Lost, SegmentFile, SharedMemory};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -162,6 +163,56 @@ fn several_workers_of_a_rank_may_send_to_the_same_rank() {
             });
         }
     });
+}
+
+#[test]
+fn bytes_written_in_a_lane_arrive_in_order_with_those_that_are_sent() {
+    let ranks = connect(TINY);
+    let (first, second) = (&ranks[0], &ranks[1]);
+    let expected = |number: u64| message(0, 1, number);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..5000 {
+                let mut calls = 0;
+                // Now and then the message is far larger than the memory that is lent, and than the lane.
+                let mut write = |room: &mut Room<'_>| {
+                    calls += 1;
+                    expected(number).chunks(7).for_each(|bytes| room.extend(bytes));
+                };
+                if number % 3 == 0 {
+                    first.send(1, &expected(number));
+                    calls += 1;
+                } else {
+                    while !first.try_write(1, 40, &mut write) {
+                        std::thread::yield_now();
+                    }
+                }
+                assert_eq!(calls, 1, "message {number}");
+            }
+        });
+        let mut next = 0;
+        while next < 5000 {
+            second.receive(&mut |from, bytes| {
+                assert_eq!((from, bytes), (0, &expected(next)[..]), "message {next}");
+                next += 1;
+            });
+        }
+    });
+}
+
+#[test]
+fn a_full_lane_refuses_bytes_until_they_are_received_or_the_rank_has_ended() {
+    let mut ranks = connect(TINY);
+    let write = |ranks: &[Arc<SharedMemory>]| ranks[0].try_write(1, 100, &mut |room| room.extend(&[7; 100]));
+    let written = (0..100).take_while(|_| write(&ranks)).count();
+    assert!((1..100).contains(&written), "{written}");
+    let mut received = 0;
+    ranks[1].receive(&mut |_, bytes| received += usize::from(bytes == [7; 100]));
+    assert_eq!(received, written);
+    let again = (0..100).take_while(|_| write(&ranks)).count();
+    assert!((1..100).contains(&again), "{again}");
+    drop(ranks.remove(1));
+    assert!(ranks[0].try_write(1, 100, &mut |room| room.extend(&[7; 100])), "the bytes are dropped");
 }
 
 #[test]

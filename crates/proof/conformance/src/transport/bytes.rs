@@ -5,7 +5,7 @@ use parades_core::any_model::{AnyWire, Form, parcel};
 use parades_core::event::{EventKey, LpId, Sender};
 use parades_core::random::Rng;
 use parades_core::time::{Instant, Time};
-use parades_core::wire::{self, Destination, FrameWriter};
+use parades_core::wire::{self, Destination, FrameWriter, Room};
 use std::collections::VecDeque;
 
 /// Carries bytes, and delays some.
@@ -54,7 +54,8 @@ impl<'k> Bytes<'k> {
                 bytes.push(EVENT);
                 let mut list = parcel::of_events(self.form(), vec![event]);
                 let mut frame = FrameWriter::new(Destination::Elsewhere);
-                frame.within(|| self.codec.write(list.hide(), 0..1, &mut bytes));
+                let write = |room: &mut Room<'_>| self.codec.write(list.hide(), 0..1, usize::MAX, room);
+                frame.within(|| Room::behind(&mut bytes, write));
             }
         }
         bytes

@@ -8,6 +8,7 @@ use parades_core::event::LpId;
 use parades_core::random::Rng;
 use parades_core::run::{Control, Outcome, RunOptions};
 use parades_core::time::Time;
+use parades_core::wire::Room;
 use parades_engine::OfRank;
 use parades_transport::{Bell, Fabric, LaneShape, Loopback, Lost, SegmentFile, SharedMemory};
 use std::collections::VecDeque;
@@ -137,6 +138,10 @@ impl Fabric for Slow {
 
     fn send(&self, to: usize, bytes: &[u8]) {
         self.fabric.send(to, bytes);
+    }
+
+    fn try_write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) -> bool {
+        self.fabric.try_write(to, bytes, write)
     }
 
     fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {

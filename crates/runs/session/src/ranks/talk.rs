@@ -5,6 +5,7 @@
 //! keep their order. So bytes after a report belong to the next run, and are kept for it.
 
 use crate::Failure;
+use parades_core::wire::Room;
 use parades_processes::Report;
 use parades_transport::{Bell, Fabric, Lost};
 use serde::Serialize;
@@ -199,6 +200,10 @@ impl Fabric for Talk {
 
     fn send(&self, to: usize, bytes: &[u8]) {
         self.fabric.send(to, bytes);
+    }
+
+    fn try_write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) -> bool {
+        self.fabric.try_write(to, bytes, write)
     }
 
     fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {

@@ -320,13 +320,27 @@ impl Sender {
     /// finds any bytes in it. `continues` is true if the next frame is a part of the same byte string.
     /// Returns false if there is no room.
     pub fn send(&mut self, bytes: usize, continues: bool, write: impl FnOnce(&mut [u8])) -> bool {
-        let lines = lines_of(bytes);
-        let Some(line) = self.room(lines) else { return false };
+        self.write(bytes, |frame| {
+            write(frame);
+            (bytes, continues)
+        })
+    }
+
+    /// As [`Sender::send`], of a frame of at most `most` bytes. `write` returns the number of bytes that it
+    /// has written, and whether the next frame is a part of the same byte string. If there is no room,
+    /// `write` is not called.
+    ///
+    /// # Panics
+    ///
+    /// If `write` returns a greater number than `most`.
+    pub fn write(&mut self, most: usize, write: impl FnOnce(&mut [u8]) -> (usize, bool)) -> bool {
+        let Some(line) = self.room(lines_of(most)) else { return false };
         let lane = self.lanes.lane(self.from);
         // SAFETY: these lines are free, so nobody else accesses them. They are committed, and initialised
         // because a new segment has bytes of zero.
-        write(unsafe { lane.bytes(line, bytes).as_mut() });
-        self.writing.publish(&lane, line, lines, Frame { bytes, continues });
+        let (bytes, continues) = write(unsafe { lane.bytes(line, most).as_mut() });
+        assert!(bytes <= most, "a frame of {bytes} bytes in room for {most}");
+        self.writing.publish(&lane, line, lines_of(bytes), Frame { bytes, continues });
         true
     }
 

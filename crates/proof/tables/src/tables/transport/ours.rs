@@ -1,13 +1,13 @@
-//! Our sides, over the shared-memory transport. [`Payload::Batched`] collects messages for one receiver into
-//! one byte string, as a run does with events. [`Payload::Copied`] sends a byte string for each message.
-//! [`Payload::InPlace`] writes each message into an arena and sends the place, as a run does with bulk
-//! payloads.
+//! Our sides, over the shared-memory transport. [`Payload::Batched`] writes messages for one receiver into
+//! one byte string, in the lane, as a run does with events. [`Payload::Copied`] sends a byte string for each
+//! message. [`Payload::InPlace`] writes each message into an arena and sends the place, as a run does with
+//! bulk payloads.
 
 use super::Cell;
 use crate::child::cannot_start;
 use parades_core::arena::{self, Installed};
 use parades_core::bytes::Bytes;
-use parades_core::wire::{self, Destination, FrameWriter};
+use parades_core::wire::{self, Destination, FrameWriter, Room, Sink};
 use parades_session::Failure;
 use parades_transport::{Fabric, LaneShape, SegmentFile, SharedMemory};
 use std::io;
@@ -25,16 +25,18 @@ const PAUSES_PER_CHECK: u32 = 64;
 /// sender that runs ahead further copies its messages, as in a run, and then waits for room.
 const SLOTS: usize = 256;
 
-/// The bytes of the messages of a batch from which on it is sent.
-const BATCH_BYTES: usize = 15 << 10;
+/// The bytes of the messages of a batch from which on it is sent, as those of a bundle in a run.
+const BATCH_BYTES: usize = 8 << 10;
 /// The bytes before each message of a batch: its length.
 const PREFIX: usize = size_of::<usize>();
+/// The bytes for which a run asks the transport to lend memory.
+const LENT_BYTES: usize = 12 << 10;
 
 /// The path of a message's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Payload {
-    /// The sender writes them behind other messages for the same receiver. The batch is sent once it is
-    /// large, or at the end of all messages.
+    /// The sender writes them in the lane, behind other messages for the same receiver, where the receiver
+    /// reads them. It does so once there are enough of them, or at the end of all messages.
     Batched,
     /// The sender writes them into memory of its own. The transport copies them into a lane, where the
     /// receiver reads them.
@@ -49,7 +51,7 @@ pub(super) enum Payload {
 pub(super) fn run(command: &dyn Fn() -> Command, cell: Cell, payload: Payload) -> Result<f64, Failure> {
     let segments = SharedMemory::create(cell.ranks, LaneShape::default()).map_err(|error| wrong(&error))?;
     let arenas = if payload == Payload::InPlace { cell.ranks } else { 0 };
-    let arenas = (0..arenas).map(|_| SegmentFile::create(arena_bytes(cell))).collect::<Result<Vec<_>, _>>();
+    let arenas = (0..arenas).map(|rank| SegmentFile::create(arena_bytes(cell, rank))).collect::<Result<Vec<_>, _>>();
     let arenas = arenas.map_err(|error| wrong(&error))?;
     let fds: Vec<String> = segments.iter().chain(&arenas).map(|file| file.raw_fd().to_string()).collect();
     let start = |rank: usize| {
@@ -68,10 +70,11 @@ pub(super) fn run(command: &dyn Fn() -> Command, cell: Cell, payload: Payload) -
     Ok(ns)
 }
 
-/// Returns the bytes of an arena. A message takes up to a quarter more than its bytes, and an entry; the head
-/// takes some kilobytes.
-fn arena_bytes(cell: Cell) -> usize {
-    SLOTS * (cell.ranks - 1) * (cell.bytes + cell.bytes / 4 + 128) + (64 << 10)
+/// Returns the bytes of the arena of a rank. A message takes up to a quarter more than its bytes, and an
+/// entry; the head takes some kilobytes.
+fn arena_bytes(cell: Cell, rank: usize) -> usize {
+    let receivers = if (cell.pattern, rank) == ("star", 0) { cell.ranks - 1 } else { 1 };
+    SLOTS * receivers * (cell.bytes + cell.bytes / 4 + 128) + (64 << 10)
 }
 
 /// Returns true if the environment makes this process a rank.
@@ -173,27 +176,28 @@ struct Rank<'a> {
 /// Messages for one receiver that travel together.
 #[derive(Clone, Default)]
 struct Batch {
-    /// Only the first `used` bytes count.
-    bytes: Vec<u8>,
-    used: usize,
-    /// The messages that are not encoded yet.
+    /// The seeds of the messages that are not written yet.
+    seeds: Vec<u64>,
+    /// The messages that are written and not encoded yet.
     messages: Vec<Bytes>,
-    /// The bytes of the messages, wherever they lie.
-    of_messages: usize,
+    /// The bytes of all these messages.
+    bytes: usize,
 }
 
 impl Batch {
-    /// Writes the messages that are not encoded yet as one frame, as a run writes events.
-    fn encode(&mut self) {
-        if self.messages.is_empty() {
-            return;
+    /// Writes the messages in memory of the transport, `length` bytes each, and encodes those that lie
+    /// elsewhere, as a run encodes events.
+    fn write(&mut self, length: usize, room: &mut Room<'_>) {
+        for seed in self.seeds.drain(..) {
+            room.extend(&length.to_ne_bytes());
+            room.fill(length, |message| write_words(seed, message));
         }
-        let Batch { bytes, messages, .. } = self;
-        bytes.clear();
-        FrameWriter::new(Destination::SameMemory)
-            .within(|| messages.iter().for_each(|message| wire::write(message, bytes)));
-        messages.clear();
-        self.used = self.bytes.len();
+        if !self.messages.is_empty() {
+            let encode = || self.messages.iter().for_each(|message| wire::write(message, room));
+            FrameWriter::new(Destination::SameMemory).within(encode);
+            self.messages.clear();
+        }
+        self.bytes = 0;
     }
 }
 
@@ -269,13 +273,8 @@ impl Rank<'_> {
         match self.payload {
             Payload::Batched => {
                 let batch = &mut self.batches[to];
-                let end = batch.used + PREFIX + self.cell.bytes;
-                batch.bytes.resize(batch.bytes.len().max(end), 0);
-                let (prefix, message) = batch.bytes[batch.used..end].split_at_mut(PREFIX);
-                prefix.copy_from_slice(&self.cell.bytes.to_ne_bytes());
-                write_words(seed, message);
-                batch.used = end;
-                batch.of_messages += self.cell.bytes;
+                batch.seeds.push(seed);
+                batch.bytes += PREFIX + self.cell.bytes;
                 self.send_batch(to, BATCH_BYTES);
             }
             Payload::Copied => {
@@ -285,21 +284,30 @@ impl Rank<'_> {
             Payload::InPlace => {
                 let batch = &mut self.batches[to];
                 batch.messages.push(Bytes::write(self.cell.bytes, |to| write_words(seed, to)));
-                batch.of_messages += self.cell.bytes;
+                batch.bytes += self.cell.bytes;
                 self.send_batch(to, BATCH_BYTES);
             }
         }
         Ok(())
     }
 
-    /// Sends the batch for a rank if its messages have `least` bytes.
+    /// Sends the batch for a rank if its messages have `least` bytes. While there is no room, receives.
     fn send_batch(&mut self, to: usize, least: usize) {
-        let batch = &mut self.batches[to];
-        if batch.of_messages >= least {
-            batch.encode();
-            self.fabric.send(to, &batch.bytes[..batch.used]);
-            (batch.used, batch.of_messages) = (0, 0);
+        if self.batches[to].bytes < least {
+            return;
         }
+        let mut batch = std::mem::take(&mut self.batches[to]);
+        let bytes = if batch.messages.is_empty() { batch.bytes } else { LENT_BYTES };
+        let mut spins = 0;
+        while !self.fabric.try_write(to, bytes, &mut |room| batch.write(self.cell.bytes, room)) {
+            if !self.receive() {
+                spins += 1;
+                if spins % IDLE_SPINS == 0 {
+                    std::thread::yield_now();
+                }
+            }
+        }
+        self.batches[to] = batch;
     }
 
     /// Receives what has arrived. Returns true if there was something.
