@@ -161,7 +161,7 @@ struct Ends<'c> {
 impl Umpire for Ends<'static> {
     fn goes_on(&mut self, _: u64) {}
     fn rests(&mut self, _: u64) {}
-    fn wants_change(&mut self, _: u64, _: bool) -> bool {
+    fn wants_change(&mut self, _: u64, _: Time, _: bool) -> bool {
         false
     }
     fn is_on_trial(&self) -> bool {
