@@ -252,9 +252,6 @@ impl Machine {
         message: Message,
         driver: &mut impl Dependencies<Message>,
     ) {
-        if let Message::FindNode { target, .. } | Message::FindValue { key: target, .. } = message {
-            self.table.fetch_near(target);
-        }
         self.hear(kademlia, from, driver);
         match message {
             Message::FindNode { look_up, target } => self.answer_nodes(kademlia, from, look_up, target, driver),

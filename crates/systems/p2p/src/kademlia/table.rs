@@ -258,18 +258,6 @@ impl Table {
         prefetch_all(&self.contacts[..self.contacts.len().min(2 * usize::from(self.k))]);
     }
 
-    /// Prefetches the contacts that are probably the *k* closest to `target`: those of its bucket, or of all
-    /// buckets from the deepest full one on.
-    #[inline]
-    pub(super) fn fetch_near(&self, target: u64) {
-        let nearest = (self.own ^ target).leading_zeros() as usize;
-        let full = self.buckets.iter().rposition(|bucket| bucket.contacts == self.k).unwrap_or(0);
-        let buckets = if nearest <= full { nearest..nearest + 1 } else { full..self.buckets.len() };
-        for bucket in buckets.start..buckets.end.min(self.buckets.len()) {
-            prefetch_all(self.slice(bucket));
-        }
-    }
-
     /// Notes that a look-up of `target` has begun, at a time in seconds.
     #[inline]
     pub fn look_up(&mut self, target: u64, now: u32) {
