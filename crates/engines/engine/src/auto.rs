@@ -2,8 +2,8 @@
 //!
 //! Much is not known before a run: the number of events in a window, how long workers wait for each other, the
 //! share of executions rolled back. So it is measured in the run. A run that begins with several workers goes
-//! on with one while that is faster ([`crate::retreat`]). A run of some seconds also tries the engines that
-//! might be faster than the advised one ([`advance`]).
+//! on with one while that is faster ([`crate::retreat`]). A run that seems to last for half a second or
+//! longer also tries the engines that might be faster than the advised one ([`advance`]).
 //!
 //! *Read next*: `auto/contest.rs`, which engine goes on; `auto/relay.rs`, how it does.
 
@@ -105,11 +105,14 @@ pub fn advise_any(model: &dyn AnyModel<'_>, options: &RunOptions<'_>, threads: u
         // A single worker of `window` may find several partitions, each of which fits the caches near its
         // core.
         let in_parts = world.lps() >= NEAR_LPS && world.channels().min_lookahead_to_anyone().is_none();
-        return if (world.lps() >= MANY_LPS || in_parts) && least >= Delay::from_ps(2) {
-            let why = format!("one thread, {} LPs, which windows take one after another", world.lps());
-            alone(Suits::Window { threads: 1, shared: false }, &why)
-        } else {
+        let window = Suits::Window { threads: 1, shared: false };
+        return if least < Delay::from_ps(2) {
             sequential("one thread")
+        } else if world.lps() >= MANY_LPS || in_parts {
+            let why = format!("one thread, {} LPs, which windows take one after another", world.lps());
+            Advice { engine: window, rivals: vec![Suits::Sequential], why }
+        } else {
+            Advice { rivals: vec![window], ..sequential("one thread") }
         };
     }
     let workers = u32::try_from(threads).unwrap_or(u32::MAX);

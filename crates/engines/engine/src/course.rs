@@ -254,20 +254,20 @@ impl<'k> Course<'k> {
         }
     }
 
-    /// Asks the umpire about a run of `events` events so far. `is_busy` is called if there is an umpire;
+    /// Asks the umpire about a run at `time`, of `events` events so far. `is_busy` is called if there is an umpire;
     /// [`Umpire::wants_change`] says what it returns.
     #[inline]
-    fn ask_umpire(&mut self, events: u64, is_busy: impl FnOnce() -> bool) {
+    fn ask_umpire(&mut self, events: u64, time: Time, is_busy: impl FnOnce() -> bool) {
         let may_change = self.umpire.is_some() && self.may_change();
         if let (Some(umpire), true) = (&mut self.umpire, may_change) {
-            self.wants_change = umpire.wants_change(events, is_busy());
+            self.wants_change = umpire.wants_change(events, time, is_busy());
         }
     }
 
     /// Publishes the progress of several workers, and asks the umpire. They are at `time`, and have executed
     /// `here` events in this span. Returns true if the user has stopped the run.
     pub(crate) fn note_progress(&mut self, time: Time, here: u64, is_busy: impl FnOnce() -> bool) -> bool {
-        self.ask_umpire(self.events_before + here, is_busy);
+        self.ask_umpire(self.events_before + here, time, is_busy);
         self.publish_progress(time, here)
     }
 
@@ -484,7 +484,7 @@ impl<'k> Course<'k> {
                 self.give_up(time);
             }
         }
-        self.ask_umpire(self.events, || false);
+        self.ask_umpire(self.events, time, || false);
         if self.wants_cut() {
             self.come_to_cut(just_after(time));
         }

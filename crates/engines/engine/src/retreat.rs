@@ -84,6 +84,9 @@ pub(crate) struct Retreat {
     has_moved: bool,
     /// True if the lone worker has been disturbed in this spell.
     is_disturbed: bool,
+    /// The cost of several workers that were given up because their windows hold next to nothing, until one
+    /// worker has been adopted or rejected.
+    given_up: Option<f64>,
     /// The number of switches between several workers and one.
     pub(crate) switches: u32,
     /// The share of the workers' time at work from which one worker is not tried; see [`BUSY`].
@@ -107,6 +110,7 @@ impl Retreat {
             move_time: Duration::ZERO,
             has_moved: false,
             is_disturbed: false,
+            given_up: None,
             switches: 0,
             busy,
         }
@@ -139,20 +143,26 @@ impl Retreat {
         self.is_due(spell.time) && (spell.executed >= EVENTS_MIN || spell.time >= CRAWL)
     }
 
-    /// Returns true if one worker must be tried at the start, before several have been measured in full.
-    /// The workers wait for each other more than they work, or have next to nothing to do, in `windows`
-    /// windows.
+    /// Returns true if several workers must be given up before they have been measured in full, after `windows`
+    /// windows: at the start, because they wait for each other more than they work, or have next to nothing to
+    /// do; and later, in a trial, because they have next to nothing to do and are slower than one worker.
     pub(crate) fn gives_up(&mut self, spell: Spell, windows: u64) -> bool {
-        let is_first = !self.alone && self.tuner.is_new();
-        let is_enough =
-            windows >= WINDOWS_MIN && spell.executed >= EVENTS_MIN && spell.time >= START.max(self.move_time);
+        if self.alone {
+            return false;
+        }
+        let is_enough = windows >= WINDOWS_MIN && spell.executed >= EVENTS_MIN;
         let is_sparse = spell.executed < EVENTS_PER_WINDOW * windows * spell.workers as u64;
+        if self.tuner.is_on_other() {
+            return is_enough && is_sparse && self.tuner.is_slower(spell.for_tuner()) && self.should_switch(spell);
+        }
+        let is_over = is_enough && spell.time >= START.max(self.move_time);
         // With an infinite `busy`, busy workers may execute nothing.
         let crawls = spell.executed < EVENTS_MIN && spell.time >= CRAWL && self.busy.is_infinite();
-        let gives_up = is_first && (crawls || is_enough && (spell.at_work() < AT_WORK_MIN || is_sparse));
+        let gives_up = self.tuner.is_new() && (crawls || is_over && (spell.at_work() < AT_WORK_MIN || is_sparse));
         if gives_up {
             self.is_warm = true;
             self.executed += spell.executed;
+            self.given_up = is_sparse.then(|| spell.for_tuner().cost());
             self.tuner.record(spell.for_tuner(), self.executed as f64);
             self.tuner.begin(self.executed as f64);
         }
@@ -169,8 +179,16 @@ impl Retreat {
         let work = self.executed as f64;
         let is_first = self.tuner.is_new();
         match self.tuner.record(spell.for_tuner(), work) {
-            Step::Change | Step::Revert => return true,
-            Step::Adopt => return false,
+            Step::Change | Step::Revert => {
+                self.given_up = None;
+                return true;
+            }
+            Step::Adopt => {
+                if let Some(several) = self.given_up.take() {
+                    self.tuner.delay_by_loss(several, spell.for_tuner(), self.move_time, work);
+                }
+                return false;
+            }
             Step::Continue if self.tuner.is_trying() => return false,
             Step::Continue => {}
         }
@@ -330,6 +348,26 @@ mod tests {
         assert!(retreat.should_switch(spell(900_000, 1000, 1.0)), "until together was");
         retreat.note_switch(Duration::from_millis(1));
         assert!(!retreat.gives_up(spell(1_000_000, 5, 0.7), 64), "that has been measured");
+    }
+
+    #[test]
+    fn several_with_next_to_nothing_in_a_window_are_tried_again_late_and_briefly() {
+        let loses = |several: u64| {
+            let mut retreat = warm();
+            assert!(retreat.gives_up(spell(several, 5, 1.9), several / 10_000), "50 events in a window");
+            retreat.note_switch(Duration::from_millis(5));
+            assert!(!retreat.should_switch(spell(3_000_000, 20, 1.0)), "one is faster");
+            let alone = (1..).find(|_| retreat.should_switch(spell(3_000_000, 10, 1.0))).expect("several are tried");
+            retreat.note_switch(Duration::from_millis(5));
+            assert!(!retreat.is_due(Duration::from_millis(14)));
+            assert!(!retreat.gives_up(spell(several, 5, 1.9), several / 10_000), "that may be a disturbance");
+            assert!(!retreat.gives_up(spell(3_100_000, 6, 1.9), 400), "these are not slower");
+            assert!(retreat.gives_up(spell(several, 6, 1.9), several / 10_000), "these are");
+            10 * alone
+        };
+        // Two moves, and 6 ms with two thirds and one third of the events, lose a fiftieth of the time before them.
+        let [slow, slower] = [2_000_000, 1_000_000].map(loses);
+        assert!((600..650).contains(&slow) && (700..750).contains(&slower), "{slow} and {slower} ms");
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) const SPELL: Duration = Duration::from_millis(2);
 /// The shortest spell, in multiples of the time of the last change of choice.
 const SPELL_CHANGES: u32 = 3;
 /// The time from which a spell counts like [`SPELLS`] spells.
-const LONG: Duration = SPELL.saturating_mul(SPELLS);
+pub(crate) const LONG: Duration = SPELL.saturating_mul(SPELLS);
 /// The cost of the other choice must be below this share of the current choice's cost. Differences below it
 /// are mostly noise.
 const MARGIN: f64 = 0.96;
@@ -284,6 +284,20 @@ impl Tuner {
     /// Forgets the spells of the current choice, because further spells measure something else.
     pub(crate) fn forget_spells(&mut self) {
         self.own.clear();
+    }
+
+    /// Puts the next trial off after a trial whose other choice, measured by `spell`, was adopted: until going
+    /// back to a choice of this cost, in a trial as short as possible, would lose a fiftieth. A change takes
+    /// `change`.
+    pub(crate) fn delay_by_loss(&mut self, rejected: f64, spell: Spell, change: Duration, work: f64) {
+        let lost_ns = 2.0 * ns(change) + ns(LONG) * (1.0 - spell.cost() / rejected).max(0.0);
+        self.delay_until(work + PAUSE_LOSSES * lost_ns / spell.cost());
+    }
+
+    /// Returns true if an unfinished spell, long enough to stand for itself, shows that the other choice is
+    /// slower.
+    pub(crate) fn is_slower(&self, spell: Spell) -> bool {
+        self.is_on_other() && spell.time >= LONG && spell.cost() > self.own.median()
     }
 
     /// Returns true if an unfinished spell shows that the other choice is far slower.

@@ -82,7 +82,6 @@ use parades_core::time::{Delay, Time};
 use parades_program::{Layout, Wiring};
 use parades_topology::generators::Domains;
 use parades_topology::{NodeId, Topology};
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -333,8 +332,8 @@ pub fn draw_places(
 
 /// Checks that each peer has a router of its own.
 fn check_distinct(topology: &Topology, places: &[NodeId]) -> Result<(), UnderlayError> {
-    let mut seen = BTreeSet::new();
-    match places.iter().find(|&&place| !seen.insert(place)) {
+    let mut seen = vec![false; topology.nodes()];
+    match places.iter().find(|place| std::mem::replace(&mut seen[place.index()], true)) {
         Some(&twice) => Err(UnderlayError::Shared(topology.name(twice).to_owned())),
         None => Ok(()),
     }

@@ -57,7 +57,7 @@ pub fn advance<'k>(
     if let [engine] = engines {
         return engine.advance(model, restorable, span);
     }
-    let relay = Arc::new(Mutex::new(Relay::new(engines, changes, model.lps())));
+    let relay = Arc::new(Mutex::new(Relay::new(engines, changes, &span)));
     loop {
         let engine = engines[lock(&relay).in_force()];
         span.umpire = Some(Box::new(Watch::new(&relay)));
@@ -81,6 +81,11 @@ struct Relay {
     since: Option<Instant>,
     /// The number of events at that time.
     events: u64,
+    /// The time at which the run begins, until the first engine executes events.
+    begins: Option<Instant>,
+    /// The virtual time from which the run goes on, and its end.
+    from: Time,
+    until: Time,
     /// True if another engine had little to gain when the umpire was asked last.
     is_busy: bool,
     /// The end of the last span, until the next engine executes events.
@@ -107,15 +112,18 @@ struct Forced {
 }
 
 impl Relay {
-    fn new(engines: &[AnyEngine], changes: Changes, lps: u32) -> Relay {
+    fn new(engines: &[AnyEngine], changes: Changes, span: &Span<'_>) -> Relay {
         #[cfg_attr(not(feature = "test-hooks"), expect(unused_mut, reason = "nothing is forced"))]
         let mut relay = Relay {
             engines: engines.to_vec(),
-            contest: Contest::new(engines.len(), lps),
+            contest: Contest::new(engines.len()),
             #[cfg(feature = "test-hooks")]
             forced: None,
             since: None,
             events: 0,
+            begins: Some(now()),
+            from: span.from.as_ref().map_or(Time::ZERO, |cut| cut.time),
+            until: span.options.until,
             is_busy: false,
             left: None,
             has_changed: false,
@@ -146,6 +154,9 @@ impl Relay {
         }
         let now = now();
         (self.since, self.events) = (Some(now), events);
+        if let Some(begins) = self.begins.take() {
+            self.contest.note_beginning(now - begins);
+        }
         if let Some((left, time)) = self.left.take() {
             self.in_force_from = time;
             self.contest.note_change(now - left);
@@ -165,13 +176,15 @@ impl Relay {
         }
     }
 
-    fn wants_change(&mut self, events: u64, is_busy: bool) -> bool {
+    fn wants_change(&mut self, events: u64, time: Time, is_busy: bool) -> bool {
         #[cfg(feature = "test-hooks")]
         if let Some(Forced { asked, times, .. }) = &mut self.forced {
             *times += 1;
             return (*times).is_multiple_of(*asked);
         }
         self.is_busy = is_busy;
+        let [done, all] = [time.min(self.until), self.until].map(|time| time.since(self.from).as_secs_f64());
+        self.contest.note_progress(done / all);
         self.measure(events);
         self.contest.wants_change()
     }
@@ -190,8 +203,8 @@ impl Relay {
     /// Adds the figures of the relay to those of the last engine.
     fn conclude(&mut self, mut outcome: Outcome) -> Outcome {
         outcome.changes = std::mem::take(&mut self.changes);
-        let Contest { trials, spent, elapsed, .. } = &self.contest;
-        let share = if elapsed.is_zero() { 0.0 } else { spent.as_secs_f64() / elapsed.as_secs_f64() };
+        let (lost, Contest { trials, elapsed, .. }) = (self.contest.lost(), &self.contest);
+        let share = if elapsed.is_zero() { 0.0 } else { lost.as_secs_f64() / elapsed.as_secs_f64() };
         let stats = &mut outcome.engine_stats;
         stats.push(("engine_trials", f64::from(*trials)));
         stats.push(("engine_trials_share", share));
@@ -246,8 +259,8 @@ impl Umpire for Watch {
         relay.since = None;
     }
 
-    fn wants_change(&mut self, events: u64, is_busy: bool) -> bool {
-        self.looks(events) && lock(&self.relay).wants_change(events, is_busy)
+    fn wants_change(&mut self, events: u64, time: Time, is_busy: bool) -> bool {
+        self.looks(events) && lock(&self.relay).wants_change(events, time, is_busy)
     }
 
     fn is_on_trial(&self) -> bool {

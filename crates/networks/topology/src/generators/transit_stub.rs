@@ -7,7 +7,6 @@ use crate::{Interface, Link, NodeId, Topology, TopologyError};
 use parades_core::budget::{self, Exceeded};
 use parades_core::random::Rng;
 use parades_core::time::Delay;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The shortest and longest latency of a link between domains.
@@ -155,8 +154,8 @@ impl TransitStub {
             })
             .collect();
         let (transit, stubs) = routers.split_at(transit_domains as usize);
-        let mut links = Vec::new();
-        routers.iter().for_each(|domain| link_inside(domain, rng, &mut links));
+        let (mut links, mut rows) = (Vec::new(), Vec::new());
+        routers.iter().for_each(|domain| link_inside(domain, rng, &mut rows, &mut links));
         join_transit(transit, rng, &mut links);
         tie_stubs(transit, stubs, rng, &mut links);
         let names = names(transit, 't').chain(names(stubs, 's'));
@@ -200,21 +199,30 @@ fn link(a: u32, b: u32, [shortest, longest]: [Delay; 2], rng: &Rng) -> Link {
 }
 
 /// Links the routers of a domain: first a random tree, and then random pairs until the mean degree is right.
-fn link_inside(domain: &Range<u32>, rng: &Rng, links: &mut Vec<Link>) {
+/// `rows` is memory that domains share.
+fn link_inside(domain: &Range<u32>, rng: &Rng, rows: &mut Vec<Vec<u32>>, links: &mut Vec<Link>) {
     let size = domain.end - domain.start;
     let pairs_max = u64::from(size) * u64::from(size - 1) / 2;
     let wanted = (u64::from(size) * degree(size)).div_ceil(2).clamp(u64::from(size) - 1, pairs_max);
-    let mut pairs = BTreeSet::new();
+    rows.resize_with(rows.len().max(domain.len()), Vec::new);
+    // By router: those of its neighbours that have greater numbers. A router has few.
+    let rows = &mut rows[..domain.len()];
     for router in 1..size {
-        pairs.insert((below(router, rng), router));
+        rows[below(router, rng) as usize].push(router);
     }
-    while (pairs.len() as u64) < wanted {
+    let mut pairs = u64::from(size - 1);
+    while pairs < wanted {
         let (a, b) = (below(size, rng), below(size, rng));
-        if a != b {
-            pairs.insert((a.min(b), a.max(b)));
+        let row = &mut rows[a.min(b) as usize];
+        if a != b && !row.contains(&a.max(b)) {
+            row.push(a.max(b));
+            pairs += 1;
         }
     }
-    links.extend(pairs.into_iter().map(|(a, b)| link(domain.start + a, domain.start + b, INSIDE, rng)));
+    for (a, row) in (domain.start..).zip(rows) {
+        row.sort_unstable();
+        links.extend(row.drain(..).map(|b| link(a, domain.start + b, INSIDE, rng)));
+    }
 }
 
 /// Joins the transit domains.

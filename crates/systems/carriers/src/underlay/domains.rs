@@ -70,21 +70,28 @@ impl DomainPaths {
     ///
     /// If a place is no stub router, or the tables take too much memory.
     pub(super) fn new(domains: &Domains, places: &[NodeId]) -> Result<DomainPaths, UnderlayError> {
-        let at = peers_of_domains(domains, places)?;
-        check_memory("the tables of latencies in a transit-stub network", table_bytes(domains, &at))?;
+        let at = PeersOfRouters::new(domains, places)?;
+        let entries = at.entries(domains);
+        check_memory("the tables of latencies in a transit-stub network", table_bytes(domains, entries))?;
         let mut growing = Growing {
             topology: domains.topology(),
             contracted: links(domains.topology(), 0..domains.transit_routers())
                 .filter(|&(_, to, _)| to < domains.transit_routers())
                 .collect(),
             peers: vec![Peer { domain: 0, row: 0, ways: 0, ways_end: 0 }; places.len()],
-            domains: Vec::with_capacity(at.len()),
-            ways: Vec::new(),
-            inside: Vec::new(),
-            distances: Vec::new(),
+            domains: Vec::with_capacity(domains.stubs().len()),
+            ways: Vec::with_capacity(places.len()),
+            inside: Vec::with_capacity(usize::try_from(entries).expect("the memory was checked")),
+            detours: Vec::new(),
+            table: Vec::new(),
             open: Open::new(),
         };
-        domains.stubs().zip(&at).for_each(|(routers, peers)| growing.add(&routers, peers, places));
+        let mut peers = Vec::new();
+        for routers in domains.stubs() {
+            peers.clear();
+            peers.extend(at.inside(&routers));
+            growing.add(&routers, &peers);
+        }
         Ok(growing.finish(domains.transit_routers()))
     }
 
@@ -118,19 +125,16 @@ impl DomainPaths {
         &self.ways[peer.ways as usize..peer.ways_end as usize]
     }
 
-    /// Lowers the latencies inside domains where a path through gates is shorter.
-    fn shorten_inside(&mut self) {
-        let mut members = vec![Vec::new(); self.domains.len()];
-        for peer in &self.peers {
-            members[peer.domain as usize].push(*peer);
-        }
-        for (domain, members) in self.domains.iter().zip(&members) {
-            for &a in members {
-                for &b in members.iter().filter(|b| b.row != a.row) {
-                    let over = self.over_transit(a, b);
-                    let entry =
-                        &mut self.inside[domain.inside + a.row as usize * domain.peers as usize + b.row as usize];
-                    *entry = over.min(*entry);
+    /// Lowers the latencies inside domains where a path through gates is shorter. `members` has the peers of
+    /// the domains with several gates, domain by domain. Links carry messages both ways.
+    fn shorten_inside(&mut self, members: &[Peer]) {
+        for members in members.chunk_by(|a, b| a.domain == b.domain) {
+            let Domain { peers, inside } = self.domains[members[0].domain as usize];
+            let place = |a: Peer, b: Peer| inside + a.row as usize * peers as usize + b.row as usize;
+            for (number, &a) in members.iter().enumerate() {
+                for &b in &members[number + 1..] {
+                    let least = self.over_transit(a, b).min(self.inside[place(a, b)]);
+                    (self.inside[place(a, b)], self.inside[place(b, a)]) = (least, least);
                 }
             }
         }
@@ -166,26 +170,43 @@ impl DomainPaths {
     }
 }
 
-/// Returns the peers of each stub domain.
-fn peers_of_domains(domains: &Domains, places: &[NodeId]) -> Result<Vec<Vec<u32>>, UnderlayError> {
-    let ends: Vec<u32> = domains.stubs().map(|domain| domain.end).collect();
-    let mut peers = vec![Vec::new(); ends.len()];
-    for (peer, place) in (0..).zip(places) {
-        let domain = ends.partition_point(|&end| end <= place.0);
-        if place.0 < domains.transit_routers() || domain == ends.len() {
-            return Err(UnderlayError::NotStub(domains.topology().name(*place).to_owned()));
+/// The peer at each router.
+struct PeersOfRouters(Vec<u32>);
+
+/// The entry of a router without a peer.
+const NOBODY: u32 = u32::MAX;
+
+impl PeersOfRouters {
+    fn new(domains: &Domains, places: &[NodeId]) -> Result<PeersOfRouters, UnderlayError> {
+        let mut at = vec![NOBODY; domains.topology().nodes()];
+        for (peer, place) in (0..).zip(places) {
+            if place.0 < domains.transit_routers() {
+                return Err(UnderlayError::NotStub(domains.topology().name(*place).to_owned()));
+            }
+            at[place.index()] = peer;
         }
-        peers[domain].push(peer);
+        Ok(PeersOfRouters(at))
     }
-    Ok(peers)
+
+    /// Returns the peers at these routers, each with the place of its router among them.
+    fn inside(&self, routers: &Range<u32>) -> impl Iterator<Item = (u32, u32)> {
+        (0..).zip(&self.0[routers.start as usize..routers.end as usize]).filter_map(|(place, &peer)| {
+            (peer != NOBODY).then_some((peer, place))
+        })
+    }
+
+    /// Returns the number of pairs of peers in one domain, each peer with itself included.
+    fn entries(&self, domains: &Domains) -> u64 {
+        domains.stubs().map(|routers| (self.inside(&routers).count() as u64).pow(2)).sum()
+    }
 }
 
-/// Returns the bytes of the large tables.
-fn table_bytes(domains: &Domains, peers: &[Vec<u32>]) -> u64 {
-    let square = |n: u64| n * n * size_of::<Delay>() as u64;
-    let inside: u64 = peers.iter().map(|peers| square(peers.len() as u64)).sum();
+/// Returns the bytes of the large tables, of which that of latencies inside domains has this number of
+/// entries.
+fn table_bytes(domains: &Domains, entries: u64) -> u64 {
+    let square = |n: u64| n * n;
     let largest = domains.stubs().map(|domain| square(domain.len() as u64)).max().unwrap_or(0);
-    inside + largest + square(u64::from(domains.transit_routers()))
+    (entries + largest + square(u64::from(domains.transit_routers()))) * size_of::<Delay>() as u64
 }
 
 /// The tables as domains are added.
@@ -197,7 +218,10 @@ struct Growing<'a> {
     domains: Vec<Domain>,
     ways: Vec<Way>,
     inside: Vec<Delay>,
-    distances: Vec<Delay>,
+    /// The peers of domains with several gates, domain by domain and row by row.
+    detours: Vec<Peer>,
+    /// The latencies between all routers of the last domain.
+    table: Vec<Delay>,
     open: Open<Delay>,
 }
 
@@ -210,20 +234,17 @@ struct Gate {
 }
 
 impl Growing<'_> {
-    /// Adds a stub domain and its peers.
-    fn add(&mut self, routers: &Range<u32>, peers: &[u32], places: &[NodeId]) {
-        let graph = Graph::of(self.topology, routers.clone());
-        let mut rows: Vec<Vec<Delay>> = Vec::with_capacity(graph.routers());
-        for router in 0..routers.end - routers.start {
-            graph.search(router, &mut self.distances, &mut self.open);
-            rows.push(self.distances.clone());
-        }
+    /// Adds a stub domain and its peers, each with the place of its router in the domain.
+    fn add(&mut self, routers: &Range<u32>, peers: &[(u32, u32)]) {
+        let size = routers.len();
+        Graph::of(self.topology, routers.clone()).search_all(&mut self.table, &mut self.open);
+        let row_of = |router: u32| &self.table[router as usize * size..][..size];
         let leaving = links(self.topology, routers.clone()).filter(|(_, to, _)| !routers.contains(to));
         let gates: Vec<Gate> =
             leaving.map(|(from, transit, delay)| Gate { router: from - routers.start, transit, delay }).collect();
         for a in &gates {
             for b in gates.iter().filter(|b| b.transit != a.transit) {
-                let inside = rows[a.router as usize][b.router as usize];
+                let inside = row_of(a.router)[b.router as usize];
                 let through = a.delay.saturating_add(inside).saturating_add(b.delay);
                 self.contracted.push((a.transit, b.transit, through));
             }
@@ -233,9 +254,8 @@ impl Growing<'_> {
             peers: u32::try_from(peers.len()).expect("peers are counted in 32 bits"),
             inside: self.inside.len(),
         });
-        let row_of = |peer: u32| &rows[(places[peer as usize].0 - routers.start) as usize];
-        for (row, &peer) in (0..).zip(peers) {
-            let distances = row_of(peer);
+        for (row, &(peer, router)) in (0..).zip(peers) {
+            let distances = row_of(router);
             let begin = self.ways.len();
             self.ways.extend(gates.iter().map(|gate| {
                 let delay = distances[gate.router as usize].saturating_add(gate.delay);
@@ -243,30 +263,29 @@ impl Growing<'_> {
             }));
             let [ways, ways_end] =
                 [begin, self.ways.len()].map(|place| u32::try_from(place).expect("gates are counted in 32 bits"));
-            self.peers[peer as usize] = Peer { domain: number, row, ways, ways_end };
-            let others = peers.iter().map(|&other| (places[other as usize].0 - routers.start) as usize);
-            self.inside.extend(others.map(|other| distances[other]));
+            self.inside.extend(peers.iter().map(|&(_, other)| distances[other as usize]));
+            let record = Peer { domain: number, row, ways, ways_end };
+            self.peers[peer as usize] = record;
+            // Over a single gate, a path leads back to the router that it has left by.
+            if gates.len() > 1 {
+                self.detours.push(record);
+            }
         }
     }
 
     /// Finds the latencies between transit routers, and so those between peers of a domain.
     fn finish(mut self, transit_routers: u32) -> DomainPaths {
-        let graph = Graph::new(transit_routers as usize, &self.contracted);
-        let mut transit = Vec::with_capacity(transit_routers as usize * transit_routers as usize);
-        for router in 0..transit_routers {
-            graph.search(router, &mut self.distances, &mut self.open);
-            transit.extend_from_slice(&self.distances);
-        }
-        let Growing { peers, domains, ways, inside, .. } = self;
+        Graph::new(transit_routers as usize, &self.contracted).search_all(&mut self.table, &mut self.open);
+        let Growing { peers, domains, ways, inside, detours, table, .. } = self;
         let mut paths = DomainPaths {
             peers: peers.into(),
             domains: domains.into(),
             ways: ways.into(),
             inside: inside.into(),
             transit_routers,
-            transit: transit.into(),
+            transit: table.into(),
         };
-        paths.shorten_inside();
+        paths.shorten_inside(&detours);
         paths
     }
 }

@@ -4,6 +4,11 @@ use parades_core::time::Delay;
 use parades_topology::routing::{Open, settle};
 use parades_topology::{NodeId, Topology};
 
+/// The number of routers up to which latencies between all of them are found by Floyd and Warshall's rule. It
+/// takes n³ steps, each an addition and a minimum of neighbouring entries. A search from each router takes n
+/// (m + n) steps in a heap, of n routers and m links, and each of them takes some twenty times as long.
+const DENSE_MAX: usize = 64;
+
 /// The distance of a router that no path leads to.
 pub(super) const UNREACHED: Delay = Delay::MAX;
 
@@ -40,6 +45,43 @@ impl Graph {
             .map(|(from, to, delay)| (from - routers.start, to - routers.start, delay))
             .collect();
         Graph::new(routers.len(), &links)
+    }
+
+    /// Finds the least latencies between all routers: row by row, from a router to each of them.
+    pub(super) fn search_all(&self, table: &mut Vec<Delay>, open: &mut Open<Delay>) {
+        table.clear();
+        if self.routers() <= DENSE_MAX {
+            return self.relax_all(table);
+        }
+        let mut distances = Vec::new();
+        for root in 0..u32::try_from(self.routers()).expect("routers are counted in 32 bits") {
+            self.search(root, &mut distances, open);
+            table.extend_from_slice(&distances);
+        }
+    }
+
+    /// Does the same by Floyd and Warshall's rule: each router in turn may lie on the way between two others.
+    fn relax_all(&self, table: &mut Vec<Delay>) {
+        let n = self.routers();
+        table.resize(n * n, UNREACHED);
+        for (from, row) in table.chunks_exact_mut(n.max(1)).enumerate() {
+            row[from] = Delay::ZERO;
+            for &(to, delay) in &self.ends[self.first[from] as usize..self.first[from + 1] as usize] {
+                let known = &mut row[to as usize];
+                *known = delay.min(*known);
+            }
+        }
+        let mut onward = [UNREACHED; DENSE_MAX];
+        for middle in 0..n {
+            let onward = &mut onward[..n];
+            onward.copy_from_slice(&table[middle * n..][..n]);
+            for row in table.chunks_exact_mut(n) {
+                let first = row[middle];
+                for (known, &rest) in row.iter_mut().zip(&*onward) {
+                    *known = first.saturating_add(rest).min(*known);
+                }
+            }
+        }
     }
 
     pub(super) fn routers(&self) -> usize {

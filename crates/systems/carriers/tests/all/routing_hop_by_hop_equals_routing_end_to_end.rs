@@ -75,9 +75,16 @@ fn check_latencies(underlay: &Underlay, topology: &Topology, places: &[NodeId]) 
 
 #[test]
 fn the_hierarchy_of_a_transit_stub_network_gives_the_least_latencies() {
-    // Domains of one router, many gates for few domains, and few for many.
-    for sizes in [[1, 1, 4, 3], [2, 3, 12, 4], [5, 2, 40, 1], [3, 6, 5, 12], [8, 1, 30, 2]] {
-        for seed in 0..8 {
+    // Domains of one router, many gates for few domains, and few for many; domains of few and of many routers.
+    for (sizes, seeds) in [
+        ([1, 1, 4, 3], 8),
+        ([2, 3, 12, 4], 8),
+        ([5, 2, 40, 1], 8),
+        ([3, 6, 5, 12], 8),
+        ([8, 1, 30, 2], 8),
+        ([2, 2, 3, 65], 2),
+    ] {
+        for seed in 0..seeds {
             let domains = transit_stub(sizes, seed);
             let peers = u32::try_from(domains.stub_routers().len() * 5 / 6).expect("few");
             let places = stub_places(&domains, peers.max(1), seed);

@@ -161,7 +161,7 @@ struct Ends<'c> {
 impl Umpire for Ends<'static> {
     fn goes_on(&mut self, _: u64) {}
     fn rests(&mut self, _: u64) {}
-    fn wants_change(&mut self, _: u64, _: bool) -> bool {
+    fn wants_change(&mut self, _: u64, _: Time, _: bool) -> bool {
         false
     }
     fn is_on_trial(&self) -> bool {
@@ -258,22 +258,28 @@ fn rivals_are_the_engines_that_may_gain() {
     };
     assert_eq!(rivals(&model, 2, false), (Suits::Sequential, vec![]), "no lookahead, and nothing to roll back by");
     assert_eq!(rivals(&model, 2, true), (time_warp, vec![Suits::Sequential]));
+    assert_eq!(rivals(&model, 1, true), (Suits::Sequential, vec![]), "no lookahead on one thread");
     model.channels = Channels::whole(Delay::from_ms(1));
-    assert_eq!(rivals(&model, 1, true), (Suits::Sequential, vec![]), "one thread");
+    let alone = Suits::Window { threads: 1, shared: false };
+    assert_eq!(rivals(&model, 1, true), (Suits::Sequential, vec![alone]), "one thread");
     assert_eq!(rivals(&model, 2, false), (window, vec![null_message, Suits::Sequential]));
     assert_eq!(rivals(&model, 2, true), (window, vec![null_message, time_warp, Suits::Sequential]));
 }
 
 #[test]
-fn auto_on_one_thread_is_the_advised_engine_alone() {
-    let run = |threads| {
-        with_model(&passing(1), RunOptions::until(UNTIL), |model, options| {
+fn auto_without_rivals_is_the_advised_engine_alone() {
+    let run = |threads, lookahead| {
+        let channels = Channels::whole(lookahead);
+        with_model(&Script { channels, ..passing(1) }, RunOptions::until(UNTIL), |model, options| {
             AnyEngine::Auto { threads }.advance(model, Some(model), options.into()).map(Reached::end)
         })
     };
     let has_relay = |outcome: &Outcome| outcome.engine_stats.iter().any(|(name, _)| *name == "engine_trials");
-    let [one, two] = [1, 2].map(|threads| run(threads).expect("no failure"));
-    assert!(!has_relay(&one) && has_relay(&two));
-    assert_eq!((one.digest, &one.metrics), (two.digest, &two.metrics));
-    assert!(one.changes.is_empty() && two.changes.is_empty(), "it is over too soon");
+    let runs = [(1, Delay::ZERO), (1, Delay::from_ms(1)), (2, Delay::from_ms(1))];
+    let outcomes = runs.map(|(threads, lookahead)| run(threads, lookahead).expect("no failure"));
+    assert_eq!(outcomes.each_ref().map(has_relay), [false, true, true]);
+    for outcome in &outcomes {
+        assert_eq!((outcome.digest, &outcome.metrics), (outcomes[0].digest, &outcomes[0].metrics));
+        assert!(outcome.changes.is_empty(), "it is over too soon");
+    }
 }
