@@ -1,6 +1,6 @@
 //! Facts on this package, and the command.
 
-use crate::program::SCENARIO;
+use crate::program::{SCENARIO, parameters};
 use parades_session::itself;
 use pyo3::prelude::*;
 use std::ffi::OsString;
@@ -16,6 +16,12 @@ pub(crate) fn version() -> (&'static str, &'static str) {
 #[pyfunction]
 pub(crate) fn scenarios() -> Vec<(&'static str, &'static str)> {
     parades_catalog::scenarios().iter().map(|scenario| (scenario.name, scenario.about)).collect()
+}
+
+/// Returns the parameters of the scenario of programs, which every program has.
+#[pyfunction]
+pub(crate) fn parameters_of_programs() -> Vec<&'static str> {
+    parameters().iter().map(|parameter| parameter.key()).collect()
 }
 
 /// Tells by which words a process of this package is started.

@@ -38,9 +38,9 @@ mod _parades {
     #[pymodule_export]
     use super::cut::Saved;
     #[pymodule_export]
-    use super::facts::{main, scenarios, started_by, version};
+    use super::facts::{main, parameters_of_programs, scenarios, started_by, version};
     #[pymodule_export]
-    use super::program::{Awaited, Node, NodeKey, Process, Wait, Wish, canonical, executing, fail_here};
+    use super::program::{Awaited, Event, Node, NodeKey, Process, Resource, canonical, executing, fail_here};
     #[pymodule_export]
     use super::questions::{Comparison, compare, diff, rerun, why};
     #[pymodule_export]

@@ -6,12 +6,14 @@
 mod carriers;
 mod drive;
 mod node;
+mod sync;
 mod value;
 mod waits;
 
 pub(crate) use node::{Node, NodeKey, Process, executing, fail_here};
+pub(crate) use sync::{Event, Resource};
 pub(crate) use value::canonical;
-pub(crate) use waits::{Awaited, Wait, Wish};
+pub(crate) use waits::Awaited;
 
 use carriers::{Names, Over};
 use drive::{Coroutine, execute};
@@ -19,7 +21,9 @@ use parades::core::prelude::*;
 use parades::netfile::NetworkFile;
 use parades::p2p::churn::{Churn, Sessions};
 use parades::program::{Node as RustNode, Processes, Program, Start};
-use parades::{ChurnParameters, ConfigError, FromValues, Parameters, Scenario, Simulation, UnderlayParameters, Values};
+use parades::{
+    ChurnParameters, ConfigError, FromValues, Parameter, Parameters, Scenario, Simulation, UnderlayParameters, Values,
+};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -58,6 +62,11 @@ struct Settings {
 pub(crate) const SCENARIO: Scenario =
     Scenario::new("python", "a program whose processes are written in Python", Settings::PARAMETERS, build)
         .without_rollback();
+
+/// Returns the parameters of the scenario.
+pub(crate) fn parameters() -> &'static [Parameter] {
+    Settings::PARAMETERS
+}
 
 /// The virtual end of a run whose program names none.
 const END: Time = Time::from_secs(60);
@@ -159,7 +168,7 @@ impl Found {
 fn failed(py: Python<'_>, error: PyErr) -> String {
     let told =
         |module: Bound<'_, PyModule>| module.getattr("told")?.call1((error.value(py), error.traceback(py)))?.extract();
-    let told = py.import("parades._program").and_then(told);
+    let told = py.import("parades._failures").and_then(told);
     told.unwrap_or_else(|_: PyErr| error.to_string())
 }
 

@@ -178,7 +178,7 @@ fn listen(py: Python<'_>, callback: Option<&Bound<'_, PyAny>>, mut from: Receive
         if raised.is_some() && asked_again.elapsed() > TO_A_CUT {
             asked_again = now();
             // A process in Python that never waits lets its run come to no cut.
-            let _ = py.import("parades._program").and_then(|module| module.getattr("interrupt")?.call1((times,)));
+            let _ = py.import("parades._failures").and_then(|module| module.getattr("interrupt")?.call1((times,)));
             times += 1;
         }
     }

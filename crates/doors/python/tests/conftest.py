@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,11 @@ def by_command(*words: str, stdin: str | None = None) -> dict:
     done = command("run", *words, "--json", "--quiet", stdin=stdin)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def held_mb() -> float:
+    """Returns the memory of this process in megabytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 @pytest.fixture

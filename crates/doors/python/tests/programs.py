@@ -79,6 +79,7 @@ def generators(node: p.Node):
         return n * 2
 
     if node.id == 0:
+        assert (yield from node.spawn(child(1))) == 2
         doubled = yield from node.spawn(child(21)).__await__()
         node.send(1, doubled)
     else:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import parades as p
 import pytest
-from conftest import by_command, command
+from conftest import by_command, command, held_mb
 
 
 def test_engines(sites: p.Network) -> None:
@@ -186,18 +186,48 @@ def test_a_process_that_was_forked_after_runs_has_runs(sites: p.Network) -> None
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_many_runs_leave_no_memory_behind(sites: p.Network) -> None:
-    def held() -> float:
-        """Returns the memory of this process in megabytes."""
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+def test_a_network_may_change_or_go_while_it_is_run(sites: p.Network) -> None:
+    digest = p.run(sites).digest
+    nets, found = [p.Network.from_dict(sites.to_dict()) for _ in range(4)], []
+    running = threading.Barrier(5)
 
+    def work() -> None:
+        net = nets.pop()
+        running.wait()
+        found.append(p.run(net, progress=lambda _: net.document.clear()).digest)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    running.wait()
+    gc.collect()
+    for thread in threads:
+        thread.join()
+    assert found == [digest] * 4
+    cut = p.start(sites).advance("1s")
+    sites.document.clear()
+    del sites
+    gc.collect()
+    assert cut.finish().digest == digest
+
+
+def leaves_no_memory_behind(sites: p.Network, runs: int) -> None:
     def some(count: int) -> None:
         for seed in range(count):
             p.run(sites, seed=seed, until="50ms").table("flows").to_dict()
             p.start(sites, seed=seed).advance("10ms").branch(seed=2).advance("20ms")
 
     some(50)
-    before, files = held(), len(os.listdir("/proc/self/fd"))
-    some(200)
-    assert held() - before < 10
+    before, files = held_mb(), len(os.listdir("/proc/self/fd"))
+    some(runs)
+    assert held_mb() - before < 10
     assert len(os.listdir("/proc/self/fd")) == files
+
+
+def test_many_runs_leave_no_memory_behind(sites: p.Network) -> None:
+    leaves_no_memory_behind(sites, 100)
+
+
+@pytest.mark.at_length
+def test_a_thousand_runs_leave_no_memory_behind_at_length(sites: p.Network) -> None:
+    leaves_no_memory_behind(sites, 1000)

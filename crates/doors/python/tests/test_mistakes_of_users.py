@@ -82,6 +82,28 @@ def test_a_forgotten_await_ends_the_run_with_its_line(main, name: str, word: str
     assert p.run(programs.ring, until="100ms").events > 0, "later runs are not stopped"
 
 
+def test_a_bare_delay_is_no_wait() -> None:
+    @here()
+    def yields(node: p.Node):
+        yield 1.0
+
+    with pytest.raises(p.SimulationError, match="awaited a `float`, which is no wait of parades.*line"):
+        p.run(yields)
+
+
+def test_another_nodes_waits_are_refused() -> None:
+    nodes = []
+
+    @here()
+    async def receives_for_another(node: p.Node) -> None:
+        nodes.append(node)
+        await node.sleep("1ms")
+        await nodes[1 - node.id].receive()
+
+    with pytest.raises(p.SimulationError, match="used outside of its processes"):
+        p.run(receives_for_another)
+
+
 def test_waits_are_awaited_once_and_later() -> None:
     @here()
     async def twice(node: p.Node) -> None:
@@ -139,10 +161,14 @@ def test_arguments_of_a_program_are_swept_as_other_parameters_are() -> None:
         p.sweep(programs.gossip, fanout=["a", "b"], until="5s", jobs=2)
 
 
-def test_a_program_over_a_network_samples_no_links_and_sends_itself() -> None:
-    sampled = p.program(over=programs.line().measure(every="100ms", links="*"))(programs.one_way.main)
-    with pytest.raises(p.InputError, match="not sampled over time; leave `measure` out"):
-        p.run(sampled)
+@pytest.mark.parametrize(
+    "measure", [dict(every="100ms", links="*"), dict(percentiles=False), dict(unfinished="so-far")]
+)
+def test_a_network_under_a_program_measures_nothing(measure: dict) -> None:
+    measured = p.program(over=programs.line().measure(**measure))(programs.one_way.main)
+    with pytest.raises(p.InputError, match="measures nothing of its own; leave `measure` out") as caught:
+        p.run(measured)
+    assert (caught.value.file, caught.value.source_line) == ("network.toml", "[measure]")
     assert p.run(programs.one_way).notes == []
 
 
@@ -278,6 +304,15 @@ def test_a_command_that_cannot_work_is_not_advised() -> None:
             lambda net: p.run(programs.gossip, fanuot=3),
             "`gossip` takes no such argument; did you mean `fanout`",
         ),
+        (
+            lambda net: p.run(programs.gossip, wibble=3),
+            "`gossip` takes no such argument; it takes `fanout`, and the parameters of `parades show python`",
+        ),
+        (lambda net: p.run(programs.ring, wibble=3), "`ring` takes no such argument; it takes none, and"),
+        (lambda net: p.run(programs.ring, latncy="1ms"), "did you mean `latency`"),
+        (lambda net: p.run(programs.ring, program="x.py:y"), "`ring` takes no such argument"),
+        (lambda net: p.run(programs.ring, sead=3), "did you mean `seed`"),
+        (lambda net: p.compare(net, engine="window"), "engine='window': several engines are compared"),
         (lambda net: p.run(net, until="10ms").series("link_queue_bn"), "is no series .*measure"),
         (lambda net: p.run("mm1", customers=10).histogram("x"), "`kinds` has the metrics"),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import parades as p
 import programs
 import pytest
-from conftest import command
+from conftest import command, held_mb
 
 ENGINES = ("sequential", "rounds", "window", "null-message")
 
@@ -92,6 +93,69 @@ def test_the_command_and_sweeps_run_programs(tmp_path) -> None:
     assert f'"digest":"{digest}"' in done.stdout, done.stderr
 
 
+def test_places_of_a_resource_are_neither_lost_nor_made() -> None:
+    @p.program(nodes=1, until="60s")
+    async def shares(node: p.Node) -> None:
+        server = p.Resource(2)
+        served: list[str] = []
+
+        async def uses(name: str, priority: float = 0, within: float | None = None) -> bool:
+            if not await server.acquire(priority, within):
+                return False
+            served.append(name)
+            await node.sleep(10)
+            server.release()
+            return True
+
+        first, second = node.spawn(uses("first")), node.spawn(uses("second"))
+        last, late = node.spawn(uses("last", 2)), node.spawn(uses("late", 1, 3))
+        killed, urgent = node.spawn(uses("killed", -2)), node.spawn(uses("urgent", -1))
+        await node.sleep(1)
+        assert (server.count, server.queue_length, server.capacity) == (2, 4, 2)
+        killed.kill()
+        await node.sleep(1)
+        assert server.queue_length == 3
+        first.kill()  # it has a place, and keeps it: it has no `finally`
+        assert await late is False and node.now == 3.0
+        assert [await second, await urgent, await last] == [True] * 3
+        assert served == ["first", "second", "urgent", "last"] and node.now == 30.0
+        assert (server.count, server.queue_length) == (1, 0)
+        try:
+            await first
+        except p.Killed:
+            node.state["killed"] = True
+        async with server:
+            assert server.count == 2
+        server.release()
+        try:
+            server.release()
+        except RuntimeError as error:
+            node.state["error"] = str(error)
+
+    assert p.run(shares).digest == p.run(shares, engine="window").digest
+
+
+def test_a_killed_process_gives_back_what_it_was_given_meanwhile() -> None:
+    @p.program(nodes=1, until="60s")
+    async def kills(node: p.Node) -> None:
+        server = p.Resource()
+
+        async def uses() -> None:
+            async with server:
+                await node.sleep(1)
+
+        await server.acquire()
+        waits, other = node.spawn(uses()), node.spawn(uses())
+        await node.sleep(1)
+        server.release()  # `waits` is given the place, and killed before it goes on
+        waits.kill()
+        await other
+        assert (node.now, server.count) == (2.0, 0)
+        node.state["done"] = True
+
+    assert p.run(kills).events > 0
+
+
 @pytest.mark.parametrize("what", ["set", "object"])
 def test_other_messages_are_refused_by_name(what: str) -> None:
     with pytest.raises(p.SimulationError, match=f"`{what}` has no canonical form") as caught:
@@ -159,6 +223,23 @@ def test_a_function_may_say_what_the_digest_has() -> None:
     assert digest(1, 1) == digest(1, 2) != digest(2, 2)
 
 
+def test_many_runs_of_programs_leave_no_memory_behind() -> None:
+    def some(count: int) -> None:
+        for seed in range(count):
+            p.run(programs.gossip, seed=seed, until="2s")
+            p.run(programs.mm1, seed=seed, until="20s")
+            with pytest.raises(p.SimulationError):
+                p.run(programs.raises)
+
+    some(20)
+    gc.collect()
+    before, objects = held_mb(), len(gc.get_objects())
+    some(100)
+    gc.collect()
+    assert held_mb() - before < 10
+    assert len(gc.get_objects()) - objects < 1000
+
+
 def test_sweeps_run_programs_in_other_processes() -> None:
     swept = p.sweep(
         programs.gossip, {"latency": ["10ms", "20ms"]}, seeds=[1, 2], until="5s", fanout=3, jobs=2
@@ -177,8 +258,6 @@ def test_mistakes_are_errors_of_the_input() -> None:
 
     with pytest.raises(p.InputError, match="cannot import the program `local`"):
         p.run(local, processes=2)
-    with pytest.raises(p.InputError, match="no parameter|unknown|latncy"):
-        p.run(programs.ring, latncy="1ms")
     done = command("run", "python", "--set", "program=nothing.py:ring")
     assert done.returncode == 2 and "no file `nothing.py`" in done.stderr
 

@@ -111,7 +111,7 @@ def test_what_a_carrier_cannot_do_ends_the_run(program: p.Program, message: str)
         (lambda: p.run(p.program(over="/nowhere.xml")(sized)), "nowhere.xml"),
         (
             lambda: p.run(p.program(over=programs.line().tcp("bulk", "left", "right", size="1MB"))(sized)),
-            "the network has traffic of its own",
+            "under a program, a network has no traffic of its own",
         ),
         (lambda: p.run(p.program(over=programs.line().link("left", "x"))(sized)), r"network.toml:\d+:\d+"),
         (lambda: p.run("python", program="x.py:y", places="a"), "x.py"),

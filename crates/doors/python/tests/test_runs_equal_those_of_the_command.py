@@ -70,14 +70,12 @@ def random_networks_are_equal(seeds: range, folder) -> None:
         ours = p.run(net)
         file = folder / "net.toml"
         file.write_text(net.to_toml())
-        # The file is read as the command reads it.
-        assert p.run(file).digest == ours.digest, net.to_toml()
-        if seed % 50 == 0:
-            assert by_command(str(file))["digest"] == ours.digest, net.to_toml()
+        theirs = by_command(str(file))
+        assert (theirs["digest"], theirs["metrics"]) == (ours.digest, ours.summary["metrics"]), net.to_toml()
 
 
 def test_random_networks(tmp_path) -> None:
-    random_networks_are_equal(range(40), tmp_path)
+    random_networks_are_equal(range(20), tmp_path)
 
 
 @pytest.mark.at_length

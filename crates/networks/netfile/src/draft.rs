@@ -323,6 +323,9 @@ pub(crate) fn select<'n, N: Iterator<Item = &'n str>>(
             let help = match (nearest(pattern, names()), names().next()) {
                 (Some(near), _) => format!("did you mean {}?", quoted(near)),
                 (None, None) => format!("there is no {noun} at all"),
+                (None, Some(first)) if names().nth(1).is_none() => {
+                    format!("the only {noun} is {}", quoted(first))
+                }
                 (None, Some(first)) => format!(
                     "there are {} {noun}s, of which the first is {}; `*` stands for any letters",
                     names().count(),

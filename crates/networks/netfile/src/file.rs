@@ -189,6 +189,11 @@ impl NetworkFile {
         }
     }
 
+    /// True if the file has a value or a table of this name.
+    pub fn has(&self, key: &str) -> bool {
+        self.entry(key).is_some()
+    }
+
     /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.source.path
@@ -232,6 +237,9 @@ impl NetworkFile {
     /// The first mistake, at its place.
     pub fn build(&self, values: &Values, seed: u64) -> Result<Built, ConfigError> {
         let (description, until, mut notes) = self.describe(values, seed)?;
+        if description.apps.is_empty() {
+            notes.push("the network has no app, so nothing is sent: add one with `[[app]]`".to_owned());
+        }
         let model = Network::described(description).map_err(|why| whole::explain(&self.source, &self.entries, &why))?;
         notes.extend(notes::of_failures(&model, until));
         Ok(Built { model, until, notes })
@@ -250,7 +258,7 @@ impl NetworkFile {
         parts.iter().filter(|part| part.has(shape::FILE.name)).map(parts::path).collect()
     }
 
-    /// Returns the description of the network, the end of its run, and notes.
+    /// Returns the description of the network, the end of its run, and notes. It may have no app.
     ///
     /// # Errors
     ///

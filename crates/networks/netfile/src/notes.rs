@@ -58,9 +58,6 @@ pub(crate) fn of_failures<D: Record>(model: &Network<D>, until: Time) -> Vec<Str
 /// Returns notes on traffic and events that a run until `until` does not see.
 pub(crate) fn of_network(apps: &[App], events: &[Event], until: Time) -> Vec<String> {
     let mut notes = Vec::new();
-    if apps.is_empty() {
-        notes.push("the network has no app, so nothing is sent: add one with `[[app]]`".to_owned());
-    }
     let late = events.iter().filter(|event| event.at >= until).count();
     if late > 0 {
         notes.push(format!(

@@ -31,13 +31,16 @@ from ._network import (
     Red,
     TokenBucket,
 )
+from ._node import Killed, Node, Random
 from ._outputs import Outputs, Saving
-from ._program import Container, Event, Killed, Node, Process, Program, Random, Resource, Store, program
+from ._parades import Event, Process, Resource
+from ._program import Program, program
 from ._progress import Progress
 from ._questions import Chain, Comparison, Difference, compare, diff, rerun, trace, why
 from ._run import Run, run
 from ._stepped import Completion, Stepped, step
 from ._sweep import Sweep, sweep
+from ._sync import Container, Store
 from ._table import Table
 
 __all__ = [

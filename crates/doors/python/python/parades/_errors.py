@@ -26,7 +26,7 @@ _WORDS = [
 ]
 
 #: The options of runs, which a mistyped name may mean.
-_OPTIONS = (
+RUN_OPTIONS = (
     "until seed tie_seed engine threads processes tune memory_limit digest set progress save outputs".split()
 )
 
@@ -40,7 +40,7 @@ def _in_python(message: str) -> str:
     for pattern, words in _WORDS:
         message = re.sub(pattern, words, message)
     unknown = re.search(r"has no key `(\w+)`; (?!did you mean)", message)
-    near = difflib.get_close_matches(unknown[1], _OPTIONS, 1, 0.7) if unknown else []
+    near = difflib.get_close_matches(unknown[1], RUN_OPTIONS, 1, 0.7) if unknown else []
     return f"{message[: unknown.end()]}did you mean the option `{near[0]}`?" if unknown and near else message
 
 

@@ -15,8 +15,8 @@ from ._errors import SimulationError, Stopped
 from ._network import Network
 from ._program import OUTSIDE, Program
 from ._progress import Listener, callback
-from ._run import Run, What, request
-from ._words import time, whole
+from ._run import Run, What, asked
+from ._words import refused, time, whole
 
 
 class Comparison:
@@ -75,13 +75,8 @@ def compare(
     threads: int | Iterable[int] = (),
     processes: int | Iterable[int] = (),
     tie_seed: int | Iterable[int] = (),
-    until: str | timedelta | None = None,
-    seed: int | None = None,
-    tune: Mapping[str, object] | None = None,
-    memory_limit: str | None = None,
-    set: Mapping[str, object] | None = None,
     progress: Listener = None,
-    **parameters: object,
+    **how: Any,
 ) -> Comparison:
     """Executes the same run on several engines, and checks that all have the same digest, metrics and counts.
 
@@ -95,8 +90,9 @@ def compare(
         threads: The worker threads in each process, or several numbers of them.
         processes: The processes, or several numbers of them.
         tie_seed: The seed that shuffles simultaneous events, or several of them.
-        tune: Settings of the engines. An engine gets those that it has.
-        until, seed, memory_limit, set, progress, **parameters: As in `run`.
+        progress: As in `run`.
+        **how: `until`, `seed`, `tune`, `memory_limit`, `set` and the parameters of the scenario, as in `run`. An
+            engine gets those settings of `tune` that it has.
 
     Raises:
         InputError: If the input is wrong, or if an engine that was named cannot run the model.
@@ -108,20 +104,13 @@ def compare(
         each = numbers if isinstance(numbers, Iterable) else [numbers]
         return [number for one in each if (number := whole(name, one, least)) is not None]
 
+    if "engine" in how:
+        raise refused(f"engine={how['engine']!r}", "several engines are compared", "name them by `engines`")
     ties = several("tie_seed", tie_seed, 0)
-    asked = request(
-        what,
-        until=until,
-        seed=seed,
-        tie_seed=ties[0] if ties else None,
-        tune=tune,
-        memory_limit=memory_limit,
-        set=set,
-        parameters=parameters,
-    )
+    request = asked(what, {**how, "tie_seed": ties[0] if ties else None})
     engines = [engines] if isinstance(engines, str) else list(engines)
     workers = (several("threads", threads), several("processes", processes))
-    compared = _parades.compare(asked, engines, *workers, ties, callback(progress))
+    compared = _parades.compare(request, engines, *workers, ties, callback(progress))
     try:
         compared.check()
     except SimulationError as error:
@@ -189,16 +178,12 @@ def diff(a: One, b: One, *, progress: Listener = None) -> Difference:
     return Difference(*_parades.diff(names, sides[0], sides[1], callback(progress)))
 
 
-_OPTIONS = ("until", "seed", "tie_seed", "engine", "threads", "processes", "tune", "memory_limit", "set")
-
 
 def _side(one: One, name: str) -> _parades.Request | str:
     what, options = one if isinstance(one, tuple) else (one, {})
     if not isinstance(what, (Network, Mapping, Program)) and not options and os.path.isdir(what):
         return os.fspath(what)
-    how = {key: value for key, value in options.items() if key in _OPTIONS}
-    parameters = {key: value for key, value in options.items() if key not in _OPTIONS}
-    return request(what, **how, parameters=parameters, name=name)
+    return asked(what, options, name)
 
 
 class Chain:
@@ -230,17 +215,8 @@ def why(
     event: str | None = None,
     *,
     links: int | None = None,
-    until: str | timedelta | None = None,
-    seed: int | None = None,
-    tie_seed: int | None = None,
-    engine: str | None = None,
-    threads: int | None = None,
-    processes: int | None = None,
-    tune: Mapping[str, object] | None = None,
-    memory_limit: str | None = None,
-    set: Mapping[str, object] | None = None,
     progress: Listener = None,
-    **parameters: object,
+    **how: Any,
 ) -> Chain:
     """Returns the chain of events that led to an event, or to the failure of the run.
 
@@ -252,26 +228,13 @@ def why(
         what: As in `run`.
         event: The event, `LP:TIME`: the last of that logical process up to that time. Default: the failure.
         links: The greatest number of events, the latest ones. Default: all.
-        until, seed, tie_seed, engine, threads, processes, tune, memory_limit, set, progress, **parameters: As
-            in `run`.
+        progress: As in `run`.
+        **how: The options of `run` from `until` to `memory_limit`, `set`, and the parameters of the scenario.
 
     Raises:
         InputError: If there is no such event, or if the run does not fail and no event is named.
     """
-    asked = request(
-        what,
-        until=until,
-        seed=seed,
-        tie_seed=tie_seed,
-        engine=engine,
-        threads=threads,
-        processes=processes,
-        tune=tune,
-        memory_limit=memory_limit,
-        set=set,
-        parameters=parameters,
-    )
-    answer, text, notes = _parades.why(asked, event, whole("links", links, 1), callback(progress))
+    answer, text, notes = _parades.why(asked(what, how), event, whole("links", links, 1), callback(progress))
     return Chain(json.loads(answer), text, notes)
 
 
@@ -281,16 +244,7 @@ def trace(
     lps: str | None = None,
     begin: str | timedelta | None = None,
     before: str | timedelta | None = None,
-    until: str | timedelta | None = None,
-    seed: int | None = None,
-    tie_seed: int | None = None,
-    engine: str | None = None,
-    threads: int | None = None,
-    processes: int | None = None,
-    tune: Mapping[str, object] | None = None,
-    memory_limit: str | None = None,
-    set: Mapping[str, object] | None = None,
-    **parameters: object,
+    **how: Any,
 ) -> Iterator[str]:
     """Executes a run, and returns an iterator over its executed events in their one order.
 
@@ -310,26 +264,13 @@ def trace(
             all.
         begin: The virtual time from which events are traced, with a unit. Default: the start.
         before: The virtual time before which they are traced, with a unit. Default: the end.
-        until, seed, tie_seed, engine, threads, processes, tune, memory_limit, set, **parameters: As in `run`.
+        **how: The options of `run` from `until` to `memory_limit`, `set`, and the parameters of the scenario.
 
     Raises:
         InputError: If the input is wrong, at the first line.
         SimulationError: If the run fails, after the lines up to then.
     """
-    asked = request(
-        what,
-        until=until,
-        seed=seed,
-        tie_seed=tie_seed,
-        engine=engine,
-        threads=threads,
-        processes=processes,
-        tune=tune,
-        memory_limit=memory_limit,
-        set=set,
-        parameters=parameters,
-    )
-    return _parades.trace(asked, lps, time("begin", begin), time("before", before))
+    return _parades.trace(asked(what, how), lps, time("begin", begin), time("before", before))
 
 
 def rerun(

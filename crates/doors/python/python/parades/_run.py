@@ -14,9 +14,10 @@ from typing import Any
 
 from . import _parades
 from ._errors import InputError, SimulationError
+from ._failures import raised_in
 from ._network import FILE, Network
 from ._outputs import Outputs, Save, precision, saving
-from ._program import Program, check_is_no_import, raised_in, values_of
+from ._program import Program, check_is_no_import, values_of
 from ._progress import Listener, callback
 from ._table import Table
 from ._words import assignments, merged, refused, time, whole
@@ -78,6 +79,17 @@ def request(
         memory_limit=memory_limit,
         digest=digest,
     )
+
+
+#: The options of a run that are no parameters of its scenario.
+_OPTIONS = frozenset("until seed tie_seed engine threads processes tune memory_limit set".split())
+
+
+def asked(what: What, how: Mapping[str, Any], name: str = FILE) -> _parades.Request:
+    """Returns the request of a question about a run. `how` has options and parameters, as in `run`."""
+    options = {key: value for key, value in how.items() if key in _OPTIONS}
+    parameters = {key: value for key, value in how.items() if key not in _OPTIONS}
+    return request(what, **options, parameters=parameters, name=name)
 
 
 def run(

@@ -158,17 +158,15 @@ pub(super) fn packets(
     seed: u64,
 ) -> Result<Laid<PacketLevel<Mail>>, ConfigError> {
     let wrong = |message: String, help: &str| values.error_at("over", &message, help);
-    let (description, _, mut notes) = file.describe(&file.parameters(), seed)?;
-    if !description.apps.is_empty() {
+    if file.has("app") {
         let help = "leave its traffic out: the program sends the messages";
-        return Err(wrong("the network has traffic of its own".into(), help));
+        return Err(file.error_at("app", "under a program, a network has no traffic of its own", help));
     }
-    if description.measure.every > Delay::ZERO {
+    if file.has("measure") {
         let help = "leave `measure` out, and measure in the program: `node.observe`, with its `tallies`";
-        return Err(wrong("under a program, the links of a network are not sampled over time".into(), help));
+        return Err(file.error_at("measure", "under a program, a network measures nothing of its own", help));
     }
-    // It has none on purpose: the program sends.
-    notes.retain(|note| !note.starts_with("the network has no app"));
+    let (description, _, notes) = file.describe(&file.parameters(), seed)?;
     let numbers = selected(values, &description.nodes, places)?;
     let names = Names::of(numbers.iter().map(|&number| description.nodes[number].clone()));
     let ends = numbers.iter().map(|&number| u32::try_from(number).map(NodeId));

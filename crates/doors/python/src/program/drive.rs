@@ -2,56 +2,44 @@
 
 use super::carriers::{AnyNode, Over};
 use super::node::Inside;
-use super::value::Mail;
-use super::waits::{Awaited, Ended, Wait, Wanted, Wish, delay_of};
+use super::sync::{Event, Happened};
+use super::waits::{Answer, Asked, Awaited, no_wait};
 use super::{Code, failed};
 use parades::program::Node;
-use parades_core::event::LpId;
-use parades_core::time::Delay;
 use pyo3::exceptions::{PyStopIteration, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+use pyo3::types::iterator::PySendResult;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A coroutine, or a generator, that has begun.
 pub(super) struct Coroutine {
-    object: Py<PyAny>,
-    send: Py<PyAny>,
+    steps: Py<PyIterator>,
     node: AnyNode,
+    /// The wait for which it has stopped.
+    wait: Option<Py<Awaited>>,
     is_over: bool,
-    /// Ends when the coroutine does.
-    done: Option<Py<Wait>>,
-}
-
-/// The answer to what a coroutine awaited.
-enum Answer {
-    Nothing,
-    Message(LpId, Mail),
-    Truth(bool),
+    /// Happens when the coroutine ends.
+    done: Option<Py<Event>>,
 }
 
 /// The next step of a coroutine.
 enum Step {
-    Sleeps(Delay),
-    Message(Option<Delay>),
-    End(Py<Wait>, Option<Delay>),
-    Delivery(LpId, Mail),
-    Computation(f64),
+    Asks(Asked),
     Over,
     Failed(String),
 }
 
 impl Coroutine {
-    pub(super) fn new(object: &Bound<'_, PyAny>, node: AnyNode, done: Option<Py<Wait>>) -> PyResult<Coroutine> {
-        let taken = object.cast::<Awaited>().ok().map(|awaited| awaited.get().take(object.py())).transpose()?;
-        let object = taken.as_ref().unwrap_or(object);
-        let send = object.getattr(intern!(object.py(), "send")).map_err(|_| {
+    pub(super) fn new(object: &Bound<'_, PyAny>, node: AnyNode, done: Option<Py<Event>>) -> PyResult<Coroutine> {
+        let steps = steps_of(object)?.ok_or_else(|| {
             let name = object.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
             PyTypeError::new_err(format!(
                 "a process is a coroutine or a generator, and not a `{name}`: write `async def`"
             ))
         })?;
-        Ok(Coroutine { object: object.clone().unbind(), send: send.unbind(), node, is_over: false, done })
+        Ok(Coroutine { steps: steps.unbind(), node, wait: None, is_over: false, done })
     }
 
     /// Lets the coroutine go on until it next waits.
@@ -67,51 +55,61 @@ impl Coroutine {
     }
 
     fn go_on(&mut self, py: Python<'_>, answer: Answer) -> PyResult<Step> {
-        let answer = match answer {
-            Answer::Nothing => py.None().into_bound(py),
-            Answer::Truth(truth) => truth.into_pyobject(py)?.to_owned().into_any(),
-            Answer::Message(from, message) => (from.0, message.value.object(py)?).into_pyobject(py)?.into_any(),
-        };
-        let mut gone_on = self.send.bind(py).call1((answer,));
-        let error = loop {
-            let wish = match gone_on {
-                Ok(wish) => wish,
-                Err(error) => break error,
-            };
-            match step_of(&wish) {
-                Ok(step) => return Ok(step),
-                // It is raised in the line that awaits.
-                Err(error) => {
-                    gone_on = self.object.bind(py).call_method1(intern!(py, "throw"), (error.into_value(py),))
+        if let Some(wait) = self.wait.take() {
+            wait.get().answer(answer);
+        }
+        let steps = self.steps.bind(py);
+        let mut gone_on = steps.send(&py.None().into_bound(py));
+        loop {
+            let error = match gone_on? {
+                PySendResult::Next(wish) => match wish.cast_into::<Awaited>() {
+                    Ok(wait) => match wait.get().asked(py) {
+                        Ok(asked) => {
+                            self.wait = Some(wait.unbind());
+                            return Ok(Step::Asks(asked));
+                        }
+                        Err(error) => error,
+                    },
+                    Err(other) => no_wait(&other.into_inner()),
+                },
+                PySendResult::Return(result) => {
+                    self.is_over = true;
+                    if let Some(done) = self.done.take() {
+                        done.get().finish(Some(result.unbind()));
+                    }
+                    return Ok(Step::Over);
                 }
-            }
-        };
-        if !error.is_instance_of::<PyStopIteration>(py) {
-            return Err(error);
+            };
+            gone_on = thrown_into(steps, error);
         }
-        self.is_over = true;
-        if let Some(done) = self.done.take() {
-            let result = error.value(py).getattr(intern!(py, "value"))?;
-            done.get().finish(Some((result,).into_pyobject(py)?.into_any().unbind()));
-        }
-        Ok(Step::Over)
     }
 }
 
-fn step_of(wish: &Bound<'_, PyAny>) -> PyResult<Step> {
-    let Ok(wish) = wish.cast::<Wish>() else {
-        if let Ok(awaited) = wish.cast::<Awaited>() {
-            drop(awaited.get().take(wish.py()));
-            return Err(PyTypeError::new_err("a wait was yielded: write `yield from` before it instead of `yield`"));
-        }
-        return delay_of(wish).map(Step::Sleeps);
+/// Returns the iterator over the steps of a process, if it is one.
+fn steps_of<'py>(process: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyIterator>>> {
+    let py = process.py();
+    let steps = if let Ok(wait) = process.cast::<Awaited>() {
+        Awaited::begin(wait)?
+    } else if let Some(begin) = process.getattr_opt(intern!(py, "__await__"))? {
+        begin.call0()?
+    } else if process.hasattr(intern!(py, "send"))? {
+        process.clone()
+    } else {
+        return Ok(None);
     };
-    Ok(match &wish.get().0 {
-        Wanted::Message(within) => Step::Message(*within),
-        Wanted::End(wait, within) => Step::End(wait.clone_ref(wish.py()), *within),
-        Wanted::Delivery(to, message) => Step::Delivery(LpId(*to), message.clone()),
-        Wanted::Computation(flops) => Step::Computation(*flops),
-    })
+    Ok(steps.cast_into().ok())
+}
+
+/// Raises an exception in the line in which a process waits, and lets the process go on.
+fn thrown_into<'py>(steps: &Bound<'py, PyIterator>, error: PyErr) -> PyResult<PySendResult<'py>> {
+    let py = steps.py();
+    match steps.call_method1(intern!(py, "throw"), (error.into_value(py),)) {
+        Ok(wish) => Ok(PySendResult::Next(wish)),
+        Err(error) if error.is_instance_of::<PyStopIteration>(py) => {
+            error.value(py).getattr(intern!(py, "value")).map(PySendResult::Return)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// A coroutine that is killed where it waits is closed: its `finally` clauses are executed, with its node if
@@ -125,7 +123,8 @@ impl Drop for Coroutine {
         let is_in_run = catch_unwind(AssertUnwindSafe(|| node.now())).is_ok();
         Python::attach(|py| {
             let _inside = is_in_run.then(|| Inside::enter(node));
-            if let Err(error) = self.object.bind(py).call_method0("close")
+            self.wait = None;
+            if let Err(error) = self.steps.bind(py).call_method0("close")
                 && is_in_run
             {
                 node.fail(failed(py, error));
@@ -141,37 +140,36 @@ impl Drop for Coroutine {
 pub(super) async fn execute<C: Over>(node: Node<Code<C>>, mut coroutine: Coroutine) {
     let mut answer = Answer::Nothing;
     loop {
-        answer = match coroutine.step(answer) {
-            Step::Sleeps(delay) => {
+        let asked = match coroutine.step(answer) {
+            Step::Asks(asked) => asked,
+            Step::Over => return,
+            Step::Failed(why) => return node.fail(why),
+        };
+        answer = match asked {
+            Asked::Sleep(delay) => {
                 node.sleep(delay).await;
                 Answer::Nothing
             }
-            Step::Message(None) => {
+            Asked::Message(None) => {
                 let received = node.receive().await;
                 Answer::Message(received.from, received.message)
             }
-            Step::Message(Some(patience)) => match node.receive_within(patience).await {
+            Asked::Message(Some(patience)) => match node.receive_within(patience).await {
                 Some(received) => Answer::Message(received.from, received.message),
                 None => Answer::Nothing,
             },
-            Step::End(wait, None) => {
-                Ended(wait).await;
+            Asked::Event(event, None) => {
+                Happened(event).await;
                 Answer::Truth(true)
             }
-            Step::End(wait, Some(patience)) => Answer::Truth(node.within(patience, Ended(wait)).await.is_some()),
-            Step::Delivery(to, message) => Answer::Truth(node.send(to, message).await.is_ok()),
-            Step::Computation(flops) => match C::compute(node, flops).await {
-                Ok(()) => Answer::Truth(true),
-                Err(why) => {
-                    node.fail(why);
-                    return;
-                }
-            },
-            Step::Over => return,
-            Step::Failed(why) => {
-                node.fail(why);
-                return;
+            Asked::Event(event, Some(patience)) => {
+                Answer::Truth(node.within(patience, Happened(event)).await.is_some())
             }
+            Asked::Delivery(to, message) => Answer::Truth(node.send(to, message).await.is_ok()),
+            Asked::Computation(flops) => match C::compute(node, flops).await {
+                Ok(()) => Answer::Nothing,
+                Err(why) => return node.fail(why),
+            },
         };
     }
 }

@@ -2,8 +2,9 @@
 
 use super::carriers::{AnyNode, Names, each};
 use super::drive::{Coroutine, execute};
+use super::sync::Event;
 use super::value::Mail;
-use super::waits::{Wait, delay_of};
+use super::waits::{Awaited, Wanted, delay_of, patience_of};
 use parades::program::Handle;
 use parades_core::event::LpId;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
@@ -130,6 +131,20 @@ impl Node {
         })
     }
 
+    /// Returns this node, the receiver and the message, after all checks.
+    fn outgoing(
+        &self,
+        to: Whole<u32>,
+        message: &Bound<'_, PyAny>,
+        bytes: Option<Whole<u32>>,
+    ) -> PyResult<(AnyNode, LpId, Mail)> {
+        let bytes = bytes.map(|Whole(bytes)| bytes);
+        let message = Mail::of(message, bytes)?;
+        let (here, to) = (self.here()?, self.receiver(to.0)?);
+        here.check_size(&message, bytes.is_some()).map_err(PyValueError::new_err)?;
+        Ok((here, to, message))
+    }
+
     fn receiver(&self, to: u32) -> PyResult<LpId> {
         let is_there = to < self.nodes;
         is_there.then_some(LpId(to)).ok_or_else(|| {
@@ -200,25 +215,42 @@ impl Node {
     /// Sends a message. It sets out at once. `bytes` is its size.
     #[pyo3(signature = (to, message, bytes=None))]
     fn send(&self, to: Whole<u32>, message: &Bound<'_, PyAny>, bytes: Option<Whole<u32>>) -> PyResult<()> {
-        let bytes = bytes.map(|Whole(bytes)| bytes);
-        let message = Mail::of(message, bytes)?;
-        let (here, to) = (self.here()?, self.receiver(to.0)?);
-        here.check_size(&message, bytes.is_some()).map_err(PyValueError::new_err)?;
+        let (here, to, message) = self.outgoing(to, message, bytes)?;
         each!(here, node => drop(node.send(to, message)));
         Ok(())
     }
 
-    /// Raises an error if there is no node of this number, or if no message of this size can be sent.
+    /// Sends a message and waits until it has arrived. Returns false if it was lost.
+    ///
+    /// `bytes` is its size over a network of packets or a platform, as for `send`.
     #[pyo3(signature = (to, message, bytes=None))]
-    fn check_delivery(&self, to: Whole<u32>, message: &Bound<'_, PyAny>, bytes: Option<Whole<u32>>) -> PyResult<()> {
-        let bytes = bytes.map(|Whole(bytes)| bytes);
-        self.receiver(to.0)?;
-        self.here()?.check_size(&Mail::of(message, bytes)?, bytes.is_some()).map_err(PyValueError::new_err)
+    fn deliver(&self, to: Whole<u32>, message: &Bound<'_, PyAny>, bytes: Option<Whole<u32>>) -> PyResult<Awaited> {
+        let (_, to, message) = self.outgoing(to, message, bytes)?;
+        Ok(Awaited::of(Wanted::Delivery(to, message)))
     }
 
-    /// Raises an error if the node is on no platform.
-    fn check_computes(&self) -> PyResult<()> {
-        self.here()?.check_computes().map_err(PyValueError::new_err)
+    /// Waits for a message. Returns its sender and the message; after the time `within`, `None`.
+    #[pyo3(signature = (within=None))]
+    fn receive(&self, within: Option<&Bound<'_, PyAny>>) -> PyResult<Awaited> {
+        self.here()?;
+        Ok(Awaited::of(Wanted::Message(patience_of(within)?)))
+    }
+
+    /// Waits for a time: a text with its unit, a number of seconds, or a `timedelta`.
+    fn sleep(&self, delay: &Bound<'_, PyAny>) -> PyResult<Awaited> {
+        self.here()?;
+        Ok(Awaited::of(Wanted::Sleep(delay_of(delay)?)))
+    }
+
+    /// Computes on the host of a platform, and waits for the end. `flops` are floating-point operations.
+    ///
+    /// Computations of a host share its cores. If the host fails, the process ends with it.
+    fn compute(&self, flops: f64) -> PyResult<Awaited> {
+        self.here()?.check_computes().map_err(PyValueError::new_err)?;
+        if flops >= 0.0 && flops.is_finite() {
+            return Ok(Awaited::of(Wanted::Computation(flops)));
+        }
+        Err(PyValueError::new_err(format!("{flops} is no number of operations: give one from 0 on")))
     }
 
     /// Takes the first message of the inbox, if there is one: its sender, and the message.
@@ -250,7 +282,7 @@ impl Node {
     #[pyo3(signature = (process, name=None))]
     fn spawn(&self, py: Python<'_>, process: &Bound<'_, PyAny>, name: Option<&str>) -> PyResult<Process> {
         let node = self.here()?;
-        let done = Py::new(py, Wait::default())?;
+        let done = Py::new(py, Event::default())?;
         let coroutine = Coroutine::new(process, node, Some(done.clone_ref(py)))?;
         let name = match name {
             Some(name) => named(name),
@@ -330,7 +362,7 @@ fn no_metric(kind: &str, name: &str) -> PyErr {
 #[pyclass(frozen, module = "parades")]
 pub(crate) struct Process {
     handle: Mutex<Handle<()>>,
-    done: Py<Wait>,
+    done: Py<Event>,
     node: u32,
 }
 
@@ -339,7 +371,7 @@ impl Process {
     /// True until the process has returned or was killed.
     #[getter]
     fn is_alive(&self) -> bool {
-        !self.done.get().is_over()
+        !self.done.get().is_set()
     }
 
     /// Ends the process where it waits, and executes its `finally` clauses.
@@ -352,6 +384,12 @@ impl Process {
     }
 
     fn __await__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        py.import("parades._program")?.getattr("joined")?.call1((&self.done,))
+        let wait = Bound::new(py, Awaited::of(Wanted::End(self.done.clone_ref(py))))?;
+        Awaited::begin(&wait)
+    }
+
+    /// Generators write `yield from`.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.__await__(py)
     }
 }

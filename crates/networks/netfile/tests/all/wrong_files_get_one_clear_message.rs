@@ -94,6 +94,10 @@ fn each_mistake_has_its_message() {
             small("[[event]]\nat = \"1s\"\nnode = \"a\"\nstate = \"dwon\"\n"),
             "net.toml:12:9: `state` must be down or up, not `dwon`; did you mean `down`?",
         ),
+        (
+            small("[[event]]\nat = \"1s\"\nlink = \"zzz\"\nstate = \"down\"\n"),
+            "net.toml:11:8: there is no link `zzz`; the only link is `a-b`",
+        ),
         // An app on a node that there is not, to itself, without a way, of no kind.
         (
             small(&format!("{app}to = \"c\"\n")),
