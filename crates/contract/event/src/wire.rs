@@ -88,20 +88,20 @@ pub fn write<T: Serialize>(value: &T, to: &mut impl Sink) {
 /// Memory to which [`write`] appends: a vector, or a [`Room`].
 pub trait Sink {
     /// Appends a byte.
-    fn push(&mut self, byte: u8);
+    fn put(&mut self, byte: u8);
 
     /// Appends bytes.
-    fn extend(&mut self, bytes: &[u8]);
+    fn put_all(&mut self, bytes: &[u8]);
 }
 
 impl Sink for Vec<u8> {
     #[inline(always)]
-    fn push(&mut self, byte: u8) {
+    fn put(&mut self, byte: u8) {
         self.push(byte);
     }
 
     #[inline(always)]
-    fn extend(&mut self, bytes: &[u8]) {
+    fn put_all(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
     }
 }
@@ -114,13 +114,13 @@ impl<S: Sink> Flavor for Append<'_, S> {
 
     #[inline(always)]
     fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
-        self.0.push(byte);
+        self.0.put(byte);
         Ok(())
     }
 
     #[inline(always)]
     fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
-        self.0.extend(bytes);
+        self.0.put_all(bytes);
         Ok(())
     }
 

@@ -85,7 +85,7 @@ fn a_frame_may_be_shorter_than_the_room_for_it() {
             assert_eq!((frame, continues), (&vec![byte; bytes][..], byte.is_multiple_of(2)));
         }));
     }
-    // A short frame takes no room beyond its own.
+    // Three frames of 120 bytes would fill the lane. A short frame takes no room beyond its own.
     let waiting = (0..).take_while(|_| write(1, 1)).count();
-    assert!(waiting >= 5, "{waiting}");
+    assert!(waiting > 3, "{waiting}");
 }

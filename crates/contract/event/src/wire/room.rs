@@ -63,7 +63,7 @@ impl<'a> Room<'a> {
     /// ```
     /// use parades_core::wire::{Room, Sink};
     /// let mut bytes = vec![1];
-    /// Room::behind(&mut bytes, |room| room.extend(&[2, 3]));
+    /// Room::behind(&mut bytes, |room| room.put_all(&[2, 3]));
     /// assert_eq!(bytes, [1, 2, 3]);
     /// ```
     pub fn behind<R>(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Room<'_>) -> R) -> R {
@@ -128,7 +128,7 @@ impl<'a> Room<'a> {
 
 impl Sink for Room<'_> {
     #[inline(always)]
-    fn push(&mut self, byte: u8) {
+    fn put(&mut self, byte: u8) {
         match self.lent.get_mut(self.used) {
             Some(place) => {
                 *place = byte;
@@ -139,7 +139,7 @@ impl Sink for Room<'_> {
     }
 
     #[inline(always)]
-    fn extend(&mut self, bytes: &[u8]) {
+    fn put_all(&mut self, bytes: &[u8]) {
         match self.lent[self.used..].split_at_mut_checked(bytes.len()) {
             Some((place, _)) => {
                 place.copy_from_slice(bytes);

@@ -53,7 +53,7 @@ impl Bundles {
             };
             let mut in_lent = || {
                 fabric.try_write(to, lent, &mut |room| {
-                    room.extend(bytes);
+                    room.put_all(bytes);
                     write(room);
                 })
             };

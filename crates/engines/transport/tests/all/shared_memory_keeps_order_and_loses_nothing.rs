@@ -177,7 +177,7 @@ fn bytes_written_in_a_lane_arrive_in_order_with_those_that_are_sent() {
                 // Now and then the message is far larger than the memory that is lent, and than the lane.
                 let mut write = |room: &mut Room<'_>| {
                     calls += 1;
-                    expected(number).chunks(7).for_each(|bytes| room.extend(bytes));
+                    expected(number).chunks(7).for_each(|bytes| room.put_all(bytes));
                 };
                 if number % 3 == 0 {
                     first.send(1, &expected(number));
@@ -203,7 +203,7 @@ fn bytes_written_in_a_lane_arrive_in_order_with_those_that_are_sent() {
 #[test]
 fn a_full_lane_refuses_bytes_until_they_are_received_or_the_rank_has_ended() {
     let mut ranks = connect(TINY);
-    let write = |ranks: &[Arc<SharedMemory>]| ranks[0].try_write(1, 100, &mut |room| room.extend(&[7; 100]));
+    let write = |ranks: &[Arc<SharedMemory>]| ranks[0].try_write(1, 100, &mut |room| room.put_all(&[7; 100]));
     let written = (0..100).take_while(|_| write(&ranks)).count();
     assert!((1..100).contains(&written), "{written}");
     let mut received = 0;
@@ -212,7 +212,7 @@ fn a_full_lane_refuses_bytes_until_they_are_received_or_the_rank_has_ended() {
     let again = (0..100).take_while(|_| write(&ranks)).count();
     assert!((1..100).contains(&again), "{again}");
     drop(ranks.remove(1));
-    assert!(ranks[0].try_write(1, 100, &mut |room| room.extend(&[7; 100])), "the bytes are dropped");
+    assert!(ranks[0].try_write(1, 100, &mut |room| room.put_all(&[7; 100])), "the bytes are dropped");
 }
 
 #[test]

@@ -6,8 +6,9 @@
 //! ours.
 //!
 //! *Ours* is the way in which a run sends a message of that size: in batches below [`ARENA_MIN`], and else in
-//! place. The rivals send bytes without a form. So does our side in batches; in place, a message is written
-//! and read as a payload of an event is. The side in place copies small messages, so that its time over that
+//! place. The rivals send bytes without a form. So does our side in batches, which writes messages in the lane;
+//! in place, a message is written and read as a payload of an event is. A rank that finds no room receives, as a
+//! worker of a run does, and as the rivals do. The side in place copies small messages, so that its time over that
 //! in batches is the cost of this encoding.
 
 mod cost;

@@ -27,10 +27,12 @@ const SLOTS: usize = 256;
 
 /// The bytes of the messages of a batch from which on it is sent, as those of a bundle in a run.
 const BATCH_BYTES: usize = 8 << 10;
+/// The same, for messages in place.
+const PLACES_BYTES: usize = 15 << 10;
 /// The bytes before each message of a batch: its length.
 const PREFIX: usize = size_of::<usize>();
-/// The bytes for which a run asks the transport to lend memory.
-const LENT_BYTES: usize = 12 << 10;
+/// More bytes than the places of a batch take, so that the first one fits.
+const FORM: usize = 512;
 
 /// The path of a message's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,6 +184,8 @@ struct Batch {
     messages: Vec<Bytes>,
     /// The bytes of all these messages.
     bytes: usize,
+    /// The bytes that the last batch had when it was encoded. The next will have about as many, as in a run.
+    encoded: usize,
 }
 
 impl Batch {
@@ -189,7 +193,7 @@ impl Batch {
     /// elsewhere, as a run encodes events.
     fn write(&mut self, length: usize, room: &mut Room<'_>) {
         for seed in self.seeds.drain(..) {
-            room.extend(&length.to_ne_bytes());
+            room.put_all(&length.to_ne_bytes());
             room.fill(length, |message| write_words(seed, message));
         }
         if !self.messages.is_empty() {
@@ -197,7 +201,7 @@ impl Batch {
             FrameWriter::new(Destination::SameMemory).within(encode);
             self.messages.clear();
         }
-        self.bytes = 0;
+        (self.bytes, self.encoded) = (0, room.len());
     }
 }
 
@@ -285,7 +289,7 @@ impl Rank<'_> {
                 let batch = &mut self.batches[to];
                 batch.messages.push(Bytes::write(self.cell.bytes, |to| write_words(seed, to)));
                 batch.bytes += self.cell.bytes;
-                self.send_batch(to, BATCH_BYTES);
+                self.send_batch(to, PLACES_BYTES);
             }
         }
         Ok(())
@@ -297,7 +301,7 @@ impl Rank<'_> {
             return;
         }
         let mut batch = std::mem::take(&mut self.batches[to]);
-        let bytes = if batch.messages.is_empty() { batch.bytes } else { LENT_BYTES };
+        let bytes = if batch.messages.is_empty() { batch.bytes } else { FORM + batch.encoded + batch.encoded / 4 };
         let mut spins = 0;
         while !self.fabric.try_write(to, bytes, &mut |room| batch.write(self.cell.bytes, room)) {
             if !self.receive() {
