@@ -110,8 +110,8 @@ pub trait Umpire: Send + fmt::Debug {
     fn goes_on(&mut self, events: u64);
     /// The run is at a cut, whose work is none of the engine's, until [`Umpire::goes_on`] is called.
     fn rests(&mut self, events: u64);
-    /// Returns true if the span should end at the next possible cut. The engine asks at intervals. It is
-    /// at `time`, and `events` were executed so far. With `is_busy`, its workers hardly wait for each other, and
+    /// Returns true if the span should end at the next possible cut. The engine asks at intervals. It is at
+    /// `time`, and `events` were executed so far. With `is_busy`, its workers hardly wait for each other, and
     /// need few exchanges.
     fn wants_change(&mut self, events: u64, time: Time, is_busy: bool) -> bool;
     /// Returns true if the engine of this span is on trial. It may then be changed for the one before even if

@@ -2,8 +2,8 @@
 //!
 //! Much is not known before a run: the number of events in a window, how long workers wait for each other, the
 //! share of executions rolled back. So it is measured in the run. A run that begins with several workers goes
-//! on with one while that is faster ([`crate::retreat`]). A run that seems to last for half a second or
-//! longer also tries the engines that might be faster than the advised one ([`advance`]).
+//! on with one while that is faster ([`crate::retreat`]). A run that seems to last for a second or longer
+//! also tries the engines that might be faster than the advised one ([`advance`]).
 //!
 //! *Read next*: `auto/contest.rs`, which engine goes on; `auto/relay.rs`, how it does.
 

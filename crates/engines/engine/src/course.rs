@@ -254,8 +254,8 @@ impl<'k> Course<'k> {
         }
     }
 
-    /// Asks the umpire about a run at `time`, of `events` events so far. `is_busy` is called if there is an umpire;
-    /// [`Umpire::wants_change`] says what it returns.
+    /// Asks the umpire about a run at `time`, of `events` events so far. `is_busy` is called if there is an
+    /// umpire; [`Umpire::wants_change`] says what it returns.
     #[inline]
     fn ask_umpire(&mut self, events: u64, time: Time, is_busy: impl FnOnce() -> bool) {
         let may_change = self.umpire.is_some() && self.may_change();

@@ -5,7 +5,7 @@
 //! cases, one worker is tried before several have been measured in full: the workers do next to nothing from
 //! the beginning, or windows hold next to nothing.
 
-use crate::tune::{self, START, Step, Tuner, spell_min};
+use crate::tune::{self, LONG, START, Step, Tuner, spell_min};
 use std::time::Duration;
 
 /// The rule by which a run retreats to one worker, and returns to several.
@@ -87,6 +87,8 @@ pub(crate) struct Retreat {
     /// The cost of several workers that were given up because their windows hold next to nothing, until one
     /// worker has been adopted or rejected.
     given_up: Option<f64>,
+    /// The time of a spell at which several workers on trial are looked at next.
+    look: Duration,
     /// The number of switches between several workers and one.
     pub(crate) switches: u32,
     /// The share of the workers' time at work from which one worker is not tried; see [`BUSY`].
@@ -111,6 +113,7 @@ impl Retreat {
             has_moved: false,
             is_disturbed: false,
             given_up: None,
+            look: LONG,
             switches: 0,
             busy,
         }
@@ -137,15 +140,22 @@ impl Retreat {
         time >= self.spell_min()
     }
 
+    /// Returns true if the spell, which has lasted for `time`, may end, or if several workers on trial may be
+    /// given up.
+    pub(crate) fn is_review_due(&self, time: Duration) -> bool {
+        self.is_due(time) || !self.alone && self.tuner.is_on_other() && time >= self.look
+    }
+
     /// Returns true if a spell is long enough to decide by.
     pub(crate) fn can_decide(&mut self, spell: Spell) -> bool {
         self.is_disturbed |= self.alone && spell.share_on_core < UNDISTURBED;
         self.is_due(spell.time) && (spell.executed >= EVENTS_MIN || spell.time >= CRAWL)
     }
 
-    /// Returns true if several workers must be given up before they have been measured in full, after `windows`
-    /// windows: at the start, because they wait for each other more than they work, or have next to nothing to
-    /// do; and later, in a trial, because they have next to nothing to do and are slower than one worker.
+    /// Returns true if several workers must be given up before they have been measured in full, after
+    /// `windows` windows: at the start, because they wait for each other more than they work, or have next to
+    /// nothing to do; and later, in a trial, because they have next to nothing to do and are slower than one
+    /// worker.
     pub(crate) fn gives_up(&mut self, spell: Spell, windows: u64) -> bool {
         if self.alone {
             return false;
@@ -153,6 +163,7 @@ impl Retreat {
         let is_enough = windows >= WINDOWS_MIN && spell.executed >= EVENTS_MIN;
         let is_sparse = spell.executed < EVENTS_PER_WINDOW * windows * spell.workers as u64;
         if self.tuner.is_on_other() {
+            self.look = 2 * spell.time.max(LONG);
             return is_enough && is_sparse && self.tuner.is_slower(spell.for_tuner()) && self.should_switch(spell);
         }
         let is_over = is_enough && spell.time >= START.max(self.move_time);
@@ -205,7 +216,7 @@ impl Retreat {
     pub(crate) fn note_switch(&mut self, time: Duration) {
         self.alone = !self.alone;
         self.tuner.note_change(time);
-        (self.move_time, self.has_moved) = (time, true);
+        (self.move_time, self.has_moved, self.look) = (time, true, LONG);
         self.is_disturbed = false;
         self.switches += 1;
     }
@@ -359,13 +370,16 @@ mod tests {
             assert!(!retreat.should_switch(spell(3_000_000, 20, 1.0)), "one is faster");
             let alone = (1..).find(|_| retreat.should_switch(spell(3_000_000, 10, 1.0))).expect("several are tried");
             retreat.note_switch(Duration::from_millis(5));
-            assert!(!retreat.is_due(Duration::from_millis(14)));
+            assert!([14, 5].iter().all(|&ms| !retreat.is_due(Duration::from_millis(ms))));
+            assert_eq!([5, 6].map(|ms| retreat.is_review_due(Duration::from_millis(ms))), [false, true]);
             assert!(!retreat.gives_up(spell(several, 5, 1.9), several / 10_000), "that may be a disturbance");
             assert!(!retreat.gives_up(spell(3_100_000, 6, 1.9), 400), "these are not slower");
+            assert_eq!([11, 12].map(|ms| retreat.is_review_due(Duration::from_millis(ms))), [false, true]);
             assert!(retreat.gives_up(spell(several, 6, 1.9), several / 10_000), "these are");
             10 * alone
         };
-        // Two moves, and 6 ms with two thirds and one third of the events, lose a fiftieth of the time before them.
+        // Two moves, and 6 ms with two thirds and one third of the events, lose a fiftieth of the time before
+        // them.
         let [slow, slower] = [2_000_000, 1_000_000].map(loses);
         assert!((600..650).contains(&slow) && (700..750).contains(&slower), "{slow} and {slower} ms");
     }

@@ -286,12 +286,14 @@ impl Tuner {
         self.own.clear();
     }
 
-    /// Puts the next trial off after a trial whose other choice, measured by `spell`, was adopted: until going
-    /// back to a choice of this cost, in a trial as short as possible, would lose a fiftieth. A change takes
-    /// `change`.
+    /// Puts the next trial off after a trial whose other choice, measured by `spell`, was adopted: until
+    /// going back to a choice of this cost, in a trial as short as possible, would lose a fiftieth. A change
+    /// takes `change`. No trial is due early before that: the cost was that of a short time.
     pub(crate) fn delay_by_loss(&mut self, rejected: f64, spell: Spell, change: Duration, work: f64) {
         let lost_ns = 2.0 * ns(change) + ns(LONG) * (1.0 - spell.cost() / rejected).max(0.0);
-        self.delay_until(work + PAUSE_LOSSES * lost_ns / spell.cost());
+        let due = work + PAUSE_LOSSES * lost_ns / spell.cost();
+        self.delay_until(due);
+        self.early = self.early.max(due);
     }
 
     /// Returns true if an unfinished spell, long enough to stand for itself, shows that the other choice is

@@ -25,8 +25,9 @@ use std::str::FromStr;
 #[non_exhaustive]
 pub enum Engine {
     /// The engine that suits the model and the machine: [`Engine::Sequential`], [`Engine::Window`] or
-    /// [`Engine::TimeWarp`]. The last is chosen only if state is restored by copies. A run in one process that
-    /// lasts for half a second goes on under another engine if trials find it faster ([`parades_engine::auto::advance`]).
+    /// [`Engine::TimeWarp`]. The last is chosen only if state is restored by copies. A run in one process
+    /// that lasts for a second or longer goes on under another engine if trials find it faster
+    /// ([`parades_engine::auto::advance`]).
     #[default]
     Auto,
     /// [`parades_engine::sequential`]: one pending event set; defines the right answer.

@@ -4,12 +4,12 @@
 //! the length of a trial, and the faster of the two goes on ([`Tuner`]). The first part of a trial is not
 //! measured: there, threads find their cores, and an engine its own settings.
 //!
-//! *Cost.* A trial loses the time of two changes, and the time that the current engine would have saved. Before
-//! the first trial, nothing but the time of a change is known, and the other engine is taken to be half as fast.
-//! A trial begins if all losses together stay below [`SHARE_MAX`] of the run. Its length is foreseen from its
-//! virtual time, which may be far from the truth. So losses also stay below [`SHARE_SO_FAR_MAX`] of the run so
-//! far. A trial grows with the run, and pauses grow while trials find nothing ([`Tuner`]). An engine that is far
-//! slower is left as soon as that is certain.
+//! *Cost.* A trial loses the time of two changes, and the time that the current engine would have saved.
+//! Before the first trial, nothing but the time of a change is known, and the other engine is taken to be
+//! half as fast. A trial begins if all losses together stay below [`SHARE_MAX`] of the run. Its length is
+//! foreseen from its virtual time, which may be far from the truth. So losses also stay below
+//! [`SHARE_SO_FAR_MAX`] of the run so far. A trial grows with the run, and pauses grow while trials find
+//! nothing ([`Tuner`]). An engine that is far slower is left as soon as that is certain.
 
 use crate::tune::{Spell, Step, Tuner};
 use std::time::Duration;
@@ -66,6 +66,8 @@ pub(super) struct Contest {
     lost: Duration,
     /// The time that trials had lost before the last one was asked for.
     lost_before_trial: Duration,
+    /// The time of the run at which it was asked for.
+    last_trial: Duration,
     /// The expected time of the run from its beginning to its end.
     expected: Duration,
     /// The time of the last change. Before the first one, the time in which the first engine has begun.
@@ -93,6 +95,7 @@ impl Contest {
             elapsed: Duration::ZERO,
             lost: Duration::ZERO,
             lost_before_trial: Duration::ZERO,
+            last_trial: Duration::ZERO,
             expected: Duration::ZERO,
             change_time: Duration::ZERO,
             trials: 0,
@@ -156,14 +159,14 @@ impl Contest {
             return None; // The engine is on its way to a cut.
         }
         self.spell.add(work, time);
-        if !self.is_warm {
+        let is_hopeless = self.spell.time >= WARM_UP_MIN && self.tuner.is_hopeless(self.spell);
+        if !self.is_warm && !is_hopeless {
             self.is_warm = self.spell.time >= self.warm_up();
             if self.is_warm {
                 self.spell = Spell::default();
             }
             return None;
         }
-        let is_hopeless = self.spell.time >= WARM_UP_MIN && self.tuner.is_hopeless(self.spell);
         if self.spell.time < self.spell_min() && !is_hopeless {
             return None;
         }
@@ -187,10 +190,13 @@ impl Contest {
         self.tuner.record(spell, self.work);
         self.end_detour();
         self.own_cost = spell.cost();
-        if !self.tuner.is_due(self.work) || !self.is_affordable() {
+        // Pauses grow, but not beyond the length of the run so far: the model may have changed.
+        let is_due = self.tuner.is_due(self.work) || self.trials > 0 && self.elapsed >= 2 * self.last_trial;
+        if !is_due || !self.is_affordable() {
             return None;
         }
         if is_busy {
+            self.last_trial = self.elapsed;
             self.tuner.give_up(spell, self.work);
             return None;
         }
@@ -201,7 +207,7 @@ impl Contest {
             }
         }
         self.tuner.begin(self.work);
-        self.lost_before_trial = self.lost;
+        (self.lost_before_trial, self.last_trial) = (self.lost, self.elapsed);
         self.wanted = self.tried;
         None
     }
@@ -223,8 +229,8 @@ impl Contest {
         self.detour = Spell::default();
     }
 
-    /// True if another trial leaves the losses below their share of the run. The last one tells what a trial may
-    /// lose: an engine comes late to its cut if its windows are long.
+    /// True if another trial leaves the losses below their share of the run. The last one tells what a trial
+    /// may lose: an engine comes late to its cut if its windows are long.
     fn is_affordable(&self) -> bool {
         let least = 2 * self.change_time + (self.warm_up() + self.spell_min()) / 2;
         let all = (self.lost + least.max(self.lost - self.lost_before_trial)).as_secs_f64();
@@ -324,11 +330,12 @@ mod tests {
 
     #[test]
     fn an_engine_that_is_far_slower_is_left_early() {
-        let trial_of = |rate_of_other: f64| {
-            let (contest, _) = run(2, 5.0, false, &|engine, _| [1000.0, rate_of_other][engine]);
+        let loss_of_trial = |rate_of_other: f64| {
+            let (contest, _) = run(2, 300.0, false, &|engine, _| [1000.0, rate_of_other][engine]);
             contest.lost() / contest.trials
         };
-        assert!(trial_of(1.0) < trial_of(900.0), "{:?} and {:?}", trial_of(1.0), trial_of(900.0));
+        assert!(loss_of_trial(1.0) < Duration::from_millis(30), "{:?}", loss_of_trial(1.0));
+        assert!(loss_of_trial(1.0) < loss_of_trial(500.0), "{:?}", loss_of_trial(500.0));
     }
 
     #[test]

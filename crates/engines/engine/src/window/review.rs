@@ -121,7 +121,7 @@ impl Reviewer {
         }
         let may_switch = match self.retreats {
             Retreats::Never => false,
-            Retreats::WhereFaster => self.retreat.is_due(stopwatch.time()),
+            Retreats::WhereFaster => self.retreat.is_review_due(stopwatch.time()),
             #[cfg(feature = "test-hooks")]
             Retreats::Every(each) => windows - self.spell_start.1 >= each.into(),
         };

@@ -190,9 +190,9 @@ impl PeersOfRouters {
 
     /// Returns the peers at these routers, each with the place of its router among them.
     fn inside(&self, routers: &Range<u32>) -> impl Iterator<Item = (u32, u32)> {
-        (0..).zip(&self.0[routers.start as usize..routers.end as usize]).filter_map(|(place, &peer)| {
-            (peer != NOBODY).then_some((peer, place))
-        })
+        (0..)
+            .zip(&self.0[routers.start as usize..routers.end as usize])
+            .filter_map(|(place, &peer)| (peer != NOBODY).then_some((peer, place)))
     }
 
     /// Returns the number of pairs of peers in one domain, each peer with itself included.

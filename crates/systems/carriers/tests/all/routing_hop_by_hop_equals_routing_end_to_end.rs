@@ -75,7 +75,8 @@ fn check_latencies(underlay: &Underlay, topology: &Topology, places: &[NodeId]) 
 
 #[test]
 fn the_hierarchy_of_a_transit_stub_network_gives_the_least_latencies() {
-    // Domains of one router, many gates for few domains, and few for many; domains of few and of many routers.
+    // Domains of one router, many gates for few domains, and few for many; domains of few and of many
+    // routers.
     for (sizes, seeds) in [
         ([1, 1, 4, 3], 8),
         ([2, 3, 12, 4], 8),
