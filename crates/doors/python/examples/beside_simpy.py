@@ -10,10 +10,13 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from typing import Any
 
 import parades as p
 import simpy
+
+Steps = Generator[simpy.Event, Any, None]
 
 CUSTOMERS = 100_000
 NODES, PASSES = 1_000, 200_000
@@ -37,17 +40,18 @@ async def mm1(node: p.Node) -> None:
 
 
 def mm1_of_simpy() -> None:
-    env, rng, sojourns = simpy.Environment(), random.Random(1), []
+    env, rng = simpy.Environment(), random.Random(1)
+    sojourns: list[float] = []
     server = simpy.Resource(env, 1)
 
-    def customer():
+    def customer() -> Steps:
         came = env.now
         with server.request() as request:
             yield request
             yield env.timeout(rng.expovariate(1.0))
         sojourns.append(env.now - came)
 
-    def arrivals():
+    def arrivals() -> Steps:
         for _ in range(CUSTOMERS):
             yield env.timeout(rng.expovariate(0.5))
             env.process(customer())
@@ -72,7 +76,7 @@ def ring_of_simpy() -> None:
     env = simpy.Environment()
     inboxes = [simpy.Store(env) for _ in range(NODES)]
 
-    def node(number):
+    def node(number: int) -> Steps:
         while True:
             hops = yield inboxes[number].get()
             yield env.timeout(1)
@@ -94,7 +98,7 @@ async def steps(node: p.Node) -> None:
 def steps_of_simpy() -> None:
     env = simpy.Environment()
 
-    def process():
+    def process() -> Steps:
         while True:
             yield env.timeout(1)
 
@@ -123,11 +127,10 @@ def wall_s(run: Callable[[], object]) -> float:
 
 def main() -> None:
     pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    alone = dict(engine="sequential")
     rows: list[tuple[str, float, Callable[[], object], Callable[[], object]]] = [
-        ("M/M/1: customers", CUSTOMERS, lambda: p.run(mm1, **alone), mm1_of_simpy),
-        ("ring: messages", PASSES, lambda: p.run(ring, **alone), ring_of_simpy),
-        ("waits: steps", STEPS, lambda: p.run(steps, **alone), steps_of_simpy),
+        ("M/M/1: customers", CUSTOMERS, lambda: p.run(mm1, engine="sequential"), mm1_of_simpy),
+        ("ring: messages", PASSES, lambda: p.run(ring, engine="sequential"), ring_of_simpy),
+        ("waits: steps", STEPS, lambda: p.run(steps, engine="sequential"), steps_of_simpy),
         (
             "computing nodes: two processes, one: messages",
             8 * 500,

@@ -17,6 +17,7 @@ import pytest
 from conftest import CLONE
 
 PAGE = CLONE / "docs/python.md"
+EXAMPLES = CLONE / "crates/doors/python/examples"
 NOTEBOOK = CLONE / "docs/python.ipynb"
 MODULES = [
     name for _, name, _ in pkgutil.iter_modules(parades.__path__, "parades.") if name != "parades.__main__"
@@ -92,9 +93,10 @@ def test_the_stub_is_that_of_the_module() -> None:
     checked("mypy.stubtest", "parades._parades")
 
 
-def test_the_package_and_the_tutorial_have_types(tmp_path) -> None:
+def test_the_package_the_tutorial_and_the_examples_have_types(tmp_path) -> None:
     config = ("--config-file", str(Path(__file__).parents[1] / "pyproject.toml"))
     checked("mypy", *config, "-p", "parades", cwd=tmp_path)
     (tmp_path / "tutorial.py").write_text("\n".join(programs_of(PAGE)))
     checked("mypy", *config, "tutorial.py", cwd=tmp_path)
+    checked("mypy", *config, *map(str, EXAMPLES.glob("*.py")), cwd=tmp_path)
     assert os.path.exists(Path(parades.__file__).with_name("py.typed"))

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -221,6 +222,43 @@ def test_a_function_may_say_what_the_digest_has() -> None:
         return p.run(folds).digest
 
     assert digest(1, 1) == digest(1, 2) != digest(2, 2)
+
+
+def of_number(number: int) -> p.Program:
+    """Returns one of several programs of the same name."""
+
+    @p.program(nodes=2, latency="1ms", until="1s")
+    async def local(node: p.Node) -> None:
+        for _ in range(10):
+            await node.sleep("1ms")
+            node.state["number"] = number
+
+    return local
+
+
+def test_programs_of_one_name_are_told_apart() -> None:
+    digests = [p.run(of_number(number)).digest for number in range(4)]
+    assert len(set(digests)) == 4
+    cuts = [p.start(of_number(number)) for number in range(4)]
+    later = [cut.advance("5ms") for cut in cuts]
+    traces = [p.trace(of_number(number)) for number in range(2)]
+    gc.collect()
+    assert [cut.finish().digest for cut in cuts] == digests
+    assert [cut.finish().digest for cut in later] == digests
+    assert all(list(trace) for trace in traces)
+    found: dict[int, str | None] = {}
+
+    def work(number: int) -> None:
+        for _ in range(5):
+            found[number] = p.run(of_number(number)).digest
+            assert found[number] == digests[number]
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == dict(enumerate(digests))
 
 
 def test_many_runs_of_programs_leave_no_memory_behind() -> None:

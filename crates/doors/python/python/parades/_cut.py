@@ -39,8 +39,11 @@ class Cut:
         saved: _parades.Saved | None = None,
         so_far: Run | None = None,
         outputs: Outputs | None = None,
+        what: What | None = None,
     ) -> None:
         self._asked = asked
+        #: The program lives as long as its cuts.
+        self._what = what
         #: The files of a run at its start. Later ones go on with those of the saved run.
         self._outputs = outputs
         self._engine = dict(engine)
@@ -90,7 +93,7 @@ class Cut:
         with tempfile.TemporaryDirectory(prefix="parades-") as folder:
             path = os.path.join(folder, "run.save")
             so_far = self._save(path, until, progress)
-            return Cut(self._asked, self._engine, _parades.Saved.read(path), so_far)
+            return Cut(self._asked, self._engine, _parades.Saved.read(path), so_far, what=self._what)
 
     def branch(
         self,
@@ -128,7 +131,7 @@ class Cut:
         changes = assignments(merged(set, parameters, "set"))
         end = time("until", until) or self._saved.end or ""
         branch = self._saved.branch(changes, whole("seed", seed), fresh_metrics, end)
-        return Cut(self._asked, self._engine, branch)
+        return Cut(self._asked, self._engine, branch, what=self._what)
 
     def with_engine(
         self,
@@ -146,7 +149,7 @@ class Cut:
         how = {**self._engine, "engine": engine, "threads": threads, "processes": processes, "tune": tune}
         workers = (whole("threads", threads, 1), whole("processes", processes, 1))
         asked = self._asked.with_engine(engine, *workers, assignments(tune or {}))
-        return Cut(asked, how, self._saved, self.so_far, self._outputs)
+        return Cut(asked, how, self._saved, self.so_far, self._outputs, self._what)
 
     def finish(
         self,
@@ -234,7 +237,7 @@ def start(
         "tune": tune,
         "memory_limit": memory_limit,
     }
-    return Cut(asked, how, outputs=outputs)
+    return Cut(asked, how, outputs=outputs, what=what)
 
 
 def load(path: str | os.PathLike[str]) -> Cut:

@@ -19,6 +19,8 @@ _WORDS = [
     (r"; reproduce it with `[^`]*(<locals>|the session:|over=network\.toml)[^`]*`", ""),
     (r"(a saved run in )?\S*/parades-\w+/run\.save", "the run"),
     (r"^--([a-z]+): ", r"\1: "),
+    (r"^--set ", ""),
+    (r"^--(seeds|table|tune) ", r"\1="),
     (r"name another folder for `--out`", "name another folder"),
     (r"add `--overwrite`", "pass `overwrite=True`"),
     (r"with `--overwrite`", "with `overwrite=True`"),

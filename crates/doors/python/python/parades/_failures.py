@@ -49,7 +49,7 @@ def told(error: BaseException, traceback: types.TracebackType | None) -> str:
     """Returns a sentence on an exception, with its line. Called where a process fails."""
     error.__traceback__ = traceback
     text = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
-    if "no running event loop" in text:
+    if "event loop" in text:
         text += "; programs do not run under asyncio: await the waits of the node, such as `node.sleep`"
     text += _place(traceback)
     _RAISED[text] = error

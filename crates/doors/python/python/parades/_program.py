@@ -10,12 +10,14 @@ import os
 import runpy
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from functools import partial
-from itertools import product
+from itertools import count, product
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakValueDictionary
 
 from . import _parades
 from ._errors import GUARD, RUN_OPTIONS, InputError
@@ -35,8 +37,11 @@ _OPTIONS = frozenset(
     "metrics until_interval outputs out event links lps begin before nodes over places latency".split()
 )
 
-#: The place of a program that is in no file.
+#: The place of a program that nobody can import.
 _SESSION = "the session"
+
+#: The numbers of the programs of this process.
+_NUMBERS = count()
 
 #: The variable by which the processes of a run learn where modules are.
 _PATH = "PARADES_SYS_PATH"
@@ -80,8 +85,14 @@ class Program:
             self._places = nodes if isinstance(nodes, str) else "\n".join(nodes or ())
         self.until = until
         self.stable = whole("stable", stable) or 0
-        self.counters = list(counters)
-        self.tallies = list(tallies)
+        self.counters, self.tallies = _names("counters", counters), _names("tallies", tallies)
+        twice = [name for name, times in Counter(self.counters + self.tallies).items() if times > 1]
+        if twice:
+            raise refused(
+                f"counters={self.counters!r}, tallies={self.tallies!r}",
+                f"two are called `{twice[0]}`",
+                "give one of them another name",
+            )
         self.parameters = dict(parameters)
         self.__doc__ = main.__doc__
         names = list(inspect.signature(main).parameters)
@@ -93,18 +104,31 @@ class Program:
             help = "give it another name"
             raise InputError(f"`{taken[0]}` of `{self.name}` is an option of every run; {help}", help=help)
 
+        self._number = next(_NUMBERS)
+
     @property
     def key(self) -> str:
-        """The words by which another process imports the program."""
-        module = self.main.__module__
-        if module == "__main__":
-            file = getattr(sys.modules["__main__"], "__file__", None)
-            module = os.path.abspath(file) if file else _SESSION
-        return f"{module}:{self.main.__qualname__}"
+        """The words by which another process imports the program. No other program has them."""
+        module, name = self.main.__module__, self.main.__qualname__
+        found: Any = sys.modules.get(module)
+        file = getattr(found, "__file__", None)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if module == "__main__" and file:
+            module = os.path.abspath(file)
+        if found is not self or module == "__main__":
+            return f"{_SESSION}:{name}#{self._number}"
+        return f"{module}:{name}"
 
     def __repr__(self) -> str:
         nodes = f"{self.nodes} nodes" if self.over is None else f"the nodes of {self.over!r}"
         return f"<Program {self.name!r} of {nodes}>"
+
+
+def _names(argument: str, names: Iterable[str]) -> list[str]:
+    if isinstance(names, str):
+        raise refused(f"{argument}={names!r}", "this is one name", f"write `{argument}=[{names!r}]`")
+    return list(names)
 
 
 def program(
@@ -147,8 +171,10 @@ def program(
     return lambda main: Program(main, nodes, over, until, stable, counters, tallies, parameters)
 
 
-#: The programs that runs of this process were asked for, by their keys.
-_KNOWN: dict[str, Program] = {}
+#: The programs of this process by their keys. A run, or a cut, holds its own.
+_KNOWN: WeakValueDictionary[str, Program] = WeakValueDictionary()
+#: The programs that were imported for runs.
+_IMPORTED: dict[str, Program] = {}
 
 
 def values_of(
@@ -227,10 +253,7 @@ def _arguments_in_json(what: Program, arguments: Mapping[str, object], *, severa
 
 
 def _check_import(what: Program, *, several: bool) -> None:
-    found: Any = sys.modules.get(what.main.__module__)
-    for part in what.main.__qualname__.split("."):
-        found = getattr(found, part, None)
-    if found is not what or what.key.startswith(_SESSION):
+    if what.key.startswith(_SESSION):
         help = "define it under its own name at the top of a file, which you import (in a notebook too)"
         help += ": sweeps execute runs by other processes" if several else ", or use one process"
         raise InputError(f"other processes cannot import the program `{what.name}`; {help}", help=help)
@@ -285,7 +308,7 @@ def _imported(key: str) -> Program:
 
 def found(key: str, arguments: str) -> SimpleNamespace:
     """Returns what the scenario needs of a program. Called by the scenario."""
-    what = _KNOWN.get(key) or _KNOWN.setdefault(key, _imported(key))
+    what = _KNOWN.get(key) or _IMPORTED.get(key) or _IMPORTED.setdefault(key, _imported(key))
     try:
         known = json.loads(arguments)
         inspect.signature(what.main).bind(None, **known)

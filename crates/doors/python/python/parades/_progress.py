@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ._words import refused
+
 
 class Progress(NamedTuple):
     """The progress of a run, or of the runs of a sweep."""
@@ -34,6 +36,8 @@ def callback(listener: Listener) -> Callable[[str, Any], None] | None:
     """Returns the function that hears of the run for a listener of the user."""
     if listener is None or listener is False:
         return None
+    if listener is not True and not callable(listener):
+        raise refused(f"progress={listener!r}", "nobody hears of the progress", "give a function, or `True`")
     tell = _Line() if listener is True else listener
 
     def hear(what: str, facts: Any) -> None:

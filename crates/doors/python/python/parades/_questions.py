@@ -270,7 +270,13 @@ def trace(
         InputError: If the input is wrong, at the first line.
         SimulationError: If the run fails, after the lines up to then.
     """
-    return _parades.trace(asked(what, how), lps, time("begin", begin), time("before", before))
+    lines = _parades.trace(asked(what, how), lps, time("begin", begin), time("before", before))
+
+    def of(what: What) -> Iterator[str]:
+        # A program lives as long as its run.
+        yield from lines
+
+    return of(what)
 
 
 def rerun(

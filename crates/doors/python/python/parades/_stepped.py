@@ -57,7 +57,7 @@ class Stepped:
             InputError: If there is no such node.
             SimulationError: If no path leads there.
         """
-        return self._network.send(source, destination, bytes)
+        return self._network.send(source, destination, whole("bytes", bytes) or 0)
 
     def cancel(self, transfer: int) -> None:
         """Gives a transfer up now. Does nothing if it has ended.

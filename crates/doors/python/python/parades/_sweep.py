@@ -14,7 +14,7 @@ from ._errors import SimulationError, Stopped
 from ._progress import Listener, callback
 from ._run import What, request
 from ._table import Table
-from ._words import merged, whole
+from ._words import merged, refused, whole
 
 
 class Sweep:
@@ -112,6 +112,8 @@ def sweep(
         SimulationError: If all runs fail, or if no process can be started.
         Stopped: After Ctrl-C, with the results so far as its attribute `sweep`.
     """
+    if isinstance(seeds, int):
+        raise refused(f"seeds={seeds!r}", "this is one number", f"write `seeds=[{seeds!r}]`, or a `range`")
     ties = [] if tie_seed is None else [tie_seed] if isinstance(tie_seed, int) else list(tie_seed)
     asked = request(
         what,
