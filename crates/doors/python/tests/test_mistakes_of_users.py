@@ -312,9 +312,15 @@ def test_a_command_that_cannot_work_is_not_advised() -> None:
         (lambda net: p.run(programs.ring, latncy="1ms"), "did you mean `latency`"),
         (lambda net: p.run(programs.ring, program="x.py:y"), "`ring` takes no such argument"),
         (lambda net: p.run(programs.ring, sead=3), "did you mean `seed`"),
-        (lambda net: p.program(nodes=2, counters="passes")(no_end), r"counters='passes': this is one name; write `counters=\['p"),
+        (
+            lambda net: p.program(nodes=2, counters="passes")(no_end),
+            r"counters='passes': this is one name; write `counters=\['p",
+        ),
         (lambda net: p.program(nodes=2, counters=["a"], tallies=["a"])(no_end), "two are called `a`"),
-        (lambda net: p.sweep(net, {"link.gw.rate": ["1Mbps"]}, seeds=3), r"seeds=3: this is one number; write `seeds=\[3"),
+        (
+            lambda net: p.sweep(net, {"link.gw.rate": ["1Mbps"]}, seeds=3),
+            r"seeds=3: this is one number; write `seeds=\[3",
+        ),
         (lambda net: p.sweep(net, {"link.gw.rate": ["1Mbps"]}, seeds="1-3"), "^seeds=1-3: "),
         (lambda net: p.run(net, set={"link.gw.rat": "1Mbps"}), "^link.gw.rat=1Mbps: "),
         (lambda net: p.run(net, progress="yes"), "progress='yes': nobody hears"),

@@ -32,9 +32,7 @@ def forgotten(method: str) -> None:
         return
     word = "yield from" if frame.f_code.co_flags & inspect.CO_GENERATOR else "await"
     place = f"{os.path.basename(frame.f_code.co_filename)}, line {frame.f_lineno}"
-    _parades.fail_here(
-        f"`{method}` did nothing, since nobody awaits it: write `{word}` before it ({place})"
-    )
+    _parades.fail_here(f"`{method}` did nothing, since nobody awaits it: write `{word}` before it ({place})")
 
     def stop(*_: object) -> None:
         sys.settrace(None)

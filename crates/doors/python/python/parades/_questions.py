@@ -178,7 +178,6 @@ def diff(a: One, b: One, *, progress: Listener = None) -> Difference:
     return Difference(*_parades.diff(names, sides[0], sides[1], callback(progress)))
 
 
-
 def _side(one: One, name: str) -> _parades.Request | str:
     what, options = one if isinstance(one, tuple) else (one, {})
     if not isinstance(what, (Network, Mapping, Program)) and not options and os.path.isdir(what):
