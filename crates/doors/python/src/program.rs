@@ -68,6 +68,21 @@ pub(crate) fn parameters() -> &'static [Parameter] {
     Settings::PARAMETERS
 }
 
+/// The metrics of every program, beside those of its carrier.
+const OF_EVERY_PROGRAM: [&str; 11] = [
+    "processes_ended",
+    "processes_killed",
+    "processes_waiting",
+    "messages_lost",
+    "messages_unread",
+    "messages_on_their_way",
+    "messages_failed",
+    "nodes_asleep",
+    "first_waiting",
+    "deadlock",
+    "states_unfolded",
+];
+
 /// The virtual end of a run whose program names none.
 const END: Time = Time::from_secs(60);
 
@@ -141,6 +156,13 @@ impl Found {
         if self.stable > nodes {
             let message = format!("the program has {nodes} nodes, and {} that neither come nor go", self.stable);
             return Err(values.error_at("program", &message, "give it fewer of the latter (`stable`)"));
+        }
+        let mut of_carrier = Metrics::new();
+        carrier.metrics(&mut of_carrier);
+        let is_taken = |name: &&String| OF_EVERY_PROGRAM.contains(&name.as_str()) || of_carrier.get(name).is_some();
+        if let Some(name) = self.counters.iter().chain(&self.tallies).find(is_taken) {
+            let message = format!("every program has a metric `{name}` of its own");
+            return Err(values.error_at("program", &message, "give the counter or tally another name"));
         }
         let churn = churn.churn("nodes", nodes, seed)?.map(|churn| churn.with_stable(self.stable));
         let mut metrics = Metrics::new();

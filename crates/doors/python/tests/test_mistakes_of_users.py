@@ -352,3 +352,16 @@ def test_a_second_execution_names_the_argument(tmp_path: Path) -> None:
 def test_an_unknown_metric_names_near_ones() -> None:
     with pytest.raises(KeyError, match=r"there is no metric 'sojourn'; did you mean 'sojourn_s\."):
         p.run("mm1", customers=10).metrics["sojourn"]
+
+
+async def one_wait(node: p.Node):
+    await node.sleep("1ms")
+
+
+@pytest.mark.parametrize("how", [dict(nodes=2, latency="1ms"), dict(nodes="host.*", over=programs.star())])
+def test_a_counter_named_like_a_metric_of_every_program_is_refused(how: dict):
+    of_every = list(p.run(p.program(until="1s", **how)(one_wait)).metrics)
+    assert "messages_lost" in of_every
+    for name in of_every:
+        with pytest.raises(p.Error, match=f"every program has a metric `{name}` of its own"):
+            p.run(p.program(until="1s", counters=[name], **how)(one_wait))
