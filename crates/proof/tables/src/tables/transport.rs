@@ -5,11 +5,14 @@
 //! The paper draws its times and prints none. It prints the ratios of ZeROshm to MPI, which stand beside
 //! ours.
 //!
-//! *Ours* is the way in which a run sends a message of that size: in batches below [`ARENA_MIN`], and else in
-//! place. The rivals send bytes without a form. So does our side in batches, which writes messages in the lane;
-//! in place, a message is written and read as a payload of an event is. A rank that finds no room receives, as a
-//! worker of a run does, and as the rivals do. The side in place copies small messages, so that its time over that
-//! in batches is the cost of this encoding.
+//! *Ours* is our side in batches: messages are written in the lane of their receiver, as a run writes events,
+//! and without a form, as the rivals send bytes. In place, a message is a payload ([`Bytes`]) of its own from
+//! [`ARENA_MIN`] on, with all that one costs: its memory, references, and its place in a frame. Events of which
+//! many share one payload are sent like this. A rank that finds no room receives, as a worker of a run does, and
+//! as the rivals do.
+//!
+//! [`Bytes`]: parades_core::bytes::Bytes
+//! [`ARENA_MIN`]: parades_core::bytes::ARENA_MIN
 
 mod cost;
 #[cfg(target_os = "linux")]
@@ -23,7 +26,6 @@ use crate::record::Figure;
 use crate::sides::{Spread, progress};
 use crate::{Measured, Options};
 use ours::Payload;
-use parades_core::bytes::ARENA_MIN;
 use parades_report::drawing::table;
 use parades_session::Failure;
 pub(super) use rivals::mpirun;
@@ -57,10 +59,9 @@ const OURS: [Payload; 3] = [Payload::Batched, Payload::Copied, Payload::InPlace]
 const RIVALS: [Rival; 3] = [Rival::Mpi, Rival::Windows, Rival::Zeroshm];
 const RANKS: [usize; 5] = [2, 3, 4, 6, 8];
 
-/// Returns the side that sends a message as a run does.
-fn ours(cell: Cell) -> Side {
-    Side::Ours(if cell.bytes < ARENA_MIN { Payload::Batched } else { Payload::InPlace })
-}
+/// Our side beside which the rivals stand.
+const BATCHES: Side = Side::Ours(Payload::Batched);
+const PLACES: Side = Side::Ours(Payload::InPlace);
 
 /// Returns the cells of the figures 5, 6 and 7, with the titles of their tables.
 fn figures() -> [(&'static str, Vec<Cell>); 3] {
@@ -181,8 +182,12 @@ pub(super) fn measure(options: &Options) -> Result<Measured, Failure> {
     for (title, cells) in figures() {
         let spreads = sides.measure(title, &cells)?;
         let _ = writeln!(found.text, "{title}: nanoseconds a message\n{}", draw(&cells, &sides.all, &spreads));
-        let slower = slower(&cells, &sides.all, &spreads);
-        let _ = writeln!(found.text, "Slower than a rival: {}\n", if slower.is_empty() { "none" } else { &slower });
+        for (ours, way) in [(BATCHES, "in batches"), (PLACES, "in place")] {
+            let slower = slower(&cells, &sides.all, &spreads, ours);
+            let slower = if slower.is_empty() { "none" } else { &slower };
+            let _ = writeln!(found.text, "Slower than a rival, {way}: {slower}");
+        }
+        found.text.push('\n');
         if let (Some(program), true) = (&sides.rivals, cells.iter().all(|cell| cell.pattern == "star")) {
             let (text, figures) = cost::measure(program, options.pairs, &cells, &sides.all, &spreads)?;
             found.text.push_str(&text);
@@ -209,13 +214,13 @@ fn draw(cells: &[Cell], sides: &[Side], spreads: &[Vec<Spread>]) -> String {
     let headers: Vec<&str> = ["", "bytes"].into_iter().chain(names).chain(last).collect();
     let mut drawn = table(&headers);
     for (cell, of_cell) in cells.iter().zip(spreads) {
-        let [ours, mpi, zeroshm] = [ours(*cell), Side::Rival(Rival::Mpi), Side::Rival(Rival::Zeroshm)];
+        let [mpi, zeroshm] = [Rival::Mpi, Rival::Zeroshm].map(Side::Rival);
         let ratio =
             |over, under| ratio(sides, of_cell, over, under).map_or("–".into(), |ratio| format!("{ratio:.2}"));
         let paper = published(*cell).map_or(String::new(), |published| format!("\n({published:.2})"));
         let start = [cell.ranks.to_string(), cell.bytes.to_string()];
         let times = of_cell.iter().map(show);
-        let ratios = RIVALS.map(|rival| ratio(Side::Rival(rival), ours));
+        let ratios = RIVALS.map(|rival| ratio(Side::Rival(rival), BATCHES));
         let ratios = ratios.into_iter().chain([ratio(zeroshm, mpi) + &paper]);
         drawn.add_row(start.into_iter().chain(times).chain(ratios));
     }
@@ -234,12 +239,12 @@ fn ratio(sides: &[Side], of_cell: &[Spread], over: Side, under: Side) -> Option<
     Some(Spread::of(&ratios).median)
 }
 
-/// Returns the cells in which we are slower than a rival, each with its ratio.
-fn slower(cells: &[Cell], sides: &[Side], spreads: &[Vec<Spread>]) -> String {
+/// Returns the cells in which our side is slower than a rival, each with its ratio.
+fn slower(cells: &[Cell], sides: &[Side], spreads: &[Vec<Spread>], ours: Side) -> String {
     let of_cell = |(cell, of_cell): (&Cell, &Vec<Spread>)| {
         let Cell { pattern, bytes, ranks, .. } = *cell;
         let of_rival = |rival: Rival| {
-            let ratio = ratio(sides, of_cell, Side::Rival(rival), ours(*cell)).filter(|&ratio| ratio < 1.0)?;
+            let ratio = ratio(sides, of_cell, Side::Rival(rival), ours).filter(|&ratio| ratio < 1.0)?;
             Some(format!("{pattern} of {ranks} with {bytes} B, {} / ours {ratio:.2}", rival.name()))
         };
         RIVALS.into_iter().filter_map(of_rival).collect::<Vec<_>>()
@@ -256,14 +261,14 @@ mod tests {
         let cell = Cell { pattern: "pair", bytes: 1024, ranks: 2, messages: 420 };
         let spreads = [[50.0, 100.0, 150.0].map(|ns| Spread::of(&[ns])).into()];
         let rival = Side::Rival;
-        let ours = ours(cell);
+        let ours = BATCHES;
         let sides = [ours, rival(Rival::Mpi), rival(Rival::Zeroshm)];
         let text = draw(&[cell], &sides, &spreads);
         assert!(["2.00", "3.00", "1.50", "(1.25)"].iter().all(|part| text.contains(part)), "{text}");
-        assert_eq!(slower(&[cell], &sides, &spreads), "");
+        assert_eq!(slower(&[cell], &sides, &spreads, ours), "");
         let sides = [rival(Rival::Windows), rival(Rival::Mpi), ours];
         let expected = "pair of 2 with 1024 B, mpi / ours 0.67; pair of 2 with 1024 B, windows / ours 0.33";
-        assert_eq!(slower(&[cell], &sides, &spreads), expected);
+        assert_eq!(slower(&[cell], &sides, &spreads, ours), expected);
         let text = draw(&[cell], &[ours, rival(Rival::Zeroshm), rival(Rival::FirstFit)], &spreads);
         assert!(["–", "(1.25)"].iter().all(|part| text.contains(part)), "{text}");
     }

@@ -4,7 +4,7 @@
 //! lock in the worst case. Sending a message locks two mutexes, and receiving it locks one.
 
 use super::rivals::{Program, Rival};
-use super::{Cell, Side, ours};
+use super::{BATCHES, Cell, Side};
 use crate::record::Figure;
 use crate::sides::Spread;
 use parades_report::drawing::table;
@@ -51,7 +51,7 @@ pub(super) fn measure(
         let spread = locking(cell.ranks)?;
         let waits = operations(cell.ranks) * operation.median;
         let bound = at_most(cell.ranks, of_two, operation.median);
-        let of_ours = median(of_cell, ours(*cell)).map_or("–".to_owned(), |ns| format!("{ns:.0}"));
+        let of_ours = median(of_cell, BATCHES).map_or("–".to_owned(), |ns| format!("{ns:.0}"));
         let numbers = [spread.median, waits, zeroshm, bound].map(|ns| format!("{ns:.0}"));
         drawn.add_row([cell.ranks.to_string()].into_iter().chain(numbers).chain([of_ours]));
         figures.push(Figure { name: format!("locking by {} processes, ns", cell.ranks), spread });

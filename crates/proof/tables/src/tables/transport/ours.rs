@@ -16,7 +16,8 @@ use std::time::Instant;
 
 /// The environment variable that makes a process a rank: the [`Role`] in words.
 pub(super) const RANK: &str = "PARADES_BENCH_RANK";
-/// The attempts without success after which a rank gives up its core, as the rivals do.
+/// The attempts without success after which a rank gives up its core, as the rivals do. With more ranks than
+/// cores, it does so after each, as a worker of a run does (`parades_sync::patience`).
 const IDLE_SPINS: u32 = 100;
 /// The pauses between two checks that the other ranks are alive.
 const PAUSES_PER_CHECK: u32 = 64;
@@ -173,6 +174,8 @@ struct Rank<'a> {
     exchanges: usize,
     received: usize,
     signals: usize,
+    /// The attempts without success after which this rank gives up its core.
+    idle_spins: u32,
 }
 
 /// Messages for one receiver that travel together.
@@ -211,7 +214,13 @@ impl Rank<'_> {
         // them.
         fabric.request_bell();
         let batches = vec![Batch::default(); cell.ranks];
-        Rank { fabric, cell, payload, bytes: vec![0; cell.bytes], batches, exchanges: 0, received: 0, signals: 0 }
+        let idle_spins = if std::thread::available_parallelism().is_ok_and(|cores| cores.get() < cell.ranks) {
+            1
+        } else {
+            IDLE_SPINS
+        };
+        let bytes = vec![0; cell.bytes];
+        Rank { fabric, cell, payload, bytes, batches, exchanges: 0, received: 0, signals: 0, idle_spins }
     }
 
     /// Runs rank 0. `check` fails if another rank has failed.
@@ -306,7 +315,7 @@ impl Rank<'_> {
         while !self.fabric.try_write(to, bytes, &mut |room| batch.write(self.cell.bytes, room)) {
             if !self.receive() {
                 spins += 1;
-                if spins % IDLE_SPINS == 0 {
+                if spins % self.idle_spins == 0 {
                     std::thread::yield_now();
                 }
             }
@@ -337,7 +346,7 @@ impl Rank<'_> {
                 continue;
             }
             spins += 1;
-            if spins % IDLE_SPINS == 0 {
+            if spins % self.idle_spins == 0 {
                 std::thread::yield_now();
                 pauses += 1;
                 // Everything that a rank has sent has arrived once the rank has ended.
