@@ -12,8 +12,9 @@
 //! the begin are equal, all frames have been read.
 //!
 //! *Warm memory.* While the receiver keeps up, the sender turns back to the front after the first lines, the
-//! *near* ones, and the ring stays in the cache. If the frames that wait fill the near lines, the sender goes
-//! on behind all of them. It turns back again once the receiver has come as far.
+//! *near* ones, and the ring stays in the cache. There are more of them after each turn, up to a limit. If the
+//! frames that wait fill the near lines, the sender goes on behind all of them. It turns back again once the
+//! receiver has come as far.
 //!
 //! *Why a line is not written before it is read.* The receiver reads a frame before it publishes a begin
 //! behind the frame, with Release order. The sender reads that begin with Acquire order before it writes
@@ -98,6 +99,16 @@ impl Writing {
     /// Returns the number of lines that may be used.
     pub(super) fn lines(&self) -> u32 {
         self.lines
+    }
+
+    /// Returns the number of near lines.
+    pub(super) fn near(&self) -> u32 {
+        self.near
+    }
+
+    /// Returns true if a frame of `lines` lines has no room behind the last one among the near lines.
+    pub(super) fn is_at_turn(&self, lines: u32) -> bool {
+        self.begin <= self.end && self.end + lines >= self.near
     }
 
     /// Adds lines at the end of the ring.
