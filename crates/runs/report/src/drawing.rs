@@ -11,7 +11,7 @@ pub(crate) use column::spoken;
 pub use column::{Column, Entry};
 
 /// The number of blanks between two columns.
-const GAP: usize = 2;
+pub(crate) const GAP: usize = 2;
 /// The blanks of the gap that belong to the column on its left. The table draws the other one.
 const PADDING: u16 = 1;
 

@@ -1,7 +1,7 @@
 //! The results of a run for people: the figures of the run, and tables of figures with units.
 
 use crate::Report;
-use crate::drawing::{Column, Entry, draw, draw_whole, spoken};
+use crate::drawing::{Column, Entry, GAP, draw, draw_whole, spoken};
 use crate::figure::{Scale, figure, group};
 use crate::tables::table_named;
 use crate::view::View;
@@ -34,7 +34,11 @@ impl Report<'_> {
         }
         let mut text = format!("{}\n", shortened_to(view.width - 1, &self.run.plan.title()));
         let (names, values): (Vec<String>, Vec<String>) = self.figures().into_iter().unzip();
-        draw(&mut text, &[Column::of_texts("", names), Column::of_texts("", values)], view.width, 0, "");
+        let names = Column::of_texts("", names);
+        // A long value is cut, since a column that does not fit is left out.
+        let room = view.width.saturating_sub(names.width() + GAP + 1);
+        let values = values.iter().map(|value| shortened_to(room, value)).collect();
+        draw(&mut text, &[names, Column::of_texts("", values)], view.width, 0, "");
         if let Some(profile) = self.profile {
             profile.draw(&mut text, view.width);
         }
@@ -64,7 +68,11 @@ impl Report<'_> {
         let FinishedRun { setup_wall, run_wall, results_wall, .. } = self.run;
         let [setup, run, results] = [setup_wall, run_wall, results_wall].map(|wall| wall.as_secs_f64());
         let threads = choice.threads;
-        let then: String = outcome.changes.iter().map(|change| format!(", then {}", change.to)).collect();
+        let then = match outcome.changes.as_slice() {
+            [] => String::new(),
+            [change] => format!(", then {}", change.to),
+            [.., last] => format!(", after {} changes {}", outcome.changes.len(), last.to),
+        };
         let mut rows = vec![
             ("engine", format!("{}{then} on {threads} thread{}", choice.engine.name(), plural(threads))),
             ("virtual time", figure(Unit::Seconds, outcome.end.as_secs_f64())),

@@ -80,7 +80,7 @@ impl Column {
     }
 
     /// Returns the number of characters that the column takes.
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.body_width().max(chars(&self.unit))
     }
 
