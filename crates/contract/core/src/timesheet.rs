@@ -186,8 +186,15 @@ impl Timesheets {
     /// Says that the run enters a phase. The times are those from the first time that events are executed to
     /// the time at which results are made.
     pub fn enter(&self, phase: Phase, now: Instant) {
-        let at = if phase == Phase::Executing { &self.begin } else { &self.end };
-        at.get_or_init(|| now);
+        if phase == Phase::Executing {
+            self.begin.get_or_init(|| now);
+            return;
+        }
+        // While all sheets are locked, no worker records a time, and all later records see the end. A worker may
+        // have recorded a time after `now`.
+        let sheets: Vec<_> = self.workers.iter().map(lock).collect();
+        let last = sheets.iter().map(|sheet| Duration::from_nanos(sheet.since_ns)).max().unwrap_or_default();
+        self.end.get_or_init(|| self.begin.get().map_or(now, |&begin| now.max(begin + last)));
     }
 
     /// Returns the time since the begin of the run, which is not after its end.
@@ -274,5 +281,18 @@ mod tests {
         sheets.turn(7, Spent::Waiting, at(0));
         assert!(sheets.read(7).is_empty());
         assert_eq!(sheets.ranks(), [sheets.read_all()]);
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a start to count from")]
+    fn the_end_is_not_before_a_time_that_a_worker_has_recorded() {
+        let (sheets, begin) = (Timesheets::new(2), Instant::now());
+        let at = |ms| begin + Duration::from_millis(ms);
+        sheets.enter(Phase::Executing, at(0));
+        sheets.turn(1, Spent::Waiting, at(12));
+        sheets.enter(Phase::Concluding, at(10));
+        sheets.turn(1, Spent::Executing, at(15));
+        let lengths = [0, 1].map(|worker| sheets.read(worker).iter().map(Slice::length_ns).sum::<u64>());
+        assert_eq!(lengths, [12_000_000; 2]);
     }
 }

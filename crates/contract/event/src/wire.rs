@@ -85,7 +85,7 @@ pub fn write<T: Serialize>(value: &T, to: &mut impl Sink) {
     postcard::serialize_with_flavor(value, Append(to)).expect("a derived implementation does not fail");
 }
 
-/// Memory to which [`write`] appends: a vector, or a [`Room`].
+/// Memory to which [`write()`] appends: a vector, or a [`Room`].
 pub trait Sink {
     /// Appends a byte.
     fn put(&mut self, byte: u8);

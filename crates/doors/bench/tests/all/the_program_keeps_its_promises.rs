@@ -41,7 +41,10 @@ fn wrong_usage_gets_one_sentence() {
     refuses("phold --large", "only the table `chord` knows SimGrid and large sizes; leave --simgrid and --large out");
     refuses("phold --validation .", "only the tables `flows` and `packets` have a validation; leave --validation out");
     refuses("phold --rival ross=phold", "only the table `rivals` takes the programs of rivals; leave --rival out");
-    refuses("rivals --rival rose=phold", "no rival is called `rose`; choose one of ross, cimba, peersim, simgrid, htsim, ns3");
+    refuses(
+        "rivals --rival rose=phold",
+        "no rival is called `rose`; choose one of ross, cimba, peersim, simgrid, htsim, ns3",
+    );
     refuses("rivals --rival ross=a --rival ross=b", "the program of `ross` is given twice; give it once");
     refuses("rivals --rival ross=/nowhere/phold", "/nowhere/phold cannot be started; give the path of its program");
     let output = run("phold --pairs 0");

@@ -316,8 +316,12 @@ mod tests {
             let received = (0..).take_while(|&message| memory.receive(&mut reading, 2, message)).count();
             assert_eq!(received, waiting);
             assert!(writing.room(&memory, 2).is_some_and(|line| line + 2 < 8));
+            // There, more near lines leave room behind the last frame.
+            while !writing.is_at_turn(2) {
+                assert!(memory.send(&mut writing, 2, 0) && memory.receive(&mut reading, 2, 0));
+            }
             writing.prefer(20);
-            assert_eq!((writing.lines(), writing.near), (16, 16));
+            assert_eq!((writing.lines(), writing.near(), writing.is_at_turn(2)), (16, 16, false));
         });
     }
 }
