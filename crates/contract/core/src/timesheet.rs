@@ -190,8 +190,8 @@ impl Timesheets {
             self.begin.get_or_init(|| now);
             return;
         }
-        // While all sheets are locked, no worker records a time, and all later records see the end. A worker may
-        // have recorded a time after `now`.
+        // While all sheets are locked, no worker records a time, and all later records see the end. A worker
+        // may have recorded a time after `now`.
         let sheets: Vec<_> = self.workers.iter().map(lock).collect();
         let last = sheets.iter().map(|sheet| Duration::from_nanos(sheet.since_ns)).max().unwrap_or_default();
         self.end.get_or_init(|| self.begin.get().map_or(now, |&begin| now.max(begin + last)));

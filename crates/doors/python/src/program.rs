@@ -1,7 +1,7 @@
 //! Programs whose processes are written in Python: the scenario `python`.
 //!
-//! One type of program serves all: a process of a node is a future that drives a coroutine
-//! ([`drive`]). Messages are values in a canonical form ([`value`]), over one of three carriers ([`carriers`]).
+//! One type of program serves all: a process of a node is a future that drives a coroutine ([`drive`]).
+//! Messages are values in a canonical form ([`value`]), over one of three carriers ([`carriers`]).
 
 mod carriers;
 mod drive;

@@ -332,6 +332,8 @@ static double lock_in_turn(const Job *job) {
 }
 
 static double by_segments(Job *job, const char *side) {
+  bool locks = strcmp(side, "locking") == 0, is_first_fit = strcmp(side, "first-fit") == 0;
+  if (!locks && !is_first_fit && strcmp(side, "zeroshm") != 0) fail("there is no such side");
   block = shared(job->ranks * segment_bytes(job->bytes));
   all_ranks = shared(sizeof *all_ranks);
   pthread_mutexattr_t of_mutex;
@@ -350,9 +352,9 @@ static double by_segments(Job *job, const char *side) {
   }
   for (int rank = 1; rank < job->ranks && job->rank == 0; rank++)
     if (fork() == 0) job->rank = rank;
-  double ns = strcmp(side, "locking") == 0     ? lock_in_turn(job)
-              : strcmp(side, "first-fit") == 0 ? exchange(job, first_fit_send, first_fit_receive, always, process_barrier)
-                                               : exchange(job, zeroshm_send, zeroshm_receive, always, process_barrier);
+  double ns = locks          ? lock_in_turn(job)
+              : is_first_fit ? exchange(job, first_fit_send, first_fit_receive, always, process_barrier)
+                             : exchange(job, zeroshm_send, zeroshm_receive, always, process_barrier);
   if (job->rank > 0) _exit(0);
   for (int status, rank = 1; rank < job->ranks; rank++)
     if (wait(&status) < 0 || status != 0) fail("a rank failed");

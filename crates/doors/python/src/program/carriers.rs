@@ -149,8 +149,8 @@ impl Names {
 /// A carrier with the names of its nodes, and notes for the user.
 type Laid<C> = (C, Arc<Names>, Vec<String>);
 
-/// Returns the carrier of messages that are packets of a network, and the names of the nodes. `places` has the
-/// names and patterns of these nodes, line by line; all nodes of the network by default.
+/// Returns the carrier of messages that are packets of a network, and the names of the nodes. `places` has
+/// the names and patterns of these nodes, line by line; all nodes of the network by default.
 pub(super) fn packets(
     values: &Values,
     file: &NetworkFile,

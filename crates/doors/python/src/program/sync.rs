@@ -1,4 +1,4 @@
-//! What the processes of one node wait for: events, and places of a resource.
+//! Events, and the places of a resource. Processes of one node wait for them.
 
 use super::waits::{Awaited, Wanted, patience_of};
 use pyo3::exceptions::PyRuntimeError;
