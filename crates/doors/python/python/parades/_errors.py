@@ -27,10 +27,11 @@ _WORDS = [
     (r"call `parades_session::ranks::serve` at the start of the program", GUARD),
 ]
 
+#: The options of a run that are part of its request, and no parameters of its scenario.
+REQUEST_OPTIONS = tuple("until seed tie_seed engine threads processes tune memory_limit set".split())
+
 #: The options of runs, which a mistyped name may mean.
-RUN_OPTIONS = (
-    "until seed tie_seed engine threads processes tune memory_limit digest set progress save outputs".split()
-)
+RUN_OPTIONS = (*REQUEST_OPTIONS, "digest", "progress", "save", "outputs")
 
 
 def _in_python(message: str) -> str:

@@ -32,9 +32,9 @@ OUTSIDE = (
 )
 
 #: The names that arguments of a program cannot have, since the functions that run one have them.
-_OPTIONS = frozenset(
-    "what until seed tie_seed engine engines threads processes tune memory_limit digest set progress save seeds grid jobs "
-    "metrics until_interval outputs out event links lps begin before nodes over places latency".split()
+_TAKEN = frozenset(RUN_OPTIONS) | frozenset(
+    "what engines seeds grid jobs metrics until_interval out event links lps begin before nodes over places "
+    "latency".split()
 )
 
 #: The place of a program that nobody can import.
@@ -100,7 +100,7 @@ class Program:
             help = "write `async def name(node):`"
             raise InputError(f"`{self.name}` takes no node; {help}", help=help)
         self.arguments = set(names[1:])
-        if taken := sorted(self.arguments & _OPTIONS):
+        if taken := sorted(self.arguments & _TAKEN):
             help = "give it another name"
             raise InputError(f"`{taken[0]}` of `{self.name}` is an option of every run; {help}", help=help)
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from . import _parades
-from ._errors import InputError, SimulationError
+from ._errors import REQUEST_OPTIONS, InputError, SimulationError
 from ._failures import raised_in
 from ._network import FILE, Network
 from ._outputs import Outputs, Save, precision, saving
@@ -81,14 +81,10 @@ def request(
     )
 
 
-#: The options of a run that are no parameters of its scenario.
-_OPTIONS = frozenset("until seed tie_seed engine threads processes tune memory_limit set".split())
-
-
 def asked(what: What, how: Mapping[str, Any], name: str = FILE) -> _parades.Request:
     """Returns the request of a question about a run. `how` has options and parameters, as in `run`."""
-    options = {key: value for key, value in how.items() if key in _OPTIONS}
-    parameters = {key: value for key, value in how.items() if key not in _OPTIONS}
+    options = {key: value for key, value in how.items() if key in REQUEST_OPTIONS}
+    parameters = {key: value for key, value in how.items() if key not in REQUEST_OPTIONS}
     return request(what, **options, parameters=parameters, name=name)
 
 
