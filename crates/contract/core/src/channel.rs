@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 /// The channels that a model declares.
 ///
 /// Three kinds of declaration can be combined: by pair ([`Channels::connect`]); by sender, to any LP
-/// ([`Channels::to_anyone`]); for the whole model ([`Channels::whole`]). Self-sends and timers need no
-/// declaration.
+/// ([`Channels::to_anyone`]); for the whole model ([`Channels::whole`]). The second and third may have a longer
+/// lookahead to LPs of other groups ([`Channels::to_other_groups`]). Self-sends and timers need no declaration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channels {
     /// The channels by pair. [`Channels::seal`] sorts them by sender.
@@ -20,8 +20,10 @@ pub struct Channels {
     /// The index in `pairs` of each sender's first channel. Empty if there are no channels by pair.
     begin: Vec<u32>,
     anyone: Anyone,
-    /// The least delay with which any LP may send to any LP; [`Delay::MAX`] if that is not declared. Most
-    /// sends need only this check.
+    /// By LP: its group, and its least delay to other groups. LPs behind the end of the list have none.
+    groups: Vec<Grouped>,
+    /// A delay with which any LP may send to any LP, which [`Channels::seal`] finds; [`Delay::MAX`] if there is none.
+    /// Most sends need only this check.
     min_to_all: Delay,
     /// True if `pairs` is sorted.
     sorted: bool,
@@ -49,6 +51,20 @@ enum Anyone {
     Each(Vec<Option<Delay>>),
 }
 
+/// The group of an LP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Grouped {
+    group: u32,
+    /// The least delay with which the LP may send to LPs of other groups, if that is more than its least delay to
+    /// anyone.
+    lookahead: Delay,
+}
+
+impl Grouped {
+    /// An LP without a declaration: a group of its own.
+    const ALONE: Grouped = Grouped { group: u32::MAX, lookahead: Delay::ZERO };
+}
+
 /// The number of a channel among the channels of its sender, in the order of declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u32);
@@ -66,14 +82,16 @@ impl Channels {
             pairs: Vec::new(),
             begin: Vec::new(),
             anyone: Anyone::Whole(lookahead),
-            min_to_all: lookahead,
+            groups: Vec::new(),
+            min_to_all: Delay::MAX,
             sorted: true,
         }
     }
 
     /// Declares no channels. Add some with [`Channels::connect`] and [`Channels::to_anyone`].
     pub const fn none() -> Channels {
-        Channels { pairs: Vec::new(), begin: Vec::new(), anyone: Anyone::Nobody, min_to_all: Delay::MAX, sorted: true }
+        let (anyone, min_to_all) = (Anyone::Nobody, Delay::MAX);
+        Channels { pairs: Vec::new(), begin: Vec::new(), anyone, groups: Vec::new(), min_to_all, sorted: true }
     }
 
     /// Declares a channel. The first channel of a sender is its [`Port`] 0, the next one its port 1. Two LPs
@@ -87,7 +105,6 @@ impl Channels {
     pub fn to_anyone(&mut self, sender: LpId, lookahead: Delay) {
         if !matches!(self.anyone, Anyone::Each(_)) {
             self.anyone = Anyone::Each(Vec::new());
-            self.min_to_all = Delay::MAX;
         }
         if let Anyone::Each(each) = &mut self.anyone {
             if each.len() <= sender.index() {
@@ -95,6 +112,34 @@ impl Channels {
             }
             each[sender.index()] = Some(lookahead);
         }
+    }
+
+    /// Declares that `sender` belongs to a group of LPs that are near each other. To LPs of other groups it may send
+    /// only with at least `lookahead`, and within its group with what [`Channels::to_anyone`] or
+    /// [`Channels::whole`] says. So a conservative engine that keeps each group together has the longer lookahead.
+    /// An LP of which this is not declared is a group of its own. Channels by pair are not affected.
+    ///
+    /// ```
+    /// use parades_core::channel::Channels;
+    /// use parades_core::event::LpId;
+    /// use parades_core::time::Delay;
+    /// let mut channels = Channels::whole(Delay::from_ms(2));
+    /// for lp in 0..4 {
+    ///     channels.to_other_groups(LpId(lp), lp / 2, Delay::from_ms(200));
+    /// }
+    /// assert_eq!(channels.lookahead_to(LpId(0), LpId(1)), Some(Delay::from_ms(2)));
+    /// assert_eq!(channels.lookahead_to(LpId(0), LpId(2)), Some(Delay::from_ms(200)));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `group` is [`u32::MAX`].
+    pub fn to_other_groups(&mut self, sender: LpId, group: u32, lookahead: Delay) {
+        assert!(group != u32::MAX, "no group has this number");
+        if self.groups.len() <= sender.index() {
+            self.groups.resize(sender.index() + 1, Grouped::ALONE);
+        }
+        self.groups[sender.index()] = Grouped { group, lookahead };
     }
 
     /// Sorts the channels for a model of `lps` LPs. Returns an error if a channel names an LP that does not
@@ -106,12 +151,18 @@ impl Channels {
             }
             each.resize(lps as usize, None);
         }
+        if self.groups.len() > lps as usize {
+            let last = self.groups.len() - 1;
+            return Err(format!("a group is declared for LP {last}, but there are only {lps} LPs"));
+        }
         if let Some(wrong) = self.pairs.iter().find(|c| c.sender.0.max(c.receiver.0) >= lps) {
             return Err(format!(
                 "a channel is declared from {} to {}, but there are only {lps} LPs",
                 wrong.sender, wrong.receiver
             ));
         }
+        let to_all = (0..lps).map(|lp| self.lookahead_to_other_groups(LpId(lp)).unwrap_or(Delay::MAX)).max();
+        self.min_to_all = to_all.unwrap_or(Delay::MAX);
         if self.pairs.is_empty() {
             return Ok(());
         }
@@ -159,6 +210,41 @@ impl Channels {
             Anyone::Nobody => None,
             Anyone::Each(each) => each.get(sender.index()).copied().flatten(),
         }
+    }
+
+    /// Returns the group of an LP, as [`Channels::to_other_groups`] has declared it.
+    #[inline]
+    pub fn group(&self, lp: LpId) -> Option<u32> {
+        self.groups.get(lp.index()).map(|of| of.group).filter(|&group| group != Grouped::ALONE.group)
+    }
+
+    /// True if groups are declared.
+    pub fn has_groups(&self) -> bool {
+        !self.groups.is_empty()
+    }
+
+    /// Returns the least delay with which `sender` may send to another LP without naming a channel, or `None` if it
+    /// may not.
+    #[inline]
+    pub fn lookahead_to(&self, sender: LpId, receiver: LpId) -> Option<Delay> {
+        let is_near = self.group(sender).is_some_and(|group| self.group(receiver) == Some(group));
+        if is_near { self.lookahead_to_anyone(sender) } else { self.lookahead_to_other_groups(sender) }
+    }
+
+    /// Returns the least delay with which `sender` may send to LPs of other groups, or `None` if it may not.
+    #[inline]
+    pub fn lookahead_to_other_groups(&self, sender: LpId) -> Option<Delay> {
+        let further = self.groups.get(sender.index()).map_or(Delay::ZERO, |of| of.lookahead);
+        self.lookahead_to_anyone(sender).map(|lookahead| lookahead.max(further))
+    }
+
+    /// Returns the least delay with which some LP may send to LPs of other groups, or `None` if none may. `lps` is the
+    /// number of LPs.
+    pub fn min_lookahead_to_other_groups(&self, lps: u32) -> Option<Delay> {
+        if !self.has_groups() {
+            return self.min_lookahead_to_anyone();
+        }
+        (0..lps).filter_map(|lp| self.lookahead_to_other_groups(LpId(lp))).min()
     }
 
     /// Returns the smallest lookahead of the whole model, or `None` if no LP may send.

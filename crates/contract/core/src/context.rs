@@ -143,8 +143,8 @@ impl<'a, M: Model> Context<'a, M> {
     }
 
     /// Sends to any LP, as declared for the sender ([`to_anyone`](crate::channel::Channels::to_anyone)) or
-    /// for the whole model ([`whole`](crate::channel::Channels::whole)). Sending to itself needs no
-    /// declaration.
+    /// for the whole model ([`whole`](crate::channel::Channels::whole)), and for other groups
+    /// ([`to_other_groups`](crate::channel::Channels::to_other_groups)). Sending to itself needs no declaration.
     #[inline]
     #[track_caller]
     pub fn send_to(&mut self, receiver: LpId, delay: Delay, message: M::Message) {
@@ -165,7 +165,7 @@ impl<'a, M: Model> Context<'a, M> {
         if receiver.0 >= self.world.lps {
             return self.fail_channel(format!("it sent to {receiver}, but there are only {} LPs", self.world.lps));
         }
-        match self.world.channels.lookahead_to_anyone(self.id) {
+        match self.world.channels.lookahead_to(self.id, receiver) {
             Some(lookahead) if delay >= lookahead => self.post(receiver, delay, message),
             Some(lookahead) => self.fail_lookahead(receiver, delay, lookahead),
             None => self

@@ -104,7 +104,9 @@ pub fn advise_any(model: &dyn AnyModel<'_>, options: &RunOptions<'_>, threads: u
     if threads < 2 {
         // A single worker of `window` may find several partitions, each of which fits the caches near its
         // core.
-        let in_parts = world.lps() >= NEAR_LPS && world.channels().min_lookahead_to_anyone().is_none();
+        let channels = world.channels();
+        let has_parts = channels.has_groups() || channels.min_lookahead_to_anyone().is_none();
+        let in_parts = world.lps() >= NEAR_LPS && has_parts;
         let window = Suits::Window { threads: 1, shared: false };
         return if least < Delay::from_ps(2) {
             sequential("one thread")

@@ -25,6 +25,9 @@
 //! 2024, which cuts at the median delay; G. Karypis, V. Kumar, *A fast and high quality multilevel scheme
 //! for partitioning irregular graphs*, SIAM J. Sci. Comput., 1998 (growing regions).
 //!
+//! *Groups.* LPs of one group ([`Channels::to_other_groups`]) count as neighbours at the least lookahead within the
+//! group.
+//!
 //! *Ranges.* With [`Placing::Ranges`], the LPs are cut by their ids alone. LPs that must be together count as
 //! neighbours of the first of them.
 //!
@@ -43,6 +46,7 @@ use parades_core::event::LpId;
 use parades_core::placement::Placement;
 use parades_core::time::Delay;
 pub use parades_transport::Between;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most partitions of a worker, unless the settings ask for more.
 pub(crate) const MOST_PER_WORKER: u32 = 16;
@@ -167,10 +171,10 @@ impl Partitioning {
         if let Some(weights) = wish.weights {
             assert_eq!(weights.len(), lps as usize, "there is one weight for each LP");
         }
-        let anyone = channels.min_lookahead_to_anyone();
+        let anyone = channels.min_lookahead_to_other_groups(lps);
         // A single worker has nothing to balance.
         let alone = wish.workers <= 1 && wish.partitions.is_none();
-        if alone && (lps < NEAR_LPS || anyone.is_some()) {
+        if alone && (lps < NEAR_LPS || (anyone.is_some() && !channels.has_groups())) {
             return Partitioning::one(lps);
         }
         if wish.most() <= 1 || lps <= 1 || anyone.is_some_and(|lookahead| lookahead < wish.floor()) {
@@ -203,7 +207,7 @@ impl Partitioning {
         rng: &parades_core::random::Rng,
     ) -> Partitioning {
         let floor = floor.max(Delay::from_ps(1));
-        if channels.min_lookahead_to_anyone().is_some_and(|lookahead| lookahead < floor) {
+        if channels.min_lookahead_to_other_groups(lps).is_some_and(|lookahead| lookahead < floor) {
             return Partitioning::one(lps);
         }
         let (component, weights) = graph::Graph::new(channels, lps, floor, None).components.numbered();
@@ -278,11 +282,33 @@ impl Partitioning {
         if self.partitions() == 1 {
             return None;
         }
+        let split = self.split_groups(channels);
         let of_sender = |lp| {
             let cut = channels.from_sender(lp).iter().filter(|channel| self.of(channel.receiver) != self.of(lp));
-            cut.map(|channel| channel.lookahead).chain(channels.lookahead_to_anyone(lp)).min()
+            let is_split = channels.group(lp).is_some_and(|group| split.contains_key(&group));
+            let anyone =
+                if is_split { channels.lookahead_to_anyone(lp) } else { channels.lookahead_to_other_groups(lp) };
+            cut.map(|channel| channel.lookahead).chain(anyone).min()
         };
         (0..self.lps).filter_map(|lp| of_sender(LpId(lp))).min()
+    }
+
+    /// Returns the groups of LPs that are not in one partition, each with its partitions.
+    fn split_groups(&self, channels: &Channels) -> BTreeMap<u32, BTreeSet<u32>> {
+        let mut first = BTreeMap::new();
+        let mut split: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        if !channels.has_groups() {
+            return split;
+        }
+        for lp in (0..self.lps).map(LpId) {
+            let Some(group) = channels.group(lp) else { continue };
+            let here = self.of(lp);
+            let first = *first.entry(group).or_insert(here);
+            if first != here {
+                split.entry(group).or_insert_with(|| BTreeSet::from([first])).insert(here);
+            }
+        }
+        split
     }
 
     /// Returns the least lookahead from each partition to each other that it may send to, ordered by `from`
@@ -292,19 +318,24 @@ impl Partitioning {
     pub fn between(&self, channels: &Channels) -> Vec<Between> {
         let mut all = Vec::new();
         let mut least = vec![None; self.partitions() as usize];
+        let split = self.split_groups(channels);
         for (from, members) in (0..).zip(self.members()) {
             let mut anyone = None;
             let mut reached = Vec::new();
-            for lp in members {
-                anyone = channels.lookahead_to_anyone(lp).into_iter().chain(anyone).min();
-                for channel in channels.from_sender(lp) {
-                    let to = self.of(channel.receiver);
-                    let least: &mut Option<Delay> = &mut least[to as usize];
-                    if to != from && least.is_none() {
-                        reached.push(to);
-                    }
-                    *least = Some(least.map_or(channel.lookahead, |least| least.min(channel.lookahead)));
+            let mut reach = |to: u32, lookahead: Delay| {
+                let least: &mut Option<Delay> = &mut least[to as usize];
+                if to != from && least.is_none() {
+                    reached.push(to);
                 }
+                *least = Some(least.map_or(lookahead, |least| least.min(lookahead)));
+            };
+            for lp in members {
+                anyone = channels.lookahead_to_other_groups(lp).into_iter().chain(anyone).min();
+                let parts = channels.group(lp).and_then(|group| split.get(&group));
+                if let (Some(parts), Some(lookahead)) = (parts, channels.lookahead_to_anyone(lp)) {
+                    parts.iter().for_each(|&to| reach(to, lookahead));
+                }
+                channels.from_sender(lp).iter().for_each(|channel| reach(self.of(channel.receiver), channel.lookahead));
             }
             if anyone.is_some() {
                 reached = (0..self.partitions()).filter(|&to| to != from).collect();

@@ -13,6 +13,8 @@
 //!    there are events, and one insertion pass finishes the sort. A window of more than [`RUN_MAX`] events is
 //!    first split into *parts*, by the first level of the order in which the events differ. So a million
 //!    events of one instant are split by receiver.
+//!    If a window reaches beyond the bound of a pop, only its events before the bound are opened. The others
+//!    stay in the ring, so that what the caller pushes before its next bound can join them unsorted.
 //! 3. A push into the open window goes to the *side list* ([`SideList`]). `pop_slot_through` merges the side
 //!    list with the run.
 //! 4. When the side list is full, an event after all others of the window goes to an unsorted chain, *late*.
@@ -23,7 +25,8 @@
 //! # Invariants
 //!
 //! - W1: no event of the ring is in a window before `ring.next`, and no far event is in a window before
-//!   `ring.horizon`. The window of a time is a shift, so it is exact and monotone.
+//!   `ring.horizon`. The window of a time is a shift, so it is exact and monotone. No event of the ring is before
+//!   `open_before`.
 //! - W2: while `late` has events, they are all after `boundary`. All events of the run, the parts and the
 //!   side list are at or before `boundary`.
 //! - W3: the parts are in order. A new run is sorted only when the last one is finished.
@@ -78,6 +81,9 @@ pub struct WindowedPending<P> {
     boundary: Instant,
     /// No event that the open window had at its opening is after this instant.
     opened_to: Instant,
+    /// If the first window of the ring is open in part: the time, in picoseconds, before which its events are open.
+    /// At most the start of that window otherwise.
+    open_before: u64,
     /// A window is `2^shift` picoseconds wide.
     shift: u8,
     /// The value of `shift` for the next rebuild, if the set that held these events before had found a good
@@ -108,6 +114,7 @@ impl<P> Default for WindowedPending<P> {
             late: Chain::default(),
             boundary: Instant::START,
             opened_to: Instant::START,
+            open_before: 0,
             shift: 1,
             known_shift: None,
             halvings: 0,
@@ -132,7 +139,11 @@ impl<P> PendingSet<P> for WindowedPending<P> {
         if window < self.ring.next {
             self.push_open(header.with(body));
         } else if window < self.ring.horizon {
-            self.ring.append(&mut self.slab, window, header.with(body));
+            if header.time().as_ps() < self.open_before {
+                self.push_open(header.with(body));
+            } else {
+                self.ring.append(&mut self.slab, window, header.with(body));
+            }
         } else {
             self.far.push(&mut self.slab, window, header.with(body));
         }
@@ -159,6 +170,16 @@ impl<P> PendingSet<P> for WindowedPending<P> {
             (Some(run), Some(side)) => Some(run.min(side)),
             (run, side) => run.or(side),
         }
+    }
+
+    /// Opens no window of the ring. The caller may push into it before it pops.
+    fn next_time(&mut self) -> Option<Time> {
+        let is_open = !(self.run.is_done() && self.parts.is_empty() && self.side.is_empty() && self.late.is_empty());
+        if is_open || self.far.len() == self.len {
+            return self.next_instant().map(|instant| instant.time);
+        }
+        let window = self.ring.next_occupied()?;
+        self.ring.window(window).map(|chain| self.slab.min_time(chain)).min()
     }
 
     #[inline]
@@ -300,12 +321,20 @@ impl<P> WindowedPending<P> {
                 }
             } else if !self.advance_ring() {
                 let window = self.ring.next_occupied().expect("an event that is not far is in a window");
-                if window << self.shift > last.as_ps() {
+                let start = window << self.shift;
+                let end = start + ((1 << self.shift) - 1);
+                if start > last.as_ps() {
                     return false;
                 }
-                let chain = self.take_window(window);
-                let start = window << self.shift;
-                self.open(chain, Some((start, start + ((1 << self.shift) - 1))));
+                if end > last.as_ps() && self.narrow() {
+                    continue;
+                }
+                let chain =
+                    if end > last.as_ps() { self.take_window_through(window, last) } else { self.take_window(window) };
+                if chain.is_empty() {
+                    return false;
+                }
+                self.open(chain, Some((start, end.min(last.as_ps()))));
                 self.prefetch_next();
             }
         }

@@ -68,6 +68,30 @@ impl Pair {
         Some(instant)
     }
 
+    /// Pops events up to `ahead` after the earliest one, `most` at most, as a partition does before its bound.
+    /// `send` returns two events for each of them, of which the second is pushed once all are popped, as if another
+    /// partition had sent it. Returns the number of events.
+    fn visit(&mut self, ahead: u64, most: usize, mut send: impl FnMut(Instant, Time) -> [(Instant, u32); 2]) -> usize {
+        let next = self.windowed.next_time();
+        assert_eq!(next, self.heap.next_time());
+        let Some(next) = next else { return 0 };
+        let bound = Time::from_ps(next.as_ps().saturating_add(ahead));
+        let (mut popped, mut after) = (0, Vec::new());
+        while popped < most
+            && let Some(now) = self.pop_before(bound)
+        {
+            let [own, other] = send(now, bound);
+            if popped.is_multiple_of(2) {
+                self.push(own.0, own.1, 1)
+            } else {
+                after.push(other)
+            }
+            popped += 1;
+        }
+        after.into_iter().for_each(|(instant, receiver)| self.push(instant, receiver, 2));
+        popped
+    }
+
     /// Moves the pending events to an LP-ordered set, and back.
     fn change(&mut self, grid: Grid) {
         let by_lp = LpOrderedPending::from_unordered(grid, LPS, std::mem::take(&mut self.windowed).into_unordered());
@@ -118,6 +142,9 @@ enum Step {
     Pop { count: usize, ahead: u64 },
     /// Pop `count` events, and push one for each.
     Hold { count: usize, delay: Delays },
+    /// `count` times, pop all events up to `ahead` after the earliest one, push one for each, and one after all of
+    /// them.
+    Visit { count: usize, ahead: u64, delay: Delays },
     /// Ask for the next instant, which may open a window.
     Look,
     /// Move all events to an LP-ordered set with windows of `width` picoseconds, and back.
@@ -173,6 +200,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         (1..4000_usize, prop_oneof![Just(0), Just(1), Just(1 << 20), Just(1 << 40), Just(u64::MAX)])
             .prop_map(|(count, ahead)| Step::Pop { count, ahead }),
         (1..3000_usize, delays()).prop_map(|(count, delay)| Step::Hold { count, delay }),
+        (1..20_usize, prop_oneof![Just(1), Just(1_000), Just(1 << 20), Just(1 << 40)], delays())
+            .prop_map(|(count, ahead, delay)| Step::Visit { count, ahead, delay }),
         Just(Step::Look),
         Just(Step::Compact),
         prop_oneof![Just(2), Just(1_000), Just(1 << 40)].prop_map(|width| Step::Change { width }),
@@ -205,6 +234,13 @@ proptest! {
                     let Some(now) = pair.pop() else { break };
                     let instant = delay.arrival(now, &mut random);
                     pair.push(instant, random.below(1000) as u32, random.below(5) as u32);
+                },
+                Step::Visit { count, ahead, delay } => for _ in 0..count {
+                    pair.visit(ahead, 3_000, |now, bound| {
+                        let pushes = [delay.arrival(now, &mut random), delay.arrival(Instant::at(bound), &mut random)];
+                        let receivers = pushes.map(|_| random.below(1000) as u32);
+                        std::array::from_fn(|at| (pushes[at], receivers[at]))
+                    });
                 },
                 Step::Change { width } => pair.change(Grid::new(Delay::from_ps(width))),
                 Step::Look => prop_assert_eq!(pair.windowed.next_instant(), pair.heap.next_instant()),
@@ -249,6 +285,25 @@ fn exponential_delays_move_an_event_about_twice() {
     let exponential =
         |random: &mut Random| (-libm::log((random.below(1 << 40) + 1) as f64 / (1_u64 << 40) as f64) * 1e9) as u64;
     hold(20_000, 200_000, 3, exponential, |random, _| exponential(random));
+}
+
+#[test]
+fn visits_far_shorter_than_windows_move_an_event_a_few_times() {
+    // A window would hold 512 events. Visits pop 200, 50 and 10.
+    for ahead in [10_000_000, 2_500_000, 500_000] {
+        let (mut pair, mut random) = (Pair::default(), Random(0x2545_F491_4F6C_DD1D));
+        (0..20_000).for_each(|lp| pair.push(at(random.below(1_000_000_000), 0), lp, 1));
+        let mut pushes = 20_000;
+        while pushes < 200_000 {
+            let later = |from: Time, random: &mut Random| at(from.as_ps() + random.below(2_000_000_000), 0);
+            pushes += pair.visit(ahead, usize::MAX, |now, bound| {
+                [later(now.time, &mut random), later(bound, &mut random)].map(|instant| (instant, 7))
+            });
+        }
+        let written = pair.windowed.written();
+        assert!(written < 6 * pushes as u64, "{written} writes for {pushes} pushes");
+        pair.drain();
+    }
 }
 
 /// A population so large that there are coarse windows.

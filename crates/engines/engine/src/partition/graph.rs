@@ -1,10 +1,12 @@
-//! The channels as an undirected graph of weighted LPs, and the graph's components under contraction.
+//! The channels as an undirected graph of weighted LPs, and the graph's components under contraction. The LPs of a
+//! group are a chain in it.
 
 use parades_core::channel::Channels;
 use parades_core::event::LpId;
 use parades_core::time::Delay;
+use std::collections::BTreeMap;
 
-/// A pair of LPs with a channel in either direction. Edges are ordered by lookahead, which is the order of
+/// A pair of LPs with a channel in either direction, or next to each other in a group. Edges are ordered by lookahead, which is the order of
 /// contraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Edge {
@@ -85,23 +87,27 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// Builds the graph of the channels by pair, and contracts those with a lookahead below `floor`.
+    /// Builds the graph of groups and the channels by pair, and contracts edges with a lookahead below `floor`.
     pub(super) fn new(channels: &Channels, lps: u32, floor: Delay, measured: Option<&[u64]>) -> Graph {
         let weights = weights(channels, lps, measured);
         let total = weights.iter().sum();
         let mut components = Components::of_each(weights, lps);
         let count = (0..lps).map(|lp| channels.from_sender(LpId(lp)).len()).sum();
         let mut edges = Vec::with_capacity(count); // Exact, because there may be millions.
-        for lp in 0..lps {
-            for channel in channels.from_sender(LpId(lp)) {
-                let (a, b) = (channel.sender.0, channel.receiver.0);
-                let edge = Edge { lookahead: channel.lookahead, low: a.min(b), high: a.max(b) };
-                if edge.lookahead < floor {
-                    components.contract(&edge);
-                } else if a != b {
-                    edges.push(edge);
-                }
+        let mut add = |a: LpId, b: LpId, lookahead| {
+            let edge = Edge { lookahead, low: a.0.min(b.0), high: a.0.max(b.0) };
+            if edge.lookahead < floor {
+                components.contract(&edge);
+            } else if a != b {
+                edges.push(edge);
             }
+        };
+        for channel in (0..lps).flat_map(|lp| channels.from_sender(LpId(lp))) {
+            add(channel.sender, channel.receiver, channel.lookahead);
+        }
+        for group in groups(channels, lps).into_values() {
+            let Some(lookahead) = group.lookahead else { continue };
+            group.members.windows(2).for_each(|next| add(next[0], next[1], lookahead));
         }
         edges.sort_unstable();
         edges.dedup();
@@ -113,6 +119,26 @@ impl Graph {
     pub(super) fn median(&self) -> Option<Delay> {
         self.edges.get(self.edges.len() / 2).map(|edge| edge.lookahead)
     }
+}
+
+/// A group of LPs.
+#[derive(Default)]
+struct Group {
+    members: Vec<LpId>,
+    /// The least lookahead from a member to another one, if there is a member that may send.
+    lookahead: Option<Delay>,
+}
+
+/// Returns the groups by their numbers.
+fn groups(channels: &Channels, lps: u32) -> BTreeMap<u32, Group> {
+    let mut groups: BTreeMap<u32, Group> = BTreeMap::new();
+    for lp in (0..lps).map(LpId) {
+        let Some(group) = channels.group(lp) else { continue };
+        let group = groups.entry(group).or_default();
+        group.members.push(lp);
+        group.lookahead = channels.lookahead_to_anyone(lp).into_iter().chain(group.lookahead).min();
+    }
+    groups
 }
 
 /// Returns the weight of an LP that executed `events` events. It is above zero, and limited so that no sum

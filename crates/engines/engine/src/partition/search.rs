@@ -18,9 +18,9 @@ const SLACK_GUESSED: f64 = 1.25;
 const SLACK_MEASURED: f64 = 1.1;
 
 /// Finds the best partitioning. It has several partitions if the channels allow it. `anyone` is the least
-/// lookahead of channels to any LP.
+/// lookahead of channels to any LP of another group.
 pub(super) fn search(channels: &Channels, lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
-    if !channels.has_pairs() && wish.placing == Placing::Channels {
+    if !channels.has_pairs() && !channels.has_groups() && wish.placing == Placing::Channels {
         return alike(lps, anyone, wish);
     }
     let graph = Graph::new(channels, lps, wish.floor(), wish.weights);

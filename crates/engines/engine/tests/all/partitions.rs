@@ -62,8 +62,9 @@ fn between(world: &World, home: &[u32]) -> BTreeMap<(u32, u32), Delay> {
     let mut least: BTreeMap<(u32, u32), Delay> = BTreeMap::new();
     for sender in (0..world.lps()).map(LpId) {
         let pairs = world.channels().from_sender(sender).iter().map(|channel| (channel.receiver, channel.lookahead));
-        let anyone = world.channels().lookahead_to_anyone(sender);
-        let anyone = anyone.iter().flat_map(|&d| (0..world.lps()).map(move |lp| (LpId(lp), d)));
+        let anyone = (0..world.lps()).map(LpId).filter_map(|receiver| {
+            world.channels().lookahead_to(sender, receiver).map(|lookahead| (receiver, lookahead))
+        });
         for (receiver, lookahead) in pairs.chain(anyone) {
             let key = (home[sender.index()], home[receiver.index()]);
             if key.0 != key.1 {

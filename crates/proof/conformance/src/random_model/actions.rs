@@ -70,8 +70,9 @@ impl RandomModel {
         if to_self {
             let delay = self.draw_delay(Delay::ZERO, ctx.rng());
             ctx.send_self(delay, message);
-        } else if let Some(lookahead) = anyone.filter(|_| ports.is_empty() || ctx.rng().chance(0.5)) {
+        } else if anyone.is_some() && (ports.is_empty() || ctx.rng().chance(0.5)) {
             let receiver = self.any_lp(ctx.rng());
+            let lookahead = self.lookahead_to(ctx.id(), receiver).unwrap_or_default();
             let delay = self.draw_delay(lookahead, ctx.rng());
             ctx.send_to(receiver, if early > Delay::ZERO { shorter(lookahead) } else { delay }, message);
         } else {

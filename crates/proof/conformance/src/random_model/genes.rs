@@ -48,6 +48,7 @@ genes! {
     Rarity: 200, "The failure happens once in this number of chances, plus one.";
     TieSeed: 3, "The tie seed; 0 for none.";
     Seed: 9999, "The seed of everything that is drawn.";
+    Groups: 8, "The number of groups of LPs; 0 for none.";
 }
 
 /// The genes of a random model.
@@ -58,7 +59,16 @@ impl Genes {
     /// Draws genes from a seed.
     pub fn from_seed(seed: u64) -> Genes {
         let rng = Rng::shared(seed, 10);
-        let mut genes = Genes(MAX.map(|max| u16::try_from(rng.below(u64::from(max) + 1)).expect("at most `max`")));
+        let draw = |rng: &Rng, max: u16| u16::try_from(rng.below(u64::from(max) + 1)).expect("at most `max`");
+        let mut genes = Genes([0; COUNT]);
+        for (gene, max) in genes.0.iter_mut().zip(MAX).take(Gene::Groups as usize) {
+            *gene = draw(&rng, max);
+        }
+        // From a stream of its own, and often none, so that models of known seeds stay as they were.
+        let of_groups = Rng::shared(seed, 16);
+        if of_groups.chance(0.4) {
+            genes.set(Gene::Groups, draw(&of_groups, MAX[Gene::Groups as usize]));
+        }
         // Most models should neither fail nor loop. Otherwise little else would be tested.
         if rng.chance(0.6) {
             genes.set(Gene::Failure, 0);

@@ -125,6 +125,8 @@ pub struct RandomModel {
     ports: Vec<Vec<(LpId, Delay)>>,
     /// The least delay of each LP to any LP.
     anyone: Vec<Option<Delay>>,
+    /// The group of each LP, and its least delay to other groups.
+    groups: Vec<Option<(u32, Delay)>>,
     controllers: Controllers,
     /// Part of the digest of each state, unless it is 0: a planted fault.
     fault: u64,
@@ -161,7 +163,25 @@ impl RandomModel {
         let delay = Delay::from_ps(1).saturating_add(ticks(u64::from(genes.get(Gene::ControlDelay))));
         let failure = FAILURES[usize::from(genes.get(Gene::Failure)) % FAILURES.len()];
         let controllers = Controllers { lps: controllers, delay };
-        RandomModel { genes, failure, ports, anyone, controllers, fault: 0 }
+        let of_groups = Rng::shared(u64::from(genes.get(Gene::Seed)), 15);
+        let group = |anyone: &Option<Delay>| {
+            let number = u32::try_from(of_groups.below(u64::from(genes.get(Gene::Groups)))).expect("below a u32");
+            let lookahead = anyone.unwrap_or_default().saturating_add(ticks(of_groups.below(64)));
+            of_groups.chance(0.9).then_some((number, lookahead))
+        };
+        let has_groups = genes.get(Gene::Groups) > 0;
+        let groups = anyone.iter().map(|anyone| has_groups.then(|| group(anyone)).flatten()).collect();
+        RandomModel { genes, failure, ports, anyone, groups, controllers, fault: 0 }
+    }
+
+    /// Returns the least delay with which `sender` may send to `receiver` without naming a channel.
+    fn lookahead_to(&self, sender: LpId, receiver: LpId) -> Option<Delay> {
+        let lookahead = self.anyone[sender.index()];
+        match (self.groups[sender.index()], self.groups[receiver.index()]) {
+            (Some((group, _)), Some((other, _))) if group == other => lookahead,
+            (Some((_, further)), _) => lookahead.map(|lookahead| lookahead.max(further)),
+            (None, _) => lookahead,
+        }
     }
 
     /// Makes the digest depend on the rank, so that ranks other than 0 have wrong digests.

@@ -19,17 +19,14 @@ impl Model for RandomModel {
     }
 
     fn channels(&self) -> Channels {
-        match self.gene(Gene::Channels) {
-            0 => return Channels::undeclared(),
-            1 => return Channels::whole(self.anyone[0].unwrap_or(Delay::ZERO)),
-            _ => {}
-        }
-        let mut channels = Channels::none();
-        for (index, ports) in self.ports.iter().enumerate() {
-            let id = LpId::from_index(index);
-            ports.iter().for_each(|(receiver, lookahead)| channels.connect(id, *receiver, *lookahead));
-            if let Some(lookahead) = self.anyone[index] {
-                channels.to_anyone(id, lookahead);
+        let mut channels = match self.gene(Gene::Channels) {
+            0 => Channels::undeclared(),
+            1 => Channels::whole(self.anyone[0].unwrap_or(Delay::ZERO)),
+            _ => self.channels_of_lps(),
+        };
+        for (index, group) in self.groups.iter().enumerate() {
+            if let Some((group, lookahead)) = *group {
+                channels.to_other_groups(LpId::from_index(index), group, lookahead);
             }
         }
         channels
@@ -147,5 +144,20 @@ impl SaveModel for RandomModel {
 
     fn read_state(&self, _: LpId, from: &mut &[u8]) -> Result<Self::State, Malformed> {
         wire::read(from)
+    }
+}
+
+impl RandomModel {
+    /// Returns the channels that each LP declares for itself.
+    fn channels_of_lps(&self) -> Channels {
+        let mut channels = Channels::none();
+        for (index, ports) in self.ports.iter().enumerate() {
+            let id = LpId::from_index(index);
+            ports.iter().for_each(|(receiver, lookahead)| channels.connect(id, *receiver, *lookahead));
+            if let Some(lookahead) = self.anyone[index] {
+                channels.to_anyone(id, lookahead);
+            }
+        }
+        channels
     }
 }

@@ -83,7 +83,7 @@ fn random_models_give_one_answer() {
 #[test]
 fn echoes_of_rolled_back_events_die_out() {
     silence_panics(false);
-    let genes = "8,1,3,1,3,17,86,40,3,0,2,8,59,4,0,0,1,6,0,18,7,0,0,0,0,82,3,8294";
+    let genes = "8,1,3,1,3,17,86,40,3,0,2,8,59,4,0,0,1,6,0,18,7,0,0,0,0,82,3,8294,0";
     let genes: Genes = genes.parse().expect("it was written by a run");
     let mut report = Report::default();
     (0..100).for_each(|_| check_genes(genes, SOAK, &mut report));

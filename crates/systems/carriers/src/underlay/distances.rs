@@ -91,32 +91,51 @@ impl Distances {
         }
     }
 
-    /// Declares the channels between peers. Each sender has its own least latency as lookahead.
+    /// Declares the channels between peers. Each sender has its own least latencies as lookahead. Peers at one place,
+    /// or in one stub domain, are a group.
     pub(super) fn wire(&self, layout: Layout, wiring: &mut Wiring) {
         let peers = layout.nodes();
-        let mut declare = |from: u32, least: Option<Delay>| {
-            if let Some(least) = least {
-                wiring.to_anyone(LpId(from), least);
-            }
-        };
-        match self {
-            Distances::Constant(latency) => wiring.nodes_to_anyone(*latency),
+        let all: Vec<Least> = match self {
+            Distances::Constant(latency) => return wiring.nodes_to_anyone(*latency),
             Distances::Places { places, least, local } => {
                 let count = places.count();
                 let found = places.least(count.min(peers));
-                for from in 0..peers {
-                    let place = from % count;
+                let of_peer = |peer: u32| {
+                    let place = peer % count;
                     let is_shared = peers - place > count;
-                    let to_others = found[place as usize].map(|found| found.max(*least));
-                    declare(from, to_others.into_iter().chain(is_shared.then_some(*local)).min());
+                    let outside = found[place as usize].map(|found| found.max(*least));
+                    Least { group: place, inside: is_shared.then_some(*local), outside }
+                };
+                (0..peers).map(of_peer).collect()
+            }
+            Distances::Pairs(matrix) => {
+                let least = |from| others(from, peers).map(|to| matrix.between(from, to)).min();
+                (0..peers).map(|peer| Least { group: peer, inside: None, outside: least(peer) }).collect()
+            }
+            Distances::Domains(paths, _) => paths.least(),
+        };
+        let least = |of: fn(&Least) -> Option<Delay>| all.iter().filter_map(of).min();
+        let are_apart = least(|least| least.inside) < least(|least| least.outside);
+        for (peer, Least { group, inside, outside }) in (0..).map(LpId).zip(all) {
+            match (inside, outside) {
+                (Some(inside), Some(outside)) if are_apart => wiring.to_groups(peer, group, inside, outside),
+                _ => {
+                    inside.into_iter().chain(outside).min().into_iter().for_each(|least| wiring.to_anyone(peer, least))
                 }
             }
-            Distances::Pairs(matrix) => (0..peers).for_each(|from| {
-                declare(from, others(from, peers).map(|to| matrix.between(from, to)).min());
-            }),
-            Distances::Domains(paths, _) => (0..).zip(paths.least()).for_each(|(from, least)| declare(from, least)),
         }
     }
+}
+
+/// The least latencies from a peer to others. Peers are in groups, each near each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Least {
+    /// The number of the peer's group.
+    pub(super) group: u32,
+    /// The least latency to another peer of the group; `None` if there is none.
+    pub(super) inside: Option<Delay>,
+    /// A bound on the latencies to peers of other groups; `None` if there is none.
+    pub(super) outside: Option<Delay>,
 }
 
 /// Returns the numbers below `count` but for one of them.

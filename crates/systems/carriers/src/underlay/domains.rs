@@ -12,6 +12,7 @@
 //! The latency between two peers is then a minimum over pairs of gates. A domain has one and a half gates on
 //! the mean.
 
+use super::distances::Least;
 use super::error::{UnderlayError, check_memory};
 use super::graph::{Graph, links};
 use parades_core::time::Delay;
@@ -140,9 +141,8 @@ impl DomainPaths {
         }
     }
 
-    /// Returns a bound on the latency from each peer to any other. It is the least latency where a peer has a
-    /// neighbour in its domain that is nearer than any other domain can be. `None` for a peer alone.
-    pub(super) fn least(&self) -> Vec<Option<Delay>> {
+    /// Returns the least latencies of each peer.
+    pub(super) fn least(&self) -> Vec<Least> {
         let to_gate = |peer: &Peer| self.ways_of(*peer).iter().map(|way| way.delay).min();
         // The two domains whose peers are nearest to their gates: a peer's own domain does not count.
         let mut nearest = [(Delay::MAX, u32::MAX); 2];
@@ -164,7 +164,7 @@ impl DomainPaths {
             let start = inside + peer.row as usize * peers as usize;
             let row = self.inside[start..start + peers as usize].iter();
             let inside = (0..).zip(row).filter(|&(other, _)| other != peer.row).map(|(_, &delay)| delay).min();
-            outside.into_iter().chain(inside).min()
+            Least { group: peer.domain, inside, outside }
         };
         self.peers.iter().map(bound).collect()
     }

@@ -128,11 +128,12 @@ fn check_lookahead(underlay: &Underlay, peers: u32) -> Vec<Delay> {
     let ids = || (0..peers).map(LpId);
     ids()
         .map(|from| {
-            let lookahead = channels.lookahead_to_anyone(from).expect("peers send to anyone");
-            let others = ids().filter(|&to| to != from);
-            let least = others.map(|to| underlay.latency(from, to).expect("a peer")).min().expect("not alone");
-            assert!(lookahead <= least, "from {from:?}: {lookahead} is above {least}");
-            lookahead
+            for to in ids().filter(|&to| to != from) {
+                let lookahead = channels.lookahead_to(from, to).expect("peers send to anyone");
+                let latency = underlay.latency(from, to).expect("a peer");
+                assert!(lookahead <= latency, "from {from:?} to {to:?}: {lookahead} is above {latency}");
+            }
+            channels.lookahead_to_anyone(from).expect("peers send to anyone")
         })
         .collect()
 }
@@ -152,6 +153,17 @@ fn the_lookahead_is_found_and_never_above_a_latency() {
         let underlay = Underlay::transit_stub(&domains, &places, Routing::EndToEnd).expect("possible");
         assert!(check_lookahead(&underlay, 6).into_iter().all(|least| least >= Delay::from_ms(196)));
     }
+}
+
+#[test]
+fn peers_of_other_stub_domains_are_further_away() {
+    let domains = transit_stub([3, 4, 6, 10], 1);
+    let underlay = Underlay::transit_stub(&domains, &stub_places(&domains, 30, 1), Routing::EndToEnd);
+    let model = Processes::new(Exchange { nodes: 30, messages: 1, carrier: underlay.expect("possible") });
+    let channels = Model::channels(&model);
+    let outside = channels.min_lookahead_to_other_groups(30).expect("there are several domains");
+    assert!(channels.min_lookahead().is_some_and(|inside| inside <= Delay::from_ms(10)));
+    assert!(outside >= Delay::from_ms(196), "two links of 98 ms: {outside}");
 }
 
 /// Returns the arrivals of a run, in an order that does not depend on routing.

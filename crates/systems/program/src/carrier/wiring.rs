@@ -49,7 +49,8 @@ impl Layout {
 ///
 /// Two LPs may have several channels; the first that a sender declares by pair is its
 /// [`Port`](parades_core::channel::Port) 0. If several declarations allow a sender to send to anyone, the
-/// least delay holds.
+/// least delay holds, within groups and between them. If two carriers put an LP into different groups, no groups
+/// are declared.
 #[derive(Debug)]
 pub struct Wiring {
     nodes: u32,
@@ -57,15 +58,28 @@ pub struct Wiring {
     pairs: Vec<(LpId, LpId, Delay)>,
     /// The least delay with which each node may send to anyone.
     nodes_to_anyone: Option<Delay>,
-    /// The least delay with which each LP may send to anyone, by id. The list ends with the last LP that has
+    /// The least delays with which each LP may send to anyone, by id. The list ends with the last LP that has
     /// such a declaration.
-    to_anyone: Vec<Option<Delay>>,
+    to_anyone: Vec<Option<Reach>>,
+    /// True if an LP was put into two groups.
+    groups_differ: bool,
+}
+
+/// The least delays with which an LP may send to anyone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reach {
+    /// The group of the LP.
+    group: Option<u32>,
+    /// The least delay within the group.
+    inside: Delay,
+    /// The least delay to LPs of other groups.
+    outside: Delay,
 }
 
 impl Wiring {
     /// Makes the wiring of a model of `lps` LPs, of which the first are nodes. Nothing is declared yet.
     pub fn new(nodes: u32, lps: u32) -> Wiring {
-        Wiring { nodes, lps, pairs: Vec::new(), nodes_to_anyone: None, to_anyone: Vec::new() }
+        Wiring { nodes, lps, pairs: Vec::new(), nodes_to_anyone: None, to_anyone: Vec::new(), groups_differ: false }
     }
 
     /// Declares a channel from one LP to another.
@@ -75,22 +89,44 @@ impl Wiring {
 
     /// Declares that `sender` may send to anyone with at least `lookahead`.
     pub fn to_anyone(&mut self, sender: LpId, lookahead: Delay) {
+        self.reach(sender, Reach { group: None, inside: lookahead, outside: lookahead });
+    }
+
+    /// Declares that `sender`, which belongs to `group`, may send within its group with at least `inside`, and to LPs
+    /// of other groups with at least `outside`; see [`Channels::to_other_groups`].
+    pub fn to_groups(&mut self, sender: LpId, group: u32, inside: Delay, outside: Delay) {
+        self.reach(sender, Reach { group: Some(group), inside: inside.min(outside), outside });
+    }
+
+    fn reach(&mut self, sender: LpId, reach: Reach) {
         if self.to_anyone.len() <= sender.index() {
             self.to_anyone.resize(sender.index() + 1, None);
         }
-        lower(&mut self.to_anyone[sender.index()], lookahead);
+        let known = &mut self.to_anyone[sender.index()];
+        let Some(known) = known else {
+            *known = Some(reach);
+            return;
+        };
+        self.groups_differ |= known.group.zip(reach.group).is_some_and(|(known, group)| known != group);
+        known.group = known.group.or(reach.group);
+        known.inside = known.inside.min(reach.inside);
+        known.outside = known.outside.min(reach.outside);
     }
 
     /// Declares that each node may send to anyone with at least `lookahead`.
     pub fn nodes_to_anyone(&mut self, lookahead: Delay) {
-        lower(&mut self.nodes_to_anyone, lookahead);
+        self.nodes_to_anyone = Some(self.nodes_to_anyone.map_or(lookahead, |known| known.min(lookahead)));
     }
 
     /// Returns the least delay with which an LP may send to anyone.
     fn anyone(&self, lp: u32) -> Option<Delay> {
-        let own = self.to_anyone.get(lp as usize).copied().flatten();
-        let as_node = self.nodes_to_anyone.filter(|_| lp < self.nodes);
-        own.into_iter().chain(as_node).min()
+        let own = self.to_anyone.get(lp as usize).copied().flatten().map(|reach| reach.inside);
+        own.into_iter().chain(self.as_node(lp)).min()
+    }
+
+    /// Returns the least delay with which an LP may send to anyone because it is a node.
+    fn as_node(&self, lp: u32) -> Option<Delay> {
+        self.nodes_to_anyone.filter(|_| lp < self.nodes)
     }
 
     /// Returns the delay with which every LP may send to anyone, if all have the same.
@@ -114,16 +150,17 @@ impl Wiring {
                 channels
             }
         };
+        for (lp, reach) in (0..).zip(&self.to_anyone).filter(|_| !self.groups_differ) {
+            if let Some(Reach { group: Some(group), outside, .. }) = *reach {
+                let outside = self.as_node(lp).map_or(outside, |as_node| as_node.min(outside));
+                channels.to_other_groups(LpId(lp), group, outside);
+            }
+        }
         for (sender, receiver, lookahead) in self.pairs {
             channels.connect(sender, receiver, lookahead);
         }
         channels
     }
-}
-
-/// Lowers a bound to `lookahead`.
-fn lower(bound: &mut Option<Delay>, lookahead: Delay) {
-    *bound = Some(bound.map_or(lookahead, |bound| bound.min(lookahead)));
 }
 
 #[cfg(test)]
@@ -154,5 +191,31 @@ mod tests {
         let channels = wiring.into_channels();
         let found = [0, 1, 2, 3].map(|lp| channels.lookahead_to_anyone(LpId(lp)));
         assert_eq!(found, [Some(SHORT), Some(SHORT), None, Some(LONG)]);
+    }
+    #[test]
+    fn every_carrier_lowers_the_lookahead_within_groups_and_between_them() {
+        let groups = |wiring: &mut Wiring| [0, 1, 2].map(LpId).map(|lp| wiring.to_groups(lp, lp.0 / 2, SHORT, LONG));
+        let found = |wiring: Wiring| {
+            let channels = wiring.into_channels();
+            [1, 2].map(|to| channels.lookahead_to(LpId(0), LpId(to)))
+        };
+        let mut wiring = Wiring::new(3, 3);
+        groups(&mut wiring);
+        assert_eq!(found(wiring), [Some(SHORT), Some(LONG)]);
+        for all in [true, false] {
+            let mut wiring = Wiring::new(3, 3);
+            let between = Delay::from_us(3);
+            if all {
+                wiring.nodes_to_anyone(between)
+            } else {
+                wiring.to_anyone(LpId(0), between)
+            }
+            groups(&mut wiring);
+            assert_eq!(found(wiring), [Some(SHORT), Some(between)]);
+        }
+        let mut wiring = Wiring::new(3, 3);
+        groups(&mut wiring);
+        wiring.to_groups(LpId(0), 7, SHORT, LONG);
+        assert_eq!(found(wiring), [Some(SHORT), Some(SHORT)], "LP 0 is in two groups");
     }
 }

@@ -1,19 +1,21 @@
 //! The width of the windows, and when they are rebuilt.
 //!
-//! A rebuild moves every pending event once. It happens in three cases:
+//! A rebuild moves every pending event once. It happens in four cases:
 //!
 //! 1. All windows have become empty.
 //! 2. The windows held far more or far fewer events than they should, or there were too many pushes into a
 //!    full side list.
 //! 3. Many events were pushed into an open window, but would have fallen into a later window if windows were
 //!    half as wide. Each of these events is sorted by itself, which is slow.
+//! 4. Windows reach far beyond the bounds of pops, so that events are moved back into windows more often than they
+//!    are executed.
 //!
 //! In case 1 the new windows cover half of the pending events. For pushes into a full side list, the set
 //! waits until the pushes are an eighth as many as the events that were pending at the last rebuild: such a
-//! push costs far more than moving an event. In the other cases, it waits until the events executed since
-//! then are half as many as the pending events. Events beyond
-//! the windows are scanned only after a quarter as many have been executed, and a coarse window is
-//! distributed once. So an event is moved a bounded number of times on average.
+//! push costs far more than moving an event. In case 4, it waits until events were moved back half as many times
+//! as there are pending events. In the other cases, it waits until the events executed since then are half as many
+//! as the pending events. Events beyond the windows are scanned only after a quarter as many have been executed,
+//! and a coarse window is distributed once. So an event is moved a bounded number of times on average.
 
 use super::{SIDE_MAX, SMALL_MAX, WindowedPending};
 use crate::event::Event;
@@ -75,6 +77,8 @@ pub(super) struct Stats {
     /// The number of events pushed into an open window that would have fallen into a later window if windows
     /// were half as wide.
     avoidable: u64,
+    /// The number of times that an event was moved back into a window of which a part was opened.
+    moved_back: u64,
     /// The number of events opened since the events beyond the windows were scanned.
     opened_since_scan: u64,
 }
@@ -137,6 +141,7 @@ impl<P> WindowedPending<P> {
         self.side_limit = SIDE_MAX;
         self.boundary = self.last;
         self.opened_to = self.last;
+        self.open_before = 0;
         self.scan_beyond();
     }
 
@@ -246,6 +251,24 @@ impl<P> WindowedPending<P> {
         false
     }
 
+    /// Rebuilds narrower windows if events were moved back more often than they were opened. Returns true if it did.
+    pub(super) fn narrow(&mut self) -> bool {
+        let Stats { moved_back, opened, target, .. } = self.stats;
+        // With k bounds in a window, an event is moved back (k - 1) / 2 times on average.
+        let halvings = (moved_back / opened.max(1)).checked_ilog2().map_or(0, |power| power + 1);
+        let room = (target / TARGET_MIN).ilog2().min(u32::from(self.shift) - 1);
+        #[expect(clippy::cast_possible_truncation, reason = "at most the shift")]
+        let halvings = halvings.min(room) as u8;
+        if halvings == 0 || moved_back <= self.len as u64 / 2 {
+            return false;
+        }
+        self.halvings += halvings;
+        let width = 1 << (self.shift - halvings);
+        self.move_all_beyond();
+        self.rebuild(Some(width));
+        true
+    }
+
     /// Returns the width at which windows would have held the target number of the events executed since the
     /// last rebuild.
     fn executed_width(&self) -> u64 {
@@ -293,10 +316,39 @@ impl<P> WindowedPending<P> {
 
     /// Takes `window` out of the ring.
     pub(super) fn take_window(&mut self, window: u64) -> Chain {
+        let is_new = !self.is_open_in_part(window);
         let chain = self.ring.take(window);
-        self.stats.windows += 1;
-        self.stats.opened += chain.len() as u64;
-        self.stats.opened_since_scan += chain.len() as u64;
+        self.count_opened(is_new, chain.len());
         chain
+    }
+
+    /// Takes the events of `window` up to `last` out of the ring. The window reaches beyond that.
+    pub(super) fn take_window_through(&mut self, window: u64, last: Time) -> Chain {
+        let is_new = !self.is_open_in_part(window);
+        let all = self.ring.take(window);
+        self.ring.next = window;
+        self.open_before = last.as_ps() + 1;
+        let mut due = Chain::default();
+        let WindowedPending { slab, ring, stats, .. } = self;
+        slab.consume(all, |slab, event| {
+            if event.time() <= last {
+                slab.append(&mut due, event);
+            } else {
+                ring.append(slab, window, event);
+                stats.moved_back += 1;
+            }
+        });
+        self.count_opened(is_new, due.len());
+        due
+    }
+
+    fn is_open_in_part(&self, window: u64) -> bool {
+        window << self.shift < self.open_before
+    }
+
+    fn count_opened(&mut self, is_new: bool, events: usize) {
+        self.stats.windows += u64::from(is_new);
+        self.stats.opened += events as u64;
+        self.stats.opened_since_scan += events as u64;
     }
 }

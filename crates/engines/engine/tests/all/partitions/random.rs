@@ -9,15 +9,17 @@ use proptest::prelude::*;
 /// Returns the number of sets of LPs that may be in different partitions.
 fn apart(world: &World, floor: Delay) -> usize {
     let mut set: Vec<u32> = (0..world.lps()).collect();
+    let short = |d: Delay| d < floor.max(Delay::from_ps(1));
+    let mut unite = |a: LpId, b: LpId| {
+        let (a, b) = (set[a.index()], set[b.index()]);
+        set.iter_mut().filter(|set| **set == a).for_each(|set| *set = b);
+    };
     for lp in (0..world.lps()).map(LpId) {
-        let short = |d: Delay| d < floor.max(Delay::from_ps(1));
-        if world.channels().lookahead_to_anyone(lp).is_some_and(short) {
-            return 1;
-        }
         for channel in world.channels().from_sender(lp).iter().filter(|channel| short(channel.lookahead)) {
-            let (a, b) = (set[channel.sender.index()], set[channel.receiver.index()]);
-            set.iter_mut().filter(|set| **set == a).for_each(|set| *set = b);
+            unite(channel.sender, channel.receiver);
         }
+        let near = |&other: &LpId| world.channels().lookahead_to(lp, other).is_some_and(short);
+        (0..world.lps()).map(LpId).filter(near).for_each(|other| unite(lp, other));
     }
     set.sort_unstable();
     set.dedup();
@@ -29,11 +31,17 @@ fn delays() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(1_000), 1_000_u64..9_000, Just(1_000_000_000), Just(u64::MAX)]
 }
 
+/// Gives each LP a group, and a least delay to other groups.
+fn in_order(groups: Vec<(u32, u64)>) -> Vec<(u32, u32, u64)> {
+    (0..).zip(groups).map(|(lp, (group, further))| (lp, group, further)).collect()
+}
+
 #[derive(Clone, Debug)]
 struct Case {
     lps: u32,
     pairs: Vec<(u32, u32, u64)>,
     anyone: Vec<(u32, u64)>,
+    groups: Vec<(u32, u32, u64)>,
     weights: Option<Vec<u64>>,
     rate: Option<f64>,
     workers: u32,
@@ -47,13 +55,18 @@ prop_compose! {
         lps in Just(lps),
         pairs in prop::collection::vec((0..lps, 0..lps, delays()), 0..120),
         anyone in prop_oneof![4 => Just(vec![]), 1 => prop::collection::vec((0..lps, 1..2_000_u64), 0..4)],
+        groups in prop_oneof![
+            2 => Just(vec![]),
+            1 => prop::collection::vec((0..lps, 0..9_u32, delays()), 0..4),
+            1 => prop::collection::vec((0..9_u32, delays()), lps as usize).prop_map(in_order),
+        ],
         weights in prop::option::of(prop::collection::vec(prop_oneof![0..100_u64, Just(u64::MAX)], lps as usize)),
         rate in prop::option::of(prop_oneof![Just(0.0), Just(f64::INFINITY), 1.0..1e12]),
         (workers, partitions) in (0..9_u32, prop::option::of(0..20_u32)),
         floor in prop::option::of(delays()),
         placing in prop_oneof![Just(Placing::Channels), Just(Placing::Ranges)],
     ) -> Case {
-        Case { lps, pairs, anyone, weights, rate, workers, partitions, floor, placing }
+        Case { lps, pairs, anyone, groups, weights, rate, workers, partitions, floor, placing }
     }
 }
 
@@ -66,6 +79,9 @@ impl Case {
         }
         pairs.iter().for_each(|&(a, b, d)| channels.connect(LpId(a), LpId(b), Delay::from_ps(d)));
         self.anyone.iter().for_each(|&(lp, d)| channels.to_anyone(LpId(lp), Delay::from_ps(d)));
+        for &(lp, group, further) in &self.groups {
+            channels.to_other_groups(LpId(lp), group, Delay::from_ps(further));
+        }
         world(self.lps, channels)
     }
 

@@ -3,7 +3,7 @@
 use super::{check, cut, imbalance, linked, world};
 use parades_core::prelude::*;
 use parades_core::world::World;
-use parades_engine::partition::{Partitioning, Wish};
+use parades_engine::partition::{Partitioning, Placing, Wish};
 
 const MS: Delay = Delay::from_ms(1);
 
@@ -43,6 +43,29 @@ fn without_lookahead_there_is_one_partition() {
     assert_eq!(check(&world(100, channels), &Wish::of_workers(8)).partitions(), 1);
     let chain = linked(100, (1..100).map(|lp| (lp - 1, lp, Delay::ZERO)));
     assert_eq!(check(&chain, &Wish::of_workers(8)).partitions(), 1);
+}
+
+#[test]
+fn groups_that_are_near_stay_whole() {
+    let mut channels = Channels::whole(Delay::from_ms(2));
+    // Members of a group have no neighbouring ids.
+    (0..1_000).for_each(|lp| channels.to_other_groups(LpId(lp), lp % 50, Delay::from_ms(200)));
+    let world = world(1_000, channels);
+    let found = check(&world, &Wish::of_workers(4));
+    assert_eq!(found.lookahead(), Some(Delay::from_ms(200)));
+    assert!((50..1_000).all(|lp| found.of(LpId(lp)) == found.of(LpId(lp - 50))));
+    assert!(found.partitions() >= 4 && imbalance(&found, 4, |_| 1) < 1.1);
+    let ranges = check(&world, &Wish { placing: Placing::Ranges, ..Wish::of_workers(4) });
+    assert_eq!(ranges.lookahead(), Some(Delay::from_ms(2)), "ranges of ids split all groups");
+}
+
+#[test]
+fn a_group_that_is_too_large_is_split() {
+    let mut channels = Channels::whole(Delay::from_ms(2));
+    (0..1_000).for_each(|lp| channels.to_other_groups(LpId(lp), lp / 990, Delay::from_ms(3)));
+    let found = check(&world(1_000, channels), &Wish::of_workers(4));
+    assert_eq!(found.lookahead(), Some(Delay::from_ms(2)));
+    assert!(imbalance(&found, 4, |_| 1) < 1.2);
 }
 
 #[test]

@@ -34,6 +34,13 @@ fn by_sender() -> Channels {
     channels
 }
 
+/// Returns channels to anyone, with a longer lookahead to LP 1, which is in another group.
+fn by_group() -> Channels {
+    let mut channels = Channels::whole(ps(3));
+    [0, 1].into_iter().for_each(|lp| channels.to_other_groups(LpId(lp), lp, ps(7)));
+    channels
+}
+
 /// A function that sends to LP 1, by port or by name.
 type Send = fn(&mut Context<'_, Script>, Delay);
 
@@ -41,7 +48,9 @@ type Send = fn(&mut Context<'_, Script>, Delay);
 fn a_delay_below_the_lookahead_names_sender_receiver_time_and_both_delays() {
     let named: (u32, Send) = (line!(), |ctx, delay| ctx.send_to(LpId(1), delay, 0));
     let by_port: (u32, Send) = (line!(), |ctx, delay| ctx.send(Port(0), delay, 0));
-    for (channels, (line, send)) in [(pair(), by_port), (by_sender(), named), (Channels::whole(ps(7)), named)] {
+    for (channels, (line, send)) in
+        [(pair(), by_port), (by_sender(), named), (Channels::whole(ps(7)), named), (by_group(), named)]
+    {
         let error = error_of(&sending(channels.clone(), move |ctx| send(ctx, ps(6))));
         assert_eq!(
             error.to_string(),
@@ -54,6 +63,16 @@ fn a_delay_below_the_lookahead_names_sender_receiver_time_and_both_delays() {
         let (_, trace) = run_until(&sending(channels, move |ctx| send(ctx, ps(7))), 100);
         assert_eq!(trace[1..], ["0.000000000017s LP 1 <- LP 0 #1 0"], "the lookahead itself is allowed");
     }
+}
+
+#[test]
+fn within_a_group_the_lookahead_to_anyone_is_enough() {
+    let mut channels = Channels::whole(ps(3));
+    [0, 1].into_iter().for_each(|lp| channels.to_other_groups(LpId(lp), 5, ps(7)));
+    let (_, trace) = run_until(&sending(channels.clone(), |ctx| ctx.send_to(LpId(1), ps(3), 0)), 100);
+    assert_eq!(trace[1..], ["0.000000000013s LP 1 <- LP 0 #1 0"]);
+    let error = error_of(&sending(channels, |ctx| ctx.send_to(LpId(1), ps(2), 0)));
+    assert!(error.to_string().contains("below the declared lookahead of 0.000000000003s"), "{error}");
 }
 
 #[test]
