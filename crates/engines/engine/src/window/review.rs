@@ -26,6 +26,7 @@ use parades_core::time::{Delay, Time};
 use parades_core::world::World;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
+use std::time::Instant;
 
 /// The number of the window before which the first review is made. The number of windows doubles from
 /// review to review.
@@ -35,9 +36,8 @@ const EVENTS_FIRST: u64 = 20_000;
 /// The factor by which the number of events grows from choice to choice. The beginning of a run may differ
 /// from the rest.
 const EVENTS_GROWTH: u64 = 4;
-/// The fewest events from choice to choice for each microsecond that a choice takes. So choices take at
-/// most a fiftieth of the run at 20 million events a second.
-const EVENTS_PER_CHOICE_US: u64 = 50 * 20;
+/// The time from choice to choice, over the time that a choice takes, at least.
+const PAUSE_OF_CHOICE: u32 = 50;
 
 /// The events of a window beside which its exchange takes no time.
 const EVENTS_OF_LONG_WINDOW: u64 = 1 << 11;
@@ -55,8 +55,10 @@ pub(super) struct Reviewer {
     events: Vec<u64>,
     /// The number of changes of lookahead that the plan takes into account.
     changes: u64,
-    /// The number of events of all partitions at which partitions are next chosen by measurement.
+    /// The number of events of all partitions from which partitions are next chosen by measurement.
     next_choice: u64,
+    /// The time from which they are.
+    choice_from: Instant,
     balance: Balance,
     balancer: Balancer,
     work: BusiestWork,
@@ -98,6 +100,7 @@ impl Reviewer {
             events: Vec::new(),
             changes: 0,
             next_choice: EVENTS_FIRST,
+            choice_from: now(),
             retreats,
             retreat: Retreat::new(BUSY),
             core: CoreClock::start(),
@@ -353,7 +356,7 @@ impl Reviewer {
         // cache.
         let may_cut = plan.workers() > 1 || settings.threads == 1;
         let is_measured = executed > EVENTS_FIRST;
-        may_cut && !self.retreat.alone && is_measured && events >= self.next_choice
+        may_cut && !self.retreat.alone && is_measured && events >= self.next_choice && now() >= self.choice_from
     }
 
     /// Chooses partitions by measurement. Returns the plan with them, if they are worth a move.
@@ -373,10 +376,8 @@ impl Reviewer {
                 Self::move_to(crew, world, plan, next, parts, bound)
             })
         });
-        let events = total_events(parts);
-        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        self.next_choice =
-            (EVENTS_GROWTH * events).max(events.saturating_add(took_us.saturating_mul(EVENTS_PER_CHOICE_US)));
+        self.next_choice = EVENTS_GROWTH * total_events(parts);
+        self.choice_from = now() + PAUSE_OF_CHOICE * took;
         next
     }
 
