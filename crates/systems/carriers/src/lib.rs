@@ -26,6 +26,7 @@ pub mod capacity;
 pub mod direct;
 pub mod flow_level;
 pub mod matrix;
+mod near;
 pub mod packet_level;
 pub mod underlay;
 

@@ -3,6 +3,7 @@
 mod pairs;
 mod read;
 
+use crate::near::{self, Least};
 use parades_config::ConfigError;
 use parades_core::channel::Port;
 use parades_core::digest::Payload;
@@ -20,7 +21,7 @@ use std::path::Path;
 
 /// The greatest number of nodes for which each pair has a channel, with a lookahead of its own. With more
 /// nodes the channels would take more memory than the table; then each sender has the least of its latencies
-/// as lookahead.
+/// as lookahead, and nodes at one place are a group.
 const PAIRED_NODES_MAX: u32 = 128;
 
 /// The carrier of a program whose messages take the latency that a table has for their sender and receiver.
@@ -176,12 +177,9 @@ impl Matrix {
         }
     }
 
-    /// Returns the least latency from a place to another node. The place itself counts only if several of the
-    /// `nodes` nodes share it.
+    /// Returns the least latency from a place to another place of the `nodes` nodes.
     fn least_from(&self, place: u32, nodes: u32) -> Option<Delay> {
-        let places = 0..self.places.min(nodes);
-        let is_shared = nodes - place > self.places;
-        places.filter(|&to| to != place || is_shared).map(|to| self.between(place, to)).min()
+        (0..self.places.min(nodes)).filter(|&to| to != place).map(|to| self.between(place, to)).min()
     }
 }
 
@@ -236,12 +234,13 @@ impl<M: Payload + Clone> Carrier<M> for Matrix {
             });
             return;
         }
-        let least: Vec<_> = (0..self.places.min(nodes)).map(|place| self.least_from(place, nodes)).collect();
-        for node in 0..nodes {
-            if let Some(lookahead) = least[(node % self.places) as usize] {
-                wiring.to_anyone(LpId(node), lookahead);
-            }
-        }
+        let outside: Vec<_> = (0..self.places.min(nodes)).map(|place| self.least_from(place, nodes)).collect();
+        let of_node = |node: u32| {
+            let group = node % self.places;
+            let is_shared = nodes - group > self.places;
+            Least { group, inside: is_shared.then(|| self.between(group, group)), outside: outside[group as usize] }
+        };
+        near::wire((0..nodes).map(of_node).collect(), wiring);
     }
 
     fn access(&self, _: LpId, _: Layout) {}

@@ -3,7 +3,7 @@
 use super::Coordinates;
 use super::domains::DomainPaths;
 use crate::Matrix;
-use parades_core::event::LpId;
+use crate::near::{self, Least};
 use parades_core::time::Delay;
 use parades_program::{Layout, Wiring};
 
@@ -114,28 +114,8 @@ impl Distances {
             }
             Distances::Domains(paths, _) => paths.least(),
         };
-        let least = |of: fn(&Least) -> Option<Delay>| all.iter().filter_map(of).min();
-        let are_apart = least(|least| least.inside) < least(|least| least.outside);
-        for (peer, Least { group, inside, outside }) in (0..).map(LpId).zip(all) {
-            match (inside, outside) {
-                (Some(inside), Some(outside)) if are_apart => wiring.to_groups(peer, group, inside, outside),
-                _ => {
-                    inside.into_iter().chain(outside).min().into_iter().for_each(|least| wiring.to_anyone(peer, least))
-                }
-            }
-        }
+        near::wire(all, wiring);
     }
-}
-
-/// The least latencies from a peer to others. Peers are in groups, each near each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Least {
-    /// The number of the peer's group.
-    pub(super) group: u32,
-    /// The least latency to another peer of the group; `None` if there is none.
-    pub(super) inside: Option<Delay>,
-    /// A bound on the latencies to peers of other groups; `None` if there is none.
-    pub(super) outside: Option<Delay>,
 }
 
 /// Returns the numbers below `count` but for one of them.

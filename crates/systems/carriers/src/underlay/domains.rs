@@ -12,9 +12,9 @@
 //! The latency between two peers is then a minimum over pairs of gates. A domain has one and a half gates on
 //! the mean.
 
-use super::distances::Least;
 use super::error::{UnderlayError, check_memory};
 use super::graph::{Graph, links};
+use crate::near::Least;
 use parades_core::time::Delay;
 use parades_topology::generators::Domains;
 use parades_topology::routing::Open;

@@ -41,6 +41,18 @@ fn the_lookahead_is_the_least_entry_of_the_pair_or_of_the_sender() {
 }
 
 #[test]
+fn nodes_at_one_place_are_near_each_other() {
+    let between = |from: u32, to: u32| if from == to { Delay::ZERO } else { MS };
+    let model = Processes::new(Exchange { nodes: 150, messages: 1, carrier: Matrix::new(40, between) });
+    let channels = Model::channels(&model);
+    assert_eq!(channels.lookahead_to(LpId(3), LpId(43)), Some(Delay::ZERO));
+    assert_eq!(channels.lookahead_to(LpId(3), LpId(4)), Some(MS));
+    let carrier = Matrix::new(40, between);
+    let outcome = run_under_all_engines(Exchange { nodes: 150, messages: 20, carrier }, 1);
+    assert!(arrivals(&outcome).iter().all(|arrival| (arrival.took == MS) == (arrival.from.0 % 40 != arrival.to.0 % 40)));
+}
+
+#[test]
 fn a_symmetric_table_takes_half_the_room_and_says_the_same() {
     let latency = |a: u32, b: u32| Delay::from_us(10 + u64::from(a.abs_diff(b)));
     let (whole, half) = (Matrix::new(9, latency), Matrix::symmetric(9, latency));
