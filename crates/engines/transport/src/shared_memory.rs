@@ -77,6 +77,8 @@ struct Inbox {
     receiver: Receiver,
     /// By sender: whole byte strings, in order.
     stash: Vec<VecDeque<Vec<u8>>>,
+    /// The number of byte strings in the stash.
+    stashed: usize,
     /// By sender: the parts of a byte string whose last part has not arrived.
     parts: Vec<Vec<u8>>,
 }
@@ -125,7 +127,7 @@ impl SharedMemory {
             rank,
             shared,
             senders,
-            inbox: Mutex::new(Inbox { receiver, stash: vec![VecDeque::new(); ranks], parts: vec![Vec::new(); ranks] }),
+            inbox: Mutex::new(Inbox { receiver, stash: vec![VecDeque::new(); ranks], stashed: 0, parts: vec![Vec::new(); ranks] }),
             declared: (0..ranks).map(|_| Mutex::default()).collect(),
             is_declared: (0..ranks).map(|_| AtomicBool::new(false)).collect(),
             patience: Patience::for_threads(ranks),
@@ -197,21 +199,24 @@ impl SharedMemory {
 
     /// Receives everything that has arrived into the stash.
     fn fill_stash(&self) {
-        let Inbox { receiver, stash, parts } = &mut *lock(&self.inbox);
-        self.empty_lanes(receiver, parts, &mut |from, bytes| stash[from].push_back(bytes.to_vec()));
+        let Inbox { receiver, stash, stashed, parts } = &mut *lock(&self.inbox);
+        self.empty_lanes(receiver, parts, &mut |from, bytes| {
+            stash[from].push_back(bytes.to_vec());
+            *stashed += 1;
+        });
     }
 
     /// Passes the byte strings in all lanes to `accept`.
     fn empty_lanes(&self, receiver: &mut Receiver, parts: &mut [Vec<u8>], accept: &mut dyn FnMut(usize, &[u8])) {
-        for (from, parts) in parts.iter_mut().enumerate() {
-            let mut has_received = false;
+        let mut first = 0;
+        while let Some(from) = receiver.next_with_frame(first) {
+            let parts = &mut parts[from];
             let mut accept = |bytes: &[u8]| accept(from, bytes);
-            while receiver.receive(from, |part, continues| append(parts, part, continues, &mut accept)) {
-                has_received = true;
-            }
-            if has_received && receiver.take_request_for_room(from) {
+            while receiver.receive(from, |part, continues| append(parts, part, continues, &mut accept)) {}
+            if receiver.take_request_for_room(from) {
                 self.shared.lanes[from].ring();
             }
+            first = from + 1;
         }
     }
 }
@@ -291,9 +296,12 @@ impl Fabric for SharedMemory {
     }
 
     fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {
-        let Inbox { receiver, stash, parts } = &mut *lock(&self.inbox);
-        for (from, stash) in stash.iter_mut().enumerate() {
-            stash.drain(..).for_each(|bytes| accept(from, &bytes));
+        let Inbox { receiver, stash, stashed, parts } = &mut *lock(&self.inbox);
+        if *stashed > 0 {
+            *stashed = 0;
+            for (from, stash) in stash.iter_mut().enumerate() {
+                stash.drain(..).for_each(|bytes| accept(from, &bytes));
+            }
         }
         self.empty_lanes(receiver, parts, accept);
     }

@@ -142,6 +142,7 @@ impl Lane<'_> {
 }
 
 impl Lines for Lane<'_> {
+    #[inline]
     fn header(&self, line: u32) -> &AtomicU64 {
         assert!((line as usize) < self.layout.lines, "a lane has no line {line}");
         // SAFETY: the line lies in the lane.
@@ -151,6 +152,7 @@ impl Lines for Lane<'_> {
         unsafe { first.cast().as_ref() }
     }
 
+    #[inline]
     fn begin(&self) -> &AtomicU32 {
         &self.head.begin.0
     }
@@ -214,6 +216,7 @@ impl Lanes {
         unsafe { self.segment.base().cast().as_ref() }
     }
 
+    #[inline]
     fn lane(&self, from: usize) -> Lane<'_> {
         assert!(from < self.layout.ranks, "rank {from} of {}", self.layout.ranks);
         // SAFETY: by the invariant, the lane of each rank lies in the segment.
@@ -401,6 +404,12 @@ impl Receiver {
         claim(&lanes.head().is_claimed)?;
         let reading = (0..lanes.layout.ranks).map(|_| Reading::default()).collect();
         Ok(Receiver { lanes, reading })
+    }
+
+    /// Returns the first rank from `first` on whose next frame has arrived. Returns `None` if there is no such rank.
+    pub fn next_with_frame(&mut self, first: usize) -> Option<usize> {
+        let Receiver { lanes, reading } = self;
+        (first..reading.len()).find(|&from| reading[from].has_next(&lanes.lane(from)))
     }
 
     /// Passes the next frame of rank `from` to `read`, and frees its lines. `read` also learns whether the

@@ -171,6 +171,13 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// Returns true if there may be a frame that was published: [`Reading::next`] then says.
+    #[inline]
+    pub(super) fn has_next(&self, ring: &impl Lines) -> bool {
+        // Ordering: Relaxed. `next` reads the header again before it reads a frame.
+        ring.header(self.line).load(Ordering::Relaxed) != EMPTY
+    }
+
     /// Returns the next frame and its line. Returns `None` if none was published.
     pub(super) fn next(&mut self, ring: &impl Lines) -> Option<(u32, Frame)> {
         // Ordering: Acquire; pairs with the Release in `Writing::publish`.

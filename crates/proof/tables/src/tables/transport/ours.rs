@@ -273,41 +273,46 @@ impl Rank<'_> {
         self.exchanges += 1;
         let in_all = self.exchanges * expected;
         for number in 0..expected {
-            self.send(self.receiver_of(number), number as u64)?;
-            self.receive();
+            // A worker of a run too looks for news after it has sent a byte string, not after each event.
+            if self.send(self.receiver_of(number), number as u64) {
+                self.receive();
+            }
         }
-        (0..self.cell.ranks).for_each(|to| self.send_batch(to, 1));
+        for to in 0..self.cell.ranks {
+            self.send_batch(to, 1);
+        }
         self.receive_until(&|rank| rank.received >= in_all, check)
     }
 
-    /// Writes every word of a message, and sends it unless it joins a batch.
-    fn send(&mut self, to: usize, number: u64) -> Result<(), Failure> {
+    /// Writes every word of a message, and sends it unless it joins a batch. Returns true if it was sent.
+    fn send(&mut self, to: usize, number: u64) -> bool {
         let seed = number << 8 | self.fabric.rank() as u64;
         match self.payload {
             Payload::Batched => {
                 let batch = &mut self.batches[to];
                 batch.seeds.push(seed);
                 batch.bytes += PREFIX + self.cell.bytes;
-                self.send_batch(to, BATCH_BYTES);
+                self.send_batch(to, BATCH_BYTES)
             }
             Payload::Copied => {
                 write_words(seed, &mut self.bytes);
                 self.fabric.send(to, &self.bytes);
+                true
             }
             Payload::InPlace => {
                 let batch = &mut self.batches[to];
                 batch.messages.push(Bytes::write(self.cell.bytes, |to| write_words(seed, to)));
                 batch.bytes += self.cell.bytes;
-                self.send_batch(to, PLACES_BYTES);
+                self.send_batch(to, PLACES_BYTES)
             }
         }
-        Ok(())
     }
 
-    /// Sends the batch for a rank if its messages have `least` bytes. While there is no room, receives.
-    fn send_batch(&mut self, to: usize, least: usize) {
+    /// Sends the batch for a rank if its messages have `least` bytes. While there is no room, receives. Returns
+    /// true if it was sent.
+    fn send_batch(&mut self, to: usize, least: usize) -> bool {
         if self.batches[to].bytes < least {
-            return;
+            return false;
         }
         let mut batch = std::mem::take(&mut self.batches[to]);
         let bytes = if batch.messages.is_empty() { batch.bytes } else { FORM + batch.encoded + batch.encoded / 4 };
@@ -321,6 +326,7 @@ impl Rank<'_> {
             }
         }
         self.batches[to] = batch;
+        true
     }
 
     /// Receives what has arrived. Returns true if there was something.
