@@ -4,10 +4,10 @@
 //! string is one frame of a lane in the receiver's segment, and is read there. A byte string larger than a
 //! quarter of a lane travels as several frames, and the receiver joins the parts.
 //!
-//! *A full lane.* [`Fabric::try_write`] returns, so that a worker can receive. [`Fabric::send`] waits for
-//! room. While it waits, it receives everything that arrives for its own rank into a list, the *stash*. After
-//! it has found no room, it sleeps on the bell of its own segment. Three things ring this bell: a frame, room
-//! in a lane, and the end of a rank.
+//! *A full lane.* [`Fabric::try_write`] returns, so that a worker can receive. [`Fabric::send`] takes further
+//! memory up to the size of the lane, and then waits for room. While it waits, it receives everything that
+//! arrives for its own rank into a list, the *stash*. After it has found no room, it sleeps on the bell of its
+//! own segment. Three things ring this bell: a frame, room in a lane, and the end of a rank.
 //!
 //! *Why nobody waits forever.* Take any rank that waits for room in a lane of rank *r*. Rank *r* is in one of
 //! three states:
@@ -127,7 +127,12 @@ impl SharedMemory {
             rank,
             shared,
             senders,
-            inbox: Mutex::new(Inbox { receiver, stash: vec![VecDeque::new(); ranks], stashed: 0, parts: vec![Vec::new(); ranks] }),
+            inbox: Mutex::new(Inbox {
+                receiver,
+                stash: vec![VecDeque::new(); ranks],
+                stashed: 0,
+                parts: vec![Vec::new(); ranks],
+            }),
             declared: (0..ranks).map(|_| Mutex::default()).collect(),
             is_declared: (0..ranks).map(|_| AtomicBool::new(false)).collect(),
             patience: Patience::for_threads(ranks),

@@ -323,34 +323,43 @@ impl Sender {
     }
 
     /// Sends a frame of `bytes` bytes, at most those that [`Sender::part`] returns. `write` fills it, and
-    /// finds any bytes in it. `continues` is true if the next frame is a part of the same byte string.
-    /// Returns false if there is no room.
+    /// finds any bytes in it. `continues` is true if the next frame is a part of the same byte string. Takes
+    /// further memory if that is needed. Returns false if there is no room.
     pub fn send(&mut self, bytes: usize, continues: bool, write: impl FnOnce(&mut [u8])) -> bool {
-        self.write(bytes, |frame| {
+        let lines = lines_of(bytes);
+        let Some(line) = self.room(lines).or_else(|| self.further_room(lines)) else { return false };
+        self.write_at(line, bytes, |frame| {
             write(frame);
             (bytes, continues)
-        })
+        });
+        true
     }
 
-    /// As [`Sender::send`], of a frame of at most `most` bytes. `write` returns the number of bytes that it
-    /// has written, and whether the next frame is a part of the same byte string. If there is no room,
-    /// `write` is not called.
+    /// As [`Sender::send`], of a frame of at most `most` bytes, and only in memory that the lane has or that
+    /// stays in the cache. `write` returns the number of bytes that it has written, and whether the next frame
+    /// is a part of the same byte string. If there is no room, `write` is not called.
     ///
     /// # Panics
     ///
     /// If `write` returns a greater number than `most`.
     pub fn write(&mut self, most: usize, write: impl FnOnce(&mut [u8]) -> (usize, bool)) -> bool {
         let Some(line) = self.room(lines_of(most)) else { return false };
+        self.write_at(line, most, write);
+        true
+    }
+
+    /// Writes and publishes a frame of at most `most` bytes at a line that `room` or `further_room` has
+    /// returned for as many.
+    fn write_at(&mut self, line: u32, most: usize, write: impl FnOnce(&mut [u8]) -> (usize, bool)) {
         let lane = self.lanes.lane(self.from);
         // SAFETY: these lines are free, so nobody else accesses them. They are committed, and initialised
         // because a new segment has bytes of zero.
         let (bytes, continues) = write(unsafe { lane.bytes(line, most).as_mut() });
         assert!(bytes <= most, "a frame of {bytes} bytes in room for {most}");
         self.writing.publish(&lane, line, lines_of(bytes), Frame { bytes, continues });
-        true
     }
 
-    /// Returns the line for a frame of `lines` lines, in further memory if there is no room before.
+    /// Returns the line for a frame of `lines` lines. Takes further lines only if they will be near.
     fn room(&mut self, lines: u32) -> Option<u32> {
         let [_, most] = self.lanes.layout.as_numbers();
         if self.writing.is_at_turn(lines) {
@@ -358,10 +367,14 @@ impl Sender {
             self.take_lines(near);
             self.writing.prefer(near);
         }
-        self.writing.room(&self.lanes.lane(self.from), lines).or_else(|| {
-            self.take_lines(most.min(2 * self.writing.lines()));
-            self.writing.further_room(lines)
-        })
+        self.writing.room(&self.lanes.lane(self.from), lines)
+    }
+
+    /// Returns the line for a frame of `lines` lines for which there is no room, in further memory.
+    fn further_room(&mut self, lines: u32) -> Option<u32> {
+        let [_, most] = self.lanes.layout.as_numbers();
+        self.take_lines(most.min(2 * self.writing.lines()));
+        self.writing.further_room(lines)
     }
 
     /// Takes further lines into use, up to `lines` in all. If memory is exhausted, the lane keeps the lines

@@ -171,7 +171,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Returns true if there may be a frame that was published: [`Reading::next`] then says.
+    /// Returns true if [`Reading::next`] returns a frame.
     #[inline]
     pub(super) fn has_next(&self, ring: &impl Lines) -> bool {
         // Ordering: Relaxed. `next` reads the header again before it reads a frame.
@@ -240,7 +240,10 @@ mod tests {
 
         /// Receives a frame, and checks it. Returns false if there is none.
         fn receive(&self, reading: &mut Reading, lines: u32, message: u32) -> bool {
-            let Some((line, frame)) = reading.next(self) else { return false };
+            if !reading.has_next(self) {
+                return false;
+            }
+            let (line, frame) = reading.next(self).expect("a header that was seen stays");
             assert_eq!((lines_of(frame.bytes), frame.continues), (lines, message.is_multiple_of(2)));
             for at in line..line + lines {
                 // SAFETY: the model checks that nobody writes the cell.
