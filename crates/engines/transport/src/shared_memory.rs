@@ -6,8 +6,8 @@
 //!
 //! *A full lane.* [`Fabric::try_write`] returns, so that a worker can receive. [`Fabric::send`] takes further
 //! memory up to the size of the lane, and then waits for room. While it waits, it receives everything that
-//! arrives for its own rank into a list, the *stash*. After it has found no room, it sleeps on the bell of its
-//! own segment. Three things ring this bell: a frame, room in a lane, and the end of a rank.
+//! arrives for its own rank into a list, the *stash*. After it has found no room, it sleeps on the bell of
+//! its own segment. Three things ring this bell: a frame, room in a lane, and the end of a rank.
 //!
 //! *Why nobody waits forever.* Take any rank that waits for room in a lane of rank *r*. Rank *r* is in one of
 //! three states:
@@ -211,13 +211,17 @@ impl SharedMemory {
         });
     }
 
-    /// Passes the byte strings in all lanes to `accept`.
+    /// Passes the byte strings in all lanes to `accept`. Of each lane, these are the frames that have arrived
+    /// when this function comes to the lane. A receiver that also took later ones would follow the sender
+    /// line by line, and send nothing meanwhile.
     fn empty_lanes(&self, receiver: &mut Receiver, parts: &mut [Vec<u8>], accept: &mut dyn FnMut(usize, &[u8])) {
         let mut first = 0;
         while let Some(from) = receiver.next_with_frame(first) {
             let parts = &mut parts[from];
             let mut accept = |bytes: &[u8]| accept(from, bytes);
-            while receiver.receive(from, |part, continues| append(parts, part, continues, &mut accept)) {}
+            for _ in 0..receiver.arrived(from) {
+                receiver.receive(from, |part, continues| append(parts, part, continues, &mut accept));
+            }
             if receiver.take_request_for_room(from) {
                 self.shared.lanes[from].ring();
             }

@@ -62,7 +62,9 @@ fn a_lane_takes_further_memory_only_for_a_sender_that_does_not_wait_for_room() {
     assert!(sender.send(FRAME, false, |_| {}), "there is further memory");
     assert!(held_bytes() > before + (256 << 10));
     assert!(write(&mut sender), "the lane has this memory now");
+    assert_eq!(receiver.arrived(0), waiting + 2);
     assert_eq!((0..1000).take_while(|_| receiver.receive(0, |_, _| {})).count(), waiting + 2);
+    assert_eq!(receiver.arrived(0), 0);
 }
 
 #[test]

@@ -6,9 +6,9 @@
 //!
 //! *Memory.* A lane begins with the memory for some frames, and grows to memory that stays in the cache
 //! ([`Sender::write`]). Only a sender that has waited for room without success takes twice as much into use
-//! and commits it ([`Sender::send`]): the first use of a page takes longer than a short wait. So a lane takes a
-//! few times the memory of the most bytes that ever waited in it. A sender that finds memory exhausted waits
-//! for room.
+//! and commits it ([`Sender::send`]): the first use of a page takes longer than a short wait. So a lane takes
+//! a few times the memory of the most bytes that ever waited in it. A sender that finds memory exhausted
+//! waits for room.
 //!
 //! *Waking.* Each segment has a bell, on which threads of its rank sleep. Senders ring it after they have
 //! sent a frame, if the rank has asked for it. Receivers ring a sender's bell after they have read frames, if

@@ -336,8 +336,8 @@ impl Sender {
     }
 
     /// As [`Sender::send`], of a frame of at most `most` bytes, and only in memory that the lane has or that
-    /// stays in the cache. `write` returns the number of bytes that it has written, and whether the next frame
-    /// is a part of the same byte string. If there is no room, `write` is not called.
+    /// stays in the cache. `write` returns the number of bytes that it has written, and whether the next
+    /// frame is a part of the same byte string. If there is no room, `write` is not called.
     ///
     /// # Panics
     ///
@@ -419,10 +419,15 @@ impl Receiver {
         Ok(Receiver { lanes, reading })
     }
 
-    /// Returns the first rank from `first` on whose next frame has arrived. Returns `None` if there is no such rank.
-    pub fn next_with_frame(&mut self, first: usize) -> Option<usize> {
+    /// Returns the first rank from `first` on whose next frame has arrived. Returns `None` if there is none.
+    pub fn next_with_frame(&self, first: usize) -> Option<usize> {
         let Receiver { lanes, reading } = self;
         (first..reading.len()).find(|&from| reading[from].has_next(&lanes.lane(from)))
+    }
+
+    /// Returns the number of frames of rank `from` that have arrived and are not received.
+    pub fn arrived(&self, from: usize) -> usize {
+        self.reading[from].arrived(&self.lanes.lane(from))
     }
 
     /// Passes the next frame of rank `from` to `read`, and frees its lines. `read` also learns whether the

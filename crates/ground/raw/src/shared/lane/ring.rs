@@ -178,6 +178,25 @@ impl Reading {
         ring.header(self.line).load(Ordering::Relaxed) != EMPTY
     }
 
+    /// Returns the number of frames that were published and are not freed.
+    pub(super) fn arrived(&self, ring: &impl Lines) -> usize {
+        let (mut line, mut frames) = (self.line, 0);
+        loop {
+            // Ordering: Acquire; pairs with the Release in `Writing::publish`. So the line behind a frame has a
+            // header too.
+            let header = ring.header(line).load(Ordering::Acquire);
+            if header == EMPTY {
+                return frames;
+            }
+            if header & 3 == JUMP {
+                line = u32::try_from(header >> 2).unwrap_or(u32::MAX);
+            } else {
+                line = line.saturating_add(lines_of(Frame::of_header(header).bytes));
+                frames += 1;
+            }
+        }
+    }
+
     /// Returns the next frame and its line. Returns `None` if none was published.
     pub(super) fn next(&mut self, ring: &impl Lines) -> Option<(u32, Frame)> {
         // Ordering: Acquire; pairs with the Release in `Writing::publish`.
@@ -240,10 +259,7 @@ mod tests {
 
         /// Receives a frame, and checks it. Returns false if there is none.
         fn receive(&self, reading: &mut Reading, lines: u32, message: u32) -> bool {
-            if !reading.has_next(self) {
-                return false;
-            }
-            let (line, frame) = reading.next(self).expect("a header that was seen stays");
+            let Some((line, frame)) = reading.next(self) else { return false };
             assert_eq!((lines_of(frame.bytes), frame.continues), (lines, message.is_multiple_of(2)));
             for at in line..line + lines {
                 // SAFETY: the model checks that nobody writes the cell.
@@ -302,6 +318,32 @@ mod tests {
     #[test]
     fn frames_arrive_once_and_in_order_though_the_ring_is_small() {
         check(&[1, 1, 1, 1, 1, 1], 4);
+    }
+
+    #[test]
+    fn frames_that_have_arrived_can_be_received() {
+        loom::model(|| {
+            let memory = Arc::new(Memory::new(8));
+            let sender = {
+                let memory = memory.clone();
+                thread::spawn(move || {
+                    let mut writing = Writing::new(8);
+                    assert!((1..4).all(|message| memory.send(&mut writing, 1, message)));
+                })
+            };
+            let (mut reading, mut next) = (Reading::default(), 1);
+            for _ in 0..2 {
+                let has_next = reading.has_next(&*memory);
+                let arrived = reading.arrived(&*memory);
+                assert!(!has_next || arrived > 0);
+                for _ in 0..arrived {
+                    assert!(memory.receive(&mut reading, 1, next), "message {next} has arrived");
+                    next += 1;
+                }
+            }
+            sender.join().expect("no panic");
+            assert_eq!(reading.arrived(&*memory), 4 - next as usize);
+        });
     }
 
     #[test]

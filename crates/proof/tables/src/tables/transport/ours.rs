@@ -311,8 +311,8 @@ impl Rank<'_> {
         }
     }
 
-    /// Sends the batch for a rank if its messages have `least` bytes. While there is no room, receives. Returns
-    /// true if it was sent.
+    /// Sends the batch for a rank if its messages have `least` bytes. While there is no room, receives.
+    /// Returns true if it was sent.
     fn send_batch(&mut self, to: usize, least: usize) -> bool {
         if self.batches[to].bytes < least {
             return false;
