@@ -30,8 +30,9 @@ pub trait Fabric: Send + Sync {
     fn send(&self, to: usize, bytes: &[u8]);
 
     /// As [`send`](Fabric::send), of the bytes that `write` writes. Returns false, without calling `write`,
-    /// if the call would have to wait for room. The caller may then receive, and so give room to others.
-    /// Otherwise `write` is called once, also if the rank has ended, and must not call this fabric.
+    /// if there is no room without waiting or taking further memory. The caller may then receive, and so give
+    /// room to others. Otherwise `write` is called once, also if the rank has ended, and must not call this
+    /// fabric.
     ///
     /// A fabric may lend memory for about `bytes` bytes, in which the receiver reads them.
     fn try_write(&self, to: usize, bytes: usize, write: &mut dyn FnMut(&mut Room<'_>)) -> bool {

@@ -4,10 +4,10 @@
 //! string is one frame of a lane in the receiver's segment, and is read there. A byte string larger than a
 //! quarter of a lane travels as several frames, and the receiver joins the parts.
 //!
-//! *A full lane.* [`Fabric::try_write`] returns, so that a worker can receive. [`Fabric::send`] waits for
-//! room. While it waits, it receives everything that arrives for its own rank into a list, the *stash*. After
-//! it has found no room, it sleeps on the bell of its own segment. Three things ring this bell: a frame, room
-//! in a lane, and the end of a rank.
+//! *A full lane.* [`Fabric::try_write`] returns, so that a worker can receive. [`Fabric::send`] takes further
+//! memory up to the size of the lane, and then waits for room. While it waits, it receives everything that
+//! arrives for its own rank into a list, the *stash*. After it has found no room, it sleeps on the bell of
+//! its own segment. Three things ring this bell: a frame, room in a lane, and the end of a rank.
 //!
 //! *Why nobody waits forever.* Take any rank that waits for room in a lane of rank *r*. Rank *r* is in one of
 //! three states:
@@ -77,6 +77,8 @@ struct Inbox {
     receiver: Receiver,
     /// By sender: whole byte strings, in order.
     stash: Vec<VecDeque<Vec<u8>>>,
+    /// The number of byte strings in the stash.
+    stashed: usize,
     /// By sender: the parts of a byte string whose last part has not arrived.
     parts: Vec<Vec<u8>>,
 }
@@ -125,7 +127,12 @@ impl SharedMemory {
             rank,
             shared,
             senders,
-            inbox: Mutex::new(Inbox { receiver, stash: vec![VecDeque::new(); ranks], parts: vec![Vec::new(); ranks] }),
+            inbox: Mutex::new(Inbox {
+                receiver,
+                stash: vec![VecDeque::new(); ranks],
+                stashed: 0,
+                parts: vec![Vec::new(); ranks],
+            }),
             declared: (0..ranks).map(|_| Mutex::default()).collect(),
             is_declared: (0..ranks).map(|_| AtomicBool::new(false)).collect(),
             patience: Patience::for_threads(ranks),
@@ -197,21 +204,28 @@ impl SharedMemory {
 
     /// Receives everything that has arrived into the stash.
     fn fill_stash(&self) {
-        let Inbox { receiver, stash, parts } = &mut *lock(&self.inbox);
-        self.empty_lanes(receiver, parts, &mut |from, bytes| stash[from].push_back(bytes.to_vec()));
+        let Inbox { receiver, stash, stashed, parts } = &mut *lock(&self.inbox);
+        self.empty_lanes(receiver, parts, &mut |from, bytes| {
+            stash[from].push_back(bytes.to_vec());
+            *stashed += 1;
+        });
     }
 
-    /// Passes the byte strings in all lanes to `accept`.
+    /// Passes the byte strings in all lanes to `accept`. Of each lane, these are the frames that have arrived
+    /// when this function comes to the lane. A receiver that also took later ones would follow the sender
+    /// line by line, and send nothing meanwhile.
     fn empty_lanes(&self, receiver: &mut Receiver, parts: &mut [Vec<u8>], accept: &mut dyn FnMut(usize, &[u8])) {
-        for (from, parts) in parts.iter_mut().enumerate() {
-            let mut has_received = false;
+        let mut first = 0;
+        while let Some(from) = receiver.next_with_frame(first) {
+            let parts = &mut parts[from];
             let mut accept = |bytes: &[u8]| accept(from, bytes);
-            while receiver.receive(from, |part, continues| append(parts, part, continues, &mut accept)) {
-                has_received = true;
+            for _ in 0..receiver.arrived(from) {
+                receiver.receive(from, |part, continues| append(parts, part, continues, &mut accept));
             }
-            if has_received && receiver.take_request_for_room(from) {
+            if receiver.take_request_for_room(from) {
                 self.shared.lanes[from].ring();
             }
+            first = from + 1;
         }
     }
 }
@@ -291,9 +305,12 @@ impl Fabric for SharedMemory {
     }
 
     fn receive(&self, accept: &mut dyn FnMut(usize, &[u8])) {
-        let Inbox { receiver, stash, parts } = &mut *lock(&self.inbox);
-        for (from, stash) in stash.iter_mut().enumerate() {
-            stash.drain(..).for_each(|bytes| accept(from, &bytes));
+        let Inbox { receiver, stash, stashed, parts } = &mut *lock(&self.inbox);
+        if *stashed > 0 {
+            *stashed = 0;
+            for (from, stash) in stash.iter_mut().enumerate() {
+                stash.drain(..).for_each(|bytes| accept(from, &bytes));
+            }
         }
         self.empty_lanes(receiver, parts, accept);
     }

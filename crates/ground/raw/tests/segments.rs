@@ -48,6 +48,39 @@ fn a_lane_takes_memory_for_the_frames_that_wait_in_it() {
 }
 
 #[test]
+fn a_lane_takes_further_memory_only_for_a_sender_that_does_not_wait_for_room() {
+    const FRAME: usize = 8 << 10;
+    let _alone = ALONE.lock().unwrap();
+    let lanes = Lanes::open(Lanes::create(1, LaneShape::default()).unwrap(), 1).unwrap();
+    let mut sender = Sender::claim(lanes.clone(), 0).unwrap();
+    let mut receiver = Receiver::claim(lanes).unwrap();
+    let before = held_bytes();
+    let write = |sender: &mut Sender| sender.write(FRAME, |frame| (frame.len(), false));
+    let waiting = (0..1000).take_while(|_| write(&mut sender)).count();
+    assert!((50..64).contains(&waiting), "{waiting} frames wait in half of a lane");
+    assert!(held_bytes() < before + (512 << 10));
+    assert!(sender.send(FRAME, false, |_| {}), "there is further memory");
+    assert!(held_bytes() > before + (512 << 10));
+    assert!(write(&mut sender), "the lane has this memory now");
+    assert_eq!(receiver.arrived(0), waiting + 2);
+    assert_eq!((0..1000).take_while(|_| receiver.receive(0, |_, _| {})).count(), waiting + 2);
+    assert_eq!(receiver.arrived(0), 0);
+}
+
+#[test]
+fn only_senders_whose_frames_have_arrived_are_named() {
+    let _alone = ALONE.lock().unwrap();
+    let lanes = Lanes::open(Lanes::create(3, LaneShape::default()).unwrap(), 3).unwrap();
+    let mut receiver = Receiver::claim(lanes.clone()).unwrap();
+    let mut senders: Vec<_> = (0..3).map(|from| Sender::claim(lanes.clone(), from).unwrap()).collect();
+    assert_eq!(receiver.next_with_frame(0), None);
+    assert!(senders[2].send(1, false, |_| {}) && senders[0].send(1, false, |_| {}));
+    assert_eq!([0, 1, 2, 3].map(|first| receiver.next_with_frame(first)), [Some(0), Some(2), Some(2), None]);
+    assert!(receiver.receive(0, |_, _| {}));
+    assert_eq!(receiver.next_with_frame(0), Some(2));
+}
+
+#[test]
 fn a_frame_takes_a_quarter_of_a_lane_at_most() {
     let _alone = ALONE.lock().unwrap();
     let lanes = Lanes::open(Lanes::create(1, LaneShape { bytes: 512 }).unwrap(), 1).unwrap();

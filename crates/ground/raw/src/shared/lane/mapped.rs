@@ -28,6 +28,9 @@ const FIRST_BYTES: usize = 32 << 10;
 /// first-level cache of a core, and stay in the second: a sender fetches a line faster that has left the
 /// first-level cache of the receiver.
 const NEAR_BYTES: usize = 256 << 10;
+/// The frames for which the near lines suffice, if a lane may have as many. A sender of large frames would
+/// soon wait otherwise.
+const NEAR_FRAMES: u32 = 64;
 
 /// The front of a segment.
 #[repr(C, align(64))]
@@ -142,6 +145,7 @@ impl Lane<'_> {
 }
 
 impl Lines for Lane<'_> {
+    #[inline]
     fn header(&self, line: u32) -> &AtomicU64 {
         assert!((line as usize) < self.layout.lines, "a lane has no line {line}");
         // SAFETY: the line lies in the lane.
@@ -151,6 +155,7 @@ impl Lines for Lane<'_> {
         unsafe { first.cast().as_ref() }
     }
 
+    #[inline]
     fn begin(&self) -> &AtomicU32 {
         &self.head.begin.0
     }
@@ -214,6 +219,7 @@ impl Lanes {
         unsafe { self.segment.base().cast().as_ref() }
     }
 
+    #[inline]
     fn lane(&self, from: usize) -> Lane<'_> {
         assert!(from < self.layout.ranks, "rank {from} of {}", self.layout.ranks);
         // SAFETY: by the invariant, the lane of each rank lies in the segment.
@@ -320,45 +326,59 @@ impl Sender {
     }
 
     /// Sends a frame of `bytes` bytes, at most those that [`Sender::part`] returns. `write` fills it, and
-    /// finds any bytes in it. `continues` is true if the next frame is a part of the same byte string.
-    /// Returns false if there is no room.
+    /// finds any bytes in it. `continues` is true if the next frame is a part of the same byte string. Takes
+    /// further memory if that is needed. Returns false if there is no room.
     pub fn send(&mut self, bytes: usize, continues: bool, write: impl FnOnce(&mut [u8])) -> bool {
-        self.write(bytes, |frame| {
+        let lines = lines_of(bytes);
+        let Some(line) = self.room(lines).or_else(|| self.further_room(lines)) else { return false };
+        self.write_at(line, bytes, |frame| {
             write(frame);
             (bytes, continues)
-        })
+        });
+        true
     }
 
-    /// As [`Sender::send`], of a frame of at most `most` bytes. `write` returns the number of bytes that it
-    /// has written, and whether the next frame is a part of the same byte string. If there is no room,
-    /// `write` is not called.
+    /// As [`Sender::send`], of a frame of at most `most` bytes, and only in memory that the lane has or that
+    /// stays in the cache. `write` returns the number of bytes that it has written, and whether the next
+    /// frame is a part of the same byte string. If there is no room, `write` is not called.
     ///
     /// # Panics
     ///
     /// If `write` returns a greater number than `most`.
     pub fn write(&mut self, most: usize, write: impl FnOnce(&mut [u8]) -> (usize, bool)) -> bool {
         let Some(line) = self.room(lines_of(most)) else { return false };
+        self.write_at(line, most, write);
+        true
+    }
+
+    /// Writes and publishes a frame of at most `most` bytes at a line that `room` or `further_room` has
+    /// returned for as many.
+    fn write_at(&mut self, line: u32, most: usize, write: impl FnOnce(&mut [u8]) -> (usize, bool)) {
         let lane = self.lanes.lane(self.from);
         // SAFETY: these lines are free, so nobody else accesses them. They are committed, and initialised
         // because a new segment has bytes of zero.
         let (bytes, continues) = write(unsafe { lane.bytes(line, most).as_mut() });
         assert!(bytes <= most, "a frame of {bytes} bytes in room for {most}");
         self.writing.publish(&lane, line, lines_of(bytes), Frame { bytes, continues });
-        true
     }
 
-    /// Returns the line for a frame of `lines` lines, in further memory if there is no room before.
+    /// Returns the line for a frame of `lines` lines. Takes further lines only if they will be near.
     fn room(&mut self, lines: u32) -> Option<u32> {
         let [_, most] = self.lanes.layout.as_numbers();
         if self.writing.is_at_turn(lines) {
-            let near = (2 * self.writing.near()).min(most).min(lines_of(NEAR_BYTES - HEADER));
+            let limit = lines_of(NEAR_BYTES - HEADER).max(lines.saturating_mul(NEAR_FRAMES));
+            let near = (2 * self.writing.near()).min(most).min(limit);
             self.take_lines(near);
             self.writing.prefer(near);
         }
-        self.writing.room(&self.lanes.lane(self.from), lines).or_else(|| {
-            self.take_lines(most.min(2 * self.writing.lines()));
-            self.writing.further_room(lines)
-        })
+        self.writing.room(&self.lanes.lane(self.from), lines)
+    }
+
+    /// Returns the line for a frame of `lines` lines for which there is no room, in further memory.
+    fn further_room(&mut self, lines: u32) -> Option<u32> {
+        let [_, most] = self.lanes.layout.as_numbers();
+        self.take_lines(most.min(2 * self.writing.lines()));
+        self.writing.further_room(lines)
     }
 
     /// Takes further lines into use, up to `lines` in all. If memory is exhausted, the lane keeps the lines
@@ -401,6 +421,17 @@ impl Receiver {
         claim(&lanes.head().is_claimed)?;
         let reading = (0..lanes.layout.ranks).map(|_| Reading::default()).collect();
         Ok(Receiver { lanes, reading })
+    }
+
+    /// Returns the first rank from `first` on whose next frame has arrived. Returns `None` if there is none.
+    pub fn next_with_frame(&self, first: usize) -> Option<usize> {
+        let Receiver { lanes, reading } = self;
+        (first..reading.len()).find(|&from| reading[from].has_next(&lanes.lane(from)))
+    }
+
+    /// Returns the number of frames of rank `from` that have arrived and are not received.
+    pub fn arrived(&self, from: usize) -> usize {
+        self.reading[from].arrived(&self.lanes.lane(from))
     }
 
     /// Passes the next frame of rank `from` to `read`, and frees its lines. `read` also learns whether the

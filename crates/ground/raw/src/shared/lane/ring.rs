@@ -171,6 +171,32 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// Returns true if [`Reading::next`] returns a frame.
+    #[inline]
+    pub(super) fn has_next(&self, ring: &impl Lines) -> bool {
+        // Ordering: Relaxed. `next` reads the header again before it reads a frame.
+        ring.header(self.line).load(Ordering::Relaxed) != EMPTY
+    }
+
+    /// Returns the number of frames that were published and are not freed.
+    pub(super) fn arrived(&self, ring: &impl Lines) -> usize {
+        let (mut line, mut frames) = (self.line, 0);
+        loop {
+            // Ordering: Acquire; pairs with the Release in `Writing::publish`. So the line behind a frame has a
+            // header too.
+            let header = ring.header(line).load(Ordering::Acquire);
+            if header == EMPTY {
+                return frames;
+            }
+            if header & 3 == JUMP {
+                line = u32::try_from(header >> 2).unwrap_or(u32::MAX);
+            } else {
+                line = line.saturating_add(lines_of(Frame::of_header(header).bytes));
+                frames += 1;
+            }
+        }
+    }
+
     /// Returns the next frame and its line. Returns `None` if none was published.
     pub(super) fn next(&mut self, ring: &impl Lines) -> Option<(u32, Frame)> {
         // Ordering: Acquire; pairs with the Release in `Writing::publish`.
@@ -292,6 +318,32 @@ mod tests {
     #[test]
     fn frames_arrive_once_and_in_order_though_the_ring_is_small() {
         check(&[1, 1, 1, 1, 1, 1], 4);
+    }
+
+    #[test]
+    fn frames_that_have_arrived_can_be_received() {
+        loom::model(|| {
+            let memory = Arc::new(Memory::new(8));
+            let sender = {
+                let memory = memory.clone();
+                thread::spawn(move || {
+                    let mut writing = Writing::new(8);
+                    assert!((1..4).all(|message| memory.send(&mut writing, 1, message)));
+                })
+            };
+            let (mut reading, mut next) = (Reading::default(), 1);
+            for _ in 0..2 {
+                let has_next = reading.has_next(&*memory);
+                let arrived = reading.arrived(&*memory);
+                assert!(!has_next || arrived > 0);
+                for _ in 0..arrived {
+                    assert!(memory.receive(&mut reading, 1, next), "message {next} has arrived");
+                    next += 1;
+                }
+            }
+            sender.join().expect("no panic");
+            assert_eq!(reading.arrived(&*memory), 4 - next as usize);
+        });
     }
 
     #[test]
