@@ -49,7 +49,9 @@ fn nodes_at_one_place_are_near_each_other() {
     assert_eq!(channels.lookahead_to(LpId(3), LpId(4)), Some(MS));
     let carrier = Matrix::new(40, between);
     let outcome = run_under_all_engines(Exchange { nodes: 150, messages: 20, carrier }, 1);
-    assert!(arrivals(&outcome).iter().all(|arrival| (arrival.took == MS) == (arrival.from.0 % 40 != arrival.to.0 % 40)));
+    assert!(
+        arrivals(&outcome).iter().all(|arrival| (arrival.took == MS) == (arrival.from.0 % 40 != arrival.to.0 % 40))
+    );
 }
 
 #[test]
