@@ -172,7 +172,7 @@ impl<P> PendingSet<P> for WindowedPending<P> {
         }
     }
 
-    /// Opens no window of the ring. The caller may push into it before it pops.
+    /// Opens no window of the ring, unless all events are far. The caller may push into it before it pops.
     fn next_time(&mut self) -> Option<Time> {
         let is_open = !(self.run.is_done() && self.parts.is_empty() && self.side.is_empty() && self.late.is_empty());
         if is_open || self.far.len() == self.len {
@@ -321,20 +321,20 @@ impl<P> WindowedPending<P> {
                 }
             } else if !self.advance_ring() {
                 let window = self.ring.next_occupied().expect("an event that is not far is in a window");
-                let start = window << self.shift;
-                let end = start + ((1 << self.shift) - 1);
+                let start = (window << self.shift).max(self.open_before);
+                let end = (window << self.shift) + ((1 << self.shift) - 1);
                 if start > last.as_ps() {
                     return false;
                 }
                 if end > last.as_ps() && self.narrow() {
                     continue;
                 }
-                let chain =
-                    if end > last.as_ps() { self.take_window_through(window, last) } else { self.take_window(window) };
+                let in_part = end > last.as_ps() && self.may_move_back();
+                let chain = if in_part { self.take_window_through(window, last) } else { self.take_window(window) };
                 if chain.is_empty() {
                     return false;
                 }
-                self.open(chain, Some((start, end.min(last.as_ps()))));
+                self.open(chain, Some((start, if in_part { last.as_ps() } else { end })));
                 self.prefetch_next();
             }
         }

@@ -6,8 +6,8 @@ use parades_core::event::LpId;
 use parades_core::time::Delay;
 use std::collections::BTreeMap;
 
-/// A pair of LPs with a channel in either direction, or next to each other in a group. Edges are ordered by lookahead, which is the order of
-/// contraction.
+/// A pair of LPs with a channel in either direction, or next to each other in a group. Edges are ordered by
+/// lookahead, which is the order of contraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Edge {
     pub(super) lookahead: Delay,
@@ -92,8 +92,9 @@ impl Graph {
         let weights = weights(channels, lps, measured);
         let total = weights.iter().sum();
         let mut components = Components::of_each(weights, lps);
-        let count = (0..lps).map(|lp| channels.from_sender(LpId(lp)).len()).sum();
-        let mut edges = Vec::with_capacity(count); // Exact, because there may be millions.
+        let in_groups = if channels.has_groups() { lps as usize } else { 0 };
+        let count = (0..lps).map(|lp| channels.from_sender(LpId(lp)).len()).sum::<usize>() + in_groups;
+        let mut edges = Vec::with_capacity(count); // About exact, because there may be millions.
         let mut add = |a: LpId, b: LpId, lookahead| {
             let edge = Edge { lookahead, low: a.0.min(b.0), high: a.0.max(b.0) };
             if edge.lookahead < floor {

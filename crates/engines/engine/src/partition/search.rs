@@ -234,20 +234,27 @@ impl Search<'_> {
         let partitions = u32::try_from(loads.len()).expect("partitions are counted in 32 bits");
         let cut_edge = edges.iter().find(|edge| home[edge.low as usize] != home[edge.high as usize]);
         let lookahead = self.or_anyone(cut_edge.map(|edge| edge.lookahead));
-        let crossing = self.crossing(&home);
+        let crossing = self.crossing(&home, partitions);
         let cut = Cut { lookahead, partitions, busiest: self.estimate.busiest(loads), crossing };
         Tried { home, cut, cost: self.estimate.cost(&cut) }
     }
 
-    /// Returns the share of events that cross between partitions, if each LP uses its channels equally often.
-    fn crossing(&self, home: &[u32]) -> f64 {
+    /// Returns the share of events that cross between partitions, if each LP uses its channels equally often, and an LP
+    /// that has only a channel to anyone sends to all LPs equally often.
+    fn crossing(&self, home: &[u32], partitions: u32) -> f64 {
         let (mut crossing, mut all) = (0.0, 0.0);
+        let mut sizes = vec![0_u32; partitions as usize];
+        home.iter().for_each(|&home| sizes[home as usize] += 1);
         for (id, &from) in (0..).zip(home) {
             let channels = self.channels.from_sender(LpId(id));
             if !channels.is_empty() {
                 let events = self.wish.weights.map_or(channels.len() as f64, |weights| weights[id as usize] as f64);
                 let cut = channels.iter().filter(|channel| home[channel.receiver.index()] != from).count();
                 crossing += events * (cut as f64 / channels.len() as f64);
+                all += events;
+            } else if self.channels.lookahead_to_anyone(LpId(id)).is_some() {
+                let events = self.wish.weights.map_or(1.0, |weights| weights[id as usize] as f64);
+                crossing += events * (1.0 - f64::from(sizes[from as usize]) / f64::from(self.lps));
                 all += events;
             }
         }

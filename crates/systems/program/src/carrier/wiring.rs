@@ -192,6 +192,7 @@ mod tests {
         let found = [0, 1, 2, 3].map(|lp| channels.lookahead_to_anyone(LpId(lp)));
         assert_eq!(found, [Some(SHORT), Some(SHORT), None, Some(LONG)]);
     }
+
     #[test]
     fn every_carrier_lowers_the_lookahead_within_groups_and_between_them() {
         let groups = |wiring: &mut Wiring| [0, 1, 2].map(LpId).map(|lp| wiring.to_groups(lp, lp.0 / 2, SHORT, LONG));

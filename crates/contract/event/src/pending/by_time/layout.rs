@@ -59,6 +59,9 @@ const SIDE_PUSHES_MIN: usize = 4096;
 /// The number of events whose move in a rebuild costs about as much as a push into a full side list.
 const EVENTS_PER_SIDE_PUSH: usize = 8;
 
+/// The number of times that an event is moved back at most, on average.
+const MOVES_BACK: u64 = 2;
+
 /// Counters since the last rebuild.
 #[derive(Debug, Default)]
 pub(super) struct Stats {
@@ -249,6 +252,12 @@ impl<P> WindowedPending<P> {
             self.distribute(self.ring.horizon);
         }
         false
+    }
+
+    /// Returns true if a window may be opened in part. Where windows cannot be narrow enough, the moves would cost more
+    /// than sorting by themselves the events that are pushed into an open window.
+    pub(super) fn may_move_back(&self) -> bool {
+        self.stats.moved_back <= MOVES_BACK * self.stats.opened + self.len as u64
     }
 
     /// Rebuilds narrower windows if events were moved back more often than they were opened. Returns true if it did.

@@ -338,8 +338,8 @@ impl Sender {
         true
     }
 
-    /// As [`Sender::send`], of a frame of at most `most` bytes, and only in memory that the lane has or that
-    /// stays in the cache. `write` returns the number of bytes that it has written, and whether the next
+    /// As [`Sender::send`], of a frame of at most `most` bytes, and only in memory that the lane has or in near
+    /// memory. `write` returns the number of bytes that it has written, and whether the next
     /// frame is a part of the same byte string. If there is no room, `write` is not called.
     ///
     /// # Panics
