@@ -177,9 +177,16 @@ impl Matrix {
         }
     }
 
-    /// Returns the least latency from a place to another place of the `nodes` nodes.
-    fn least_from(&self, place: u32, nodes: u32) -> Option<Delay> {
-        (0..self.places.min(nodes)).filter(|&to| to != place).map(|to| self.between(place, to)).min()
+    /// Returns the least latencies from a place to the other ones of `nodes` nodes. The place itself counts only if
+    /// several of them share it.
+    fn least_from(&self, place: u32, nodes: u32) -> Least {
+        let others = (0..self.places.min(nodes)).filter(|&to| to != place);
+        let is_shared = nodes - place > self.places;
+        Least {
+            group: place,
+            inside: is_shared.then(|| self.between(place, place)),
+            outside: others.map(|to| self.between(place, to)).min(),
+        }
     }
 }
 
@@ -234,13 +241,8 @@ impl<M: Payload + Clone> Carrier<M> for Matrix {
             });
             return;
         }
-        let outside: Vec<_> = (0..self.places.min(nodes)).map(|place| self.least_from(place, nodes)).collect();
-        let of_node = |node: u32| {
-            let group = node % self.places;
-            let is_shared = nodes - group > self.places;
-            Least { group, inside: is_shared.then(|| self.between(group, group)), outside: outside[group as usize] }
-        };
-        near::wire((0..nodes).map(of_node).collect(), wiring);
+        let of_place: Vec<_> = (0..self.places.min(nodes)).map(|place| self.least_from(place, nodes)).collect();
+        near::wire((0..nodes).map(|node| of_place[(node % self.places) as usize]).collect(), wiring);
     }
 
     fn access(&self, _: LpId, _: Layout) {}
@@ -299,10 +301,13 @@ mod tests {
     #[test]
     fn a_place_that_several_nodes_share_counts_for_the_least_latency() {
         let matrix = Matrix::new(2, |from, to| Delay::from_ms(if from == to { 1 } else { 10 + u64::from(from) }));
-        let least = |place, nodes| matrix.least_from(place, nodes);
-        assert_eq!([least(0, 2), least(1, 2)], [Some(Delay::from_ms(10)), Some(Delay::from_ms(11))]);
-        assert_eq!([least(0, 3), least(1, 3)], [Some(Delay::from_ms(1)), Some(Delay::from_ms(11))]);
-        assert_eq!(least(0, 1), None, "a node alone sends to nobody else");
+        let least = |place, nodes| {
+            let Least { inside, outside, .. } = matrix.least_from(place, nodes);
+            [inside, outside].map(|latency| latency.map(Delay::as_ps).map(|ps| ps / 1_000_000_000))
+        };
+        assert_eq!([least(0, 2), least(1, 2)], [[None, Some(10)], [None, Some(11)]]);
+        assert_eq!([least(0, 3), least(1, 3)], [[Some(1), Some(10)], [None, Some(11)]]);
+        assert_eq!(least(0, 1), [None, None], "a node alone sends to nobody else");
         assert_eq!(matrix.latency(LpId(0), LpId(2)), Delay::from_ms(1));
         assert_eq!(matrix.latency(LpId(3), LpId(2)), Delay::from_ms(11));
     }
