@@ -28,9 +28,11 @@ const FIRST_BYTES: usize = 32 << 10;
 /// first-level cache of a core, and stay in the second: a sender fetches a line faster that has left the
 /// first-level cache of the receiver.
 const NEAR_BYTES: usize = 256 << 10;
-/// The frames for which the near lines suffice, if a lane may have as many. A sender of large frames would
-/// soon wait otherwise.
+/// The frames for which the near lines suffice, up to [`NEAR_BYTES_MAX`]. A sender of large frames would soon
+/// wait otherwise.
 const NEAR_FRAMES: u32 = 64;
+/// The most bytes of near lines: half of the second-level cache of many cores.
+const NEAR_BYTES_MAX: usize = 1 << 20;
 
 /// The front of a segment.
 #[repr(C, align(64))]
@@ -366,7 +368,8 @@ impl Sender {
     fn room(&mut self, lines: u32) -> Option<u32> {
         let [_, most] = self.lanes.layout.as_numbers();
         if self.writing.is_at_turn(lines) {
-            let limit = lines_of(NEAR_BYTES - HEADER).max(lines.saturating_mul(NEAR_FRAMES));
+            let of_frames = lines.saturating_mul(NEAR_FRAMES).min(lines_of(NEAR_BYTES_MAX - HEADER));
+            let limit = lines_of(NEAR_BYTES - HEADER).max(of_frames);
             let near = (2 * self.writing.near()).min(most).min(limit);
             self.take_lines(near);
             self.writing.prefer(near);
