@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 /// The channels that a model declares.
 ///
 /// Three kinds of declaration can be combined: by pair ([`Channels::connect`]); by sender, to any LP
-/// ([`Channels::to_anyone`]); for the whole model ([`Channels::whole`]). The second and third may have a longer
-/// lookahead to LPs of other groups ([`Channels::to_other_groups`]). Self-sends and timers need no declaration.
+/// ([`Channels::to_anyone`]); for the whole model ([`Channels::whole`]). The second and third may have a
+/// longer lookahead to LPs of other groups ([`Channels::to_other_groups`]). Self-sends and timers need no
+/// declaration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channels {
     /// The channels by pair. [`Channels::seal`] sorts them by sender.
@@ -22,8 +23,8 @@ pub struct Channels {
     anyone: Anyone,
     /// By LP: its group, and its least delay to other groups. LPs behind the end of the list have none.
     groups: Vec<Grouped>,
-    /// A delay with which any LP may send to any LP, which [`Channels::seal`] finds; [`Delay::MAX`] if there is none.
-    /// Most sends need only this check.
+    /// A delay with which any LP may send to any LP, which [`Channels::seal`] finds; [`Delay::MAX`] if there
+    /// is none. Most sends need only this check.
     min_to_all: Delay,
     /// True if `pairs` is sorted.
     sorted: bool,
@@ -55,8 +56,8 @@ enum Anyone {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Grouped {
     group: u32,
-    /// The least delay with which the LP may send to LPs of other groups, if that is more than its least delay to
-    /// anyone.
+    /// The least delay with which the LP may send to LPs of other groups, if that is more than its least
+    /// delay to anyone.
     lookahead: Delay,
 }
 
@@ -114,10 +115,11 @@ impl Channels {
         }
     }
 
-    /// Declares that `sender` belongs to a group of LPs that are near each other. To LPs of other groups it may send
-    /// only with at least `lookahead`, and within its group with what [`Channels::to_anyone`] or
-    /// [`Channels::whole`] says. So a conservative engine that keeps each group together has the longer lookahead.
-    /// An LP of which this is not declared is a group of its own. Channels by pair are not affected.
+    /// Declares that `sender` belongs to a group of LPs that are near each other. To LPs of other groups it
+    /// may send only with at least `lookahead`, and within its group with what [`Channels::to_anyone`] or
+    /// [`Channels::whole`] says. So a conservative engine that keeps each group together has the longer
+    /// lookahead. An LP of which this is not declared is a group of its own. Channels by pair are not
+    /// affected.
     ///
     /// ```
     /// use parades_core::channel::Channels;
@@ -223,8 +225,8 @@ impl Channels {
         !self.groups.is_empty()
     }
 
-    /// Returns the least delay with which `sender` may send to another LP without naming a channel, or `None` if it
-    /// may not.
+    /// Returns the least delay with which `sender` may send to another LP without naming a channel, or `None`
+    /// if it may not.
     #[inline]
     pub fn lookahead_to(&self, sender: LpId, receiver: LpId) -> Option<Delay> {
         let is_near = self.group(sender).is_some_and(|group| self.group(receiver) == Some(group));
@@ -238,8 +240,8 @@ impl Channels {
         self.lookahead_to_anyone(sender).map(|lookahead| lookahead.max(further))
     }
 
-    /// Returns the least delay with which some LP may send to LPs of other groups, or `None` if none may. `lps` is the
-    /// number of LPs.
+    /// Returns the least delay with which some LP may send to LPs of other groups, or `None` if none may.
+    /// `lps` is the number of LPs.
     pub fn min_lookahead_to_other_groups(&self, lps: u32) -> Option<Delay> {
         if !self.has_groups() {
             return self.min_lookahead_to_anyone();
@@ -276,5 +278,20 @@ impl Channels {
         }
         self.pairs[begin + port.0 as usize].lookahead = lookahead;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_of_an_lp_that_does_not_exist_is_refused() {
+        let mut channels = Channels::whole(Delay::from_ms(1));
+        channels.to_other_groups(LpId(5), 0, Delay::from_ms(2));
+        let why = channels.seal(3).expect_err("there are three LPs");
+        assert_eq!(why, "a group is declared for LP 5, but there are only 3 LPs");
+        assert_eq!(channels.seal(6), Ok(()));
+        assert!(channels.allows_all(Delay::from_ms(2)) && !channels.allows_all(Delay::from_ms(1)));
     }
 }

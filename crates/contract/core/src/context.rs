@@ -144,7 +144,8 @@ impl<'a, M: Model> Context<'a, M> {
 
     /// Sends to any LP, as declared for the sender ([`to_anyone`](crate::channel::Channels::to_anyone)) or
     /// for the whole model ([`whole`](crate::channel::Channels::whole)), and for other groups
-    /// ([`to_other_groups`](crate::channel::Channels::to_other_groups)). Sending to itself needs no declaration.
+    /// ([`to_other_groups`](crate::channel::Channels::to_other_groups)). Sending to itself needs no
+    /// declaration.
     #[inline]
     #[track_caller]
     pub fn send_to(&mut self, receiver: LpId, delay: Delay, message: M::Message) {

@@ -25,8 +25,8 @@
 //! 2024, which cuts at the median delay; G. Karypis, V. Kumar, *A fast and high quality multilevel scheme
 //! for partitioning irregular graphs*, SIAM J. Sci. Comput., 1998 (growing regions).
 //!
-//! *Groups.* LPs of one group ([`Channels::to_other_groups`]) count as neighbours at the least lookahead within the
-//! group.
+//! *Groups.* LPs of one group ([`Channels::to_other_groups`]) count as neighbours at the least lookahead
+//! within the group.
 //!
 //! *Ranges.* With [`Placing::Ranges`], the LPs are cut by their ids alone. LPs that must be together count as
 //! neighbours of the first of them.
@@ -90,8 +90,8 @@ pub struct Wish<'a> {
     /// The measured number of events of each LP. By default, an LP's work is assumed to grow with the
     /// number of its incoming channels.
     pub weights: Option<&'a [u64]>,
-    /// True if LPs that have the same channels are shared out as evenly as measured weights allow, because the
-    /// workers have been unequally busy.
+    /// True if LPs that have the same channels are shared out as evenly as measured weights allow, because
+    /// the workers have been unequally busy.
     pub evenly: bool,
 }
 
@@ -196,8 +196,8 @@ impl Partitioning {
         }
     }
 
-    /// Places the LPs on at most `most` partitions at random. Channels of a shorter lookahead than `floor`, and
-    /// those without lookahead, are not cut.
+    /// Places the LPs on at most `most` partitions at random. Channels of a shorter lookahead than `floor`,
+    /// and those without lookahead, are not cut.
     #[cfg(feature = "test-hooks")]
     pub(crate) fn at_random(
         channels: &Channels,

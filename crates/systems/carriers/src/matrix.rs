@@ -177,8 +177,8 @@ impl Matrix {
         }
     }
 
-    /// Returns the least latencies from a place to the other ones of `nodes` nodes. The place itself counts only if
-    /// several of them share it.
+    /// Returns the least latencies from a place to the other ones of `nodes` nodes. The place itself counts
+    /// only if several of them share it.
     fn least_from(&self, place: u32, nodes: u32) -> Least {
         let others = (0..self.places.min(nodes)).filter(|&to| to != place);
         let is_shared = nodes - place > self.places;

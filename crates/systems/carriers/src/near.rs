@@ -15,8 +15,8 @@ pub(crate) struct Least {
     pub(crate) outside: Option<Delay>,
 }
 
-/// Declares that nodes may send to anyone, with these least latencies in the order of the nodes. There are groups only
-/// if they are further from each other than nodes of one group.
+/// Declares that nodes may send to anyone, with these least latencies in the order of the nodes. There are
+/// groups only if they are further from each other than nodes of one group.
 pub(crate) fn wire(all: Vec<Least>, wiring: &mut Wiring) {
     let least = |of: fn(&Least) -> Option<Delay>| all.iter().filter_map(of).min();
     let are_apart = least(|least| least.inside) < least(|least| least.outside);

@@ -34,9 +34,9 @@
 //!
 //! # Lookahead
 //!
-//! It is found, not asked for. End to end, each sender has the least of its latencies, and a longer one to peers of
-//! other stub domains or other places; hop by hop, each link has its own. Jitter only adds, so it does not lower the
-//! lookahead.
+//! It is found, not asked for. End to end, each sender has the least of its latencies, and a longer one to
+//! peers of other stub domains or other places; hop by hop, each link has its own. Jitter only adds, so it
+//! does not lower the lookahead.
 //!
 //! # Memory
 //!

@@ -81,8 +81,8 @@ pub struct WindowedPending<P> {
     boundary: Instant,
     /// No event that the open window had at its opening is after this instant.
     opened_to: Instant,
-    /// If the first window of the ring is open in part: the time, in picoseconds, before which its events are open.
-    /// At most the start of that window otherwise.
+    /// If the first window of the ring is open in part: the time, in picoseconds, before which its events are
+    /// open. At most the start of that window otherwise.
     open_before: u64,
     /// A window is `2^shift` picoseconds wide.
     shift: u8,

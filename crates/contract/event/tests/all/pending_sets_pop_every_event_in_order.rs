@@ -68,9 +68,9 @@ impl Pair {
         Some(instant)
     }
 
-    /// Pops events up to `ahead` after the earliest one, `most` at most, as a partition does before its bound.
-    /// `send` returns two events for each of them, of which the second is pushed once all are popped, as if another
-    /// partition had sent it. Returns the number of events.
+    /// Pops events up to `ahead` after the earliest one, `most` at most, as a partition does before its
+    /// bound. `send` returns two events for each of them, of which the second is pushed once all are popped,
+    /// as if another partition had sent it. Returns the number of events.
     fn visit(&mut self, ahead: u64, most: usize, mut send: impl FnMut(Instant, Time) -> [(Instant, u32); 2]) -> usize {
         let next = self.windowed.next_time();
         assert_eq!(next, self.heap.next_time());
@@ -142,8 +142,8 @@ enum Step {
     Pop { count: usize, ahead: u64 },
     /// Pop `count` events, and push one for each.
     Hold { count: usize, delay: Delays },
-    /// `count` times, pop all events up to `ahead` after the earliest one, push one for each, and one after all of
-    /// them.
+    /// `count` times, pop all events up to `ahead` after the earliest one, push one for each, and one after
+    /// all of them.
     Visit { count: usize, ahead: u64, delay: Delays },
     /// Ask for the next instant, which may open a window.
     Look,

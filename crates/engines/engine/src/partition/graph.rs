@@ -1,5 +1,5 @@
-//! The channels as an undirected graph of weighted LPs, and the graph's components under contraction. The LPs of a
-//! group are a chain in it.
+//! The channels as an undirected graph of weighted LPs, and the graph's components under contraction. The LPs
+//! of a group are a chain in it.
 
 use parades_core::channel::Channels;
 use parades_core::event::LpId;
@@ -87,7 +87,8 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// Builds the graph of groups and the channels by pair, and contracts edges with a lookahead below `floor`.
+    /// Builds the graph of groups and the channels by pair, and contracts edges with a lookahead below
+    /// `floor`.
     pub(super) fn new(channels: &Channels, lps: u32, floor: Delay, measured: Option<&[u64]>) -> Graph {
         let weights = weights(channels, lps, measured);
         let total = weights.iter().sum();

@@ -1,9 +1,9 @@
 //! The rank of each partition: even loads, and few channels between ranks.
 //!
 //! A rank grows from the first partition that has no rank. It takes the partition with the most channels to
-//! its own, until it has its share of the load. Where any LP may send to any other, no partition is taken to be
-//! nearer than another, and a rank takes partitions in the order of their numbers. So it does where the user places
-//! LPs by ranges of ids.
+//! its own, until it has its share of the load. Where any LP may send to any other, no partition is taken to
+//! be nearer than another, and a rank takes partitions in the order of their numbers. So it does where the
+//! user places LPs by ranges of ids.
 //!
 //! *Reference.* G. Karypis, V. Kumar, *A fast and high quality multilevel scheme for partitioning irregular
 //! graphs*, SIAM J. Sci. Comput., 1998 (growing regions).

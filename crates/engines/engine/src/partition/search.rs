@@ -42,9 +42,9 @@ pub(super) fn search(channels: &Channels, lps: u32, anyone: Option<Delay>, wish:
 /// often communicate more with each other.
 const SLACK_RANGES: f64 = 1.05;
 
-/// Finds partitions of LPs that have the same channels: ranges of ids of equal length; or stripes, if measured
-/// weights make these ranges uneven; or ranges of equal weight, if stripes are uneven too and the wish is for even
-/// loads. Stripe *k* of *n* holds the ids that are *k* modulo *n*.
+/// Finds partitions of LPs that have the same channels: ranges of ids of equal length; or stripes, if
+/// measured weights make these ranges uneven; or ranges of equal weight, if stripes are uneven too and the
+/// wish is for even loads. Stripe *k* of *n* holds the ids that are *k* modulo *n*.
 fn alike(lps: u32, anyone: Option<Delay>, wish: &Wish<'_>) -> Partitioning {
     let estimate = Estimate::new(wish, lps, anyone);
     let most = wish.most().min(lps);
@@ -239,8 +239,8 @@ impl Search<'_> {
         Tried { home, cut, cost: self.estimate.cost(&cut) }
     }
 
-    /// Returns the share of events that cross between partitions, if each LP uses its channels equally often, and an LP
-    /// that has only a channel to anyone sends to all LPs equally often.
+    /// Returns the share of events that cross between partitions, if each LP uses its channels equally often,
+    /// and an LP that has only a channel to anyone sends to all LPs equally often.
     fn crossing(&self, home: &[u32], partitions: u32) -> f64 {
         let (mut crossing, mut all) = (0.0, 0.0);
         let mut sizes = vec![0_u32; partitions as usize];

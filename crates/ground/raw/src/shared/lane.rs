@@ -5,10 +5,10 @@
 //! one sender and one receiver, so there is no lock, and frames arrive in the order in which they were sent.
 //!
 //! *Memory.* A lane begins with the memory for some frames, and grows to near memory, in which some tens of
-//! frames have room ([`Sender::write`]). A sender that must send then takes twice as much into use and commits
-//! it ([`Sender::send`]). One that can do something else first should: the first use of a page takes longer than
-//! a short wait. So a lane takes a few times the memory of the most bytes that ever waited in it. A sender that
-//! finds memory exhausted waits for room.
+//! frames have room ([`Sender::write`]). A sender that must send then takes twice as much into use and
+//! commits it ([`Sender::send`]). One that can do something else first should: the first use of a page takes
+//! longer than a short wait. So a lane takes a few times the memory of the most bytes that ever waited in it.
+//! A sender that finds memory exhausted waits for room.
 //!
 //! *Waking.* Each segment has a bell, on which threads of its rank sleep. Senders ring it after they have
 //! sent a frame, if the rank has asked for it. Receivers ring a sender's bell after they have read frames, if

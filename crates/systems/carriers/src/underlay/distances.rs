@@ -91,8 +91,8 @@ impl Distances {
         }
     }
 
-    /// Declares the channels between peers. Each sender has its own least latencies as lookahead. Peers at one place,
-    /// or in one stub domain, are a group.
+    /// Declares the channels between peers. Each sender has its own least latencies as lookahead. Peers at
+    /// one place, or in one stub domain, are a group.
     pub(super) fn wire(&self, layout: Layout, wiring: &mut Wiring) {
         let peers = layout.nodes();
         let all: Vec<Least> = match self {

@@ -49,8 +49,8 @@ impl Layout {
 ///
 /// Two LPs may have several channels; the first that a sender declares by pair is its
 /// [`Port`](parades_core::channel::Port) 0. If several declarations allow a sender to send to anyone, the
-/// least delay holds, within groups and between them. If two carriers put an LP into different groups, no groups
-/// are declared.
+/// least delay holds, within groups and between them. If two carriers put an LP into different groups, no
+/// groups are declared.
 #[derive(Debug)]
 pub struct Wiring {
     nodes: u32,
@@ -92,8 +92,8 @@ impl Wiring {
         self.reach(sender, Reach { group: None, inside: lookahead, outside: lookahead });
     }
 
-    /// Declares that `sender`, which belongs to `group`, may send within its group with at least `inside`, and to LPs
-    /// of other groups with at least `outside`; see [`Channels::to_other_groups`].
+    /// Declares that `sender`, which belongs to `group`, may send within its group with at least `inside`,
+    /// and to LPs of other groups with at least `outside`; see [`Channels::to_other_groups`].
     pub fn to_groups(&mut self, sender: LpId, group: u32, inside: Delay, outside: Delay) {
         self.reach(sender, Reach { group: Some(group), inside: inside.min(outside), outside });
     }

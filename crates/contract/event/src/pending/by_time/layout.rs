@@ -12,10 +12,11 @@
 //!
 //! In case 1 the new windows cover half of the pending events. For pushes into a full side list, the set
 //! waits until the pushes are an eighth as many as the events that were pending at the last rebuild: such a
-//! push costs far more than moving an event. In case 4, it waits until events were moved back half as many times
-//! as there are pending events. In the other cases, it waits until the events executed since then are half as many
-//! as the pending events. Events beyond the windows are scanned only after a quarter as many have been executed,
-//! and a coarse window is distributed once. So an event is moved a bounded number of times on average.
+//! push costs far more than moving an event. In case 4, it waits until events were moved back half as many
+//! times as there are pending events. In the other cases, it waits until the events executed since then are
+//! half as many as the pending events. Events beyond the windows are scanned only after a quarter as many
+//! have been executed, and a coarse window is distributed once. So an event is moved a bounded number of
+//! times on average.
 
 use super::{SIDE_MAX, SMALL_MAX, WindowedPending};
 use crate::event::Event;
@@ -254,13 +255,14 @@ impl<P> WindowedPending<P> {
         false
     }
 
-    /// Returns true if a window may be opened in part. Where windows cannot be narrow enough, the moves would cost more
-    /// than sorting by themselves the events that are pushed into an open window.
+    /// Returns true if a window may be opened in part. Where windows cannot be narrow enough, the moves would
+    /// cost more than sorting by themselves the events that are pushed into an open window.
     pub(super) fn may_move_back(&self) -> bool {
         self.stats.moved_back <= MOVES_BACK * self.stats.opened + self.len as u64
     }
 
-    /// Rebuilds narrower windows if events were moved back more often than they were opened. Returns true if it did.
+    /// Rebuilds narrower windows if events were moved back more often than they were opened. Returns true if
+    /// it did.
     pub(super) fn narrow(&mut self) -> bool {
         let Stats { moved_back, opened, target, .. } = self.stats;
         // With k bounds in a window, an event is moved back (k - 1) / 2 times on average.

@@ -340,9 +340,9 @@ impl Sender {
         true
     }
 
-    /// As [`Sender::send`], of a frame of at most `most` bytes, and only in memory that the lane has or in near
-    /// memory. `write` returns the number of bytes that it has written, and whether the next
-    /// frame is a part of the same byte string. If there is no room, `write` is not called.
+    /// As [`Sender::send`], of a frame of at most `most` bytes, and only in memory that the lane has or in
+    /// near memory. `write` returns the number of bytes that it has written, and whether the next frame is a
+    /// part of the same byte string. If there is no room, `write` is not called.
     ///
     /// # Panics
     ///
@@ -393,8 +393,8 @@ impl Sender {
         }
     }
 
-    /// Returns true if a frame of `bytes` bytes has room in the memory that the lane has. [`Sender::send`] also takes
-    /// further memory.
+    /// Returns true if a frame of `bytes` bytes has room in the memory that the lane has. [`Sender::send`]
+    /// also takes further memory.
     pub fn has_room(&mut self, bytes: usize) -> bool {
         self.writing.room(&self.lanes.lane(self.from), lines_of(bytes)).is_some()
     }

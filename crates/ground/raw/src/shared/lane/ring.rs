@@ -3,18 +3,18 @@
 //! *Idea.* A frame takes consecutive lines of the ring. It begins with a header of eight bytes, and its bytes
 //! follow. The receiver looks at one header, that of the next frame. This header is zero until the sender has
 //! written the frame. So a small frame and the news of it are one cache line. Before the sender publishes a
-//! frame, it writes zero to the header that follows. A *jump* is a header that leads to another line, at which
-//! the next frame begins.
+//! frame, it writes zero to the header that follows. A *jump* is a header that leads to another line, at
+//! which the next frame begins.
 //!
 //! *Room.* The receiver publishes the line of the next frame, its *begin*, after each frame. The sender reads
-//! it only if it has found no room among the near lines by the begin that it has read last. An old begin is safe:
-//! the sender takes fewer lines to be free than there are. A new frame never ends at the begin. So if the end and
-//! the begin are equal, all frames have been read.
+//! it only if it has found no room among the near lines by the begin that it has read last. An old begin is
+//! safe: the sender takes fewer lines to be free than there are. A new frame never ends at the begin. So if
+//! the end and the begin are equal, all frames have been read.
 //!
 //! *Warm memory.* While the receiver keeps up, the sender turns back to the front after the first lines, the
-//! *near* ones, and the ring stays in the cache. There are more of them after each turn, up to a limit. If the
-//! frames that wait fill the near lines, the sender goes on behind all of them. It turns back again once the
-//! receiver has come as far.
+//! *near* ones, and the ring stays in the cache. There are more of them after each turn, up to a limit. If
+//! the frames that wait fill the near lines, the sender goes on behind all of them. It turns back again once
+//! the receiver has come as far.
 //!
 //! *Why a line is not written before it is read.* The receiver reads a frame before it publishes a begin
 //! behind the frame, with Release order. The sender reads that begin with Acquire order before it writes
@@ -182,8 +182,8 @@ impl Reading {
     pub(super) fn arrived(&self, ring: &impl Lines) -> usize {
         let (mut line, mut frames) = (self.line, 0);
         loop {
-            // Ordering: Acquire; pairs with the Release in `Writing::publish`. So the line behind a frame has a
-            // header too.
+            // Ordering: Acquire; pairs with the Release in `Writing::publish`. So the line behind a frame has
+            // a header too.
             let header = ring.header(line).load(Ordering::Acquire);
             if header == EMPTY {
                 return frames;
